@@ -1,0 +1,21 @@
+# sextant_library(NAME HEADERS ... SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
+#
+# One static library per folder, `sextant::NAME`. Includes are written from the root ("core/units.hpp"). Warnings are
+# errors, and each header is compiled on its own by the target all_verify_interface_header_sets.
+function(sextant_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -Werror)
+  if(SEXTANT_SANITIZE)
+    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+endfunction()
+
+function(sextant_library name)
+  cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(target sextant_${name})
+  add_library(${target} STATIC ${arg_SOURCES})
+  add_library(sextant::${name} ALIAS ${target})
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+  sextant_compile_options(${target})
+endfunction()

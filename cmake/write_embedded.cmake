@@ -1,0 +1,11 @@
+# Run with -P by sextant_embed: writes OUTPUT with the text of each of FILES ('|'-separated) as a raw string literal.
+string(REPLACE "|" ";" files "${FILES}")
+set(text "#include \"core/embedded_text.hpp\"\n\nnamespace sextant {\nnamespace {\nconstexpr EmbeddedText entries[] = {\n")
+foreach(file IN LISTS files)
+  get_filename_component(name "${file}" NAME_WLE)
+  file(READ "${file}" content)
+  string(APPEND text "    {\"${name}\", R\"sextant(${content})sextant\"},\n")
+endforeach()
+string(APPEND text "};\n}  // namespace\nstd::span<EmbeddedText const> ${SYMBOL}() { return entries; }\n}  // namespace sextant\n")
+file(WRITE "${OUTPUT}.tmp" "${text}")
+file(RENAME "${OUTPUT}.tmp" "${OUTPUT}")

@@ -1,0 +1,104 @@
+#pragma once
+
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/sourced.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// A JSON document with the name it is reported under. Keeps the text alive for its readers.
+class JsonDocument {
+public:
+    /// @throws InputError: missing, a directory, empty, larger than 64 MB, or not JSON (with line and column).
+    static JsonDocument from_file(std::string const& path);
+    static JsonDocument from_text(std::string_view text, std::string name);
+
+    [[nodiscard]] nlohmann::json const& root() const { return *root_; }
+    [[nodiscard]] std::string const& name() const { return name_; }
+
+private:
+    JsonDocument(std::shared_ptr<nlohmann::json const> root, std::string name);
+    std::shared_ptr<nlohmann::json const> root_;
+    std::string name_;
+};
+
+/// Strict reader of one JSON object: each key is asked for by name and type, and `finish()` refuses
+/// keys that nobody asked for (naming the nearest known one). Absent optional keys give the fallback.
+///
+/// A document must outlive its readers. Every error names the document and the path inside it.
+class ObjectReader {
+public:
+    explicit ObjectReader(JsonDocument const& document);
+
+    /// Checks the `format` and `version` keys. @throws InputError naming what was found and what is read here.
+    void format(std::string_view name, int version);
+
+    [[nodiscard]] bool has(std::string_view key) const;  ///< present and not null; does not count as read
+    [[nodiscard]] std::vector<std::string> keys() const;
+
+    std::string text(std::string_view key);
+    std::string text(std::string_view key, std::string fallback);
+    std::int64_t integer(std::string_view key);
+    std::int64_t integer(std::string_view key, std::int64_t fallback);
+    double number(std::string_view key);
+    double number(std::string_view key, double fallback);
+    bool flag(std::string_view key);
+    bool flag(std::string_view key, bool fallback);
+    std::vector<std::string> texts(std::string_view key);        ///< absent: empty
+    std::vector<std::int64_t> integers(std::string_view key);    ///< absent: empty
+    std::vector<double> numbers(std::string_view key);           ///< absent: empty
+    ObjectReader object(std::string_view key);
+    std::optional<ObjectReader> optional_object(std::string_view key);
+    std::vector<ObjectReader> objects(std::string_view key);     ///< absent: empty
+
+    /// A string with a unit, `"3.35 TB/s"`.
+    template <class Q>
+    Q quantity(std::string_view key) {
+        return parse_quantity<Q>(text(key), path_to(key));
+    }
+    template <class Q>
+    Q quantity(std::string_view key, Q fallback) {
+        return has(key) ? quantity<Q>(key) : (mark(key), fallback);
+    }
+
+    /// A value with provenance: `"3.35 TB/s"` (basis and source from `set_default_provenance`), or
+    /// `{"value": "3.35 TB/s", "basis": "measured", "source": "..."}`.
+    template <class Q>
+    Sourced<Q> sourced_quantity(std::string_view key) {
+        auto const raw = sourced_text(key);
+        return {parse_quantity<Q>(raw.value, path_to(key)), raw.basis, raw.source};
+    }
+    Sourced<double> sourced_number(std::string_view key);
+    Sourced<std::int64_t> sourced_integer(std::string_view key);
+    Sourced<std::string> sourced_text(std::string_view key);
+    void set_default_provenance(Basis basis, std::string source);
+
+    /// @throws InputError naming the first key that was never asked for and the nearest one that was.
+    void finish();
+
+    /// "file.json: memory.bandwidth"-style place of this object, for messages.
+    [[nodiscard]] std::string where() const;
+    [[nodiscard]] std::string path_to(std::string_view key) const;
+
+private:
+    ObjectReader(nlohmann::json const& value, std::string where, Provenance provenance);
+    nlohmann::json const& require(std::string_view key);
+    nlohmann::json const* find(std::string_view key);
+    void mark(std::string_view key);
+
+    nlohmann::json const* value_;
+    std::string where_;
+    std::vector<std::string> asked_;
+    Provenance provenance_{};
+};
+
+}  // namespace sextant

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// The known name with the smallest edit distance to `name` (case-insensitive, transpositions count
+/// one), or empty if none is near enough (more than half of the letters differ).
+std::string nearest_name(std::string_view name, std::span<std::string const> known);
+
+/// "; did you mean 'x'?" or empty: the tail of an unknown-name message.
+std::string did_you_mean(std::string_view name, std::span<std::string const> known);
+
+/// Comma-separated list, e.g. for "(known: a, b, c)".
+std::string join(std::span<std::string const> names, std::string_view separator = ", ");
+
+}  // namespace sextant

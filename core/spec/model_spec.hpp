@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+enum class NormKind : std::uint8_t { rms, layer };
+enum class PositionKind : std::uint8_t { rotary, learned, alibi, none };
+
+/// Multi-head latent attention (DeepSeek-V2/V3): queries and keys/values pass through low-rank
+/// projections, the cache holds the latent and one shared rotary key. Source: arXiv:2405.04434 sec. 2.1.
+struct LatentAttention {
+    std::int64_t query_rank = 0;  ///< 0: queries are projected directly
+    std::int64_t kv_rank = 0;
+    std::int64_t rope_head_dim = 0;
+    std::int64_t nope_head_dim = 0;
+};
+
+struct AttentionSpec {
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;        ///< heads: MHA, 1: MQA, between: GQA
+    std::int64_t head_dim = 0;        ///< query/key size (MLA: nope + rope)
+    std::int64_t value_head_dim = 0;  ///< equal to head_dim but for MLA
+    std::optional<LatentAttention> latent;
+    bool qkv_bias = false;
+    bool output_bias = false;
+    /// Learned scales of query/key norms: none, one vector per head_dim shared by all heads (Qwen3, Gemma 3), or
+    /// one over all heads (OLMo 2), or one per head with its own values (Cohere).
+    enum class QueryKeyNorm : std::uint8_t { none, shared_head, all_heads, per_head } query_key_norm = QueryKeyNorm::none;
+    bool sinks = false;               ///< one learned logit per head (gpt-oss)
+    std::int64_t window = 0;          ///< sliding window in tokens of the `sliding` layers, 0: none
+};
+
+struct MlpSpec {
+    std::int64_t intermediate = 0;
+    bool gated = false;  ///< two input projections and a product (SwiGLU, GeGLU)
+    bool bias = false;
+};
+
+struct MoeSpec {
+    std::int64_t experts = 0;
+    std::int64_t top_k = 0;
+    std::int64_t intermediate = 0;         ///< of one routed expert
+    std::int64_t shared_intermediate = 0;  ///< of all shared experts together, 0: none
+    bool shared_gate = false;              ///< a sigmoid gate [hidden, 1] on the shared expert (Qwen2-MoE)
+    bool router_bias = false;              ///< learned bias on the router's linear layer (gpt-oss)
+    bool correction_bias = false;          ///< per-expert score correction, counted as a parameter (DeepSeek-V3)
+    bool expert_bias = false;              ///< biases on the experts' linear layers (gpt-oss)
+};
+
+/// What one decoder layer is made of; layers of the same kind cost the same.
+struct LayerKind {
+    bool moe = false;
+    bool sliding = false;
+    auto operator<=>(LayerKind const&) const = default;
+};
+
+/// A decoder-only transformer. All sizes are in elements; parameter counts follow from this alone
+/// (see `core/spec/parameters.hpp`).
+struct ModelSpec {
+    std::string name;
+    std::string architecture;  ///< Hugging Face `model_type`
+    std::int64_t hidden = 0;
+    std::int64_t vocab = 0;
+    std::int64_t max_positions = 0;  ///< longest sequence the model was built for; rows of a learned table
+    AttentionSpec attention;
+    MlpSpec mlp;                     ///< of the dense layers
+    std::optional<MoeSpec> moe;
+    std::vector<LayerKind> layers;   ///< one entry per decoder layer, in order
+
+    NormKind norm = NormKind::rms;
+    bool norm_bias = false;
+    bool norm_scale = true;          ///< false: norms without learned parameters
+    int norms_per_layer = 2;         ///< 1: parallel attention and MLP on one norm; 4: before and after both (Gemma 2)
+    bool parallel_block = false;     ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
+    bool final_norm = true;
+    bool embedding_norm = false;     ///< a norm right after the embedding (BLOOM)
+    PositionKind position = PositionKind::rotary;
+    std::int64_t position_rows = 0;  ///< rows of a learned position table (OPT: max_positions + 2), 0 without one
+    bool tied_embeddings = false;
+    bool head_bias = false;
+    std::int64_t embedding_width = 0;  ///< width of the token embedding where it is not `hidden` (OPT-350M), else 0
+
+    /// Multi-token-prediction modules (DeepSeek-V3): one more layer each, with two norms, a projection [2 hidden, hidden] and
+    /// the shared embedding and head. Not counted in `layers`.
+    std::int64_t mtp_modules = 0;
+
+    [[nodiscard]] std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }
+};
+
+}  // namespace sextant

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/spec/model_spec.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// How tensor and expert parallelism split a weight.
+enum class Sharding : std::uint8_t {
+    replicated,  ///< every tensor-parallel rank holds all of it (norms, row-parallel biases, router)
+    tensor,      ///< split over the tp group (column- and row-parallel matrices)
+    kv_heads,    ///< split over min(tp, kv_heads) ranks: key/value heads are replicated beyond that
+    vocabulary,  ///< split over the tp group along the (padded) vocabulary
+    expert,      ///< one copy per expert-parallel group, split by experts and expert tp
+};
+
+/// One weight tensor: `rows` x `columns` elements (`columns` 1 for vectors), `copies` times.
+struct Parameter {
+    std::string name;
+    std::int64_t rows = 0;
+    std::int64_t columns = 1;
+    std::int64_t copies = 1;
+    Sharding sharding = Sharding::replicated;
+    [[nodiscard]] std::int64_t count() const { return rows * columns * copies; }
+};
+
+/// Weights of one decoder layer of this kind.
+std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind);
+/// Token embedding, learned positions, embedding norm: what the first pipeline stage holds besides layers.
+std::vector<Parameter> embedding_parameters(ModelSpec const& model);
+/// Final norm and output matrix (absent when tied): what the last stage holds besides layers.
+std::vector<Parameter> head_parameters(ModelSpec const& model);
+/// One multi-token-prediction module: norms, projection and its own decoder layer.
+std::vector<Parameter> mtp_parameters(ModelSpec const& model);
+
+/// Totals of a whole model, in parameters.
+struct ParameterCounts {
+    std::int64_t total = 0;       ///< without multi-token-prediction modules, as checkpoints are usually counted
+    std::int64_t active = 0;      ///< used by one token: top_k of the routed experts, everything else
+    std::int64_t embedding = 0;   ///< token and position tables; a tied table counts once, here
+    std::int64_t head = 0;        ///< output matrix if it is not tied
+    std::int64_t mtp = 0;         ///< all multi-token-prediction modules together
+    std::int64_t without_embedding = 0;  ///< total - embedding - head
+};
+ParameterCounts count_parameters(ModelSpec const& model);
+
+/// Sum of `count()`.
+std::int64_t total_count(std::vector<Parameter> const& parameters);
+
+/// Bytes of key/value cache that one token adds over all layers, at `bytes_per_value` each.
+/// GQA: 2 kv_heads head_dim; MLA: kv_rank + rope_head_dim. Sliding windows cap the number of tokens, not this figure.
+double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value);
+
+}  // namespace sextant

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// Number format of the large matrix products of a step.
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp4 };
+
+inline constexpr std::array all_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
+                                           Precision::bf16, Precision::fp8,  Precision::fp4};
+
+std::string_view name_of(Precision precision);
+
+/// @throws InputError with the known names and the nearest one.
+Precision precision_from(std::string_view name, std::string_view where);
+
+/// Bytes per element of an operand held in this format (fp32 and tf32: 4, fp16 and bf16: 2, fp8: 1, fp4: 0.5).
+double bytes_per_element(Precision precision);
+
+}  // namespace sextant
