@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -90,13 +91,16 @@ public:
     [[nodiscard]] std::string path_to(std::string_view key) const;
 
 private:
-    ObjectReader(nlohmann::json const& value, std::string where, Provenance provenance);
+    ObjectReader(nlohmann::json const& value, std::string document, std::string path, Provenance provenance);
     nlohmann::json const& require(std::string_view key);
     nlohmann::json const* find(std::string_view key);
     void mark(std::string_view key);
+    std::pair<nlohmann::json const*, Provenance> sourced(std::string_view key);
+    [[nodiscard]] std::string path_below(std::string_view key) const;
 
     nlohmann::json const* value_;
-    std::string where_;
+    std::string document_;  ///< name of the file
+    std::string path_;      ///< inside the file, empty for the root
     std::vector<std::string> asked_;
     Provenance provenance_{};
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -18,6 +19,8 @@ enum class ScaleUpKind : std::uint8_t {
     torus,      ///< TPU/Trainium: links to neighbours along 2 or 3 axes
 };
 std::string_view name_of(ScaleUpKind kind);
+/// @throws InputError with the known names and the nearest one.
+ScaleUpKind scale_up_kind_from(std::string_view name, std::string_view where);
 
 /// The fast network inside a node (or rack, or torus slice).
 struct ScaleUpNetwork {

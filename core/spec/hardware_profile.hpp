@@ -40,8 +40,11 @@ struct AcceleratorProfile {
     Sourced<Seconds> launch_latency;                       ///< floor of one kernel
     std::optional<Sourced<double>> price_usd_per_hour;     ///< indicative; users override it
 
+    /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.
     [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(Precision precision) const;
+    /// The format's own entry, else that of the nearest wider format (fp4: fp8, then bf16; fp16 and bf16 stand in for
+    /// each other). @throws InputError if the profile has none that fits.
     [[nodiscard]] double gemm_efficiency_of(Precision precision) const;
 };
 

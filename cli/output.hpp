@@ -1,0 +1,38 @@
+#pragma once
+
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sextant::cli {
+
+enum class Format { text, json, csv, markdown, html };
+std::string_view name_of(Format format);
+
+/// What `--format` and `--output` were given.
+struct OutputOptions {
+    std::string format_name = "text";
+    std::string file;
+
+    /// @throws InputError naming the formats this command writes.
+    [[nodiscard]] Format format() const;
+    std::span<Format const> allowed;
+};
+
+/// The formats that most commands write.
+inline constexpr Format usual_formats[] = {Format::text, Format::json, Format::csv, Format::markdown};
+
+/// Adds `--format` (one of `allowed`, which must outlive the program) and `--output FILE`.
+void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format const> allowed = usual_formats);
+
+/// Writes the report to `--output` (a temporary file, then renamed) or else to `context.out`.
+/// @throws InputError when the file cannot be written.
+void deliver(OutputOptions const& options, CommandContext& context, std::string_view report);
+
+/// `table` as text, csv or markdown. @pre `format` is one of these.
+std::string render(Table const& table, Format format);
+
+}  // namespace sextant::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sextant::cli {
+
+enum class Align { left, right };
+
+struct Column {
+    std::string header;
+    Align align = Align::left;
+};
+
+/// Rows of text under named columns. Sample of `text()`:
+///
+///     name       memory  bandwidth
+///     ---------  ------  ---------
+///     h100-sxm    80 GB  3.35 TB/s
+///
+/// Widths count UTF-8 code points; no line ends in a space.
+class Table {
+public:
+    explicit Table(std::vector<Column> columns);
+
+    /// A row shorter than the header is filled with empty cells; a longer one is a bug (assert).
+    void add_row(std::vector<std::string> cells);
+
+    [[nodiscard]] std::size_t row_count() const { return rows_.size(); }
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] std::string markdown() const;  ///< `|` in a cell is escaped
+    [[nodiscard]] std::string csv() const;       ///< RFC 4180 quoting, lines end in \n
+
+private:
+    std::vector<Column> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// Columns of (name, value) lines: two-column text without a header, for key figures.
+std::string aligned_pairs(std::vector<std::pair<std::string, std::string>> const& pairs, std::string_view indent = "");
+
+}  // namespace sextant::cli

@@ -1,0 +1,90 @@
+#include "core/json/text_file.hpp"
+
+#include "core/error.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace sextant {
+namespace {
+
+std::string reason(int code) { return std::strerror(code); }
+
+/// Devices and pipes cannot be replaced by a rename; they are written in place.
+bool is_special(std::filesystem::path const& path) {
+    std::error_code ignored;
+    auto const status = std::filesystem::status(path, ignored);
+    return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+}
+
+void write_stream(std::filesystem::path const& target, std::string_view text, std::string const& shown) {
+    errno = 0;
+    std::ofstream stream(target, std::ios::binary | std::ios::trunc);
+    if (stream) {
+        stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+        stream.close();
+    }
+    if (!stream) {
+        auto const code = errno;
+        throw InputError("{}: cannot be written ({})", shown, code != 0 ? reason(code) : "the stream failed");
+    }
+}
+
+}  // namespace
+
+std::string read_text_file(std::string const& path, std::size_t limit_bytes) {
+    std::error_code ignored;
+    if (path.empty()) throw InputError("file name: empty (it must name a file)");
+    if (std::filesystem::is_directory(path, ignored))
+        throw InputError("{}: is a folder (a file is expected)", path);
+    errno = 0;
+    std::ifstream stream(path, std::ios::binary);
+    if (!stream) throw InputError("{}: cannot be opened ({})", path, errno != 0 ? reason(errno) : "unknown reason");
+
+    std::string text;
+    std::string chunk(std::size_t{1} << 16, '\0');
+    while (stream) {
+        stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
+        text.append(chunk, 0, static_cast<std::size_t>(stream.gcount()));
+        if (text.size() > limit_bytes)
+            throw InputError("{}: larger than {} bytes (the most that is read)", path, limit_bytes);
+    }
+    if (stream.bad()) throw InputError("{}: reading failed ({})", path, reason(errno));
+    return text;
+}
+
+void write_text_file(std::string const& path, std::string_view text) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    if (path.empty()) throw InputError("output file: empty name (it must name a file)");
+    if (fs::is_directory(path, failed)) throw InputError("{}: is a folder (a file name is expected)", path);
+    if (is_special(path)) return write_stream(path, text, path);
+
+    fs::path target = path;
+    if (fs::is_symlink(target, failed)) {  // keep the link, replace what it points to
+        auto const resolved = fs::weakly_canonical(target, failed);
+        if (!failed) target = resolved;
+    }
+    auto const folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+    if (!fs::is_directory(folder, failed))
+        throw InputError("{}: the folder '{}' does not exist (create it first)", path, folder.string());
+
+    fs::path temporary = target;
+    temporary += fmt::format(".{}.tmp", ::getpid());
+    try {
+        write_stream(temporary, text, path);
+        fs::rename(temporary, target, failed);
+        if (failed) throw InputError("{}: cannot be replaced ({})", path, failed.message());
+    } catch (...) {
+        std::error_code ignored;
+        fs::remove(temporary, ignored);
+        throw;
+    }
+}
+
+}  // namespace sextant

@@ -1,0 +1,50 @@
+#include "core/spec/hardware_profile.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+
+#include <span>
+
+namespace sextant {
+namespace {
+
+/// Formats whose large products reach a similar fraction of their peak, nearest first; the last resort when a profile has no
+/// figure of its own.
+std::span<Precision const> stand_ins(Precision precision) {
+    using enum Precision;
+    static constexpr Precision for_fp32[] = {tf32, bf16, fp16};
+    static constexpr Precision for_tf32[] = {bf16, fp16, fp32};
+    static constexpr Precision for_fp16[] = {bf16, tf32, fp32};
+    static constexpr Precision for_bf16[] = {fp16, tf32, fp32};
+    static constexpr Precision for_fp8[] = {bf16, fp16};
+    static constexpr Precision for_fp4[] = {fp8, bf16, fp16};
+    switch (precision) {
+        case fp32: return for_fp32;
+        case tf32: return for_tf32;
+        case fp16: return for_fp16;
+        case bf16: return for_bf16;
+        case fp8: return for_fp8;
+        case fp4: return for_fp4;
+    }
+    return {};
+}
+
+}  // namespace
+
+Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) const {
+    if (auto const found = peak.find(precision); found != peak.end()) return found->second;
+    if (precision == Precision::fp32 && vector_peak.value > FlopsPerSecond{}) return vector_peak;
+    std::vector<std::string> known;
+    for (auto const& entry : peak) known.emplace_back(name_of(entry.first));
+    throw InputError("{}: has no {} matrix throughput (it has: {})", name, name_of(precision), join(known));
+}
+
+double AcceleratorProfile::gemm_efficiency_of(Precision precision) const {
+    if (auto const found = gemm_efficiency.find(precision); found != gemm_efficiency.end()) return found->second.value;
+    for (auto const other : stand_ins(precision))
+        if (auto const found = gemm_efficiency.find(other); found != gemm_efficiency.end()) return found->second.value;
+    throw InputError("{}: gemm_efficiency has no {} entry nor one that can stand in for it (add one to the profile)",
+                     name, name_of(precision));
+}
+
+}  // namespace sextant

@@ -1,0 +1,76 @@
+#include "core/spec/parallel_plan.hpp"
+
+#include "core/spec/named_values.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+constexpr Named<Schedule> schedules[] = {
+    {Schedule::gpipe, "gpipe"},
+    {Schedule::one_f_one_b, "1f1b"},
+    {Schedule::interleaved, "interleaved"},
+};
+/// Names that users know from papers and that nothing here can run: an error of their own, so that nobody looks for a typing
+/// mistake.
+constexpr std::string_view unsupported_schedules[] = {"zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"};
+
+constexpr Named<Recompute> recomputes[] = {
+    {Recompute::none, "none"}, {Recompute::selective, "selective"}, {Recompute::full, "full"}};
+
+constexpr Named<Offload> offloads[] = {
+    {Offload::none, "none"},
+    {Offload::optimizer, "optimizer"},
+    {Offload::activations, "activations"},
+    {Offload::optimizer_and_activations, "optimizer+activations"},
+};
+
+constexpr Named<ContextParallel> context_parallels[] = {
+    {ContextParallel::ring, "ring"},
+    {ContextParallel::all_gather, "all-gather"},
+    {ContextParallel::ulysses, "ulysses"},
+};
+
+constexpr Named<Optimizer> optimizers[] = {
+    {Optimizer::adamw, "adamw"}, {Optimizer::adamw_bf16, "adamw-bf16"}, {Optimizer::adamw_8bit, "adamw-8bit"},
+    {Optimizer::sgd, "sgd"},     {Optimizer::muon, "muon"},
+};
+
+constexpr Named<AttentionKernel> attention_kernels[] = {
+    {AttentionKernel::flash, "flash"}, {AttentionKernel::unfused, "unfused"}};
+
+}  // namespace
+
+std::string_view name_of(Schedule schedule) { return name_in<Schedule>(schedules, schedule); }
+std::string_view name_of(Recompute recompute) { return name_in<Recompute>(recomputes, recompute); }
+std::string_view name_of(Offload offload) { return name_in<Offload>(offloads, offload); }
+std::string_view name_of(ContextParallel mode) { return name_in<ContextParallel>(context_parallels, mode); }
+std::string_view name_of(Optimizer optimizer) { return name_in<Optimizer>(optimizers, optimizer); }
+std::string_view name_of(AttentionKernel kernel) { return name_in<AttentionKernel>(attention_kernels, kernel); }
+
+Schedule schedule_from(std::string_view name, std::string_view where) {
+    if (std::find(std::begin(unsupported_schedules), std::end(unsupported_schedules), name) !=
+        std::end(unsupported_schedules))
+        throw InputError("{}: schedule '{}' is not supported yet (supported: {})", where, name,
+                         join(all_names<Schedule>(schedules)));
+    return value_in<Schedule>(schedules, name, where, "schedule");
+}
+
+Recompute recompute_from(std::string_view name, std::string_view where) {
+    return value_in<Recompute>(recomputes, name, where, "recompute policy");
+}
+
+Offload offload_from(std::string_view name, std::string_view where) {
+    return value_in<Offload>(offloads, name, where, "offload");
+}
+
+ContextParallel context_parallel_from(std::string_view name, std::string_view where) {
+    return value_in<ContextParallel>(context_parallels, name, where, "context-parallel mode");
+}
+
+Optimizer optimizer_from(std::string_view name, std::string_view where) {
+    return value_in<Optimizer>(optimizers, name, where, "optimizer");
+}
+
+}  // namespace sextant
