@@ -1,0 +1,119 @@
+#include "core/graph/shapes.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+/// Projections of queries, keys and values from the hidden state, [T, h] -> [T, (a d + kv (d + d_v)) / t].
+void append_query_key_value(BlockBuilder& b) {
+    AttentionSpec const& a = b.model.attention;
+    std::int64_t const tp = b.plan.tp;
+    std::int64_t const heads = a.heads / tp;
+    std::int64_t const kv_heads = std::max<std::int64_t>(1, a.kv_heads / tp);
+    b.gemm("qkv", heads * a.head_dim + kv_heads * (a.head_dim + a.value_head_dim), b.model.hidden);
+}
+
+/// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank computes them
+/// on the tokens of its norm region.
+void append_latent_projections(BlockBuilder& b) {
+    AttentionSpec const& a = b.model.attention;
+    LatentAttention const& latent = *a.latent;
+    std::int64_t const heads = a.heads / b.plan.tp;
+    auto const tokens = static_cast<double>(b.tokens);
+    auto const rows = static_cast<std::int64_t>(b.norm_tokens);
+    if (latent.query_rank > 0) {
+        b.gemm_on(rows, "q down", latent.query_rank, b.model.hidden, b.plan.precision);
+        b.streaming("q norm", 4 * b.norm_tokens * static_cast<double>(latent.query_rank), 2.0);
+        b.keep("q latent and its norm", "4 T r_q [/t with SP]", 4 * b.norm_tokens * static_cast<double>(latent.query_rank));
+        b.gemm("q up", heads * a.head_dim, latent.query_rank);
+    } else {
+        b.gemm("q", heads * a.head_dim, b.model.hidden);
+    }
+    b.gemm_on(rows, "kv down", latent.kv_rank + latent.rope_head_dim, b.model.hidden, b.plan.precision);
+    b.streaming("kv norm", 4 * b.norm_tokens * static_cast<double>(latent.kv_rank), 2.0);
+    b.keep("kv latent and its norm", "2 T (2 r_kv + d_r) [/t with SP]",
+           2 * b.norm_tokens * static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim));
+    b.gemm("kv up", heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank);
+    b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)), 1.0, 2);
+}
+
+void append_context_exchange(BlockBuilder& b, double key_value_bytes, double query_bytes, double output_bytes) {
+    if (b.plan.cp == 1) return;
+    auto const cp = static_cast<double>(b.plan.cp);
+    switch (b.plan.cp_mode) {
+        case ContextParallel::ring:
+            // cp - 1 steps, each sends this rank's keys and values; the backward pass also sends their gradients.
+            b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, (cp - 1) * key_value_bytes, Passes::forward);
+            b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, 2 * (cp - 1) * key_value_bytes,
+                         Passes::backward);
+            break;
+        case ContextParallel::all_gather:
+            b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes, Passes::forward);
+            b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes, Passes::backward);
+            b.collective("cp reduce", CollectiveKind::reduce_scatter, GroupKind::context, cp * key_value_bytes, Passes::backward);
+            break;
+        case ContextParallel::ulysses:
+            b.collective("cp heads", CollectiveKind::all_to_all, GroupKind::context, query_bytes + key_value_bytes, Passes::both);
+            b.collective("cp heads", CollectiveKind::all_to_all, GroupKind::context, output_bytes, Passes::both);
+            break;
+    }
+}
+
+}  // namespace
+
+void append_attention(BlockBuilder& b, LayerKind kind) {
+    AttentionSpec const& a = b.model.attention;
+    ParallelPlan const& plan = b.plan;
+    auto const tokens = static_cast<double>(b.tokens);
+    std::int64_t const heads = a.heads / plan.tp;
+    // Latent attention expands keys and values to all heads before the product.
+    std::int64_t const kv_heads = a.latent ? heads : std::max<std::int64_t>(1, a.kv_heads / plan.tp);
+    auto const q_width = static_cast<double>(heads * a.head_dim);
+    auto const kv_width = static_cast<double>(kv_heads * (a.head_dim + a.value_head_dim));
+    auto const out_width = static_cast<double>(heads * a.value_head_dim);
+
+    b.enter_tensor_region("attention in");
+    if (a.latent)
+        append_latent_projections(b);
+    else
+        append_query_key_value(b);
+    if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) {
+        b.streaming("q k norm", 4 * tokens * (q_width + kv_width / 2), 2.0, 2);
+        b.keep("q k before norm", "2 T (a + kv) d / t", 2 * tokens * (q_width + kv_width / 2));
+    }
+    if (b.model.position == PositionKind::rotary)
+        b.streaming("rotary", 4 * tokens * (q_width + kv_width / 2), 1.0, 2);
+
+    append_context_exchange(b, 2 * tokens * kv_width, 2 * tokens * q_width, 2 * tokens * out_width);
+    bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
+    Attention const core{.batch = plan.micro_batch,
+                         .heads = ulysses ? std::max<std::int64_t>(1, heads / plan.cp) : heads,
+                         .kv_heads = ulysses ? std::max<std::int64_t>(1, kv_heads / plan.cp) : kv_heads,
+                         .queries = ulysses ? b.sequence : b.sequence / plan.cp,
+                         .keys = b.sequence,
+                         .window = kind.sliding ? a.window : 0,
+                         .head_dim = a.head_dim,
+                         .value_head_dim = a.value_head_dim,
+                         .kernel = plan.attention,
+                         .dropout = plan.dropout};
+    b.block.ops.push_back({.name = "attention", .what = core, .rerun = Rerun::selective});
+
+    b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (q_width + kv_width));
+    if (plan.attention == AttentionKernel::unfused) {
+        double const scores = static_cast<double>(plan.micro_batch * heads) * static_cast<double>(b.sequence / plan.cp) *
+                              static_cast<double>(attended_keys(core));
+        b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
+        if (plan.dropout == Switch::on) {
+            b.keep("attention dropout mask", "a s^2 b / (t cp)", scores, Rerun::selective);
+            b.keep("attention dropout output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
+        }
+    } else {
+        b.keep("softmax statistics", "4 T a / t", 4 * tokens * static_cast<double>(heads), Rerun::selective);
+    }
+    b.keep("attention output", "2 T a d_v / t", 2 * tokens * out_width);
+    b.gemm("attention out", b.model.hidden, heads * a.value_head_dim);
+    b.leave_tensor_region("attention out");
+}
+
+}  // namespace sextant

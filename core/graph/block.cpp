@@ -1,0 +1,75 @@
+#include "core/graph/block.hpp"
+
+#include "core/graph/shapes.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+
+LocalParameters& LocalParameters::operator+=(LocalParameters const& other) {
+    dense += other.dense;
+    expert += other.expert;
+    embedding += other.embedding;
+    return *this;
+}
+
+LocalParameters operator*(double factor, LocalParameters const& p) {
+    return {factor * p.dense, factor * p.expert, factor * p.embedding};
+}
+
+bool runs_again(Recompute policy, Rerun rerun) {
+    switch (policy) {
+        case Recompute::none: return false;
+        case Recompute::selective: return rerun == Rerun::selective;
+        case Recompute::full: return true;
+    }
+    return false;
+}
+
+Work Block::work(Pass pass) const {
+    Work total;
+    for (Op const& op : ops)
+        if (op.op_class() != OpClass::communication) total += work_of(op, pass);
+    return total;
+}
+
+Work Block::rerun_work(Recompute recompute) const {
+    Work total;
+    for (Op const& op : ops)
+        if (op.op_class() != OpClass::communication && runs_again(recompute, op.rerun)) total += work_of(op, Pass::forward);
+    return total;
+}
+
+Bytes Block::kept(Recompute recompute) const {
+    Bytes total = input;
+    for (SavedTensor const& tensor : saved)
+        if (!runs_again(recompute, tensor.dropped_by)) total += tensor.bytes;
+    return total;
+}
+
+std::vector<LayerKind> distinct_kinds(ModelSpec const& model) {
+    std::vector<LayerKind> kinds;
+    for (LayerKind const kind : model.layers)
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    return kinds;
+}
+
+BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+    BlockSet set;
+    set.kinds = distinct_kinds(model);
+    for (LayerKind const kind : set.kinds) set.layers.push_back(build_layer(model, kind, plan, sequence));
+    set.embedding = build_embedding(model, plan, sequence);
+    set.head = build_head(model, plan, sequence);
+    set.mtp = build_mtp(model, plan, sequence);
+    if (model.tied_embeddings)
+        set.tied_output_copy = local_parameters(
+            {{.name = "output copy", .rows = model.vocab, .columns = model.hidden, .sharding = Sharding::vocabulary}}, model, plan);
+    return set;
+}
+
+std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t tp) {
+    std::int64_t const multiple = 128 * tp;
+    return (vocab + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace sextant

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "core/ops/op.hpp"
+#include "core/ops/work.hpp"
+#include "core/spec/model_spec.hpp"
+#include "core/spec/parallel_plan.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// A tensor that the forward pass keeps for the backward pass, on one rank, of one microbatch.
+struct SavedTensor {
+    std::string_view name;
+    std::string_view formula;  ///< bytes in terms of T (tokens of the rank), h, f, a, d, s, b, t
+    Bytes bytes;
+    /// The weakest recompute policy under which the tensor is not kept. A layer's input is kept under every policy: it
+    /// is not in this list but in `Block::input`.
+    Rerun dropped_by = Rerun::full;
+};
+
+/// Parameters that one rank holds of something, by how ZeRO may shard them.
+struct LocalParameters {
+    double dense = 0;      ///< sharded over dp * cp
+    double expert = 0;     ///< sharded over the expert data-parallel group
+    double embedding = 0;  ///< the part of `dense` that is token embedding or output matrix
+    LocalParameters& operator+=(LocalParameters const& other);
+    friend LocalParameters operator*(double factor, LocalParameters const& p);
+    [[nodiscard]] double total() const { return dense + expert; }
+};
+
+/// One piece of the model as one rank executes it for one microbatch: a decoder layer, the embedding end, the head
+/// end. Shapes exist here and nowhere after.
+struct Block {
+    std::string name;
+    std::vector<Op> ops;
+    Bytes input;  ///< of the block, kept under every recompute policy
+    std::vector<SavedTensor> saved;
+    LocalParameters parameters;
+
+    /// Work of one pass over all ops that are not communication.
+    [[nodiscard]] Work work(Pass pass) const;
+    /// Extra forward work under a recompute policy.
+    [[nodiscard]] Work rerun_work(Recompute recompute) const;
+    /// Bytes kept for the backward pass under a recompute policy, the input included.
+    [[nodiscard]] Bytes kept(Recompute recompute) const;
+};
+
+/// True if this recompute policy runs `rerun` ops again.
+bool runs_again(Recompute policy, Rerun rerun);
+
+/// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision and dropout of
+/// the plan, and on the sequence length; nothing else.
+Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence);
+/// Token and position embedding (first stage).
+Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+/// Final norm, output matrix, cross entropy (last stage). A tied output matrix is not among its parameters.
+Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+/// Multi-token-prediction modules with their share of the head (last stage). Empty ops if the model has none.
+Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+
+/// Every distinct block of a model under one plan shape.
+struct BlockSet {
+    std::vector<LayerKind> kinds;
+    std::vector<Block> layers;  ///< one per kind
+    Block embedding;
+    Block head;
+    Block mtp;
+    LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with optimizer state
+};
+BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+/// The distinct layer kinds of a model, in order of first appearance.
+std::vector<LayerKind> distinct_kinds(ModelSpec const& model);
+
+/// Vocabulary rows after padding to a multiple of 128 per tensor-parallel rank, as Megatron-LM pads.
+std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t tp);
+
+}  // namespace sextant

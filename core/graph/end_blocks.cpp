@@ -1,0 +1,75 @@
+#include "core/graph/shapes.hpp"
+
+#include <utility>
+
+namespace sextant {
+namespace {
+
+/// Output matrix and cross entropy over the padded vocabulary, [T, h] -> [T, V / t] -> loss.
+///
+/// The logits themselves are not in the tensor list: how many bytes a framework needs per logit is its own figure
+/// (`FrameworkMemory::logits_bytes`).
+void append_vocabulary_product(BlockBuilder& b) {
+    std::int64_t const width = padded_vocabulary(b.model.vocab, b.plan.tp) / b.plan.tp;
+    double const logits = static_cast<double>(b.tokens) * static_cast<double>(width);
+    b.enter_tensor_region("head in");
+    // Frameworks keep the head in 16 bit when the rest of the step is narrower.
+    bool const narrow = b.plan.precision == Precision::fp8 || b.plan.precision == Precision::fp4;
+    b.gemm_on(b.tokens, "head", width, b.model.hidden, narrow ? Precision::bf16 : b.plan.precision);
+    // bf16 logits to fp32 (2 + 4), maximum (4), exponentials and sum (4 + 4); backward: softmax minus one-hot to bf16 (4 + 2).
+    bool const fused = b.plan.fused_cross_entropy == Switch::on;
+    b.streaming("cross entropy", (fused ? 8.0 : 18.0) * logits, fused ? 0.75 : 0.5, fused ? 1 : 5);
+    if (b.plan.tp > 1)
+        b.collective("loss", CollectiveKind::all_reduce, GroupKind::tensor, 8 * static_cast<double>(b.tokens), Passes::forward);
+}
+
+}  // namespace
+
+Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+    BlockBuilder b("embedding", model, plan, sequence);
+    auto const tokens = static_cast<double>(b.tokens);
+    b.streaming("lookup", 4 * tokens * b.hidden, 1.5);
+    b.leave_tensor_region("embedding out");
+    if (model.position == PositionKind::learned) b.streaming("positions", 6 * b.norm_tokens * b.hidden, 1.0);
+    if (model.embedding_norm) {
+        b.norm("embedding norm");
+        b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    }
+    if (plan.dropout == Switch::on) {
+        b.streaming("dropout", 5 * b.norm_tokens * b.hidden, 1.0);
+        b.keep("dropout mask", "T h [/t with SP]", b.norm_tokens * b.hidden);
+    }
+    b.hold(embedding_parameters(model));
+    return std::move(b.block);
+}
+
+Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+    BlockBuilder b("head", model, plan, sequence);
+    b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
+    if (model.final_norm) {
+        b.norm("final norm");
+        b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    }
+    append_vocabulary_product(b);
+    b.hold(head_parameters(model));
+    return std::move(b.block);
+}
+
+Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+    BlockBuilder b("mtp", model, plan, sequence);
+    for (std::int64_t module = 0; module < model.mtp_modules; ++module) {
+        b.norm("mtp hidden norm");
+        b.norm("mtp embedding norm");
+        b.gemm("mtp projection", model.hidden / plan.tp, 2 * model.hidden);
+        b.keep("mtp norms and projection", "10 T h [/t with SP]", 10 * b.norm_tokens * b.hidden);
+        Block const layer = build_layer(model, model.layers.back(), plan, sequence);
+        b.block.ops.insert(b.block.ops.end(), layer.ops.begin(), layer.ops.end());
+        b.block.saved.insert(b.block.saved.end(), layer.saved.begin(), layer.saved.end());
+        b.block.input += layer.input;
+        append_vocabulary_product(b);
+        b.hold(mtp_parameters(model));
+    }
+    return std::move(b.block);
+}
+
+}  // namespace sextant

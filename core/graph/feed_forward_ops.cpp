@@ -1,0 +1,76 @@
+#include "core/graph/shapes.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+
+void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
+    bool const gated = b.model.mlp.gated;
+    auto const tokens = static_cast<double>(b.tokens);
+    std::int64_t const width = ceil_div(intermediate, b.plan.tp);
+    auto const f = static_cast<double>(width);
+    b.enter_tensor_region("mlp in");
+    b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
+    // Read the projection(s), write the activation; a gated unit reads two.
+    b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
+    b.keep("mlp up output", gated ? "4 T f / t" : "2 T f / t", (gated ? 4.0 : 2.0) * tokens * f);
+    b.keep("activation output", "2 T f / t", 2 * tokens * f);
+    b.gemm("mlp down", b.model.hidden, width);
+    b.leave_tensor_region("mlp out");
+}
+
+void append_moe(BlockBuilder& b, MoeSpec const& moe) {
+    ParallelPlan const& plan = b.plan;
+    auto const top_k = static_cast<double>(moe.top_k);
+    // Routed tokens leave from the norm region: every tensor-parallel rank dispatches its own share. Without sequence parallelism the
+    // tp ranks hold the same tokens and each dispatches 1 / tp of them.
+    double const own_tokens = static_cast<double>(b.tokens) / static_cast<double>(plan.tp);
+    double const sent = own_tokens * top_k;
+    // Balanced routing; expert tensor parallelism gathers the tokens of its group.
+    double const received = sent * static_cast<double>(plan.expert_tp);
+    auto const rows = static_cast<std::int64_t>(std::llround(received));
+    std::int64_t const local_experts = std::max<std::int64_t>(1, moe.experts / plan.ep);
+    std::int64_t const width = ceil_div(moe.intermediate, plan.expert_tp);
+    auto const f = static_cast<double>(width);
+    double const factor = b.model.mlp.gated ? 2 : 1;
+    double const token_bytes = 2 * b.hidden;
+
+    b.gemm_on(static_cast<std::int64_t>(own_tokens), "router", moe.experts, b.model.hidden, Precision::fp32);
+    b.streaming("top-k", 12 * own_tokens * static_cast<double>(moe.experts), 1.0, 6);
+    b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
+    b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
+    if (plan.ep > 1) {
+        b.collective("dispatch", CollectiveKind::all_to_all, GroupKind::expert, sent * token_bytes, Passes::both);
+    }
+    if (plan.expert_tp > 1)
+        b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes, Passes::both);
+    b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
+    b.block.ops.push_back({.name = "experts up",
+                           .what = GroupedGemm{.groups = local_experts,
+                                               .m = rows,
+                                               .n = static_cast<std::int64_t>(factor) * width,
+                                               .k = b.model.hidden,
+                                               .precision = plan.precision}});
+    b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
+    b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
+    b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+    b.block.ops.push_back({.name = "experts down",
+                           .what = GroupedGemm{.groups = local_experts,
+                                               .m = rows,
+                                               .n = b.model.hidden,
+                                               .k = width,
+                                               .precision = plan.precision}});
+    b.keep("expert outputs", "2 T k h / t", received * token_bytes);
+    if (plan.expert_tp > 1)
+        b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes, Passes::both);
+    if (plan.ep > 1)
+        b.collective("combine", CollectiveKind::all_to_all, GroupKind::expert, sent * token_bytes, Passes::both);
+    b.streaming("combine", 2 * sent * token_bytes + 2 * own_tokens * b.hidden, 1.0, 2);
+    if (plan.sequence_parallel == Switch::off && plan.tp > 1)
+        b.collective("moe gather", CollectiveKind::all_gather, GroupKind::tensor, 2 * static_cast<double>(b.tokens) * b.hidden,
+                     Passes::both);
+    if (moe.shared_intermediate > 0) append_mlp(b, moe.shared_intermediate);
+}
+
+}  // namespace sextant

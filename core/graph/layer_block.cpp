@@ -1,0 +1,58 @@
+#include "core/graph/shapes.hpp"
+
+#include <utility>
+
+namespace sextant {
+namespace {
+
+std::string layer_name(LayerKind kind) {
+    std::string name = kind.moe ? "moe layer" : "layer";
+    if (kind.sliding) name += " (sliding)";
+    return name;
+}
+
+void append_feed_forward(BlockBuilder& b, LayerKind kind) {
+    if (kind.moe)
+        append_moe(b, *b.model.moe);
+    else
+        append_mlp(b, b.model.mlp.intermediate);
+}
+
+/// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear layers).
+void append_input_norm(BlockBuilder& b, std::string_view name, bool input_is_layer_input) {
+    b.norm(name);
+    if (!input_is_layer_input) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+}
+
+}  // namespace
+
+Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence) {
+    BlockBuilder b(layer_name(kind), model, plan, sequence);
+    b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
+    bool const sandwich = model.norms_per_layer == 4;
+    append_input_norm(b, "input norm", true);
+    append_attention(b, kind);
+    if (sandwich) {
+        b.norm("post-attention norm");
+        b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    }
+    if (model.parallel_block) {
+        if (model.norms_per_layer > 1) append_input_norm(b, "mlp norm", false);
+        append_feed_forward(b, kind);
+        b.residual("residual");
+    } else {
+        b.residual("residual");
+        append_input_norm(b, "mlp norm", false);
+        append_feed_forward(b, kind);
+        if (sandwich) {
+            b.norm("post-mlp norm");
+            b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+        }
+        b.residual("residual");
+    }
+    b.hold(layer_parameters(model, kind));
+    return std::move(b.block);
+}
+
+}  // namespace sextant

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/spec/model_spec.hpp"
+#include "core/spec/parallel_plan.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sextant {
+
+/// Why a plan cannot be run at all, whatever the machine.
+enum class PlanProblem : std::uint8_t {
+    not_positive,
+    heads,            ///< tp does not divide the attention heads
+    kv_heads,         ///< tp and kv_heads do not divide one another
+    width,            ///< tp does not divide the hidden or feed-forward width
+    layers,           ///< more stages (times chunks) than layers, or chunks that cannot be even
+    schedule,         ///< schedule, pp, vpp and microbatches do not go together
+    batch,            ///< global batch is no multiple of dp * micro_batch
+    sequence,         ///< cp does not divide the sequence
+    experts,          ///< ep without experts, or that does not divide them or the ranks
+    sequence_parallel,///< needs tp > 1
+    zero,             ///< ZeRO stage and schedule or group do not go together
+    positions,        ///< sequence longer than a learned position table
+};
+std::string_view name_of(PlanProblem problem);
+
+struct PlanFault {
+    PlanProblem problem;
+    std::string message;  ///< one sentence with the numbers and what is allowed
+};
+
+/// The first structural rule that a plan breaks, or nothing.
+std::optional<PlanFault> find_fault(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
+
+/// @throws InputError with the fault's message.
+void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
+
+/// Microbatches per step and pipeline: global_batch / (dp * micro_batch).
+std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload);
+
+}  // namespace sextant

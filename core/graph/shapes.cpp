@@ -1,0 +1,111 @@
+#include "core/graph/shapes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sextant {
+
+BlockBuilder::BlockBuilder(std::string name, ModelSpec const& m, ParallelPlan const& p, std::int64_t s)
+    : model(m),
+      plan(p),
+      sequence(s),
+      tokens(p.micro_batch * s / p.cp),
+      norm_tokens(static_cast<double>(p.micro_batch) * static_cast<double>(s) / static_cast<double>(p.cp) /
+                  (p.sequence_parallel == Switch::on ? static_cast<double>(p.tp) : 1.0)),
+      hidden(static_cast<double>(m.hidden)) {
+    block.name = std::move(name);
+}
+
+void BlockBuilder::gemm(std::string_view name, std::int64_t n, std::int64_t k) { gemm_on(tokens, name, n, k, plan.precision); }
+
+void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision) {
+    block.ops.push_back({.name = name, .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision}});
+    // Narrow formats quantise the inputs of each product: read 2 bytes and write 1 (and the transposed copy in the backward pass).
+    if (precision == Precision::fp8 || precision == Precision::fp4)
+        streaming("quantise", 3.0 * static_cast<double>(rows) * static_cast<double>(k), 2.0);
+}
+
+void BlockBuilder::streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels) {
+    block.ops.push_back({.name = name,
+                         .what = Streaming{.forward = forward_bytes * units::B,
+                                           .backward = backward_ratio * forward_bytes * units::B,
+                                           .kernels = kernels}});
+}
+
+void BlockBuilder::collective(std::string_view name, CollectiveKind kind, GroupKind group, double bytes, Passes passes,
+                              Hiding hiding) {
+    block.ops.push_back({.name = name,
+                         .what = Collective{.kind = kind, .group = group, .bytes = bytes * units::B},
+                         .passes = passes,
+                         .hiding = hiding});
+}
+
+void BlockBuilder::enter_tensor_region(std::string_view name) {
+    if (plan.tp == 1) return;
+    double const bytes = 2 * static_cast<double>(tokens) * hidden;
+    if (plan.sequence_parallel == Switch::on) {
+        collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::forward);
+        // The sharded input is gathered once more for the weight gradient, beside the input gradient's product
+        // (arXiv:2205.05198 sec. 4.2.2).
+        collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::backward, Hiding::hidden);
+        collective(name, CollectiveKind::reduce_scatter, GroupKind::tensor, bytes, Passes::backward);
+    } else {
+        collective(name, CollectiveKind::all_reduce, GroupKind::tensor, bytes, Passes::backward);
+    }
+}
+
+void BlockBuilder::leave_tensor_region(std::string_view name) {
+    if (plan.tp == 1) return;
+    double const bytes = 2 * static_cast<double>(tokens) * hidden;
+    if (plan.sequence_parallel == Switch::on) {
+        collective(name, CollectiveKind::reduce_scatter, GroupKind::tensor, bytes, Passes::forward);
+        collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::backward);
+    } else {
+        collective(name, CollectiveKind::all_reduce, GroupKind::tensor, bytes, Passes::forward);
+    }
+}
+
+void BlockBuilder::norm(std::string_view name) {
+    streaming(name, 4 * norm_tokens * hidden, 2.0);  // read 2 bytes, write 2 bytes
+}
+
+void BlockBuilder::residual(std::string_view name) {
+    bool const dropout = plan.dropout == Switch::on;
+    // Read the branch and the residual, write the sum; dropout writes a one-byte mask.
+    streaming(name, (dropout ? 7.0 : 6.0) * norm_tokens * hidden, dropout ? 1.0 : 0.7, dropout ? 2 : 1);
+    if (dropout) keep("dropout mask", "T h [/t with SP]", norm_tokens * hidden);
+}
+
+void BlockBuilder::keep(std::string_view name, std::string_view formula, double bytes, Rerun dropped_by) {
+    block.saved.push_back({.name = name, .formula = formula, .bytes = bytes * units::B, .dropped_by = dropped_by});
+}
+
+void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
+    block.parameters += local_parameters(parameters, model, plan);
+}
+
+LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model, ParallelPlan const& plan) {
+    LocalParameters local;
+    auto const tp = static_cast<double>(plan.tp);
+    auto const kv_shards = static_cast<double>(std::min(plan.tp, std::max<std::int64_t>(1, model.attention.kv_heads)));
+    for (Parameter const& p : parameters) {
+        auto const count = static_cast<double>(p.count());
+        switch (p.sharding) {
+            case Sharding::replicated: local.dense += count; break;
+            case Sharding::tensor: local.dense += count / tp; break;
+            case Sharding::kv_heads: local.dense += count / kv_shards; break;
+            case Sharding::vocabulary: {
+                double const rows = static_cast<double>(padded_vocabulary(p.rows, plan.tp)) / tp;
+                local.dense += rows * static_cast<double>(p.columns * p.copies);
+                local.embedding += rows * static_cast<double>(p.columns * p.copies);
+                break;
+            }
+            case Sharding::expert:
+                local.expert += count / static_cast<double>(plan.ep * plan.expert_tp);
+                break;
+        }
+    }
+    return local;
+}
+
+}  // namespace sextant

@@ -1,0 +1,144 @@
+#include "core/graph/step_graph.hpp"
+
+#include "core/graph/plan_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace sextant {
+namespace {
+
+/// FNV-1a, 64 bit: stable across platforms, not a security device.
+class Hash {
+public:
+    void add(std::string_view text) {
+        for (char const c : text) mix(static_cast<unsigned char>(c));
+        mix(0xff);
+    }
+    void add(std::int64_t value) {
+        for (int i = 0; i < 8; ++i) mix(static_cast<unsigned char>(static_cast<std::uint64_t>(value) >> (8 * i)));
+    }
+    void add(double value) { add(std::bit_cast<std::int64_t>(value)); }
+    [[nodiscard]] std::string hex() const { return fmt::format("{:016x}", state_); }
+
+private:
+    void mix(unsigned char byte) {
+        state_ ^= byte;
+        state_ *= 0x100000001b3ULL;
+    }
+    std::uint64_t state_ = 0xcbf29ce484222325ULL;
+};
+
+void add_block(Hash& hash, Block const& block) {
+    hash.add(block.name);
+    hash.add(block.input.base());
+    for (Op const& op : block.ops) {
+        hash.add(op.name);
+        hash.add(static_cast<std::int64_t>(op.passes));
+        for (Pass const pass : {Pass::forward, Pass::backward}) {
+            Work const work = work_of(op, pass);
+            hash.add(work.executed.base());
+            hash.add(work.moved.base());
+            hash.add(work.sent.base());
+        }
+    }
+    for (SavedTensor const& tensor : block.saved) {
+        hash.add(tensor.name);
+        hash.add(tensor.bytes.base());
+    }
+    hash.add(block.parameters.dense);
+    hash.add(block.parameters.expert);
+}
+
+template <class F>
+Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block) {
+    StageContent const& content = graph.layout.stages[stage];
+    Work total;
+    auto const add = [&](Block const& block, double times, bool is_layer) {
+        Work w = work_of_block(block, is_layer);
+        w.executed *= times;
+        w.model *= times;
+        w.moved *= times;
+        w.sent *= times;
+        total += w;
+    };
+    for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
+        add(graph.blocks.layers[k], static_cast<double>(content.layers_of_kind[k]), true);
+    if (content.embedding) add(graph.blocks.embedding, 1, false);
+    if (content.head) {
+        add(graph.blocks.head, 1, false);
+        add(graph.blocks.mtp, 1, false);
+    }
+    return total;
+}
+
+}  // namespace
+
+StepGraph build_step_graph(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
+    require_valid(model, plan, workload);
+    StepGraph graph;
+    graph.plan = plan;
+    graph.workload = workload;
+    graph.layout = lay_out_stages(model, plan);
+    graph.microbatches = microbatches(plan, workload);
+    graph.blocks = build_blocks(model, plan, workload.sequence);
+    return graph;
+}
+
+std::string digest(StepGraph const& graph) {
+    Hash hash;
+    for (Block const& block : graph.blocks.layers) add_block(hash, block);
+    add_block(hash, graph.blocks.embedding);
+    add_block(hash, graph.blocks.head);
+    add_block(hash, graph.blocks.mtp);
+    for (StageContent const& stage : graph.layout.stages) {
+        for (std::int64_t const n : stage.layers_of_kind) hash.add(n);
+        hash.add(static_cast<std::int64_t>(stage.embedding) + 2 * static_cast<std::int64_t>(stage.head));
+    }
+    ParallelPlan const& p = graph.plan;
+    for (std::int64_t const v : {p.dp, p.tp, p.pp, p.cp, p.ep, p.expert_tp, p.vpp, p.micro_batch, p.shard_group, p.recompute_layers,
+                                 graph.microbatches, graph.workload.sequence, static_cast<std::int64_t>(p.zero),
+                                 static_cast<std::int64_t>(p.schedule), static_cast<std::int64_t>(p.recompute),
+                                 static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.optimizer)})
+        hash.add(v);
+    return hash.hex();
+}
+
+Work stage_work(StepGraph const& graph, std::size_t stage, Pass pass) {
+    return sum_over_stage(graph, stage, [&](Block const& block, bool) { return block.work(pass); });
+}
+
+Work stage_rerun_work(StepGraph const& graph, std::size_t stage) {
+    double const share = recomputed_share(graph.plan, graph.layout.stages[stage].layers);
+    return sum_over_stage(graph, stage, [&](Block const& block, bool is_layer) {
+        Work w = is_layer ? block.rerun_work(graph.plan.recompute) : Work{};
+        w.executed *= share;
+        w.model *= share;
+        w.moved *= share;
+        return w;
+    });
+}
+
+LocalParameters stage_parameters(StepGraph const& graph, std::size_t stage) {
+    StageContent const& content = graph.layout.stages[stage];
+    LocalParameters total;
+    for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
+        total += static_cast<double>(content.layers_of_kind[k]) * graph.blocks.layers[k].parameters;
+    if (content.embedding) total += graph.blocks.embedding.parameters;
+    if (content.head) {
+        total += graph.blocks.head.parameters;
+        total += graph.blocks.mtp.parameters;
+        if (!content.embedding) total += graph.blocks.tied_output_copy;
+    }
+    return total;
+}
+
+double recomputed_share(ParallelPlan const& plan, std::int64_t stage_layers) {
+    if (plan.recompute == Recompute::none) return 0;
+    if (plan.recompute != Recompute::full || plan.recompute_layers == 0 || stage_layers == 0) return 1;
+    return static_cast<double>(std::min(plan.recompute_layers, stage_layers)) / static_cast<double>(stage_layers);
+}
+
+}  // namespace sextant

@@ -1,0 +1,90 @@
+#pragma once
+
+#include "core/spec/parallel_plan.hpp"
+#include "core/spec/precision.hpp"
+#include "core/units.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sextant {
+
+/// Dense matrix product [m, k] x [k, n] -> [m, n]. In the backward pass it costs two: input and weight gradient.
+struct Gemm {
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    Precision precision = Precision::bf16;
+};
+
+/// `groups` matrix products that share n and k: [m_i, k] x [k, n], sum of m_i = m (experts with balanced routing).
+struct GroupedGemm {
+    std::int64_t groups = 0;
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    Precision precision = Precision::bf16;
+};
+
+/// Scaled dot-product attention of `batch` sequences on one rank: queries [batch, heads, queries, head_dim], keys
+/// [batch, kv_heads, keys, head_dim], values [batch, kv_heads, keys, value_head_dim]; causal over the whole sequence.
+struct Attention {
+    std::int64_t batch = 0;
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t queries = 0;  ///< tokens of this rank (sequence / cp)
+    std::int64_t keys = 0;     ///< tokens attended to (the whole sequence)
+    std::int64_t window = 0;   ///< sliding window in tokens, 0: none
+    std::int64_t head_dim = 0;
+    std::int64_t value_head_dim = 0;
+    AttentionKernel kernel = AttentionKernel::flash;
+    Switch dropout = Switch::off;
+};
+
+/// A kernel bound by memory: so many bytes read and written, forward and backward.
+struct Streaming {
+    Bytes forward;
+    Bytes backward;
+    std::int64_t kernels = 1;  ///< launches when nothing is fused (backward: the same number)
+};
+
+enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive };
+enum class GroupKind : std::uint8_t { tensor, context, expert, data, expert_data, pipeline };
+
+/// Communication of one rank group. `bytes` follows nccl-tests' size: the whole buffer of an all-reduce, the gathered
+/// output of an all-gather, the input of a reduce-scatter, what one rank sends in an all-to-all.
+struct Collective {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    GroupKind group = GroupKind::tensor;
+    Bytes bytes;
+};
+
+std::string_view name_of(CollectiveKind kind);
+std::string_view name_of(GroupKind group);
+
+enum class Pass : std::uint8_t { forward, backward };
+/// In which passes an op appears (most appear in both; a collective's backward is an op of its own).
+enum class Passes : std::uint8_t { forward, backward, both };
+/// The weakest recompute policy that runs the op again (`full` runs every forward op of a layer again).
+enum class Rerun : std::uint8_t { selective, full };
+/// Whether frameworks run a communication beside independent compute anyway.
+enum class Hiding : std::uint8_t { exposed, hidden };
+
+enum class OpClass : std::uint8_t { gemm, attention, streaming, communication };
+
+struct Op {
+    std::string_view name;
+    std::variant<Gemm, GroupedGemm, Attention, Streaming, Collective> what;
+    Passes passes = Passes::both;
+    Rerun rerun = Rerun::full;
+    Hiding hiding = Hiding::exposed;
+
+    [[nodiscard]] OpClass op_class() const;
+    [[nodiscard]] bool in(Pass pass) const {
+        return passes == Passes::both || passes == (pass == Pass::forward ? Passes::forward : Passes::backward);
+    }
+};
+
+}  // namespace sextant

@@ -1,0 +1,135 @@
+#include "core/ops/work.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+using units::B;
+using units::flop;
+
+/// Bytes of a result or gradient: 16-bit formats and narrower accumulate into two bytes, fp32 and tf32 into four.
+double result_bytes(Precision precision) { return std::max(2.0, bytes_per_element(precision)); }
+
+Work gemm_work(double groups, double m, double n, double k, Precision precision, Pass pass) {
+    double const operand = bytes_per_element(precision);
+    double const result = result_bytes(precision);
+    double const flops = 2 * m * n * k;
+    double const x = m * k;
+    double const w = groups * k * n;
+    double const y = m * n;
+    Work work;
+    if (pass == Pass::forward) {
+        work.executed = flops * flop;
+        work.moved = (operand * (x + w) + result * y) * B;
+    } else {
+        work.executed = 2 * flops * flop;  // dX = dY W^T and dW = X^T dY
+        work.moved = (operand * (y + w) + result * x + operand * (x + y) + result * w) * B;
+    }
+    work.model = work.executed;
+    return work;
+}
+
+/// Bytes moved per score element by softmax, masking and dropout of unfused attention, forward and backward together.
+/// assumed 23: fitted on Megatron-LM A100 rows (22 to 35 fit equally well), see docs/flops.md.
+constexpr double unfused_score_bytes = 23;
+
+Work attention_work(Attention const& a, Pass pass) {
+    double const scores = static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) *
+                          static_cast<double>(attended_keys(a));
+    double const forward = 2 * scores * static_cast<double>(a.head_dim + a.value_head_dim);
+    bool const flash = a.kernel == AttentionKernel::flash;
+    double const tokens = static_cast<double>(a.batch * a.queries);
+    double const query_bytes = 2 * tokens * static_cast<double>(a.heads * (a.head_dim + a.value_head_dim));
+    double const key_bytes =
+        2 * static_cast<double>(a.batch * a.keys) * static_cast<double>(a.kv_heads * (a.head_dim + a.value_head_dim));
+    Work work;
+    if (pass == Pass::forward) {
+        work.model = forward * flop;
+        work.executed = forward * (flash ? causal_fraction(a) : 1.0) * flop;
+        work.moved = (query_bytes + key_bytes) * B;
+    } else {
+        work.model = 2 * forward * flop;
+        work.executed = forward * (flash ? 2.5 * causal_fraction(a) : 2.0) * flop;
+        work.moved = 2 * (query_bytes + key_bytes) * B;
+    }
+    if (!flash) work.moved += 0.5 * unfused_score_bytes * scores * B;
+    return work;
+}
+
+}  // namespace
+
+std::int64_t attended_keys(Attention const& attention) {
+    return attention.window > 0 ? std::min(attention.window, attention.keys) : attention.keys;
+}
+
+double causal_fraction(Attention const& attention) {
+    double const window = static_cast<double>(attended_keys(attention));
+    double const keys = static_cast<double>(attention.keys);
+    if (keys <= 0) return 1;
+    // Query i sees min(i, window) keys: the mean over i, divided by the window.
+    return 1 - window / (2 * keys);
+}
+
+Work work_of(Op const& op, Pass pass) {
+    if (!op.in(pass)) return {};
+    struct Visitor {
+        Pass pass;
+        Work operator()(Gemm const& g) const {
+            return gemm_work(1, static_cast<double>(g.m), static_cast<double>(g.n), static_cast<double>(g.k), g.precision, pass);
+        }
+        Work operator()(GroupedGemm const& g) const {
+            return gemm_work(static_cast<double>(g.groups), static_cast<double>(g.m), static_cast<double>(g.n),
+                             static_cast<double>(g.k), g.precision, pass);
+        }
+        Work operator()(Attention const& a) const { return attention_work(a, pass); }
+        Work operator()(Streaming const& s) const {
+            Work work;
+            work.moved = pass == Pass::forward ? s.forward : s.backward;
+            return work;
+        }
+        Work operator()(Collective const& c) const {
+            Work work;
+            work.sent = c.bytes;
+            return work;
+        }
+    };
+    return std::visit(Visitor{pass}, op.what);
+}
+
+OpClass Op::op_class() const {
+    struct Visitor {
+        OpClass operator()(Gemm const&) const { return OpClass::gemm; }
+        OpClass operator()(GroupedGemm const&) const { return OpClass::gemm; }
+        OpClass operator()(Attention const&) const { return OpClass::attention; }
+        OpClass operator()(Streaming const&) const { return OpClass::streaming; }
+        OpClass operator()(Collective const&) const { return OpClass::communication; }
+    };
+    return std::visit(Visitor{}, what);
+}
+
+std::string_view name_of(CollectiveKind kind) {
+    switch (kind) {
+        case CollectiveKind::all_reduce: return "all_reduce";
+        case CollectiveKind::all_gather: return "all_gather";
+        case CollectiveKind::reduce_scatter: return "reduce_scatter";
+        case CollectiveKind::all_to_all: return "alltoall";
+        case CollectiveKind::broadcast: return "broadcast";
+        case CollectiveKind::send_receive: return "sendrecv";
+    }
+    return "?";
+}
+
+std::string_view name_of(GroupKind group) {
+    switch (group) {
+        case GroupKind::tensor: return "tp";
+        case GroupKind::context: return "cp";
+        case GroupKind::expert: return "ep";
+        case GroupKind::data: return "dp";
+        case GroupKind::expert_data: return "expert dp";
+        case GroupKind::pipeline: return "pp";
+    }
+    return "?";
+}
+
+}  // namespace sextant
