@@ -54,6 +54,11 @@ constexpr Quantity<T, B, F, M> operator/(Quantity<T, B, F, M> q, Number divisor)
     return Quantity<T, B, F, M>::from_base(q.base() / static_cast<double>(divisor));
 }
 
+template <int T, int B, int F, int M, Arithmetic Number>
+constexpr Quantity<-T, -B, -F, -M> operator/(Number dividend, Quantity<T, B, F, M> q) {
+    return Quantity<-T, -B, -F, -M>::from_base(static_cast<double>(dividend) / q.base());
+}
+
 template <int T1, int B1, int F1, int M1, int T2, int B2, int F2, int M2>
 constexpr auto operator*(Quantity<T1, B1, F1, M1> a, Quantity<T2, B2, F2, M2> b) {
     if constexpr (T1 + T2 == 0 && B1 + B2 == 0 && F1 + F2 == 0 && M1 + M2 == 0)

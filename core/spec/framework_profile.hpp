@@ -19,6 +19,7 @@ struct FrameworkTiming {
     Sourced<double> activation_passes;    ///< unfused passes: multiplies the bytes of element-wise kernels
     Sourced<Seconds> host_floor_forward;  ///< per layer and microbatch; a pass takes at least this long
     Sourced<Seconds> host_floor_backward;
+    Sourced<double> cross_domain_floor_growth;  ///< the floors grow by this much per further domain a tp group spans
     Sourced<Seconds> kernel_gap;          ///< added per kernel
     Sourced<Seconds> fixed_per_step;
     Sourced<double> tp_overlap;           ///< fraction of tensor-parallel communication hidden behind compute
@@ -27,6 +28,8 @@ struct FrameworkTiming {
     Sourced<double> pp_overlap;
     Sourced<double> ep_overlap;
     Sourced<double> cp_overlap;
+    Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
+    Sourced<double> weight_bytes_sent;    ///< per parameter, by ZeRO's gathers
     Sourced<double> optimizer_bytes_per_parameter;  ///< read and written by one update
 };
 
@@ -34,11 +37,15 @@ struct FrameworkTiming {
 struct FrameworkMemory {
     Sourced<double> weight_bytes;            ///< per parameter, working copy
     Sourced<double> gradient_bytes;          ///< per parameter, accumulated
+    Sourced<double> fp16_gradient_bytes;     ///< the same two under fp16 with loss scaling
+    Sourced<double> fp16_master_bytes;
     Sourced<double> master_bytes;            ///< per parameter, fp32 copy and the like, sharded by ZeRO-1
     Sourced<double> bucket_bytes;            ///< per parameter, communication buckets that stay (dp > 1), not sharded
     Sourced<double> gather_bytes;            ///< per parameter at the optimizer, updated weights before they are spread (ZeRO-1)
     Sourced<double> logits_bytes;            ///< per token and vocabulary entry, need
     Sourced<double> logits_bytes_reserved;   ///< the same as the allocator keeps it
+    Sourced<double> fused_cross_entropy_bytes;  ///< what a fused cross entropy adds, per token and vocabulary entry
+    Sourced<double> gated_extra_bytes;       ///< per token and feed-forward unit, where gate and product are not one kernel
     Sourced<double> extra_hidden_bytes;      ///< per token and hidden unit and layer, kept besides the tensor list (pp > 1)
     Sourced<double> held_gather_bytes;       ///< per token (not / tp), hidden unit and layer, for each microbatch in flight beyond the second
     Sourced<double> step_buffer_bytes;       ///< per unsharded token and hidden unit, once

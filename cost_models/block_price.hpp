@@ -1,0 +1,76 @@
+#pragma once
+
+#include "core/graph/block.hpp"
+#include "core/graph/step_graph.hpp"
+#include "cost_models/collective_time.hpp"
+#include "cost_models/kernel_time.hpp"
+
+#include <array>
+#include <map>
+#include <vector>
+
+namespace sextant {
+
+/// Where the time of one pass goes. Communication is what the pass waits for, after overlap.
+struct PassTime {
+    Seconds gemm;
+    Seconds attention;
+    Seconds streaming;
+    Seconds gaps;   ///< between kernels, and waiting for the host when it launches slower than the device runs
+    Seconds tp;
+    Seconds cp;
+    Seconds ep;
+
+    [[nodiscard]] Seconds compute() const { return gemm + attention + streaming; }
+    [[nodiscard]] Seconds total() const { return gemm + attention + streaming + gaps + tp + cp + ep; }
+    PassTime& operator+=(PassTime const& other);
+    friend PassTime operator*(double factor, PassTime const& time);
+};
+
+/// Whether a block is a layer, for which a framework needs a least time on the host.
+enum class HostFloor : std::uint8_t { none, per_layer };
+
+/// A block priced: everything after this works without shapes.
+struct BlockPrice {
+    PassTime forward;
+    PassTime backward;                 ///< without recompute
+    std::array<PassTime, 3> rerun{};   ///< what each `Recompute` policy adds to the backward pass
+    std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
+    LocalParameters parameters;
+};
+
+/// A whole model under one plan shape, priced.
+struct PricedBlocks {
+    std::vector<BlockPrice> layers;  ///< one per kind
+    BlockPrice embedding;
+    BlockPrice head;
+    BlockPrice mtp;
+    LocalParameters tied_output_copy;
+};
+
+/// The groups of a plan placed on a cluster (Megatron-LM's rank order: tp, cp, dp, pp; experts: expert tp, ep, expert dp).
+GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster);
+
+/// Prices blocks for one cluster and framework; remembers collective curves and matrix products it has seen.
+class Pricer {
+public:
+    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework) : cluster_(cluster), framework_(framework) {}
+
+    [[nodiscard]] PricedBlocks price(BlockSet const& blocks, ParallelPlan const& plan);
+    [[nodiscard]] BlockPrice price(Block const& block, ParallelPlan const& plan, HostFloor floor);
+    CollectiveCurve const& curve(CollectiveKind kind, GroupPlacement const& group);
+    [[nodiscard]] ClusterSpec const& cluster() const { return cluster_; }
+    [[nodiscard]] FrameworkTiming const& framework() const { return framework_; }
+
+private:
+    struct Selection;
+    PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
+    Seconds kernel(Op const& op, Pass pass);
+
+    ClusterSpec const& cluster_;
+    FrameworkTiming const& framework_;
+    std::map<std::array<std::int64_t, 4>, CollectiveCurve> curves_;
+    std::map<std::array<std::int64_t, 6>, Seconds> products_;
+};
+
+}  // namespace sextant

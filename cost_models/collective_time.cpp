@@ -1,0 +1,181 @@
+#include "cost_models/collective_time.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sextant {
+namespace {
+
+/// Tree bandwidth against the ring's (NCCL's tuner: 0.92 of the bus bandwidth).
+constexpr double tree_bandwidth_fraction = 0.92;
+
+/// What the algorithms need to know of a group.
+struct Fabric {
+    double n, m, domains;
+    Seconds base, hop_up, hop_out;
+    BytesPerSecond ring;      ///< bus bandwidth of ring collectives
+    BytesPerSecond out;       ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
+};
+
+bool crosses_pods(ScaleOutNetwork const& network, GroupPlacement const& group) {
+    return network.pod_domains > 0 && group.domains > network.pod_domains;
+}
+
+BytesPerSecond nic_rate(ClusterSpec const& cluster, GroupPlacement const& group, double efficiency) {
+    ScaleOutNetwork const& network = *cluster.scale_out;
+    double const share = crosses_pods(network, group) ? 1 / network.oversubscription.value : 1;
+    return network.bandwidth.value * efficiency * share;
+}
+
+Fabric fabric_of(ClusterSpec const& cluster, GroupPlacement const& group) {
+    ScaleUpNetwork const& up = cluster.scale_up;
+    Fabric f{.n = static_cast<double>(group.size),
+             .m = static_cast<double>(group.ranks_per_domain),
+             .domains = static_cast<double>(group.domains),
+             .base = up.base_latency.value,
+             .hop_up = up.hop_latency.value,
+             .hop_out = {},
+             .ring = up.bandwidth.value * up.ring_efficiency.value,
+             .out = {}};
+    // A mesh gives each pair its own share of the links: m ranks of it reach the links among themselves only.
+    if (up.kind == ScaleUpKind::mesh && group.ranks_per_domain < cluster.domain_size && cluster.domain_size > 1)
+        f.ring *= (f.m - 1 > 0 ? f.m - 1 : 1) / static_cast<double>(cluster.domain_size - 1);
+    if (group.domains > 1) {
+        if (!cluster.scale_out)
+            throw InputError("{}: a group of {} ranks does not fit into one domain of {} accelerators (the cluster has no scale-out network)",
+                             cluster.name, group.size, cluster.domain_size);
+        ScaleOutNetwork const& out = *cluster.scale_out;
+        f.base = std::max(f.base, out.base_latency.value);
+        f.hop_out = out.hop_latency.value;
+        f.out = nic_rate(cluster, group, out.ring_efficiency.value);
+        BytesPerSecond const through_nics = f.m * f.out;
+        f.ring = group.ranks_per_domain == 1 ? through_nics : std::min(f.ring, through_nics);
+    }
+    return f;
+}
+
+double steps_of(CollectiveKind kind, double n) {
+    if (kind == CollectiveKind::all_reduce) return 2 * (n - 1);
+    return n - 1;
+}
+
+/// Axes of a torus that a group spans: a group that is no longer than the first axis runs along one of them.
+int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
+    auto const axes = static_cast<int>(up.torus.size());
+    std::int64_t extent = 1;
+    int spanned = 0;
+    for (int i = 0; i < axes; ++i) {
+        std::int64_t const before = extent;
+        extent *= up.torus[static_cast<std::size_t>(i)];
+        if (extent > group.stride && before < group.stride * group.size) ++spanned;
+    }
+    return std::max(1, spanned);
+}
+
+CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
+    ScaleUpNetwork const& up = cluster.scale_up;
+    auto const n = static_cast<double>(group.ranks_per_domain);
+    auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
+    auto const spanned = static_cast<double>(spanned_axes(up, group));
+    double const wrap = up.torus_wraps ? 1.0 : 0.5;
+    BytesPerSecond const rate = up.bandwidth.value * (spanned / axes) * wrap;
+    double const axis_length = std::pow(n, 1 / spanned);
+    Seconds const latency = up.base_latency.value + 0.5 * axis_length * spanned * up.hop_latency.value;
+    CollectiveCurve curve;
+    switch (kind) {
+        case CollectiveKind::all_to_all:
+            // Half of the data crosses the bisection of the longest axis: S n / 4 over 2 links per ring of it, so S * axis / 8 per link pair.
+            curve.add(latency, 1 / (rate * up.all_to_all_efficiency.value) * std::max(1.0, axis_length / 4));
+            break;
+        case CollectiveKind::send_receive:
+            curve.add(up.base_latency.value, 1 / (up.bandwidth.value / (2 * axes)));
+            break;
+        default:
+            curve.add(latency * (kind == CollectiveKind::all_reduce ? 2 : 1),
+                      steps_of(kind, n) / n / (rate * up.ring_efficiency.value));
+    }
+    return curve;
+}
+
+CollectiveCurve all_to_all_curve(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
+    double const inside = (f.m - 1) / f.n;
+    double const outside = (f.n - f.m) / f.n;
+    SecondsPerByte slope = inside / (cluster.scale_up.bandwidth.value * cluster.scale_up.all_to_all_efficiency.value);
+    if (group.domains > 1)
+        slope = std::max(slope, outside / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value));
+    CollectiveCurve curve;
+    curve.add(f.base + (group.domains > 1 ? std::log2(f.domains) * f.hop_out : Seconds{}), slope);
+    return curve;
+}
+
+CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind kind, Fabric const& f) {
+    CollectiveCurve curve;
+    double const steps = steps_of(kind, f.n);
+    double const rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+    double const inter = rounds * (f.domains - 1);
+    SecondsPerByte const ring_slope = steps / f.n / f.ring;
+    curve.add(f.base + (steps - inter) * f.hop_up + inter * f.hop_out, ring_slope);
+    // Trees and their like (PAT) reach every rank in a logarithmic number of steps.
+    double const levels = f.domains > 1 ? std::log2(f.domains) : 0;
+    curve.add(f.base + rounds * ((f.m - 1) * f.hop_up + levels * f.hop_out), ring_slope / tree_bandwidth_fraction);
+    auto const& in_network = cluster.scale_up.in_network_reduction_efficiency;
+    if (kind == CollectiveKind::all_reduce && in_network && f.m > 2) {
+        BytesPerSecond rate = cluster.scale_up.bandwidth.value * in_network->value;
+        if (f.domains > 1) rate = std::min(rate, f.m * f.out);
+        curve.add(f.base + 2 * levels * f.hop_out + 2 * f.hop_up, steps / f.n / rate);
+    }
+    return curve;
+}
+
+}  // namespace
+
+GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t domain_size) {
+    GroupPlacement group{.size = size, .stride = stride};
+    group.ranks_per_domain = std::clamp<std::int64_t>(domain_size / std::max<std::int64_t>(1, stride), 1, size);
+    group.domains = (size + group.ranks_per_domain - 1) / group.ranks_per_domain;
+    return group;
+}
+
+Seconds CollectiveCurve::time(Bytes bytes) const {
+    if (count_ == 0) return {};
+    Seconds best = lines_[0].latency + bytes * lines_[0].slope;
+    for (std::size_t i = 1; i < count_; ++i) best = std::min(best, lines_[i].latency + bytes * lines_[i].slope);
+    return best;
+}
+
+void CollectiveCurve::add(Seconds latency, SecondsPerByte slope) {
+    lines_.at(count_) = {latency, slope};
+    ++count_;
+}
+
+SecondsPerByte CollectiveCurve::asymptotic_slope() const {
+    SecondsPerByte slope = count_ == 0 ? SecondsPerByte{} : lines_[0].slope;
+    for (std::size_t i = 1; i < count_; ++i) slope = std::min(slope, lines_[i].slope);
+    return slope;
+}
+
+CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
+    if (group.size <= 1) return {};
+    if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
+    Fabric const f = fabric_of(cluster, group);
+    switch (kind) {
+        case CollectiveKind::all_to_all: return all_to_all_curve(cluster, group, f);
+        case CollectiveKind::send_receive: {
+            CollectiveCurve curve;
+            BytesPerSecond const rate = group.domains > 1 ? f.out : f.ring;
+            curve.add(group.domains > 1 ? f.hop_out : f.hop_up, 1 / rate);
+            return curve;
+        }
+        case CollectiveKind::broadcast: {
+            CollectiveCurve curve;
+            curve.add(f.base + (f.n - f.domains) * f.hop_up + (f.domains - 1) * f.hop_out, 1 / f.ring);
+            return curve;
+        }
+        default: return ring_and_tree_curve(cluster, kind, f);
+    }
+}
+
+}  // namespace sextant

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "core/ops/op.hpp"
+#include "core/spec/cluster_spec.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace sextant {
+
+/// Where the ranks of a group lie: `size` ranks, `stride` apart, laid over scale-up domains.
+struct GroupPlacement {
+    std::int64_t size = 1;
+    std::int64_t ranks_per_domain = 1;
+    std::int64_t domains = 1;
+    std::int64_t stride = 1;
+};
+
+/// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's boundary or fill it evenly.
+GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t domain_size);
+
+/// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm. T(S) = min_i (latency_i + S * slope_i).
+/// Source: shape as NCCL's tuner chooses (research/comm_hardware.md sec. 2.1 and 2.3).
+class CollectiveCurve {
+public:
+    [[nodiscard]] Seconds time(Bytes bytes) const;
+    void add(Seconds latency, SecondsPerByte slope);
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    /// Time per byte of the largest messages.
+    [[nodiscard]] SecondsPerByte asymptotic_slope() const;
+
+private:
+    struct Line {
+        Seconds latency;
+        SecondsPerByte slope;
+    };
+    std::array<Line, 4> lines_{};
+    std::size_t count_ = 0;
+};
+
+/// Curve of a collective on a group. Group size 1 costs nothing (an empty curve).
+///
+/// With n ranks on N domains, m per domain, S the nccl-tests size:
+/// - ring: latency base + (steps - inter) hop_up + inter hop_out, steps n - 1 (all-reduce 2 (n - 1)), inter N - 1 (2 (N - 1));
+///   slope (steps / n) / min(ring rate of the domain, m NIC rates): every rank of a domain drives its own NIC.
+/// - tree (all-reduce over domains): base + 2 ((m - 1) hop_up + log2(N) hop_out), the ring's slope / 0.92.
+/// - in-network reduction (NVLS) inside one domain, and under a tree over several.
+/// - all-to-all: share inside the domain at its rate, share outside at the NIC's, the slower decides.
+/// - send/receive: one pair; over domains at the NIC's rate.
+/// - torus: ring collectives use the axes the group spans, all-to-all is bound by the bisection.
+/// @throws InputError when the group spans domains of a cluster that has no scale-out network.
+CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
+
+}  // namespace sextant

@@ -1,0 +1,116 @@
+#include "cost_models/memory_footprint.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+using units::B;
+
+/// Master weights and moments in bytes per parameter, relative to fp32 AdamW with an fp32 master copy (4 + 4 + 4).
+double optimizer_saving(Optimizer optimizer) {
+    switch (optimizer) {
+        case Optimizer::adamw: return 0;
+        case Optimizer::adamw_bf16: return 4;  // moments in bf16
+        case Optimizer::adamw_8bit: return 6;  // moments in 8 bit (block-wise scales below 1 %)
+        case Optimizer::sgd: return 4;         // momentum only
+        case Optimizer::muon: return 4;        // momentum only; embeddings are added back by the caller
+    }
+    return 0;
+}
+
+bool offloads_optimizer(Offload offload) { return offload == Offload::optimizer || offload == Offload::optimizer_and_activations; }
+bool offloads_activations(Offload offload) { return offload == Offload::activations || offload == Offload::optimizer_and_activations; }
+
+/// Weights that ZeRO-3 holds unsharded at one time: two layers (the one at work and the one prefetched) and the ends, which stay gathered
+/// from the first use to the last, in 2 bytes; and the gradients of one layer and the ends before they are reduced.
+Bytes gathered_weights(StageLoad const& load) {
+    double const layer = load.largest_layer.total();
+    double const ends = load.ends.total();
+    return (2 * (2 * layer + ends) + 2 * (layer + ends)) * B;
+}
+
+}  // namespace
+
+double dense_shards(ParallelPlan const& plan) {
+    return static_cast<double>(plan.shard_group > 0 ? plan.shard_group : plan.dp * plan.cp);
+}
+
+double expert_shards(ParallelPlan const& plan) {
+    auto const group = static_cast<double>(plan.expert_dp());
+    return plan.shard_group > 0 ? std::min(group, static_cast<double>(plan.shard_group)) : group;
+}
+
+StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
+    bool const fp16 = plan.precision == Precision::fp16;
+    double const gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
+    double const master = (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
+    StateBytes bytes;
+    bytes.weights = framework.weight_bytes.value / (plan.zero >= 3 ? shards : 1);
+    bytes.gradients = gradient / (plan.zero >= 2 ? shards : 1);
+    bytes.optimizer = std::max(0.0, master) / (plan.zero >= 1 ? shards : 1);
+    if (offloads_optimizer(plan.offload)) {
+        bytes.host = bytes.optimizer;
+        bytes.optimizer = 0;
+    }
+    return bytes;
+}
+
+StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));
+    StateBytes const expert = state_bytes(framework, plan, expert_shards(plan));
+    double const pd = load.parameters.dense;
+    double const pe = load.parameters.expert;
+    StageMemory m;
+    m.weights = (dense.weights * pd + expert.weights * pe) * B;
+    m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
+    m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
+    m.host = (dense.host * pd + expert.host * pe) * B;
+    if (plan.optimizer == Optimizer::muon)  // embeddings and output matrix keep AdamW's second moment
+        m.optimizer += 4 * load.parameters.embedding / (plan.zero >= 1 ? dense_shards(plan) : 1.0) * B;
+
+    double const data_ranks = static_cast<double>(plan.dp * plan.cp);
+    if (data_ranks > 1) m.buffers += framework.bucket_bytes.value * load.parameters.total() * B;
+    m.buffers += framework.step_buffer_bytes.value * load.hidden_tokens * B;
+    if (plan.zero >= 3 && data_ranks > 1) m.buffers += gathered_weights(load);
+    if (plan.zero == 2 && data_ranks > 1) m.buffers += 2 * load.largest_layer.total() * B;
+    m.workspaces = framework.constant.value;
+
+    double const per_layer_extra = framework.routed_token_bytes.value * load.routed_hidden_tokens * load.moe_layers +
+                                   framework.gated_extra_bytes.value * load.gated_tokens * load.layers;
+    bool const rerun_all = plan.recompute == Recompute::full && plan.recompute_layers == 0;
+    Bytes const kept = load.kept + (rerun_all ? 0.0 : per_layer_extra) * B;
+    m.activations = load.in_flight * kept;
+    if (offloads_activations(plan.offload)) {
+        // The layer at work and the one in transfer stay.
+        Bytes const staying = std::min(m.activations, 2.0 * load.kept_by_layer);
+        m.host += m.activations - staying;
+        m.activations = staying;
+    }
+    // Only the forward-only half of GPipe holds the logits' gradients of every microbatch.
+    double const logit_sets = plan.schedule == Schedule::gpipe && plan.pp > 1 ? load.microbatches : 1;
+    Bytes const logits = framework.logits_bytes.value * load.logits * logit_sets * B;
+    Bytes const fused_extra = plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value * load.logits * B : Bytes{};
+    // A layer being run again does not add to the logits: they are gone by then.
+    m.logits = std::max(logits + fused_extra, load.working_layer);
+
+    // The optimizer phase holds no activations but the updated weights before they are spread.
+    double const shards = plan.zero >= 1 ? dense_shards(plan) : 1;
+    Bytes const optimizer_phase = plan.zero == 1 && data_ranks > 1
+                                      ? framework.gather_bytes.value * load.parameters.total() * (1 + 1 / shards) * B
+                                      : Bytes{};
+    Bytes const shortfall = optimizer_phase - (m.activations + m.logits);
+    if (shortfall > Bytes{}) m.buffers += shortfall;
+
+    double const slack_tokens = plan.pp > 1 ? framework.extra_hidden_bytes.value * load.sharded_hidden_tokens * load.layers * load.in_flight : 0;
+    double const held = framework.held_gather_bytes.value * load.hidden_tokens * load.layers * std::max(0.0, load.in_flight - 2);
+    double const logit_slack = (framework.logits_bytes_reserved.value - framework.logits_bytes.value) * load.logits;
+    Bytes const needed = m.allocated();
+    Bytes const base = needed + (slack_tokens + (plan.tp > 1 ? held : 0.0) + std::max(0.0, logit_slack)) * B;
+    m.slack = std::max(Bytes{}, framework.reserved_typical.value * base - needed);
+    m.reserved_low = std::max(needed, framework.reserved_low.value * base);
+    m.reserved_high = std::max(m.reserved(), framework.reserved_high.value * base);
+    return m;
+}
+
+}  // namespace sextant
