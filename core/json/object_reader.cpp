@@ -95,6 +95,11 @@ bool ObjectReader::has(std::string_view key) const {
     return found != value_->end() && !found->is_null();
 }
 
+bool ObjectReader::is_text(std::string_view key) const {
+    auto const found = value_->find(std::string(key));
+    return found != value_->end() && found->is_string();
+}
+
 std::vector<std::string> ObjectReader::keys() const {
     std::vector<std::string> names;
     for (auto const& entry : value_->items()) names.push_back(entry.key());

@@ -44,7 +44,10 @@ public:
     void format(std::string_view name, int version);
 
     [[nodiscard]] bool has(std::string_view key) const;  ///< present and not null; does not count as read
+    [[nodiscard]] bool is_text(std::string_view key) const;  ///< present and a string; does not count as read
     [[nodiscard]] std::vector<std::string> keys() const;
+    /// Counts `key` as known to `finish()`, whether it is there or not.
+    void allow(std::string_view key) { mark(key); }
 
     std::string text(std::string_view key);
     std::string text(std::string_view key, std::string fallback);

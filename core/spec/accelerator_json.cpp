@@ -1,0 +1,60 @@
+#include "core/spec/hardware_json.hpp"
+#include "core/spec/value_checks.hpp"
+
+namespace sextant {
+namespace {
+
+template <class Value, class Read>
+std::map<Precision, Value> by_precision(ObjectReader in, Read const& read) {
+    std::map<Precision, Value> out;
+    for (auto const& key : in.keys()) out.emplace(precision_from(key, in.path_to(key)), read(in, key));
+    in.finish();
+    if (out.empty()) throw InputError("{}: is empty (at least one precision is needed)", in.where());
+    return out;
+}
+
+}  // namespace
+
+AcceleratorProfile read_accelerator(ObjectReader in) {
+    in.format("accelerator", 1);
+    in.set_default_provenance(Basis::assumed, "the file gives no source");
+    read_default_provenance(in);
+
+    AcceleratorProfile profile;
+    profile.name = in.text("name");
+    profile.title = in.text("title", profile.name);
+    profile.aliases = in.texts("aliases");
+    profile.vendor = in.text("vendor", "");
+    profile.generation = in.text("generation");
+    auto const year = in.integer("year", 0);
+    if (year != 0 && (year < 2000 || year > 2100))
+        throw InputError("{}: is {} (a year between 2000 and 2100 is expected)", in.path_to("year"), year);
+    profile.year = static_cast<int>(year);
+
+    profile.peak = by_precision<Sourced<FlopsPerSecond>>(in.object("peak"), [](ObjectReader& peaks, std::string const& key) {
+        return positive_quantity<FlopsPerSecond>(peaks, key);
+    });
+    profile.vector_peak = positive_quantity<FlopsPerSecond>(in, "vector_peak");
+    profile.memory_capacity = positive_quantity<Bytes>(in, "memory_capacity");
+    profile.memory_bandwidth = positive_quantity<BytesPerSecond>(in, "memory_bandwidth");
+    profile.l2 = in.sourced_quantity<Bytes>("l2");
+    profile.multiprocessors = in.sourced_integer("multiprocessors");
+    if (profile.multiprocessors.value < 1 || profile.multiprocessors.value > 1'000'000)
+        throw InputError("{}: is {} (a count of at least 1 is expected)", in.path_to("multiprocessors"),
+                         profile.multiprocessors.value);
+    profile.host_bandwidth = positive_quantity<BytesPerSecond>(in, "host_bandwidth");
+    profile.power_watts = bounded_number(in, "power_watts", 1, 100'000);
+
+    profile.gemm_efficiency = by_precision<Sourced<double>>(
+        in.object("gemm_efficiency"), [](ObjectReader& values, std::string const& key) { return efficiency(values, key); });
+    profile.attention_forward_efficiency = efficiency(in, "attention_forward_efficiency");
+    profile.attention_backward_efficiency = efficiency(in, "attention_backward_efficiency");
+    profile.memory_efficiency = efficiency(in, "memory_efficiency");
+    profile.launch_latency = in.sourced_quantity<Seconds>("launch_latency");
+    in.allow("price_usd_per_hour");
+    if (in.has("price_usd_per_hour")) profile.price_usd_per_hour = bounded_number(in, "price_usd_per_hour", 0, 1e6);
+    in.finish();
+    return profile;
+}
+
+}  // namespace sextant

@@ -1,0 +1,154 @@
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hardware_json.hpp"
+#include "core/spec/value_checks.hpp"
+
+#include "core/nearest.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sextant {
+namespace {
+
+/// What a file may leave out of a network: figures of the measured machines nearest in kind.
+struct NetworkDefaults {
+    double ring;
+    double all_to_all;
+    Seconds base;
+    Seconds hop;
+};
+
+NetworkDefaults defaults_of(ScaleUpKind kind) {
+    using namespace units;
+    switch (kind) {
+        case ScaleUpKind::switched: return {0.80, 0.75, 15 * us, 1 * us};   // 8 x A100, H100, B200 with NVSwitch
+        case ScaleUpKind::mesh: return {0.75, 0.65, 20 * us, 1.5 * us};     // MI300X, DGX-1
+        case ScaleUpKind::pcie: return {0.60, 0.50, 20 * us, 3 * us};       // L40S boxes
+        case ScaleUpKind::torus: return {0.85, 0.80, 3 * us, 1 * us};       // jax-ml scaling book: about 1 us per hop
+    }
+    return {0.75, 0.65, 20 * us, 1.5 * us};
+}
+
+NetworkDefaults scale_out_defaults(std::string_view kind) {
+    using namespace units;
+    if (kind == "infiniband") return {0.92, 0.60, 28 * us, 8 * us};  // HDR and NDR rails
+    if (kind == "roce") return {0.88, 0.60, 40 * us, 9 * us};
+    if (kind == "efa") return {0.50, 0.45, 68 * us, 25 * us};
+    if (kind == "slingshot") return {0.92, 0.60, 19 * us, 12 * us};
+    return {0.60, 0.50, 50 * us, 15 * us};  // ethernet, dcn
+}
+
+Sourced<double> efficiency_or(ObjectReader& in, std::string_view key, double fallback, std::string const& why) {
+    if (in.has(key)) return efficiency(in, key);
+    in.allow(key);
+    return {fallback, Basis::assumed, why};
+}
+
+Sourced<Seconds> latency_or(ObjectReader& in, std::string_view key, Seconds fallback, std::string const& why) {
+    if (in.has(key)) return in.sourced_quantity<Seconds>(key);
+    in.allow(key);
+    return {fallback, Basis::assumed, why};
+}
+
+std::int64_t count_between(ObjectReader& in, std::string_view key, std::int64_t fallback, std::int64_t low,
+                           std::int64_t high) {
+    auto const value = in.integer(key, fallback);
+    if (value < low || value > high)
+        throw InputError("{}: is {} (it must lie between {} and {})", in.path_to(key), value, low, high);
+    return value;
+}
+
+constexpr std::int64_t most_accelerators = 10'000'000;
+
+ScaleUpNetwork read_scale_up(ObjectReader in) {
+    read_default_provenance(in);
+    ScaleUpNetwork network;
+    network.kind = scale_up_kind_from(in.text("kind"), in.path_to("kind"));
+    network.bandwidth = positive_quantity<BytesPerSecond>(in, "bandwidth");
+    auto const defaults = defaults_of(network.kind);
+    std::string const why = fmt::format("the file gives none; usual for kind '{}'", name_of(network.kind));
+    network.ring_efficiency = efficiency_or(in, "ring_efficiency", defaults.ring, why);
+    network.all_to_all_efficiency = efficiency_or(in, "all_to_all_efficiency", defaults.all_to_all, why);
+    constexpr std::string_view in_network = "in_network_reduction_efficiency";
+    in.allow(in_network);
+    if (in.has(in_network)) network.in_network_reduction_efficiency = bounded_number(in, in_network, 0.01, 2);
+    network.base_latency = latency_or(in, "base_latency", defaults.base, why);
+    network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
+    network.torus = in.integers("torus");
+    network.torus_wraps = in.flag("torus_wraps", true);
+    if ((network.kind == ScaleUpKind::torus) != !network.torus.empty())
+        throw InputError("{}: has {} entries with kind '{}' (a torus needs its axis lengths, nothing else has them)",
+                         in.path_to("torus"), network.torus.size(), name_of(network.kind));
+    for (auto const axis : network.torus)
+        if (axis < 1 || axis > most_accelerators)
+            throw InputError("{}: has an axis of {} (1 or more is expected)", in.path_to("torus"), axis);
+    in.finish();
+    return network;
+}
+
+ScaleOutNetwork read_scale_out(ObjectReader in) {
+    static std::vector<std::string> const kinds{"infiniband", "roce", "efa", "slingshot", "omni-path", "ethernet", "dcn"};
+    read_default_provenance(in);
+    ScaleOutNetwork network;
+    network.kind = in.text("kind");
+    if (std::find(kinds.begin(), kinds.end(), network.kind) == kinds.end())
+        throw InputError("{}: unknown network '{}'{} (known: {})", in.path_to("kind"), network.kind,
+                         did_you_mean(network.kind, kinds), join(kinds));
+    network.bandwidth = positive_quantity<BytesPerSecond>(in, "bandwidth");
+    auto const defaults = scale_out_defaults(network.kind);
+    std::string const why = fmt::format("the file gives none; usual for kind '{}'", network.kind);
+    network.ring_efficiency = efficiency_or(in, "ring_efficiency", defaults.ring, why);
+    network.all_to_all_efficiency = efficiency_or(in, "all_to_all_efficiency", defaults.all_to_all, why);
+    network.base_latency = latency_or(in, "base_latency", defaults.base, why);
+    network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
+    if (in.has("oversubscription")) {
+        network.oversubscription = bounded_number(in, "oversubscription", 1, 1000);
+    } else {
+        in.allow("oversubscription");
+        network.oversubscription = {1, Basis::assumed, "the file gives none; full bisection"};
+    }
+    network.pod_domains = count_between(in, "pod_domains", 0, 0, most_accelerators);
+    in.finish();
+    return network;
+}
+
+AcceleratorProfile accelerator_of(ObjectReader& in) {
+    if (in.is_text("accelerator")) return find_accelerator(in.text("accelerator"), in.path_to("accelerator"));
+    return read_accelerator(in.object("accelerator"));
+}
+
+void check_sizes(ClusterSpec const& cluster, ObjectReader const& in) {
+    if (cluster.scale_up.kind != ScaleUpKind::torus) return;
+    auto const slice = std::accumulate(cluster.scale_up.torus.begin(), cluster.scale_up.torus.end(), 1.0,
+                                       [](double product, std::int64_t axis) { return product * static_cast<double>(axis); });
+    if (slice != static_cast<double>(cluster.domain_size))
+        throw InputError("{}: is {} but the torus axes multiply to {} (they must agree)", in.path_to("domain_size"),
+                         cluster.domain_size, slice);
+}
+
+}  // namespace
+
+ClusterSpec read_cluster(ObjectReader in) {
+    in.format("cluster", 1);
+    in.set_default_provenance(Basis::assumed, "the file gives no source");
+    read_default_provenance(in);
+
+    ClusterSpec cluster;
+    cluster.name = in.text("name");
+    cluster.title = in.text("title", cluster.name);
+    cluster.aliases = in.texts("aliases");
+    cluster.accelerator = accelerator_of(in);
+    cluster.domain_size = count_between(in, "domain_size", in.integer("domain_size"), 1, most_accelerators);
+    cluster.max_accelerators = count_between(in, "max_accelerators", 0, 0, most_accelerators);
+    cluster.scale_up = read_scale_up(in.object("scale_up"));
+    if (auto scale_out = in.optional_object("scale_out")) cluster.scale_out = read_scale_out(std::move(*scale_out));
+    cluster.host_memory = positive_quantity<Bytes>(in, "host_memory");
+    in.allow("usd_per_accelerator_hour");
+    if (in.has("usd_per_accelerator_hour"))
+        cluster.usd_per_accelerator_hour = bounded_number(in, "usd_per_accelerator_hour", 0, 1e6);
+    check_sizes(cluster, in);
+    in.finish();
+    return cluster;
+}
+
+}  // namespace sextant

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "core/spec/framework_profile.hpp"
+
+#include <string_view>
+
+namespace sextant {
+
+/// A field of a profile, its key in files, and the largest sensible value.
+template <class Owner, class Value>
+struct ProfileField {
+    std::string_view key;
+    Sourced<Value> Owner::*member;
+    double most;
+};
+
+/// The dimensionless constants of a timing entry, in the order of the file.
+inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
+    {"gemm_scale", &FrameworkTiming::gemm_scale, 2},
+    {"attention_scale", &FrameworkTiming::attention_scale, 3},
+    {"memory_scale", &FrameworkTiming::memory_scale, 2},
+    {"activation_passes", &FrameworkTiming::activation_passes, 10},
+    {"tp_overlap", &FrameworkTiming::tp_overlap, 1},
+    {"dp_overlap", &FrameworkTiming::dp_overlap, 1},
+    {"fsdp_overlap", &FrameworkTiming::fsdp_overlap, 1},
+    {"pp_overlap", &FrameworkTiming::pp_overlap, 1},
+    {"ep_overlap", &FrameworkTiming::ep_overlap, 1},
+    {"cp_overlap", &FrameworkTiming::cp_overlap, 1},
+    {"cross_domain_floor_growth", &FrameworkTiming::cross_domain_floor_growth, 10},
+    {"gradient_bytes_sent", &FrameworkTiming::gradient_bytes_sent, 16},
+    {"weight_bytes_sent", &FrameworkTiming::weight_bytes_sent, 16},
+    {"optimizer_bytes_per_parameter", &FrameworkTiming::optimizer_bytes_per_parameter, 1000},
+};
+
+/// The times of a timing entry; `most` in seconds.
+inline constexpr ProfileField<FrameworkTiming, Seconds> timing_times[] = {
+    {"host_floor_forward", &FrameworkTiming::host_floor_forward, 1},
+    {"host_floor_backward", &FrameworkTiming::host_floor_backward, 1},
+    {"kernel_gap", &FrameworkTiming::kernel_gap, 0.1},
+    {"fixed_per_step", &FrameworkTiming::fixed_per_step, 100},
+};
+
+/// Bytes per something, and fractions.
+inline constexpr ProfileField<FrameworkMemory, double> memory_numbers[] = {
+    {"weight_bytes", &FrameworkMemory::weight_bytes, 16},
+    {"gradient_bytes", &FrameworkMemory::gradient_bytes, 16},
+    {"master_bytes", &FrameworkMemory::master_bytes, 32},
+    {"fp16_gradient_bytes", &FrameworkMemory::fp16_gradient_bytes, 16},
+    {"fp16_master_bytes", &FrameworkMemory::fp16_master_bytes, 32},
+    {"bucket_bytes", &FrameworkMemory::bucket_bytes, 16},
+    {"gather_bytes", &FrameworkMemory::gather_bytes, 16},
+    {"logits_bytes", &FrameworkMemory::logits_bytes, 64},
+    {"logits_bytes_reserved", &FrameworkMemory::logits_bytes_reserved, 64},
+    {"fused_cross_entropy_bytes", &FrameworkMemory::fused_cross_entropy_bytes, 64},
+    {"gated_extra_bytes", &FrameworkMemory::gated_extra_bytes, 16},
+    {"extra_hidden_bytes", &FrameworkMemory::extra_hidden_bytes, 200},
+    {"held_gather_bytes", &FrameworkMemory::held_gather_bytes, 200},
+    {"step_buffer_bytes", &FrameworkMemory::step_buffer_bytes, 200},
+    {"routed_token_bytes", &FrameworkMemory::routed_token_bytes, 200},
+    {"reserved_low", &FrameworkMemory::reserved_low, 10},
+    {"reserved_typical", &FrameworkMemory::reserved_typical, 10},
+    {"reserved_high", &FrameworkMemory::reserved_high, 10},
+    {"usable_fraction", &FrameworkMemory::usable_fraction, 1},
+};
+
+inline constexpr ProfileField<FrameworkMemory, Bytes> memory_sizes[] = {
+    {"constant", &FrameworkMemory::constant, 1e12},
+    {"context", &FrameworkMemory::context, 1e12},
+};
+
+}  // namespace sextant

@@ -1,0 +1,138 @@
+#include "core/spec/hardware_catalog.hpp"
+
+#include "core/embedded_text.hpp"
+#include "core/nearest.hpp"
+#include "core/spec/hardware_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+#include <string>
+
+namespace sextant {
+namespace {
+
+/// Lower-case letters and digits only.
+std::string plain(std::string_view name) {
+    std::string out;
+    for (char const c : name) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte) != 0) out += static_cast<char>(std::tolower(byte));
+    }
+    return out;
+}
+
+/// The same without the maker's name and the word GPU, as devices report themselves.
+std::string plain_device(std::string_view name) {
+    static constexpr std::array dropped{"nvidia", "amd", "intel", "habana", "google", "aws", "instinct", "gpu"};
+    std::string out;
+    std::string word;
+    auto const end_word = [&] {
+        if (std::find(dropped.begin(), dropped.end(), word) == dropped.end()) out += word;
+        word.clear();
+    };
+    for (char const c : name) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte) != 0) word += static_cast<char>(std::tolower(byte));
+        else end_word();
+    }
+    end_word();
+    return out;
+}
+
+template <class Entry>
+bool is_called(Entry const& entry, std::string const& wanted) {
+    auto const same = [&](std::string const& name) { return plain(name) == wanted; };
+    return same(entry.name) || std::any_of(entry.aliases.begin(), entry.aliases.end(), same);
+}
+
+template <class Entry>
+std::vector<Entry> read_all(std::span<EmbeddedText const> texts, std::string_view folder, Entry (*read)(ObjectReader)) {
+    std::vector<Entry> out;
+    for (auto const& entry : texts) {
+        auto const document = JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder, entry.name));
+        out.push_back(read(ObjectReader(document)));
+    }
+    return out;
+}
+
+/// The one entry whose file has this very name, read alone: looking up one profile need not read all of them.
+template <class Entry>
+std::optional<Entry> read_named(std::span<EmbeddedText const> texts, std::string_view folder, Entry (*read)(ObjectReader),
+                                std::string_view name) {
+    for (auto const& entry : texts) {
+        if (plain(entry.name) != plain(name)) continue;
+        auto const document = JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder, entry.name));
+        return read(ObjectReader(document));
+    }
+    return std::nullopt;
+}
+
+template <class Entry>
+Entry const& find_called(std::vector<Entry> const& entries, std::string_view name, std::string_view where,
+                         std::string_view what) {
+    auto const wanted = plain(name);
+    for (auto const& entry : entries)
+        if (is_called(entry, wanted)) return entry;
+    std::vector<std::string> names;
+    std::vector<std::string> spellings;
+    for (auto const& entry : entries) {
+        names.push_back(entry.name);
+        spellings.push_back(entry.name);
+        spellings.insert(spellings.end(), entry.aliases.begin(), entry.aliases.end());
+    }
+    throw InputError("{}: unknown {} '{}'{} (known: {})", where, what, name.substr(0, 60), did_you_mean(name, spellings),
+                     join(names));
+}
+
+constexpr std::string_view accelerator_folder = "hardware_profiles/accelerators";
+constexpr std::string_view cluster_folder = "hardware_profiles/clusters";
+constexpr std::string_view framework_folder = "hardware_profiles/frameworks";
+
+}  // namespace
+
+std::vector<AcceleratorProfile> const& all_accelerators() {
+    static auto const entries = read_all(embedded_accelerators(), accelerator_folder, read_accelerator);
+    return entries;
+}
+
+std::vector<ClusterSpec> const& all_clusters() {
+    static auto const entries = read_all(embedded_clusters(), cluster_folder, read_cluster);
+    return entries;
+}
+
+std::vector<FrameworkProfile> const& all_frameworks() {
+    static auto const entries = read_all(embedded_frameworks(), framework_folder, read_framework);
+    return entries;
+}
+
+AcceleratorProfile find_accelerator(std::string_view name, std::string_view where) {
+    if (auto found = read_named(embedded_accelerators(), accelerator_folder, read_accelerator, name)) return *found;
+    return find_called(all_accelerators(), name, where, "accelerator");
+}
+
+ClusterSpec find_cluster(std::string_view name, std::string_view where) {
+    if (name.ends_with(".json")) return read_cluster(ObjectReader(JsonDocument::from_file(std::string(name))));
+    if (auto found = read_named(embedded_clusters(), cluster_folder, read_cluster, name)) return *found;
+    return find_called(all_clusters(), name, where, "cluster");
+}
+
+FrameworkProfile find_framework(std::string_view name, std::string_view where) {
+    if (name.ends_with(".json")) return read_framework(ObjectReader(JsonDocument::from_file(std::string(name))));
+    if (auto found = read_named(embedded_frameworks(), framework_folder, read_framework, name)) return *found;
+    return find_called(all_frameworks(), name, where, "framework");
+}
+
+std::optional<ClusterSpec> cluster_for_device(std::string_view device) {
+    auto const wanted = plain_device(device);
+    if (wanted.empty()) return std::nullopt;
+    for (auto const& accelerator : all_accelerators()) {
+        if (!is_called(accelerator, wanted)) continue;
+        for (auto const& cluster : all_clusters())
+            if (cluster.accelerator.name == accelerator.name) return cluster;
+    }
+    return std::nullopt;
+}
+
+}  // namespace sextant

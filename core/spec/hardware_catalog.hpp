@@ -1,0 +1,34 @@
+#pragma once
+
+#include "core/spec/cluster_spec.hpp"
+#include "core/spec/framework_profile.hpp"
+#include "core/spec/hardware_profile.hpp"
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+// Names are compared without case and punctuation ("H100-SXM" is "h100-sxm"), by name first, then by alias.
+
+/// The accelerator of this name or alias. @throws InputError with the nearest name and all of them.
+AcceleratorProfile find_accelerator(std::string_view name, std::string_view where);
+
+/// The cluster of this name or alias, or the file when `name` ends in ".json".
+/// @throws InputError with the nearest name and all of them, or what is wrong with the file.
+ClusterSpec find_cluster(std::string_view name, std::string_view where);
+
+/// The framework of this name or alias, or the file when `name` ends in ".json".
+FrameworkProfile find_framework(std::string_view name, std::string_view where);
+
+/// Everything the program carries, in the order of hardware_profiles/catalog.cmake. Read once, then kept.
+std::vector<AcceleratorProfile> const& all_accelerators();
+std::vector<ClusterSpec> const& all_clusters();
+std::vector<FrameworkProfile> const& all_frameworks();
+
+/// The cluster to assume for a device as measurement files write it ("NVIDIA H100 80GB HBM3", "A100-SXM4-80GB", "TPU v5p"): the
+/// first in the catalog with that accelerator. Nothing for a device that has no profile: that is a skip, not a guess.
+std::optional<ClusterSpec> cluster_for_device(std::string_view device);
+
+}  // namespace sextant

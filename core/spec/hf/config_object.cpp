@@ -1,0 +1,118 @@
+#include "core/spec/hf/config_object.hpp"
+
+#include <algorithm>
+
+namespace sextant::hf {
+namespace {
+
+/// Largest size that is read: far above any model that exists, low enough that products stay exact.
+std::int64_t largest(Size kind) {
+    switch (kind) {
+        case Size::layers: return 10'000;
+        case Size::heads: return 65'536;
+        case Size::width: return 16'777'216;
+        case Size::vocabulary: return 268'435'456;
+        case Size::positions: return 1'099'511'627'776;
+        case Size::experts: return 1'000'000;
+    }
+    return 0;
+}
+
+std::int64_t checked(std::int64_t value, Size kind, std::string const& where) {
+    if (value < 1 || value > largest(kind))
+        throw InputError("{}: is {} (1 to {} is allowed)", where, value, largest(kind));
+    return value;
+}
+
+}  // namespace
+
+std::int64_t ConfigObject::size(std::string_view key, Size kind) {
+    return checked(in_.integer(key), kind, in_.path_to(key));
+}
+
+std::int64_t ConfigObject::size(std::string_view key, Size kind, std::int64_t fallback) {
+    return in_.has(key) ? size(key, kind) : fallback;
+}
+
+std::int64_t ConfigObject::size_of(std::initializer_list<std::string_view> keys, Size kind) {
+    for (auto const key : keys)
+        if (in_.has(key)) return size(key, kind);
+    return size(*keys.begin(), kind);
+}
+
+std::int64_t ConfigObject::count(std::string_view key, std::int64_t fallback) {
+    std::int64_t const value = in_.integer(key, fallback);
+    if (value < 0 || value > largest(Size::experts))
+        throw InputError("{}: is {} (0 to {} is allowed)", in_.path_to(key), value, largest(Size::experts));
+    return value;
+}
+
+bool ConfigObject::mentions(std::string_view key) const {
+    auto const keys = in_.keys();
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
+std::optional<ConfigObject> ConfigObject::object(std::string_view key) {
+    auto inner = in_.optional_object(key);
+    if (!inner) return std::nullopt;
+    return ConfigObject(std::move(*inner));
+}
+
+std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t class_default) {
+    constexpr std::string_view key = "num_key_value_heads";
+    std::int64_t const kv_heads = in.size(key, Size::heads, in.mentions(key) ? heads : class_default);
+    if (kv_heads > heads || heads % kv_heads != 0)
+        throw InputError("{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
+                         "query heads)", in.path_to(key), kv_heads, heads);
+    return kv_heads;
+}
+
+std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key) {
+    if (hidden % heads != 0)
+        throw InputError("{}: is {}, which does not divide the hidden size {} (every head takes an equal part)",
+                         in.path_to(heads_key), heads, hidden);
+    return hidden / heads;
+}
+
+std::int64_t read_head_dim(ConfigObject& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key) {
+    return in.has("head_dim") ? in.size("head_dim", Size::width) : divided_head_dim(in, hidden, heads, heads_key);
+}
+
+ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
+    ModelSpec model;
+    model.hidden = in.size("hidden_size", Size::width);
+    model.vocab = in.size("vocab_size", Size::vocabulary);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, default_positions);
+    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers)));
+    model.attention.heads = in.size("num_attention_heads", Size::heads);
+    model.attention.kv_heads = model.attention.heads;
+    model.mlp = {.intermediate = in.size("intermediate_size", Size::width), .gated = true};
+    return model;
+}
+
+void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window, bool (*pattern)(std::int64_t layer)) {
+    bool const asked_off = in.mentions("sliding_window") && !in.has("sliding_window");
+    std::int64_t const window =
+        asked_off ? 0 : in.has("sliding_window") ? in.size("sliding_window", Size::positions) : class_default_window;
+    auto const types = in.texts("layer_types");
+    if (!types.empty() && types.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"), types.size(),
+                         model.layers.size());
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+        bool sliding = pattern(static_cast<std::int64_t>(layer));
+        if (!types.empty()) {
+            sliding = types[layer] == "sliding_attention";
+            if (!sliding && types[layer] != "full_attention")
+                throw InputError("{}[{}]: is '{}' ('full_attention' or 'sliding_attention' is allowed)",
+                                 in.path_to("layer_types"), layer, types[layer]);
+            if (sliding && window == 0)
+                throw InputError("{}: layer {} slides, but sliding_window is not given (it has to be a number of tokens)",
+                                 in.path_to("layer_types"), layer);
+        }
+        model.layers[layer].sliding = sliding && window > 0;
+    }
+    bool const any = std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; });
+    model.attention.window = any ? window : 0;
+}
+
+}  // namespace sextant::hf

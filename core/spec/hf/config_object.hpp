@@ -1,0 +1,76 @@
+#pragma once
+
+#include "core/json/object_reader.hpp"
+#include "core/spec/model_spec.hpp"
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant::hf {
+
+/// What a number in a config counts; decides how large a value is still believable.
+enum class Size : std::uint8_t { layers, heads, width, vocabulary, positions, experts };
+
+/// One object of a Hugging Face config: sizes with a plausible range, flags, and the conventions that several
+/// architectures share. Every error names the document and the key.
+class ConfigObject {
+public:
+    explicit ConfigObject(ObjectReader in) : in_(std::move(in)) {}
+
+    /// A size that has to be there. @throws InputError: absent, not a whole number, below 1, or beyond the range of its kind.
+    std::int64_t size(std::string_view key, Size kind);
+    /// The same, with the class default for an absent or null key.
+    std::int64_t size(std::string_view key, Size kind, std::int64_t fallback);
+    /// The first of several spellings that is there; `keys[0]` is named if none is.
+    std::int64_t size_of(std::initializer_list<std::string_view> keys, Size kind);
+    /// A count that may be zero (`first_k_dense_replace`).
+    std::int64_t count(std::string_view key, std::int64_t fallback);
+    /// Absent and null mean different things in some classes: true if the key is there, whatever its value.
+    [[nodiscard]] bool mentions(std::string_view key) const;
+    [[nodiscard]] bool has(std::string_view key) const { return in_.has(key); }
+
+    bool flag(std::string_view key, bool fallback) { return in_.flag(key, fallback); }
+    double number(std::string_view key, double fallback) { return in_.number(key, fallback); }
+    std::string text(std::string_view key, std::string fallback) { return in_.text(key, std::move(fallback)); }
+    std::vector<std::string> texts(std::string_view key) { return in_.texts(key); }
+    std::vector<std::int64_t> integers(std::string_view key) { return in_.integers(key); }
+    std::optional<ConfigObject> object(std::string_view key);
+
+    [[nodiscard]] std::string path_to(std::string_view key) const { return in_.path_to(key); }
+
+private:
+    ObjectReader in_;
+};
+
+/// `num_key_value_heads`: the class default if the key is absent, `heads` if it is null.
+/// @throws InputError if it does not divide `heads`.
+std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t class_default);
+
+/// `head_dim`, else hidden / heads. @throws InputError if heads do not divide hidden and no `head_dim` is given.
+std::int64_t read_head_dim(ConfigObject& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key);
+
+/// hidden / heads where the class knows no other way. @throws InputError if heads do not divide hidden.
+std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key);
+
+/// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
+/// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
+ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
+
+/// `layer_types` ("sliding_attention" / "full_attention", one per layer) into `LayerKind::sliding`; absent: `pattern(layer)`.
+/// Reads the window from `sliding_window`; without one (null, or absent with no class default) every layer is full.
+void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window, bool (*pattern)(std::int64_t layer));
+
+inline bool every_layer(std::int64_t) { return true; }
+inline bool even_layers(std::int64_t layer) { return layer % 2 == 0; }
+
+/// One way to read a config: `name` is its `model_type`, `model_class` what `architectures` calls it.
+struct Architecture {
+    std::string_view name;
+    std::string_view model_class;
+    ModelSpec (*read)(ConfigObject& in);
+};
+
+}  // namespace sextant::hf
