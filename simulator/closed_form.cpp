@@ -1,0 +1,201 @@
+#include "simulator/closed_form.hpp"
+
+#include "core/graph/plan_check.hpp"
+#include "simulator/data_parallel.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+double as_double(std::int64_t n) { return static_cast<double>(n); }
+
+/// How far a pass is stretched because the activations it saves or fetches do not get through to the host in time.
+Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, AcceleratorProfile const& accelerator, Seconds pass) {
+    if (plan.offload != Offload::activations && plan.offload != Offload::optimizer_and_activations) return {};
+    return std::max(Seconds{}, stage.load.kept / accelerator.host_bandwidth.value - pass);
+}
+
+}  // namespace
+
+Seconds StepBreakdown::total() const {
+    return gemm + attention + memory_bound + host + recompute + tp + cp + ep + pp + bubble + dp + optimizer + offload + fixed;
+}
+
+ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                       Precision precision)
+    : model_(model),
+      workload_(workload),
+      cluster_(cluster),
+      framework_(framework),
+      timing_(timing_for(framework, cluster.accelerator.generation, std::string(name_of(precision)))),
+      pricer_(cluster, timing_) {}
+
+ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
+    BlockSet const blocks = build_blocks(model_, plan, workload_.sequence);
+    return {.blocks = pricer_.price(blocks, plan), .kinds = blocks.kinds};
+}
+
+std::vector<ClosedForm::StageRun> const& ClosedForm::runs_of(ParallelPlan const& plan) {
+    auto const [found, is_new] = runs_.try_emplace({plan.pp, plan.vpp, plan.stage_layers});
+    if (!is_new) return found->second;
+    StageLayout const layout = lay_out_stages(model_, plan);
+    for (std::size_t i = 0; i < layout.stages.size(); ++i) {
+        if (i > 0 && layout.stages[i] == layout.stages[i - 1])
+            ++found->second.back().count;
+        else
+            found->second.push_back({.content = layout.stages[i], .first = static_cast<std::int64_t>(i)});
+    }
+    return found->second;
+}
+
+StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, ParallelPlan const& plan) const {
+    StageCost stage{.first = run.first, .count = run.count};
+    StageLoad& load = stage.load;
+    auto const policy = static_cast<std::size_t>(plan.recompute);
+    double const share = recomputed_share(plan, run.content.layers);
+    auto const tp = as_double(plan.tp);
+    double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
+    load.layers = as_double(run.content.layers);
+    for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
+        double const n = as_double(run.content.layers_of_kind[k]);
+        if (n == 0) continue;
+        BlockPrice const& price = shape.blocks.layers[k];
+        stage.forward += n * price.forward;
+        stage.backward += n * price.backward;
+        stage.rerun += n * share * price.rerun[policy];
+        load.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
+        load.parameters += n * price.parameters;
+        if (price.parameters.total() > load.largest_layer.total()) load.largest_layer = price.parameters;
+        if (plan.recompute == Recompute::full) load.working_layer = std::max(load.working_layer, price.kept[0]);
+        if (shape.kinds[k].moe) load.moe_layers += n;
+    }
+    if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
+    auto const add_end = [&](BlockPrice const& price) {
+        stage.forward += price.forward;
+        stage.backward += price.backward;
+        load.kept += price.kept[0];
+        load.parameters += price.parameters;
+        load.ends += price.parameters;
+    };
+    if (run.content.embedding) add_end(shape.blocks.embedding);
+    if (run.content.head) {
+        add_end(shape.blocks.head);
+        add_end(shape.blocks.mtp);
+        if (!run.content.embedding) {
+            load.parameters += shape.blocks.tied_output_copy;
+            load.ends += shape.blocks.tied_output_copy;
+        }
+        load.logits = tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);
+    }
+    load.microbatches = as_double(microbatches(plan, workload_));
+    load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
+    load.hidden_tokens = tokens * as_double(model_.hidden);
+    load.sharded_hidden_tokens = load.hidden_tokens / tp;
+    if (model_.mlp.gated) load.gated_tokens = tokens * as_double(model_.mlp.intermediate) / tp;
+    if (model_.moe) load.routed_hidden_tokens = load.sharded_hidden_tokens * as_double(model_.moe->top_k * plan.expert_tp);
+    return stage;
+}
+
+PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& plan) {
+    PipelineCost pipeline;
+    pipeline.microbatches = microbatches(plan, workload_);
+    std::vector<StageRun> const& runs = runs_of(plan);
+    pipeline.stages.reserve(runs.size());
+    for (StageRun const& run : runs) pipeline.stages.push_back(cost_of(shape, run, plan));
+    if (plan.pp > 1) {
+        // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473 sec. 4.1).
+        Bytes const bytes = 2 * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
+        pipeline.transfer = pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_)).time(bytes);
+    }
+    return pipeline;
+}
+
+StageMemory ClosedForm::fullest(PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t& stage) const {
+    StageMemory fullest;
+    stage = 0;
+    bool first = true;
+    for (StageCost const& cost : pipeline.stages) {
+        StageMemory const memory = stage_memory(cost.load, plan, framework_.memory);
+        if (first || memory.reserved() > fullest.reserved()) {
+            fullest = memory;
+            stage = cost.first;
+        }
+        first = false;
+    }
+    return fullest;
+}
+
+StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const& plan) {
+    constexpr std::size_t on_stack = 16;
+    std::array<StageTimes, on_stack> few;
+    std::vector<StageTimes> many(pipeline.stages.size() > on_stack ? pipeline.stages.size() : 0);
+    std::span<StageTimes> const times(many.empty() ? few.data() : many.data(), pipeline.stages.size());
+
+    // Every microbatch enters and leaves a stage once per chunk and pass.
+    Seconds const transfer = as_double(plan.vpp) * (1 - timing_.pp_overlap.value) * pipeline.transfer;
+    DataParallelTime data;
+    for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+        StageCost const& stage = pipeline.stages[i];
+        Seconds const forward = stage.forward.total();
+        Seconds const backward = stage.backward.total() + stage.rerun.total();
+        times[i] = {.forward = forward + transfer + offload_wait(stage, plan, cluster_.accelerator, forward),
+                    .backward = backward + transfer + offload_wait(stage, plan, cluster_.accelerator, backward),
+                    .count = stage.count};
+        DataParallelTime const d = data_parallel_time(stage.load, plan, forward, backward, pricer_);
+        // Stages reduce at the same time; the step waits for the slowest.
+        if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
+    }
+    PipelineTime const pipe = pipeline_time(plan.schedule, times, pipeline.microbatches, plan.vpp);
+
+    StageCost const& slowest = pipeline.stages[pipe.slowest];
+    auto const m = as_double(pipeline.microbatches);
+    PassTime const passes = [&] {
+        PassTime sum = slowest.forward;
+        sum += slowest.backward;
+        return m * sum;
+    }();
+    StepEstimate estimate;
+    StepBreakdown& b = estimate.breakdown;
+    b.gemm = passes.gemm;
+    b.attention = passes.attention;
+    b.memory_bound = passes.streaming;
+    b.host = passes.gaps;
+    b.tp = passes.tp;
+    b.cp = passes.cp;
+    b.ep = passes.ep;
+    b.recompute = m * slowest.rerun.total();
+    b.pp = 2 * m * transfer;
+    b.bubble = pipe.bubble;
+    b.dp = data.exposed;
+    b.optimizer = data.optimizer;
+    Seconds const waiting = pipe.busy - passes.total() - b.recompute - b.pp;
+    b.offload = data.offload + std::max(Seconds{}, waiting);
+    b.fixed = timing_.fixed_per_step.value;
+    estimate.time = b.total();
+    estimate.slowest_stage = slowest.first;
+    estimate.memory = fullest(pipeline, plan, estimate.fullest_stage);
+    return estimate;
+}
+
+StepEstimate ClosedForm::evaluate(ParallelPlan const& plan) {
+    require_valid(model_, plan, workload_);
+    return finish(assemble(price_shape(plan), plan), plan);
+}
+
+std::vector<StageMemory> memory_by_stage(ClosedForm& form, ParallelPlan const& plan) {
+    require_valid(form.model(), plan, form.workload());
+    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
+    std::vector<StageMemory> memory;
+    for (StageCost const& run : pipeline.stages) {
+        for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank) {
+            StageLoad load = run.load;
+            load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, pipeline.microbatches, rank);
+            memory.push_back(stage_memory(load, plan, form.framework().memory));
+        }
+    }
+    return memory;
+}
+
+}  // namespace sextant

@@ -1,0 +1,113 @@
+#pragma once
+
+#include "core/graph/stage_layout.hpp"
+#include "core/spec/framework_profile.hpp"
+#include "cost_models/block_price.hpp"
+#include "cost_models/memory_footprint.hpp"
+#include "simulator/pipeline_formula.hpp"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace sextant {
+
+/// Where a step's time goes, on the slowest pipeline stage. The parts add up to the step time.
+struct StepBreakdown {
+    Seconds gemm;
+    Seconds attention;
+    Seconds memory_bound;
+    Seconds host;       ///< kernel gaps and waiting for the host
+    Seconds recompute;  ///< all that recompute runs again
+    Seconds tp;
+    Seconds cp;
+    Seconds ep;
+    Seconds pp;         ///< exposed point-to-point transfers
+    Seconds bubble;
+    Seconds dp;         ///< exposed gradient reduction and weight gathers
+    Seconds optimizer;
+    Seconds offload;    ///< exposed transfers to and from the host
+    Seconds fixed;      ///< per step, whatever the plan
+    [[nodiscard]] Seconds total() const;
+};
+
+/// What the closed form says of one plan.
+struct StepEstimate {
+    Seconds time;
+    StepBreakdown breakdown;
+    std::int64_t slowest_stage = 0;
+    std::int64_t fullest_stage = 0;
+    StageMemory memory;      ///< of the fullest stage
+    [[nodiscard]] Bytes peak() const { return memory.reserved(); }
+};
+
+/// A run of pipeline ranks with the same content, priced for one microbatch.
+struct StageCost {
+    std::int64_t first = 0;
+    std::int64_t count = 1;
+    PassTime forward;
+    PassTime backward;   ///< without recompute
+    PassTime rerun;
+    StageLoad load;      ///< for the first of these ranks, which holds the most microbatches
+};
+
+/// All stages of a pipeline, and the transfers between them.
+struct PipelineCost {
+    std::vector<StageCost> stages;
+    std::int64_t microbatches = 1;
+    Seconds transfer;    ///< one send of a microbatch's activations to the next stage
+};
+
+/// One plan shape priced: what is the same for all plans that differ only in dp, pp, vpp, ZeRO, recompute, schedule and offload.
+struct ShapeCost {
+    PricedBlocks blocks;
+    std::vector<LayerKind> kinds;
+};
+
+/// Evaluates plans of one model, workload, cluster and framework in closed form, reusing what they share. Not thread-safe: one per
+/// thread. Holds references: all four must outlive it.
+class ClosedForm {
+public:
+    ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
+               Precision precision);
+
+    /// Everything at once. @throws InputError when the plan breaks a structural rule.
+    StepEstimate evaluate(ParallelPlan const& plan);
+
+    // The same in three steps, for a search that visits many plans with common parts.
+    ShapeCost price_shape(ParallelPlan const& plan);
+    PipelineCost assemble(ShapeCost const& shape, ParallelPlan const& plan);
+    StepEstimate finish(PipelineCost const& pipeline, ParallelPlan const& plan);
+    /// Memory of the fullest stage alone; the cheap half of `finish`.
+    StageMemory fullest(PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t& stage) const;
+
+    [[nodiscard]] FrameworkTiming const& timing() const { return timing_; }
+    [[nodiscard]] ModelSpec const& model() const { return model_; }
+    [[nodiscard]] Workload const& workload() const { return workload_; }
+    [[nodiscard]] ClusterSpec const& cluster() const { return cluster_; }
+    [[nodiscard]] FrameworkProfile const& framework() const { return framework_; }
+
+private:
+    struct StageRun {
+        StageContent content;
+        std::int64_t first = 0;
+        std::int64_t count = 1;
+    };
+    std::vector<StageRun> const& runs_of(ParallelPlan const& plan);
+    StageCost cost_of(ShapeCost const& shape, StageRun const& run, ParallelPlan const& plan) const;
+
+    ModelSpec const& model_;
+    Workload workload_;
+    ClusterSpec const& cluster_;
+    FrameworkProfile const& framework_;
+    FrameworkTiming const& timing_;
+    Pricer pricer_;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::vector<std::int64_t>>, std::vector<StageRun>> runs_;
+};
+
+/// Memory of every pipeline rank, in order: the budget sheet.
+std::vector<StageMemory> memory_by_stage(ClosedForm& form, ParallelPlan const& plan);
+
+}  // namespace sextant

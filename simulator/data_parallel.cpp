@@ -1,0 +1,109 @@
+#include "simulator/data_parallel.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+using units::B;
+
+/// Layer-wise collective over all `parameters` of a stage: as many calls as layers.
+Seconds layered(CollectiveCurve const& curve, double bytes, double layers) {
+    return bytes > 0 ? layers * curve.time(bytes / layers * B) : Seconds{};
+}
+
+struct Groups {
+    CollectiveCurve const* gather;
+    CollectiveCurve const* scatter;
+    CollectiveCurve const* reduce;   ///< all-reduce of all replicas (ZeRO 0) or across shard groups
+};
+
+Groups groups_of(GroupPlacement const& all, GroupPlacement const& sharded, GroupPlacement const& across, ParallelPlan const& plan, Pricer& pricer) {
+    return {&pricer.curve(CollectiveKind::all_gather, sharded), &pricer.curve(CollectiveKind::reduce_scatter, sharded),
+            &pricer.curve(CollectiveKind::all_reduce, plan.zero == 0 ? all : across)};
+}
+
+/// Raw times of one kind of parameters, split by what they can hide behind.
+struct Traffic {
+    Seconds forward_each;   ///< every microbatch
+    Seconds backward_each;
+    Seconds backward_last;  ///< once per step
+    Seconds forward_first;
+};
+
+/// `share_across`: part of the gradients that is also reduced across shard groups (HSDP), 0 without.
+Traffic traffic_of(double parameters, double layers, Groups const& g, ParallelPlan const& plan, FrameworkTiming const& f,
+                   double share_across) {
+    double const gradient = f.gradient_bytes_sent.value * parameters;
+    double const weight = f.weight_bytes_sent.value * parameters;
+    Traffic t;
+    if (plan.zero == 0) {
+        t.backward_last = layered(*g.reduce, gradient, layers);
+        return t;
+    }
+    if (plan.zero >= 3) {
+        t.forward_each = layered(*g.gather, weight, layers);
+        t.backward_each = t.forward_each + layered(*g.scatter, gradient, layers);
+    } else {
+        // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
+        (plan.zero == 2 ? t.backward_each : t.backward_last) = layered(*g.scatter, gradient, layers);
+        t.forward_first = layered(*g.gather, weight, layers);
+    }
+    if (share_across > 0) t.backward_last += layered(*g.reduce, gradient * share_across, layers);
+    return t;
+}
+
+/// What remains of a transfer beside `compute`, of which a share `overlap` may hide it.
+Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers) {
+    return std::max(transfer - overlap * compute, transfer / layers);
+}
+
+constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
+constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
+
+}  // namespace
+
+DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward, Pricer& pricer) {
+    DataParallelTime time;
+    ClusterSpec const& cluster = pricer.cluster();
+    FrameworkTiming const& f = pricer.framework();
+    double const layers = std::max(1.0, load.layers);
+    std::int64_t const ranks = plan.dp * plan.cp;
+    bool const across = plan.shard_group > 0 && plan.shard_group < ranks;
+
+    if (ranks > 1) {
+        std::int64_t const shard = across ? plan.shard_group : ranks;
+        GroupPlacement const all = place(GroupKind::data, plan, cluster);
+        Groups const dense = groups_of(all, place_group(shard, plan.tp, cluster.domain_size),
+                                       place_group(ranks / shard, plan.tp * shard, cluster.domain_size), plan, pricer);
+        Traffic t = traffic_of(load.parameters.dense, layers, dense, plan, f, across ? 1 / dense_shards(plan) : 0);
+        if (load.parameters.expert > 0 && plan.expert_dp() > 1) {
+            GroupPlacement const experts = place(GroupKind::expert_data, plan, cluster);
+            Traffic const e = traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers),
+                                         groups_of(experts, experts, experts, plan, pricer), plan, f, 0);
+            t.forward_each += e.forward_each;
+            t.backward_each += e.backward_each;
+            t.backward_last += e.backward_last;
+            t.forward_first += e.forward_first;
+        }
+        double const overlap_each = plan.zero >= 3 ? f.fsdp_overlap.value : f.dp_overlap.value;
+        time.exposed = load.microbatches * (exposed(t.forward_each, forward, overlap_each, layers) +
+                                            exposed(t.backward_each, backward, overlap_each, layers)) +
+                       exposed(t.backward_last, backward, f.dp_overlap.value, layers) +
+                       exposed(t.forward_first, forward, f.dp_overlap.value, layers);
+    }
+
+    bool const sharded = plan.zero >= 1;
+    double const updated = load.parameters.dense / (sharded ? dense_shards(plan) : 1) +
+                           load.parameters.expert / (sharded ? expert_shards(plan) : 1);
+    BytesPerSecond const memory = cluster.accelerator.memory_bandwidth.value * cluster.accelerator.memory_efficiency.value;
+    if (plan.offload == Offload::optimizer || plan.offload == Offload::optimizer_and_activations) {
+        double const moved = (f.gradient_bytes_sent.value + f.weight_bytes_sent.value) * updated;
+        time.offload = moved * B / cluster.accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
+    } else {
+        time.optimizer = f.optimizer_bytes_per_parameter.value * updated * B / memory;
+    }
+    return time;
+}
+
+}  // namespace sextant
