@@ -1,4 +1,103 @@
-# Every profile that the program carries.
-set(SEXTANT_ACCELERATOR_FILES)
-set(SEXTANT_CLUSTER_FILES)
-set(SEXTANT_FRAMEWORK_FILES)
+# Every profile that the program carries. The order is that of listings, and the first cluster with an accelerator is the one assumed
+# for a device that a measurement names without its network.
+set(SEXTANT_ACCELERATOR_FILES
+  hardware_profiles/accelerators/v100-sxm-16gb.json
+  hardware_profiles/accelerators/v100-sxm-32gb.json
+  hardware_profiles/accelerators/a100-sxm-40gb.json
+  hardware_profiles/accelerators/a100-sxm-80gb.json
+  hardware_profiles/accelerators/a100-pcie-40gb.json
+  hardware_profiles/accelerators/a100-pcie-80gb.json
+  hardware_profiles/accelerators/a800-sxm-80gb.json
+  hardware_profiles/accelerators/h100-sxm.json
+  hardware_profiles/accelerators/h100-pcie.json
+  hardware_profiles/accelerators/h100-nvl.json
+  hardware_profiles/accelerators/h800-sxm.json
+  hardware_profiles/accelerators/h20-sxm.json
+  hardware_profiles/accelerators/h200-sxm.json
+  hardware_profiles/accelerators/gh200-96gb.json
+  hardware_profiles/accelerators/gh200-144gb.json
+  hardware_profiles/accelerators/b200-sxm.json
+  hardware_profiles/accelerators/gb200.json
+  hardware_profiles/accelerators/b300-sxm.json
+  hardware_profiles/accelerators/gb300.json
+  hardware_profiles/accelerators/l4.json
+  hardware_profiles/accelerators/l40s.json
+  hardware_profiles/accelerators/rtx-4090.json
+  hardware_profiles/accelerators/rtx-pro-6000.json
+  hardware_profiles/accelerators/mi250x-gcd.json
+  hardware_profiles/accelerators/mi300x.json
+  hardware_profiles/accelerators/mi325x.json
+  hardware_profiles/accelerators/mi355x.json
+  hardware_profiles/accelerators/tpu-v3.json
+  hardware_profiles/accelerators/tpu-v4.json
+  hardware_profiles/accelerators/tpu-v5e.json
+  hardware_profiles/accelerators/tpu-v5p.json
+  hardware_profiles/accelerators/tpu-v6e.json
+  hardware_profiles/accelerators/tpu7x.json
+  hardware_profiles/accelerators/trainium1.json
+  hardware_profiles/accelerators/trainium2.json
+  hardware_profiles/accelerators/trainium3.json
+  hardware_profiles/accelerators/gaudi2.json
+  hardware_profiles/accelerators/gaudi3.json
+)
+set(SEXTANT_CLUSTER_FILES
+  hardware_profiles/clusters/a100-sxm-80gb.json
+  hardware_profiles/clusters/a100-sxm-40gb.json
+  hardware_profiles/clusters/a100-roce.json
+  hardware_profiles/clusters/a100-40gb-roce.json
+  hardware_profiles/clusters/a100-roce-400.json
+  hardware_profiles/clusters/aws-p4d.json
+  hardware_profiles/clusters/aws-p4de.json
+  hardware_profiles/clusters/a100-pcie.json
+  hardware_profiles/clusters/a800.json
+  hardware_profiles/clusters/h100-sxm.json
+  hardware_profiles/clusters/h100-roce.json
+  hardware_profiles/clusters/aws-p5.json
+  hardware_profiles/clusters/gcp-a3-mega.json
+  hardware_profiles/clusters/h100-pcie.json
+  hardware_profiles/clusters/h100-nvl.json
+  hardware_profiles/clusters/h800.json
+  hardware_profiles/clusters/h20.json
+  hardware_profiles/clusters/h200-sxm.json
+  hardware_profiles/clusters/h200-roce.json
+  hardware_profiles/clusters/gh200.json
+  hardware_profiles/clusters/gh200-144gb.json
+  hardware_profiles/clusters/b200-sxm.json
+  hardware_profiles/clusters/b200-roce.json
+  hardware_profiles/clusters/b300-sxm.json
+  hardware_profiles/clusters/gb200-nvl72.json
+  hardware_profiles/clusters/gb300-nvl72.json
+  hardware_profiles/clusters/dgx-1-v100.json
+  hardware_profiles/clusters/v100-16gb.json
+  hardware_profiles/clusters/dgx-2-v100.json
+  hardware_profiles/clusters/v100-jean-zay.json
+  hardware_profiles/clusters/v100-16gb-jean-zay.json
+  hardware_profiles/clusters/l40s-pcie.json
+  hardware_profiles/clusters/l4-pcie.json
+  hardware_profiles/clusters/rtx-4090-box.json
+  hardware_profiles/clusters/rtx-pro-6000-pcie.json
+  hardware_profiles/clusters/mi250x.json
+  hardware_profiles/clusters/mi300x.json
+  hardware_profiles/clusters/mi325x.json
+  hardware_profiles/clusters/mi355x.json
+  hardware_profiles/clusters/tpu-v3.json
+  hardware_profiles/clusters/tpu-v4.json
+  hardware_profiles/clusters/tpu-v5e.json
+  hardware_profiles/clusters/tpu-v5p.json
+  hardware_profiles/clusters/tpu-v6e.json
+  hardware_profiles/clusters/tpu7x.json
+  hardware_profiles/clusters/trainium1.json
+  hardware_profiles/clusters/trainium2.json
+  hardware_profiles/clusters/trainium3.json
+  hardware_profiles/clusters/gaudi2.json
+  hardware_profiles/clusters/gaudi3.json
+)
+set(SEXTANT_FRAMEWORK_FILES
+  hardware_profiles/frameworks/megatron.json
+  hardware_profiles/frameworks/nanotron.json
+  hardware_profiles/frameworks/fsdp.json
+  hardware_profiles/frameworks/torchtitan.json
+  hardware_profiles/frameworks/deepspeed.json
+  hardware_profiles/frameworks/maxtext.json
+  hardware_profiles/frameworks/generic.json
+)
