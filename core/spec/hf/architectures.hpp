@@ -1,0 +1,43 @@
+#pragma once
+
+#include "core/spec/hf/config_object.hpp"
+
+namespace sextant::hf {
+
+// One reader per architecture. Defaults are those of the Hugging Face configuration class of the same name
+// (transformers 4.57, src/transformers/models/<name>/configuration_<name>.py).
+
+ModelSpec read_llama(ConfigObject& in);
+ModelSpec read_mistral(ConfigObject& in);
+ModelSpec read_phi3(ConfigObject& in);
+ModelSpec read_qwen2(ConfigObject& in);
+ModelSpec read_qwen3(ConfigObject& in);
+ModelSpec read_olmo2(ConfigObject& in);
+
+ModelSpec read_gemma(ConfigObject& in);
+ModelSpec read_gemma2(ConfigObject& in);
+ModelSpec read_gemma3_text(ConfigObject& in);
+ModelSpec read_gemma3(ConfigObject& in);  ///< multimodal: its text model
+
+ModelSpec read_gpt2(ConfigObject& in);
+ModelSpec read_gpt_neox(ConfigObject& in);
+ModelSpec read_opt(ConfigObject& in);
+ModelSpec read_bloom(ConfigObject& in);
+
+ModelSpec read_falcon(ConfigObject& in);
+ModelSpec read_mpt(ConfigObject& in);
+
+ModelSpec read_nemotron(ConfigObject& in);
+ModelSpec read_cohere(ConfigObject& in);
+ModelSpec read_starcoder2(ConfigObject& in);
+
+ModelSpec read_mixtral(ConfigObject& in);
+ModelSpec read_qwen2_moe(ConfigObject& in);
+ModelSpec read_qwen3_moe(ConfigObject& in);
+ModelSpec read_gpt_oss(ConfigObject& in);
+
+ModelSpec read_deepseek_v2(ConfigObject& in);
+ModelSpec read_deepseek_v3(ConfigObject& in);
+ModelSpec read_glm4_moe(ConfigObject& in);
+
+}  // namespace sextant::hf

@@ -1,0 +1,82 @@
+#include "core/spec/hf/architectures.hpp"
+
+#include <algorithm>
+
+namespace sextant::hf {
+namespace {
+
+void read_latent_attention(ConfigObject& in, ModelSpec& model) {
+    LatentAttention latent;
+    latent.query_rank = in.has("q_lora_rank")        ? in.size("q_lora_rank", Size::width)
+                        : in.mentions("q_lora_rank") ? 0 : 1536;  // null: queries are projected directly (V2-Lite)
+    latent.kv_rank = in.size("kv_lora_rank", Size::width, 512);
+    latent.rope_head_dim = in.size("qk_rope_head_dim", Size::width, 64);
+    latent.nope_head_dim = in.size("qk_nope_head_dim", Size::width, 128);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = attention.heads;  // every head has its own keys and values, expanded from the latent
+    attention.head_dim = latent.rope_head_dim + latent.nope_head_dim;
+    attention.value_head_dim = in.size("v_head_dim", Size::width, 128);
+    attention.latent = latent;
+    attention.qkv_bias = in.flag("attention_bias", false);
+    attention.output_bias = attention.qkv_bias;
+}
+
+struct ExpertDefaults {
+    std::int64_t experts, top_k, intermediate, shared, dense_layers;
+};
+
+/// `n_routed_experts` and its kin: the first `first_k_dense_replace` layers are dense, then every `moe_layer_freq`-th has experts.
+void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults) {
+    if (in.mentions("n_routed_experts") && !in.has("n_routed_experts")) return;  // null: a dense model
+    MoeSpec moe;
+    moe.experts = in.size("n_routed_experts", Size::experts, defaults.experts);
+    moe.top_k = in.size("num_experts_per_tok", Size::experts, defaults.top_k);
+    if (moe.top_k > moe.experts)
+        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to("num_experts_per_tok"), moe.top_k,
+                         moe.experts);
+    moe.intermediate = in.size("moe_intermediate_size", Size::width, defaults.intermediate);
+    moe.shared_intermediate = moe.intermediate * in.count("n_shared_experts", defaults.shared);
+    std::int64_t const first = in.count("first_k_dense_replace", defaults.dense_layers);
+    std::int64_t const every = in.size("moe_layer_freq", Size::layers, 1);
+    for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
+        model.layers[static_cast<std::size_t>(layer)].moe = layer >= first && layer % every == 0;
+    if (first < model.layer_count()) model.moe = moe;
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) model.moe.reset();
+}
+
+}  // namespace
+
+ModelSpec read_deepseek_v2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_latent_attention(in, model);
+    read_experts(in, model, {.experts = 64, .top_k = 6, .intermediate = 1407, .shared = 2, .dense_layers = 0});
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_deepseek_v3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    read_latent_attention(in, model);
+    read_experts(in, model, {.experts = 256, .top_k = 8, .intermediate = 2048, .shared = 1, .dense_layers = 3});
+    if (model.moe) model.moe->correction_bias = true;
+    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_glm4_moe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
+    if (in.flag("use_qk_norm", false)) attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    read_experts(in, model, {.experts = 128, .top_k = 8, .intermediate = 1408, .shared = 1, .dense_layers = 1});
+    if (model.moe) model.moe->correction_bias = true;
+    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+}  // namespace sextant::hf

@@ -1,0 +1,68 @@
+#include "core/spec/hf/architectures.hpp"
+
+#include <algorithm>
+
+namespace sextant::hf {
+namespace {
+
+/// Attention sizes; the class has a `head_dim` of 256 of its own, whatever hidden / heads is.
+void read_gemma_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
+    attention.head_dim = in.size("head_dim", Size::width, 256);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", false);
+    attention.output_bias = attention.qkv_bias;
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+}
+
+}  // namespace
+
+ModelSpec read_gemma(ConfigObject& in) {
+    ModelSpec model = read_common(in, 8192);
+    read_gemma_attention(in, model, 16);
+    return model;
+}
+
+ModelSpec read_gemma2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 8192);
+    read_gemma_attention(in, model, 4);
+    model.norms_per_layer = 4;
+    read_windows(in, model, 4096, even_layers);
+    return model;
+}
+
+ModelSpec read_gemma3_text(ConfigObject& in) {
+    // Published multimodal configs leave out every size that equals the class default, so read_common would refuse them.
+    ModelSpec model;
+    model.hidden = in.size("hidden_size", Size::width);
+    model.vocab = in.size("vocab_size", Size::vocabulary, 262208);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 131072);
+    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers)));
+    model.attention.heads = in.size("num_attention_heads", Size::heads, 8);
+    model.mlp = {.intermediate = in.size("intermediate_size", Size::width), .gated = true};
+    model.norms_per_layer = 4;
+    read_gemma_attention(in, model, 4);
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    // Five of six layers slide; older configs name the period.
+    read_windows(in, model, 4096, every_layer);
+    if (in.has("layer_types")) return model;
+    std::int64_t const period = in.size("sliding_window_pattern", Size::layers, 6);
+    for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
+        model.layers[static_cast<std::size_t>(layer)].sliding = false;
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; }))
+        model.attention.window = 0;
+    return model;
+}
+
+ModelSpec read_gemma3(ConfigObject& in) {
+    auto text = in.object("text_config");
+    if (!text)
+        throw InputError("{}: is missing (the text model of a multimodal config is described there; a text-only config has "
+                         "model_type 'gemma3_text')", in.path_to("text_config"));
+    ModelSpec model = read_gemma3_text(*text);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+}  // namespace sextant::hf

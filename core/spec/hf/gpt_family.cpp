@@ -1,0 +1,88 @@
+#include "core/spec/hf/architectures.hpp"
+
+namespace sextant::hf {
+namespace {
+
+/// Multi-head attention with head_dim = hidden / heads, biases everywhere, LayerNorms with bias, an MLP without gate.
+ModelSpec gpt_like(ConfigObject& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key, std::int64_t layers) {
+    ModelSpec model;
+    model.hidden = hidden;
+    model.layers.resize(static_cast<std::size_t>(layers));
+    AttentionSpec& attention = model.attention;
+    attention.heads = heads;
+    attention.kv_heads = heads;
+    attention.head_dim = divided_head_dim(in, hidden, heads, heads_key);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = true;
+    attention.output_bias = true;
+    model.mlp = {.intermediate = 4 * hidden, .gated = false, .bias = true};
+    model.norm = NormKind::layer;
+    model.norm_bias = true;
+    model.vocab = in.size("vocab_size", Size::vocabulary);
+    return model;
+}
+
+}  // namespace
+
+ModelSpec read_gpt2(ConfigObject& in) {
+    std::int64_t const hidden = in.size_of({"n_embd", "hidden_size"}, Size::width);
+    std::int64_t const heads = in.size_of({"n_head", "num_attention_heads"}, Size::heads);
+    ModelSpec model = gpt_like(in, hidden, heads, "n_head", in.size_of({"n_layer", "num_hidden_layers"}, Size::layers));
+    model.mlp.intermediate = in.size("n_inner", Size::width, 4 * hidden);
+    model.position = PositionKind::learned;
+    model.max_positions = in.has("max_position_embeddings") && !in.has("n_positions")
+                              ? in.size("max_position_embeddings", Size::positions)
+                              : in.size("n_positions", Size::positions, 1024);
+    model.position_rows = model.max_positions;
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+ModelSpec read_gpt_neox(ConfigObject& in) {
+    std::int64_t const hidden = in.size("hidden_size", Size::width);
+    std::int64_t const heads = in.size("num_attention_heads", Size::heads);
+    ModelSpec model = gpt_like(in, hidden, heads, "num_attention_heads", in.size("num_hidden_layers", Size::layers));
+    model.mlp.intermediate = in.size("intermediate_size", Size::width);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 2048);
+    model.attention.qkv_bias = in.flag("attention_bias", true);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.parallel_block = in.flag("use_parallel_residual", true);  // two norms in either case
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_opt(ConfigObject& in) {
+    std::int64_t const hidden = in.size("hidden_size", Size::width);
+    std::int64_t const heads = in.size("num_attention_heads", Size::heads);
+    ModelSpec model = gpt_like(in, hidden, heads, "num_attention_heads", in.size("num_hidden_layers", Size::layers));
+    bool const bias = in.flag("enable_bias", true);
+    model.attention.qkv_bias = bias;
+    model.attention.output_bias = bias;
+    model.mlp = {.intermediate = in.size("ffn_dim", Size::width), .gated = false, .bias = bias};
+    model.norm_scale = in.flag("layer_norm_elementwise_affine", true);
+    model.norm_bias = model.norm_scale;
+    // Models that normalise after each half (OPT-350M) have no norm left for the end.
+    model.final_norm = in.flag("do_layer_norm_before", true) && !in.flag("_remove_final_layer_norm", false);
+    model.position = PositionKind::learned;
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 2048);
+    model.position_rows = model.max_positions + 2;  // the table is offset by the padding ids
+    std::int64_t const width = in.size("word_embed_proj_dim", Size::width, hidden);
+    model.embedding_width = width == hidden ? 0 : width;
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+ModelSpec read_bloom(ConfigObject& in) {
+    std::int64_t const hidden = in.size_of({"n_embed", "hidden_size"}, Size::width);
+    std::string_view const heads_key = in.has("n_head") ? "n_head" : "num_attention_heads";
+    std::int64_t const heads = in.size_of({"n_head", "num_attention_heads"}, Size::heads);
+    ModelSpec model = gpt_like(in, hidden, heads, heads_key, in.size_of({"n_layer", "num_hidden_layers"}, Size::layers));
+    model.position = PositionKind::alibi;
+    model.embedding_norm = true;
+    // ALiBi has no table and the class no length: what the published configs say they were trained on, else 2048 (arXiv:2211.05100).
+    model.max_positions = in.size("seq_length", Size::positions, 2048);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+}  // namespace sextant::hf

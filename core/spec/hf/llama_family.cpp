@@ -1,0 +1,86 @@
+#include "core/spec/hf/architectures.hpp"
+
+namespace sextant::hf {
+namespace {
+
+/// GQA sizes of the attention: key/value heads and head_dim.
+void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
+    attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
+    attention.value_head_dim = attention.head_dim;
+}
+
+/// `use_sliding_window` (off by default) switches the window on for the layers from `max_window_layers` on.
+void read_qwen_window(ConfigObject& in, ModelSpec& model) {
+    if (!in.flag("use_sliding_window", false)) return;
+    read_windows(in, model, 4096, every_layer);
+    std::int64_t const first = in.count("max_window_layers", 28);
+    if (in.has("layer_types")) return;
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
+        if (static_cast<std::int64_t>(layer) < first) model.layers[layer].sliding = false;
+    if (first >= model.layer_count()) model.attention.window = 0;
+}
+
+}  // namespace
+
+ModelSpec read_llama(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_mistral(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_grouped_attention(in, model, 8);
+    read_windows(in, model, 4096, every_layer);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_phi3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    read_grouped_attention(in, model, model.attention.heads);
+    read_windows(in, model, 0, every_layer);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_qwen2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_grouped_attention(in, model, 32);
+    model.attention.qkv_bias = true;
+    read_qwen_window(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_qwen3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 32);
+    attention.head_dim = in.mentions("head_dim") ? read_head_dim(in, model.hidden, attention.heads, "num_attention_heads") : 128;
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", false);
+    attention.output_bias = attention.qkv_bias;
+    attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    read_qwen_window(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_olmo2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+}  // namespace sextant::hf

@@ -1,0 +1,96 @@
+#include "core/spec/hf/architectures.hpp"
+
+#include <algorithm>
+
+namespace sextant::hf {
+namespace {
+
+std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t class_default) {
+    std::int64_t const top_k = in.size("num_experts_per_tok", Size::experts, class_default);
+    if (top_k > experts)
+        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to("num_experts_per_tok"), top_k, experts);
+    return top_k;
+}
+
+void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
+    attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
+    attention.value_head_dim = attention.head_dim;
+}
+
+/// Qwen's choice of layers: every `decoder_sparse_step`-th layer has experts, but for those in `mlp_only_layers`.
+void place_experts(ConfigObject& in, ModelSpec& model) {
+    std::int64_t const step = in.size("decoder_sparse_step", Size::layers, 1);
+    auto const dense = in.integers("mlp_only_layers");
+    for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
+        model.layers[static_cast<std::size_t>(layer)].moe =
+            (layer + 1) % step == 0 && std::find(dense.begin(), dense.end(), layer) == dense.end();
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) model.moe.reset();
+}
+
+}  // namespace
+
+ModelSpec read_mixtral(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_grouped_attention(in, model, 8);
+    read_windows(in, model, 0, every_layer);
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
+    model.moe = MoeSpec{.experts = experts, .top_k = read_top_k(in, experts, 2), .intermediate = model.mlp.intermediate};
+    for (auto& layer : model.layers) layer.moe = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_qwen2_moe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_grouped_attention(in, model, 16);
+    model.attention.qkv_bias = in.flag("qkv_bias", true);
+    std::int64_t const experts = in.size("num_experts", Size::experts, 60);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, experts, 4),
+                        .intermediate = in.size("moe_intermediate_size", Size::width, 1408),
+                        .shared_intermediate = in.size("shared_expert_intermediate_size", Size::width, 5632),
+                        .shared_gate = true};
+    place_experts(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_qwen3_moe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_grouped_attention(in, model, 4);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    std::int64_t const experts = in.size("num_experts", Size::experts, 128);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, experts, 8),
+                        .intermediate = in.size("moe_intermediate_size", Size::width, 768)};
+    place_experts(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_gpt_oss(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 64);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", true);
+    attention.output_bias = attention.qkv_bias;
+    attention.sinks = true;
+    read_windows(in, model, 128, even_layers);
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 128);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, experts, 4),
+                        .intermediate = model.mlp.intermediate,
+                        .router_bias = true,
+                        .expert_bias = true};
+    for (auto& layer : model.layers) layer.moe = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+}  // namespace sextant::hf

@@ -1,0 +1,98 @@
+#include "core/spec/hf_config.hpp"
+
+#include "core/nearest.hpp"
+#include "core/spec/hf/architectures.hpp"
+#include "core/spec/parameters.hpp"
+
+#include <array>
+
+namespace sextant {
+namespace {
+
+using hf::Architecture;
+using hf::ConfigObject;
+
+constexpr std::array architectures{
+    Architecture{"bloom", "BloomForCausalLM", hf::read_bloom},
+    Architecture{"cohere", "CohereForCausalLM", hf::read_cohere},
+    Architecture{"deepseek_v2", "DeepseekV2ForCausalLM", hf::read_deepseek_v2},
+    Architecture{"deepseek_v3", "DeepseekV3ForCausalLM", hf::read_deepseek_v3},
+    Architecture{"falcon", "FalconForCausalLM", hf::read_falcon},
+    Architecture{"gemma", "GemmaForCausalLM", hf::read_gemma},
+    Architecture{"gemma2", "Gemma2ForCausalLM", hf::read_gemma2},
+    Architecture{"gemma3", "Gemma3ForConditionalGeneration", hf::read_gemma3},
+    Architecture{"gemma3_text", "Gemma3ForCausalLM", hf::read_gemma3_text},
+    Architecture{"glm4_moe", "Glm4MoeForCausalLM", hf::read_glm4_moe},
+    Architecture{"gpt2", "GPT2LMHeadModel", hf::read_gpt2},
+    Architecture{"gpt_neox", "GPTNeoXForCausalLM", hf::read_gpt_neox},
+    Architecture{"gpt_oss", "GptOssForCausalLM", hf::read_gpt_oss},
+    Architecture{"llama", "LlamaForCausalLM", hf::read_llama},
+    Architecture{"mistral", "MistralForCausalLM", hf::read_mistral},
+    Architecture{"mixtral", "MixtralForCausalLM", hf::read_mixtral},
+    Architecture{"mpt", "MPTForCausalLM", hf::read_mpt},
+    Architecture{"nemotron", "NemotronForCausalLM", hf::read_nemotron},
+    Architecture{"olmo2", "Olmo2ForCausalLM", hf::read_olmo2},
+    Architecture{"opt", "OPTForCausalLM", hf::read_opt},
+    Architecture{"phi3", "Phi3ForCausalLM", hf::read_phi3},
+    Architecture{"qwen2", "Qwen2ForCausalLM", hf::read_qwen2},
+    Architecture{"qwen2_moe", "Qwen2MoeForCausalLM", hf::read_qwen2_moe},
+    Architecture{"qwen3", "Qwen3ForCausalLM", hf::read_qwen3},
+    Architecture{"qwen3_moe", "Qwen3MoeForCausalLM", hf::read_qwen3_moe},
+    Architecture{"starcoder2", "Starcoder2ForCausalLM", hf::read_starcoder2},
+};
+
+/// By `model_type`, or, where that is missing, by the first entry of `architectures`.
+Architecture const& find_architecture(ConfigObject& in) {
+    auto const known = known_architectures();
+    if (in.has("model_type")) {
+        auto const type = in.text("model_type", "");
+        for (auto const& entry : architectures)
+            if (entry.name == type) return entry;
+        throw InputError("{}: unknown architecture '{}'{} (known: {})", in.path_to("model_type"), type.substr(0, 60),
+                         did_you_mean(type, known), join(known));
+    }
+    auto const classes = in.texts("architectures");
+    if (classes.empty())
+        throw InputError("{}: is missing (it names the architecture; known: {})", in.path_to("model_type"), join(known));
+    for (auto const& entry : architectures)
+        if (entry.model_class == classes.front()) return entry;
+    throw InputError("{}: model_type is missing, and '{}' is an unknown class (known model types: {})",
+                     in.path_to("architectures"), classes.front().substr(0, 60), join(known));
+}
+
+/// Sizes that are believable one by one may still not be together; past 2^53 the counts would not be exact.
+void refuse_absurd_total(ModelSpec const& model) {
+    constexpr double most = 1e16;
+    double total = 0;
+    auto const add = [&total](std::vector<Parameter> const& parameters, double times) {
+        for (auto const& p : parameters)
+            total += times * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.copies);
+    };
+    for (LayerKind const kind : model.layers) add(layer_parameters(model, kind), 1);
+    add(embedding_parameters(model), 1);
+    add(head_parameters(model), 1);
+    if (model.mtp_modules > 0) add(mtp_parameters(model), static_cast<double>(model.mtp_modules));
+    if (total > most)
+        throw InputError("{}: describes a model of {:.3g} parameters (at most {:.0g} are counted exactly)", model.name, total, most);
+}
+
+}  // namespace
+
+std::vector<std::string> known_architectures() {
+    std::vector<std::string> names;
+    for (auto const& entry : architectures) names.emplace_back(entry.name);
+    return names;
+}
+
+ModelSpec read_hf_config(std::string_view text, std::string name) {
+    auto const document = JsonDocument::from_text(text, name);
+    ConfigObject in{ObjectReader(document)};
+    Architecture const& architecture = find_architecture(in);
+    ModelSpec model = architecture.read(in);
+    model.name = std::move(name);
+    model.architecture = architecture.name;
+    refuse_absurd_total(model);
+    return model;
+}
+
+}  // namespace sextant

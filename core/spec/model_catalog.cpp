@@ -1,0 +1,105 @@
+#include "core/spec/model_catalog.hpp"
+
+#include "core/embedded_text.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/nearest.hpp"
+#include "core/spec/hf_config.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <filesystem>
+
+namespace sextant {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Digits at `at` and what follows a decimal point between digits, as a number.
+double number_at(std::string_view text, std::size_t& at) {
+    double value = 0;
+    while (at < text.size() && is_digit(text[at])) value = value * 10 + (text[at++] - '0');
+    if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1])) {
+        double scale = 0.1;
+        for (++at; at < text.size() && is_digit(text[at]); scale /= 10) value += scale * (text[at++] - '0');
+    }
+    return value;
+}
+
+/// Alphabetical, but runs of digits compare as numbers.
+bool natural_less(std::string_view a, std::string_view b) {
+    std::size_t i = 0;
+    std::size_t j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (is_digit(a[i]) && is_digit(b[j])) {
+            double const x = number_at(a, i);
+            double const y = number_at(b, j);
+            if (x != y) return x < y;
+        } else {
+            if (a[i] != b[j]) return a[i] < b[j];
+            ++i;
+            ++j;
+        }
+    }
+    return a.size() - i < b.size() - j;
+}
+
+bool same_ignoring_case(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+        return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+    });
+}
+
+EmbeddedText const* find_preset(std::string_view name) {
+    for (auto const& entry : embedded_models())
+        if (same_ignoring_case(entry.name, name)) return &entry;
+    return nullptr;
+}
+
+[[noreturn]] void refuse_unknown(std::string_view name) {
+    auto const names = model_names();
+    throw InputError("model '{}': unknown{} (give one of 'sextant models' or the path of a Hugging Face config.json)",
+                     name.substr(0, 100), did_you_mean(name, names));
+}
+
+/// "llama/config.json" is called after its folder, "my-model.json" after itself.
+std::string name_of_file(std::filesystem::path const& path) {
+    if (path.filename() != "config.json") return path.stem().string();
+    auto const folder = std::filesystem::absolute(path).lexically_normal().parent_path().filename().string();
+    return folder.empty() ? "config" : folder;
+}
+
+ModelSpec read_file(std::filesystem::path const& path) {
+    ModelSpec model = read_hf_config(read_text_file(path.string()), path.string());
+    model.name = name_of_file(path);
+    return model;
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+    std::vector<std::string> names;
+    for (auto const& entry : embedded_models()) names.emplace_back(entry.name);
+    std::sort(names.begin(), names.end(), natural_less);
+    return names;
+}
+
+ModelSpec find_model(std::string_view name_or_path) {
+    if (auto const* preset = find_preset(name_or_path)) return read_hf_config(preset->text, std::string(preset->name));
+    std::filesystem::path const path(name_or_path);
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "config.json", ignored))
+        return read_file(path / "config.json");
+    bool const looks_like_path = name_or_path.ends_with(".json") || name_or_path.find('/') != std::string_view::npos;
+    if (looks_like_path || std::filesystem::is_regular_file(path, ignored)) return read_file(path);
+    refuse_unknown(name_or_path);
+}
+
+std::string_view preset_config(std::string_view name) {
+    auto const* preset = find_preset(name);
+    if (preset == nullptr) refuse_unknown(name);
+    return preset->text;
+}
+
+}  // namespace sextant

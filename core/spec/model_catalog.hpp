@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/spec/model_spec.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// Names of the presets (`models/<name>.json`), in alphabetical order with numbers by value (`gemma-3-4b` before `gemma-3-12b`).
+std::vector<std::string> model_names();
+
+/// A preset by name (letter case does not matter), or a Hugging Face config by path: something that ends in `.json`, contains a
+/// `/`, or is a folder with a `config.json`. A spec read from a path is named after its folder, or after the file if that is not
+/// called `config.json`.
+/// @throws InputError: unknown name (with the nearest ones), unreadable or unusable file.
+ModelSpec find_model(std::string_view name_or_path);
+
+/// The config of a preset as it is stored. @throws InputError for an unknown name.
+std::string_view preset_config(std::string_view name);
+
+}  // namespace sextant

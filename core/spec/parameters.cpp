@@ -1,0 +1,195 @@
+#include "core/spec/parameters.hpp"
+
+#include <map>
+#include <numeric>
+
+namespace sextant {
+namespace {
+
+using List = std::vector<Parameter>;
+
+/// A matrix [rows, columns] and, if it has one, its bias. Row-parallel biases are added after the reduction, so every rank
+/// holds them whole; column-parallel biases are split like their rows.
+enum class Bias : std::uint8_t { absent, present };
+Bias bias_if(bool has) { return has ? Bias::present : Bias::absent; }
+
+void add_column_parallel(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, Bias bias,
+                         Sharding sharding = Sharding::tensor) {
+    list.push_back({.name = name, .rows = rows, .columns = columns, .sharding = sharding});
+    if (bias == Bias::present) list.push_back({.name = name + " bias", .rows = rows, .sharding = sharding});
+}
+
+void add_row_parallel(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, Bias bias) {
+    list.push_back({.name = name, .rows = rows, .columns = columns, .sharding = Sharding::tensor});
+    if (bias == Bias::present) list.push_back({.name = name + " bias", .rows = rows});
+}
+
+void add_replicated(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, Bias bias) {
+    list.push_back({.name = name, .rows = rows, .columns = columns});
+    if (bias == Bias::present) list.push_back({.name = name + " bias", .rows = rows});
+}
+
+/// `copies` norms over `width` values: scale, and bias if the model's norms have one.
+void add_norm(List& list, std::string const& name, ModelSpec const& model, std::int64_t width, std::int64_t copies = 1,
+              Sharding sharding = Sharding::replicated) {
+    if (!model.norm_scale || copies == 0) return;
+    list.push_back({.name = name, .rows = width, .copies = copies, .sharding = sharding});
+    if (model.norm_bias) list.push_back({.name = name + " bias", .rows = width, .copies = copies, .sharding = sharding});
+}
+
+void add_query_key_norm(List& list, ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    switch (a.query_key_norm) {
+        case AttentionSpec::QueryKeyNorm::none: return;
+        case AttentionSpec::QueryKeyNorm::shared_head:
+            add_norm(list, "attention.q_norm", model, a.head_dim);
+            add_norm(list, "attention.k_norm", model, a.head_dim);
+            return;
+        case AttentionSpec::QueryKeyNorm::all_heads:
+        case AttentionSpec::QueryKeyNorm::per_head:
+            add_norm(list, "attention.q_norm", model, a.heads * a.head_dim, 1, Sharding::tensor);
+            add_norm(list, "attention.k_norm", model, a.kv_heads * a.head_dim, 1, Sharding::kv_heads);
+            return;
+    }
+}
+
+/// The down-projections to the latents are small and every rank computes all of them; what expands them is split by heads.
+void add_latent_attention(List& list, ModelSpec const& model, LatentAttention const& latent) {
+    AttentionSpec const& a = model.attention;
+    Bias const bias = bias_if(a.qkv_bias);
+    if (latent.query_rank > 0) {
+        add_replicated(list, "attention.q_down", latent.query_rank, model.hidden, bias);
+        add_norm(list, "attention.q_down_norm", model, latent.query_rank);
+        add_column_parallel(list, "attention.q_up", a.heads * a.head_dim, latent.query_rank, Bias::absent);
+    } else {
+        add_column_parallel(list, "attention.q", a.heads * a.head_dim, model.hidden, Bias::absent);
+    }
+    add_replicated(list, "attention.kv_down", latent.kv_rank + latent.rope_head_dim, model.hidden, bias);
+    add_norm(list, "attention.kv_down_norm", model, latent.kv_rank);
+    add_column_parallel(list, "attention.kv_up", a.heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank, Bias::absent);
+}
+
+void add_attention(List& list, ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    if (a.latent) {
+        add_latent_attention(list, model, *a.latent);
+    } else {
+        Bias const bias = bias_if(a.qkv_bias);
+        add_column_parallel(list, "attention.q", a.heads * a.head_dim, model.hidden, bias);
+        add_column_parallel(list, "attention.k", a.kv_heads * a.head_dim, model.hidden, bias, Sharding::kv_heads);
+        add_column_parallel(list, "attention.v", a.kv_heads * a.value_head_dim, model.hidden, bias, Sharding::kv_heads);
+    }
+    add_query_key_norm(list, model);
+    if (a.sinks) list.push_back({.name = "attention.sinks", .rows = a.heads, .sharding = Sharding::tensor});
+    add_row_parallel(list, "attention.output", model.hidden, a.heads * a.value_head_dim, bias_if(a.output_bias));
+}
+
+void add_mlp(List& list, ModelSpec const& model, std::string const& prefix, std::int64_t intermediate, Bias bias) {
+    if (model.mlp.gated) add_column_parallel(list, prefix + ".gate", intermediate, model.hidden, bias);
+    add_column_parallel(list, prefix + ".up", intermediate, model.hidden, bias);
+    add_row_parallel(list, prefix + ".down", model.hidden, intermediate, bias);
+}
+
+void add_expert_weight(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, MoeSpec const& moe) {
+    list.push_back({.name = name, .rows = rows, .columns = columns, .copies = moe.experts, .sharding = Sharding::expert});
+    if (moe.expert_bias)
+        list.push_back({.name = name + " bias", .rows = rows, .copies = moe.experts, .sharding = Sharding::expert});
+}
+
+void add_moe(List& list, ModelSpec const& model, MoeSpec const& moe) {
+    add_replicated(list, "router", moe.experts, model.hidden, bias_if(moe.router_bias));
+    if (moe.correction_bias) list.push_back({.name = "router.correction", .rows = moe.experts});
+    if (model.mlp.gated) add_expert_weight(list, "experts.gate", moe.intermediate, model.hidden, moe);
+    add_expert_weight(list, "experts.up", moe.intermediate, model.hidden, moe);
+    add_expert_weight(list, "experts.down", model.hidden, moe.intermediate, moe);
+    if (moe.shared_intermediate > 0) add_mlp(list, model, "shared_expert", moe.shared_intermediate, Bias::absent);
+    if (moe.shared_gate) list.push_back({.name = "shared_expert.switch", .rows = 1, .columns = model.hidden});
+}
+
+/// Parameters of one layer that a token does not touch: the experts it is not routed to.
+std::int64_t idle_count(ModelSpec const& model, std::vector<Parameter> const& layer) {
+    std::int64_t idle = 0;
+    for (auto const& p : layer)
+        if (p.sharding == Sharding::expert) idle += p.rows * p.columns * (p.copies - model.moe->top_k);
+    return idle;
+}
+
+}  // namespace
+
+std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind) {
+    List list;
+    add_norm(list, "norms", model, model.hidden, model.norms_per_layer);
+    add_attention(list, model);
+    if (kind.moe && model.moe)
+        add_moe(list, model, *model.moe);
+    else
+        add_mlp(list, model, "mlp", model.mlp.intermediate, bias_if(model.mlp.bias));
+    return list;
+}
+
+std::vector<Parameter> embedding_parameters(ModelSpec const& model) {
+    std::int64_t const width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
+    List list{{.name = "embedding", .rows = model.vocab, .columns = width, .sharding = Sharding::vocabulary}};
+    if (model.position_rows > 0) list.push_back({.name = "positions", .rows = model.position_rows, .columns = model.hidden});
+    if (model.embedding_width > 0) list.push_back({.name = "embedding.projection", .rows = model.hidden, .columns = width});
+    if (model.embedding_norm) add_norm(list, "embedding.norm", model, model.hidden);
+    return list;
+}
+
+std::vector<Parameter> head_parameters(ModelSpec const& model) {
+    std::int64_t const width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
+    List list;
+    if (model.final_norm) add_norm(list, "final_norm", model, model.hidden);
+    if (model.embedding_width > 0) list.push_back({.name = "head.projection", .rows = width, .columns = model.hidden});
+    if (!model.tied_embeddings)
+        list.push_back({.name = "head", .rows = model.vocab, .columns = width, .sharding = Sharding::vocabulary});
+    if (model.head_bias) list.push_back({.name = "head bias", .rows = model.vocab, .sharding = Sharding::vocabulary});
+    return list;
+}
+
+std::vector<Parameter> mtp_parameters(ModelSpec const& model) {
+    List list;
+    // Norms of the embedding, of the hidden state, and before the shared output matrix.
+    add_norm(list, "mtp.norms", model, model.hidden, 3);
+    list.push_back({.name = "mtp.projection", .rows = model.hidden, .columns = 2 * model.hidden, .sharding = Sharding::tensor});
+    for (auto& parameter : layer_parameters(model, model.layers.back())) list.push_back(std::move(parameter));
+    return list;
+}
+
+std::int64_t total_count(std::vector<Parameter> const& parameters) {
+    return std::accumulate(parameters.begin(), parameters.end(), std::int64_t{0},
+                           [](std::int64_t sum, Parameter const& p) { return sum + p.count(); });
+}
+
+ParameterCounts count_parameters(ModelSpec const& model) {
+    ParameterCounts counts;
+    std::map<LayerKind, std::int64_t> layers_of_kind;
+    for (LayerKind const kind : model.layers) ++layers_of_kind[kind];
+    std::int64_t idle = 0;
+    for (auto const& [kind, layers] : layers_of_kind) {
+        auto const layer = layer_parameters(model, kind);
+        counts.total += layers * total_count(layer);
+        if (kind.moe && model.moe) idle += layers * idle_count(model, layer);
+    }
+    for (auto const& p : embedding_parameters(model)) {
+        counts.total += p.count();
+        if (p.name == "embedding" || p.name == "positions") counts.embedding += p.count();
+    }
+    for (auto const& p : head_parameters(model)) {
+        counts.total += p.count();
+        if (p.name == "head" || p.name == "head bias") counts.head += p.count();
+    }
+    counts.active = counts.total - idle;
+    counts.without_embedding = counts.total - counts.embedding - counts.head;
+    if (model.mtp_modules > 0) counts.mtp = model.mtp_modules * total_count(mtp_parameters(model));
+    return counts;
+}
+
+double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value) {
+    AttentionSpec const& a = model.attention;
+    std::int64_t const values =
+        a.latent ? a.latent->kv_rank + a.latent->rope_head_dim : a.kv_heads * (a.head_dim + a.value_head_dim);
+    return static_cast<double>(model.layer_count()) * static_cast<double>(values) * bytes_per_value;
+}
+
+}  // namespace sextant
