@@ -1,0 +1,109 @@
+#include "tests/catch.hpp"
+#include "tests/layers/layer_rules.hpp"
+
+#include <string>
+
+using namespace sextant::layers;
+
+namespace {
+
+std::filesystem::path const root = SEXTANT_SOURCE_DIR;
+char const* const libraries[] = {"core", "cost_models", "simulator", "planner", "calibrate", "cli"};
+
+}  // namespace
+
+TEST_CASE("every source keeps to the layers", "[INV-1]") {
+    std::size_t seen = 0;
+    for (char const* folder : {"core", "cost_models", "simulator", "planner", "calibrate", "cli", "kernels"}) {
+        for (std::string const& file : sources_below(root / folder)) {
+            ++seen;
+            for (std::string const& fault : faults_of(std::string(folder) + "/" + file, read_text(root / folder / file)))
+                FAIL_CHECK(fault);
+        }
+    }
+    CHECK(seen > 50);  // the walk found the project
+}
+
+TEST_CASE("every source is in the CMake list of its library", "[INV-1]") {
+    for (char const* folder : libraries) {
+        if (!std::filesystem::exists(root / folder)) continue;
+        std::string const list = read_text(root / folder / "CMakeLists.txt");
+        for (std::string const& file : not_listed(list, sources_below(root / folder)))
+            FAIL_CHECK(folder << "/" << file << " is not in " << folder << "/CMakeLists.txt");
+    }
+}
+
+TEST_CASE("every test file is in the CMake list of its folder", "[INV-1]") {
+    for (auto const& entry : std::filesystem::directory_iterator(root / "tests")) {
+        if (!entry.is_directory() || !std::filesystem::exists(entry.path() / "CMakeLists.txt")) continue;
+        std::vector<std::string> sources = files_below(entry.path(), ".cpp");
+        std::erase_if(sources, [](std::string const& name) { return !name.ends_with("_test.cpp"); });
+        for (std::string const& file : not_listed(read_text(entry.path() / "CMakeLists.txt"), sources))
+            FAIL_CHECK(entry.path().filename().string() << "/" << file << " is not in its CMakeLists.txt");
+    }
+}
+
+TEST_CASE("every model and every profile is in its catalog", "[INV-1]") {
+    for (char const* folder : {"models", "hardware_profiles"}) {
+        std::vector<std::string> names = files_below(root / folder, ".json");
+        for (std::string& name : names) name = std::string(folder) + "/" + name;
+        for (std::string const& file : not_listed(read_text(root / folder / "catalog.cmake"), names))
+            FAIL_CHECK(file << " is not in " << folder << "/catalog.cmake");
+    }
+}
+
+TEST_CASE("planted violations of the layers are found", "[INV-1]") {
+    auto const [path, line] = GENERATE(table<char const*, char const*>({
+        {"core/a.cpp", "#include \"cost_models/kernel_time.hpp\""},
+        {"core/a.cpp", "#include \"cli/table.hpp\""},
+        {"cost_models/a.cpp", "#include \"simulator/closed_form.hpp\""},
+        {"simulator/a.cpp", "  #  include \"planner/search.hpp\""},
+        {"planner/a.cpp", "#include \"cli/command.hpp\""},
+        {"planner/a.cpp", "#include \"calibrate/fit.hpp\""},
+        {"calibrate/a.cpp", "#include \"simulator/closed_form.hpp\""},
+        {"kernels/a.cpp", "#include \"core/units.hpp\""},
+        {"core/a.cpp", "#include \"units.hpp\""},
+        {"core/graph/a.cpp", "#include \"../units.hpp\""},
+        {"core/a.cpp", "#include \"tests/fixtures.hpp\""},
+        {"core/spec/a.cpp", "#include <nlohmann/json.hpp>"},
+        {"cli/output.cpp", "#include <nlohmann/json.hpp>"},
+        {"planner/a.cpp", "#include <Eigen/Dense>"},
+        {"planner/a.cpp", "#include <ceres/ceres.h>"},
+        {"planner/a.cpp", "#include <simgrid/s4u.hpp>"},
+        {"cost_models/a.cpp", "#include <cuda_runtime.h>"},
+        {"simulator/a.cpp", "#include <nccl.h>"},
+        {"core/a.cpp", "#include <CLI/CLI.hpp>"},
+        {"core/a.cpp", "    std::cout << 1;"},
+        {"simulator/a.cpp", "    if (bad) std::exit(1);"},
+        {"core/a.cpp", "    auto home = std::getenv(\"HOME\");"},
+        {"core/a.hpp", "struct A {};"},
+    }));
+    INFO(path << ": " << line);
+    CHECK(faults_of(path, line).size() == 1);
+}
+
+TEST_CASE("what the layers allow is not called a violation", "[INV-1]") {
+    auto const [path, line] = GENERATE(table<char const*, char const*>({
+        {"core/a.cpp", "#include \"core/units.hpp\""},
+        {"core/json/a.cpp", "#include <nlohmann/json.hpp>"},
+        {"planner/plan_json.cpp", "#include <nlohmann/json.hpp>"},
+        {"simulator/a.cpp", "#include <simgrid/s4u.hpp>"},
+        {"calibrate/a.cpp", "#include <ceres/ceres.h>"},
+        {"calibrate/a.cpp", "#include \"cost_models/kernel_time.hpp\""},
+        {"cli/a.cpp", "#include <CLI/CLI.hpp>"},
+        {"cli/a.cpp", "#include \"planner/search.hpp\""},
+        {"cli/a.cpp", "std::cerr << message;"},
+        {"kernels/a.cpp", "#include <cuda_runtime.h>"},
+        {"core/a.cpp", "int n = 0;  // never std::cout here"},
+        {"core/a.hpp", "#pragma once"},
+        {"tests/core/a.cpp", "#include \"planner/search.hpp\""},
+    }));
+    INFO(path << ": " << line);
+    CHECK(faults_of(path, line).empty());
+}
+
+TEST_CASE("a file that a CMake list forgets, or only mentions in a comment, is named", "[INV-1]") {
+    std::string const list = "sextant_library(core\n  SOURCES a.cpp json/b.cpp  # c.cpp\n  HEADERS a.hpp)\n";
+    CHECK(not_listed(list, {"a.cpp", "json/b.cpp", "a.hpp"}).empty());
+    CHECK(not_listed(list, {"b.cpp", "c.cpp", "a.cp"}) == std::vector<std::string>{"b.cpp", "c.cpp", "a.cp"});
+}
