@@ -1,7 +1,6 @@
 #include "simulator/closed_form.hpp"
 
 #include "core/graph/plan_check.hpp"
-#include "simulator/data_parallel.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,7 +50,9 @@ std::vector<ClosedForm::StageRun> const& ClosedForm::runs_of(ParallelPlan const&
 }
 
 StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, ParallelPlan const& plan) const {
-    StageCost stage{.first = run.first, .count = run.count};
+    StageCost stage;
+    stage.first = run.first;
+    stage.count = run.count;
     StageLoad& load = stage.load;
     auto const policy = static_cast<std::size_t>(plan.recompute);
     double const share = recomputed_share(plan, run.content.layers);
@@ -109,25 +110,23 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         Bytes const bytes = 2 * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
         pipeline.transfer = pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_)).time(bytes);
     }
+    pipeline.data_parallel = data_parallel_curves(plan, pricer_);
     return pipeline;
 }
 
-StageMemory ClosedForm::fullest(PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t& stage) const {
-    StageMemory fullest;
-    stage = 0;
+void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const {
     bool first = true;
     for (StageCost const& cost : pipeline.stages) {
         StageMemory const memory = stage_memory(cost.load, plan, framework_.memory);
-        if (first || memory.reserved() > fullest.reserved()) {
-            fullest = memory;
-            stage = cost.first;
+        if (first || memory.reserved() > estimate.memory.reserved()) {
+            estimate.memory = memory;
+            estimate.fullest_stage = cost.first;
         }
         first = false;
     }
-    return fullest;
 }
 
-StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const& plan) {
+void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const {
     constexpr std::size_t on_stack = 16;
     std::array<StageTimes, on_stack> few;
     std::vector<StageTimes> many(pipeline.stages.size() > on_stack ? pipeline.stages.size() : 0);
@@ -143,7 +142,8 @@ StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const
         times[i] = {.forward = forward + transfer + offload_wait(stage, plan, cluster_.accelerator, forward),
                     .backward = backward + transfer + offload_wait(stage, plan, cluster_.accelerator, backward),
                     .count = stage.count};
-        DataParallelTime const d = data_parallel_time(stage.load, plan, forward, backward, pricer_);
+        DataParallelTime const d = data_parallel_time(stage.load, plan, forward, backward, pipeline.data_parallel,
+                                                      cluster_.accelerator, timing_);
         // Stages reduce at the same time; the step waits for the slowest.
         if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
     }
@@ -156,7 +156,6 @@ StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const
         sum += slowest.backward;
         return m * sum;
     }();
-    StepEstimate estimate;
     StepBreakdown& b = estimate.breakdown;
     b.gemm = passes.gemm;
     b.attention = passes.attention;
@@ -175,7 +174,12 @@ StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const
     b.fixed = timing_.fixed_per_step.value;
     estimate.time = b.total();
     estimate.slowest_stage = slowest.first;
-    estimate.memory = fullest(pipeline, plan, estimate.fullest_stage);
+}
+
+StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const& plan) const {
+    StepEstimate estimate;
+    fill_memory(estimate, pipeline, plan);
+    fill_time(estimate, pipeline, plan);
     return estimate;
 }
 

@@ -4,6 +4,7 @@
 #include "core/spec/framework_profile.hpp"
 #include "cost_models/block_price.hpp"
 #include "cost_models/memory_footprint.hpp"
+#include "simulator/data_parallel.hpp"
 #include "simulator/pipeline_formula.hpp"
 
 #include <cstdint>
@@ -58,6 +59,7 @@ struct PipelineCost {
     std::vector<StageCost> stages;
     std::int64_t microbatches = 1;
     Seconds transfer;    ///< one send of a microbatch's activations to the next stage
+    DataParallelCurves data_parallel;
 };
 
 /// One plan shape priced: what is the same for all plans that differ only in dp, pp, vpp, ZeRO, recompute, schedule and offload.
@@ -79,9 +81,10 @@ public:
     // The same in three steps, for a search that visits many plans with common parts.
     ShapeCost price_shape(ParallelPlan const& plan);
     PipelineCost assemble(ShapeCost const& shape, ParallelPlan const& plan);
-    StepEstimate finish(PipelineCost const& pipeline, ParallelPlan const& plan);
-    /// Memory of the fullest stage alone; the cheap half of `finish`.
-    StageMemory fullest(PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t& stage) const;
+    [[nodiscard]] StepEstimate finish(PipelineCost const& pipeline, ParallelPlan const& plan) const;
+    /// The two halves of `finish`: memory of the fullest stage, and time.
+    void fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
+    void fill_time(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
 
     [[nodiscard]] FrameworkTiming const& timing() const { return timing_; }
     [[nodiscard]] ModelSpec const& model() const { return model_; }

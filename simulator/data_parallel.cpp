@@ -12,16 +12,7 @@ Seconds layered(CollectiveCurve const& curve, double bytes, double layers) {
     return bytes > 0 ? layers * curve.time(bytes / layers * B) : Seconds{};
 }
 
-struct Groups {
-    CollectiveCurve const* gather;
-    CollectiveCurve const* scatter;
-    CollectiveCurve const* reduce;   ///< all-reduce of all replicas (ZeRO 0) or across shard groups
-};
-
-Groups groups_of(GroupPlacement const& all, GroupPlacement const& sharded, GroupPlacement const& across, ParallelPlan const& plan, Pricer& pricer) {
-    return {&pricer.curve(CollectiveKind::all_gather, sharded), &pricer.curve(CollectiveKind::reduce_scatter, sharded),
-            &pricer.curve(CollectiveKind::all_reduce, plan.zero == 0 ? all : across)};
-}
+using Group = DataParallelCurves::Group;
 
 /// Raw times of one kind of parameters, split by what they can hide behind.
 struct Traffic {
@@ -31,9 +22,7 @@ struct Traffic {
     Seconds forward_first;
 };
 
-/// `share_across`: part of the gradients that is also reduced across shard groups (HSDP), 0 without.
-Traffic traffic_of(double parameters, double layers, Groups const& g, ParallelPlan const& plan, FrameworkTiming const& f,
-                   double share_across) {
+Traffic traffic_of(double parameters, double layers, Group const& g, ParallelPlan const& plan, FrameworkTiming const& f) {
     double const gradient = f.gradient_bytes_sent.value * parameters;
     double const weight = f.weight_bytes_sent.value * parameters;
     Traffic t;
@@ -49,7 +38,7 @@ Traffic traffic_of(double parameters, double layers, Groups const& g, ParallelPl
         (plan.zero == 2 ? t.backward_each : t.backward_last) = layered(*g.scatter, gradient, layers);
         t.forward_first = layered(*g.gather, weight, layers);
     }
-    if (share_across > 0) t.backward_last += layered(*g.reduce, gradient * share_across, layers);
+    if (g.across != nullptr) t.backward_last += layered(*g.across, gradient / dense_shards(plan), layers);
     return t;
 }
 
@@ -61,26 +50,40 @@ Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
 constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
 
+Group group_curves(GroupPlacement const& all, GroupPlacement const& sharded, Pricer& pricer) {
+    return {.gather = &pricer.curve(CollectiveKind::all_gather, sharded),
+            .scatter = &pricer.curve(CollectiveKind::reduce_scatter, sharded),
+            .reduce = &pricer.curve(CollectiveKind::all_reduce, all)};
+}
+
 }  // namespace
 
-DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward, Pricer& pricer) {
-    DataParallelTime time;
+DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer) {
+    DataParallelCurves curves;
     ClusterSpec const& cluster = pricer.cluster();
-    FrameworkTiming const& f = pricer.framework();
-    double const layers = std::max(1.0, load.layers);
     std::int64_t const ranks = plan.dp * plan.cp;
-    bool const across = plan.shard_group > 0 && plan.shard_group < ranks;
+    if (ranks == 1) return curves;
+    std::int64_t const shard = plan.shard_group > 0 ? plan.shard_group : ranks;
+    curves.dense = group_curves(place(GroupKind::data, plan, cluster), place_group(shard, plan.tp, cluster.domain_size), pricer);
+    if (shard < ranks)
+        curves.dense.across =
+            &pricer.curve(CollectiveKind::all_reduce, place_group(ranks / shard, plan.tp * shard, cluster.domain_size));
+    if (plan.expert_dp() > 1) {
+        GroupPlacement const experts = place(GroupKind::expert_data, plan, cluster);
+        curves.expert = group_curves(experts, experts, pricer);
+    }
+    return curves;
+}
 
-    if (ranks > 1) {
-        std::int64_t const shard = across ? plan.shard_group : ranks;
-        GroupPlacement const all = place(GroupKind::data, plan, cluster);
-        Groups const dense = groups_of(all, place_group(shard, plan.tp, cluster.domain_size),
-                                       place_group(ranks / shard, plan.tp * shard, cluster.domain_size), plan, pricer);
-        Traffic t = traffic_of(load.parameters.dense, layers, dense, plan, f, across ? 1 / dense_shards(plan) : 0);
-        if (load.parameters.expert > 0 && plan.expert_dp() > 1) {
-            GroupPlacement const experts = place(GroupKind::expert_data, plan, cluster);
-            Traffic const e = traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers),
-                                         groups_of(experts, experts, experts, plan, pricer), plan, f, 0);
+DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
+                                    DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
+                                    FrameworkTiming const& f) {
+    DataParallelTime time;
+    double const layers = std::max(1.0, load.layers);
+    if (curves.dense.gather != nullptr) {
+        Traffic t = traffic_of(load.parameters.dense, layers, curves.dense, plan, f);
+        if (load.parameters.expert > 0 && curves.expert.gather != nullptr) {
+            Traffic const e = traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers), curves.expert, plan, f);
             t.forward_each += e.forward_each;
             t.backward_each += e.backward_each;
             t.backward_last += e.backward_last;
@@ -96,11 +99,11 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     bool const sharded = plan.zero >= 1;
     double const updated = load.parameters.dense / (sharded ? dense_shards(plan) : 1) +
                            load.parameters.expert / (sharded ? expert_shards(plan) : 1);
-    BytesPerSecond const memory = cluster.accelerator.memory_bandwidth.value * cluster.accelerator.memory_efficiency.value;
     if (plan.offload == Offload::optimizer || plan.offload == Offload::optimizer_and_activations) {
         double const moved = (f.gradient_bytes_sent.value + f.weight_bytes_sent.value) * updated;
-        time.offload = moved * B / cluster.accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
+        time.offload = moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
     } else {
+        BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
         time.optimizer = f.optimizer_bytes_per_parameter.value * updated * B / memory;
     }
     return time;

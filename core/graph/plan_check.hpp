@@ -34,6 +34,9 @@ struct PlanFault {
 /// The first structural rule that a plan breaks, or nothing.
 std::optional<PlanFault> find_fault(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
 
+/// The same without composing a message, for searches.
+std::optional<PlanProblem> find_problem(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
+
 /// @throws InputError with the fault's message.
 void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
 

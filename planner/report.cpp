@@ -1,0 +1,82 @@
+#include "planner/report.hpp"
+
+#include "core/error.hpp"
+#include "core/graph/model_flops.hpp"
+#include "core/graph/plan_check.hpp"
+#include "core/quantity_text.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// FLOPs that recompute adds to a step, over all accelerators.
+Flops recomputed_flops(StepGraph const& graph) {
+    Flops total;
+    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) total += stage_rerun_work(graph, stage).model;
+    ParallelPlan const& p = graph.plan;
+    return total * static_cast<double>(graph.microbatches) * static_cast<double>(p.tp * p.cp * p.dp);
+}
+
+}  // namespace
+
+MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
+    Bytes const capacity = cluster.accelerator.memory_capacity.value;
+    return {.capacity = capacity, .usable = framework.memory.usable_fraction.value * capacity};
+}
+
+MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where) {
+    Bytes const capacity = cluster.accelerator.memory_capacity.value;
+    MemoryLimit limit{.capacity = capacity, .usable = {}};
+    if (text.ends_with('%')) {
+        double percent = 0;
+        char const* const end = text.data() + text.size() - 1;
+        auto const [stop, error] = std::from_chars(text.data(), end, percent);
+        if (error != std::errc{} || stop != end || !std::isfinite(percent))
+            throw InputError("{}: '{}' is not a percentage (such as 90%)", where, text);
+        limit.usable = percent / 100 * capacity;
+    } else {
+        limit.usable = parse_quantity<Bytes>(text, where);
+    }
+    if (limit.usable <= Bytes{} || limit.usable > capacity)
+        throw InputError("{}: '{}' is outside the device's memory (above 0, up to {})", where, text, human(capacity));
+    return limit;
+}
+
+std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_t accelerators) {
+    auto const& price = cluster.usd_per_accelerator_hour ? cluster.usd_per_accelerator_hour : cluster.accelerator.price_usd_per_hour;
+    if (!price) return {};
+    return price->value * static_cast<double>(accelerators) * units::USD / units::hour;
+}
+
+StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit) {
+    StepGraph const graph = build_step_graph(form.model(), plan, form.workload());
+    StepReport report;
+    report.plan = plan;
+    report.workload = form.workload();
+    report.accelerators = plan.world_size();
+    report.microbatches = graph.microbatches;
+    report.estimate = form.evaluate(plan);
+    Seconds const time = report.estimate.time;
+    auto const accelerators = static_cast<double>(report.accelerators);
+    auto const tokens = static_cast<double>(form.workload().tokens());
+    report.tokens_per_second = tokens / time.base();
+    Flops const model = model_flops_per_step(form.model(), form.workload());
+    report.model_rate = model / time / accelerators;
+    report.hardware_rate = (model + recomputed_flops(graph)) / time / accelerators;
+    FlopsPerSecond const peak = form.cluster().accelerator.peak_of(plan.precision).value;
+    report.mfu = report.model_rate / peak;
+    report.hfu = report.hardware_rate / peak;
+    report.limit = limit;
+    report.fits = report.estimate.peak() <= limit.usable;
+    if (auto const price = price_of(form.cluster(), report.accelerators)) {
+        report.step_cost = *price * time;
+        report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
+    }
+    report.assumptions = collect_assumptions(form.cluster(), form.framework(), form.timing(), plan);
+    report.digest = digest(graph);
+    return report;
+}
+
+}  // namespace sextant

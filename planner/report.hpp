@@ -1,0 +1,52 @@
+#pragma once
+
+#include "simulator/closed_form.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// How much of an accelerator's memory a plan may take.
+struct MemoryLimit {
+    Bytes capacity;  ///< of the device
+    Bytes usable;    ///< what the allocator may reserve before a run is called out of memory
+};
+
+/// The device's capacity, and the framework's usable fraction of it.
+MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework);
+/// The same with what the user allows: "90%", "70 GB". @throws InputError: not a size nor a percentage, or outside (0, capacity].
+MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where);
+
+/// What one step costs in money; absent when neither cluster nor user names a price.
+std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_t accelerators);
+
+/// Everything a step report says of one plan.
+struct StepReport {
+    ParallelPlan plan;
+    Workload workload;
+    std::int64_t accelerators = 1;
+    std::int64_t microbatches = 1;
+    StepEstimate estimate;
+    double tokens_per_second = 0;
+    FlopsPerSecond model_rate;      ///< model FLOPs per second and accelerator (attention over the full square)
+    FlopsPerSecond hardware_rate;   ///< the same with recomputed work
+    double mfu = 0;                 ///< model_rate over the dense peak at the plan's precision
+    double hfu = 0;
+    MemoryLimit limit;
+    bool fits = false;
+    std::optional<Dollars> step_cost;
+    std::optional<Dollars> million_tokens_cost;
+    std::vector<std::string> assumptions;  ///< the assumed terms that this report stands on
+    std::string digest;
+};
+
+/// @throws InputError when the plan breaks a structural rule.
+StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit);
+
+/// The assumed values behind a report: "gemm_scale 0.85 (framework megatron): <why>". Only terms that this plan uses.
+std::vector<std::string> collect_assumptions(ClusterSpec const& cluster, FrameworkProfile const& framework,
+                                             FrameworkTiming const& timing, ParallelPlan const& plan);
+
+}  // namespace sextant

@@ -1,0 +1,136 @@
+#include "planner/search_space.hpp"
+
+#include "core/error.hpp"
+#include "core/graph/stage_layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+using Values = std::vector<std::int64_t>;
+
+/// Default values that pass the filter, and the values it names.
+Values filtered(Values values, std::optional<AxisFilter> const& filter, std::string_view flag) {
+    if (!filter) return values;
+    Values const offered = values;
+    values.insert(values.end(), filter->named().begin(), filter->named().end());
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    std::erase_if(values, [&](std::int64_t v) { return !filter->allows(v); });
+    if (values.empty())
+        throw InputError("{}: nothing of '{}' can be searched (the values here are {})", flag, filter->text(), fmt::join(offered, ", "));
+    return values;
+}
+
+Values powers_of_two(std::int64_t most) {
+    Values values;
+    for (std::int64_t v = 1; v <= most; v *= 2) values.push_back(v);
+    return values;
+}
+
+Values keep_if(Values values, auto&& predicate) {
+    std::erase_if(values, [&](std::int64_t v) { return !predicate(v); });
+    return values;
+}
+
+/// Chunk counts for which some pipeline depth of the space gives equal chunks.
+Values chunk_counts(ModelSpec const& model, Values const& pipelines, bool full) {
+    Values values;
+    for (std::int64_t v = 2; v <= model.layer_count(); ++v) {
+        bool const possible = std::any_of(pipelines.begin(), pipelines.end(), [&](std::int64_t pp) {
+            return pp > 1 && can_split(model.layer_count(), pp, v);
+        });
+        if (possible && (full || v <= 16)) values.push_back(v);
+    }
+    return values;
+}
+
+std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& c, ModelSpec const& model, bool full) {
+    std::vector<Recompute> policies = c.recompute;
+    if (policies.empty()) {
+        policies = {Recompute::none};
+        // With a fused kernel the attention core keeps nothing that running it again would free.
+        if (c.base.attention == AttentionKernel::unfused || full) policies.push_back(Recompute::selective);
+        policies.push_back(Recompute::full);
+    }
+    std::vector<SearchSpace::Recomputation> list;
+    for (Recompute const policy : policies) {
+        if (policy == Recompute::full && c.base.recompute_layers > 0) {
+            list.push_back({policy, c.base.recompute_layers});
+            continue;
+        }
+        list.push_back({policy, 0});
+        if (policy == Recompute::full && full)
+            for (std::int64_t n = 1; n < model.layer_count() && n <= 32; n *= 2) list.push_back({policy, n});
+    }
+    return list;
+}
+
+}  // namespace
+
+SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, std::int64_t accelerators,
+                              SearchConstraints const& c) {
+    bool const full = c.width == SearchConstraints::Width::full;
+    SearchSpace space;
+    space.accelerators = accelerators;
+    space.base = c.base;
+    space.dp = c.dp;
+    Values const all = divisors(accelerators);
+    std::int64_t const heads = model.attention.heads;
+    space.tp = filtered(keep_if(all, [&](std::int64_t v) { return v <= heads && (full || v <= cluster.domain_size) && heads % v == 0; }),
+                        c.tp, "--tp");
+    space.pp = filtered(keep_if(all, [&](std::int64_t v) { return v <= model.layer_count(); }), c.pp, "--pp");
+    // Splitting the sequence pays once a rank's share is long.
+    std::int64_t const shortest_share = full ? 512 : 2048;
+    space.cp = filtered(keep_if(all, [&](std::int64_t v) { return v == 1 || (workload.sequence / v >= shortest_share && workload.sequence % v == 0); }),
+                        c.cp, "--cp");
+    Values experts{1};
+    if (model.moe) experts = keep_if(divisors(model.moe->experts), [&](std::int64_t v) { return v <= accelerators; });
+    space.ep = filtered(experts, c.ep, "--ep");
+    std::int64_t const largest_micro_batch = full ? 256 : 32;
+    Values const micro_batches = full ? divisors(workload.global_batch) : powers_of_two(largest_micro_batch);
+    space.micro_batch = filtered(keep_if(micro_batches, [&](std::int64_t v) { return v <= std::min(largest_micro_batch, workload.global_batch); }),
+                                 c.micro_batch, "--micro-batch");
+
+    std::vector<Schedule> schedules = c.schedules;
+    if (schedules.empty()) {
+        schedules = {Schedule::one_f_one_b, Schedule::interleaved};
+        if (full) schedules.push_back(Schedule::gpipe);
+    }
+    Values chunks = chunk_counts(model, space.pp, full);
+    if (c.vpp) chunks = filtered(chunks, c.vpp, "--vpp");
+    bool const one_chunk = !c.vpp || c.vpp->allows(1);
+    for (Schedule const schedule : schedules) {
+        if (schedule != Schedule::interleaved) {
+            if (one_chunk) space.pipelining.push_back({schedule, 1});
+        } else {
+            for (std::int64_t const v : chunks)
+                if (v > 1) space.pipelining.push_back({schedule, v});
+        }
+    }
+    if (space.pipelining.empty())
+        throw InputError("--vpp: no schedule is left (interleaved needs vpp > 1, the others vpp 1)");
+    if (c.sequence_parallel)
+        space.sequence_parallel = {*c.sequence_parallel};
+    else
+        space.sequence_parallel = full ? std::vector{Switch::off, Switch::on} : std::vector{Switch::on};
+    space.cp_modes = c.cp_modes;
+    if (space.cp_modes.empty())
+        space.cp_modes = full ? std::vector{ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses}
+                              : std::vector{ContextParallel::ring};
+    space.recompute = recomputations(c, model, full);
+    for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero")) {
+        if (z > 3) throw InputError("--zero: {} is no ZeRO stage (0, 1, 2 or 3)", z);
+        space.zero.push_back(static_cast<int>(z));
+    }
+    space.offload = c.offload;
+    if (space.offload.empty())
+        space.offload = full ? std::vector{Offload::none, Offload::optimizer, Offload::activations, Offload::optimizer_and_activations}
+                             : std::vector{Offload::none};
+    return space;
+}
+
+}  // namespace sextant
