@@ -70,11 +70,20 @@ std::optional<Entry> read_named(std::span<EmbeddedText const> texts, std::string
 }
 
 template <class Entry>
+Entry const* entry_called(std::vector<Entry> const& entries, std::string_view name) {
+    auto const wanted = plain(name);
+    for (auto const& entry : entries)  // a name goes before any alias
+        if (plain(entry.name) == wanted) return &entry;
+    for (auto const& spelling : {wanted, plain_device(name)})
+        for (auto const& entry : entries)
+            if (is_called(entry, spelling)) return &entry;
+    return nullptr;
+}
+
+template <class Entry>
 Entry const& find_called(std::vector<Entry> const& entries, std::string_view name, std::string_view where,
                          std::string_view what) {
-    auto const wanted = plain(name);
-    for (auto const& entry : entries)
-        if (is_called(entry, wanted)) return entry;
+    if (auto const* entry = entry_called(entries, name)) return *entry;
     std::vector<std::string> names;
     std::vector<std::string> spellings;
     for (auto const& entry : entries) {
@@ -106,6 +115,10 @@ std::vector<FrameworkProfile> const& all_frameworks() {
     static auto const entries = read_all(embedded_frameworks(), framework_folder, read_framework);
     return entries;
 }
+
+AcceleratorProfile const* known_accelerator(std::string_view name) { return entry_called(all_accelerators(), name); }
+ClusterSpec const* known_cluster(std::string_view name) { return entry_called(all_clusters(), name); }
+FrameworkProfile const* known_framework(std::string_view name) { return entry_called(all_frameworks(), name); }
 
 AcceleratorProfile find_accelerator(std::string_view name, std::string_view where) {
     if (auto found = read_named(embedded_accelerators(), accelerator_folder, read_accelerator, name)) return *found;

@@ -27,6 +27,11 @@ std::vector<AcceleratorProfile> const& all_accelerators();
 std::vector<ClusterSpec> const& all_clusters();
 std::vector<FrameworkProfile> const& all_frameworks();
 
+/// The entry of this name or alias in the lists above, or null.
+AcceleratorProfile const* known_accelerator(std::string_view name);
+ClusterSpec const* known_cluster(std::string_view name);
+FrameworkProfile const* known_framework(std::string_view name);
+
 /// The cluster to assume for a device as measurement files write it ("NVIDIA H100 80GB HBM3", "A100-SXM4-80GB", "TPU v5p"): the
 /// first in the catalog with that accelerator. Nothing for a device that has no profile: that is a skip, not a guess.
 std::optional<ClusterSpec> cluster_for_device(std::string_view device);
