@@ -1,0 +1,182 @@
+#include "planner/explain.hpp"
+
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+double share(Seconds part, StepEstimate const& estimate) { return 100 * (part / estimate.time); }
+
+std::string bottleneck_sentence(StepEstimate const& e) {
+    auto parts = breakdown_parts(e.breakdown);
+    std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
+    return fmt::format("the largest part is {} with {:.0f} % of the step, then {} with {:.0f} %", parts[0].first, share(parts[0].second, e),
+                       parts[1].first, share(parts[1].second, e));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown const& b) {
+    return {{"matrix products", b.gemm}, {"attention", b.attention}, {"memory-bound kernels", b.memory_bound},
+            {"host and gaps", b.host},   {"recompute", b.recompute}, {"tp communication", b.tp},
+            {"cp communication", b.cp},  {"ep communication", b.ep}, {"pp transfers", b.pp},
+            {"bubble", b.bubble},        {"dp communication", b.dp}, {"optimizer", b.optimizer},
+            {"offload", b.offload},      {"fixed", b.fixed}};
+}
+
+std::string largest_losses(StepEstimate const& estimate) {
+    auto parts = breakdown_parts(estimate.breakdown);
+    parts.erase(parts.begin(), parts.begin() + 2);
+    std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
+    auto const word = [](std::string_view name) { return name.substr(0, name.find(' ')); };
+    std::string text;
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (share(parts[i].second, estimate) < 0.5) break;
+        text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", word(parts[i].first), share(parts[i].second, estimate));
+    }
+    return text.empty() ? "compute" : text;
+}
+
+std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cluster, FrameworkTiming const& timing) {
+    StepEstimate const& e = report.estimate;
+    ParallelPlan const& p = report.plan;
+    StepBreakdown const& b = e.breakdown;
+    std::vector<std::string> lines;
+    lines.push_back(bottleneck_sentence(e));
+    Seconds const communication = b.tp + b.cp + b.ep + b.pp + b.dp;
+    lines.push_back(fmt::format("exposed communication {} ({:.1f} %): tp {}, cp {}, ep {}, pp {}, dp {}", human(communication),
+                                share(communication, e), human(b.tp), human(b.cp), human(b.ep), human(b.pp), human(b.dp)));
+    if (p.pp > 1) {
+        lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} microbatches on {} stages; stage {} is the slowest", human(b.bubble),
+                                    share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
+        if (share(b.bubble, e) > 5)
+            lines.push_back(p.schedule == Schedule::interleaved
+                                ? "a larger global batch or fewer stages would shrink the bubble"
+                                : "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble");
+    }
+    GroupPlacement const tensor = place(GroupKind::tensor, p, cluster);
+    if (p.tp > 1 && share(b.tp, e) > 8)
+        lines.push_back(fmt::format("tensor parallelism {}: a smaller tp or overlapping it (now {:.0f} % hidden) would help",
+                                    tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain", 100 * timing.tp_overlap.value));
+    if (share(b.host, e) > 8) lines.push_back("the host launches kernels slower than the device runs them: a larger micro-batch or CUDA graphs would help");
+    if (share(b.recompute, e) > 5)
+        lines.push_back(fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it", human(b.recompute)));
+    Bytes const headroom = report.limit.usable - e.peak();
+    lines.push_back(report.fits ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage, human(e.peak()),
+                                              human(report.limit.usable), human(headroom))
+                                : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage, human(e.peak()),
+                                              human(-headroom), human(report.limit.usable)));
+    return lines;
+}
+
+std::string grouped_digits(std::int64_t value) {
+    std::string text = fmt::format("{}", value);
+    for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(text.size()) - 3; i > (value < 0 ? 1 : 0); i -= 3)
+        text.insert(static_cast<std::size_t>(i), ",");
+    return text;
+}
+
+std::string rejection_summary(SearchCounts const& counts) {
+    std::vector<std::pair<std::int64_t, std::string_view>> kinds;
+    for (std::size_t i = 0; i < rejection_kinds; ++i)
+        if (counts.rejected[i] > 0) kinds.emplace_back(counts.rejected[i], rejection_name(i));
+    std::stable_sort(kinds.begin(), kinds.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+    if (kinds.empty()) return "none rejected";
+    std::string text = grouped_digits(counts.rejected_total()) + " rejected:";
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+        text += fmt::format("{} {} {}", i == 0 ? "" : ",", grouped_digits(kinds[i].first), kinds[i].second);
+    return text;
+}
+
+std::string plan_label(ParallelPlan const& p) {
+    std::string text;
+    auto const add = [&](char const* name, std::int64_t value) {
+        if (value != 1) text += fmt::format("{}{} ", name, value);
+    };
+    add("tp", p.tp);
+    add("cp", p.cp);
+    add("pp", p.pp);
+    add("dp", p.dp);
+    add("ep", p.ep);
+    add("vpp", p.vpp);
+    text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);
+    if (p.recompute != Recompute::none) {
+        text += fmt::format(" recompute-{}", name_of(p.recompute));
+        if (p.recompute == Recompute::full && p.recompute_layers > 0) text += fmt::format("-{}", p.recompute_layers);
+    }
+    if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));
+    if (p.tp > 1 && p.sequence_parallel == Switch::on) text += " sp";
+    return text;
+}
+
+namespace {
+
+/// Whether the space with these constraints holds a plan that fits.
+bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                std::vector<std::int64_t> const& accelerators, SearchConstraints const& constraints, MemoryLimit const& limit,
+                std::string& example) {
+    std::vector<SearchSpace> spaces;
+    for (std::int64_t const n : accelerators) {
+        try {
+            spaces.push_back(make_search_space(model, workload, cluster, n, constraints));
+        } catch (InputError const&) {
+            // another constraint leaves this number of accelerators nothing to search
+        }
+    }
+    SearchOptions options;
+    options.top = 1;
+    SearchResult const result = search(model, workload, cluster, framework, spaces, limit, options);
+    if (result.best.empty()) return false;
+    example = plan_label(result.best.front().plan);
+    return true;
+}
+
+}  // namespace
+
+std::vector<std::string> relaxations(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                                     FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
+                                     SearchConstraints const& constraints, MemoryLimit const& limit) {
+    std::vector<std::string> answers;
+    auto const attempt = [&](std::string_view what, SearchConstraints const& relaxed, MemoryLimit const& memory) {
+        std::string example;
+        if (has_answer(model, workload, cluster, framework, accelerators, relaxed, memory, example))
+            answers.push_back(fmt::format("{} would give an answer, such as {}", what, example));
+    };
+    struct Axis {
+        char const* flag;
+        std::optional<AxisFilter> SearchConstraints::*member;
+    };
+    for (Axis const axis : {Axis{"--dp", &SearchConstraints::dp}, {"--tp", &SearchConstraints::tp}, {"--pp", &SearchConstraints::pp},
+                            {"--cp", &SearchConstraints::cp}, {"--ep", &SearchConstraints::ep}, {"--vpp", &SearchConstraints::vpp},
+                            {"--micro-batch", &SearchConstraints::micro_batch}, {"--zero", &SearchConstraints::zero}}) {
+        if (!(constraints.*axis.member)) continue;
+        SearchConstraints relaxed = constraints;
+        (relaxed.*axis.member).reset();
+        attempt(fmt::format("without {}", axis.flag), relaxed, limit);
+    }
+    SearchConstraints relaxed = constraints;
+    if (!constraints.recompute.empty()) {
+        relaxed.recompute.clear();
+        attempt("without --recompute", relaxed, limit);
+        relaxed = constraints;
+    }
+    if (!constraints.schedules.empty()) {
+        relaxed.schedules.clear();
+        attempt("without --schedule", relaxed, limit);
+        relaxed = constraints;
+    }
+    if (constraints.width == SearchConstraints::Width::standard) {
+        relaxed.width = SearchConstraints::Width::full;
+        attempt("--space full (offload, every degree and divisor)", relaxed, limit);
+    }
+    MemoryLimit const whole = default_memory_limit(cluster, framework);
+    if (limit.usable < whole.usable) attempt(fmt::format("a memory limit of {}", human(whole.usable)), constraints, whole);
+    return answers;
+}
+
+}  // namespace sextant

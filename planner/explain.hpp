@@ -1,0 +1,36 @@
+#pragma once
+
+#include "planner/report.hpp"
+#include "planner/search.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sextant {
+
+/// The parts of a breakdown by name, in report order, zero parts included.
+std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown const& breakdown);
+
+/// "bubble 9 %, tp 8 %": the two largest losses besides matrix products and attention, as shares of the step.
+std::string largest_losses(StepEstimate const& estimate);
+
+/// What binds this plan and what would move it, a sentence per line.
+std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cluster, FrameworkTiming const& timing);
+
+/// "1,204 rejected: 960 memory, 244 heads".
+std::string rejection_summary(SearchCounts const& counts);
+
+/// "tp8 pp4 dp16 mb1": the degrees of a plan that are not one, and what else sets it apart.
+std::string plan_label(ParallelPlan const& plan);
+
+/// 1204 -> "1,204".
+std::string grouped_digits(std::int64_t value);
+
+/// When nothing fits: which single fixed constraint, if dropped, would give an answer. One sentence each; empty if none would.
+std::vector<std::string> relaxations(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                                     FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
+                                     SearchConstraints const& constraints, MemoryLimit const& limit);
+
+}  // namespace sextant

@@ -1,0 +1,283 @@
+#include "planner/search.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+#include "planner/ranking.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace sextant {
+namespace {
+
+/// One plan shape: the part of a plan that decides what its blocks cost.
+struct Shape {
+    SearchSpace const* space;
+    std::int64_t tp, cp, ep, micro_batch;
+    Switch sequence_parallel;
+    ContextParallel cp_mode;
+};
+
+std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces) {
+    std::vector<Shape> shapes;
+    for (SearchSpace const& space : spaces)
+        for (std::int64_t const tp : space.tp)
+            for (std::int64_t const cp : space.cp)
+                for (std::int64_t const ep : space.ep)
+                    for (std::int64_t const mb : space.micro_batch)
+                        for (Switch const sp : space.sequence_parallel)
+                            for (ContextParallel const mode : space.cp_modes) {
+                                bool const forced_off = tp == 1 && sp == Switch::on;
+                                if (forced_off && space.sequence_parallel.size() > 1) continue;  // the same as off
+                                if (cp == 1 && mode != space.cp_modes.front()) continue;
+                                if (space.accelerators % (tp * cp) != 0) continue;
+                                shapes.push_back({&space, tp, cp, ep, mb, forced_off ? Switch::off : sp, mode});
+                            }
+    return shapes;
+}
+
+/// What one thread has found.
+struct Findings {
+    Ranking ranking;
+    ParetoFront pareto;
+    SearchCounts counts;
+    std::optional<Candidate> fastest_misfit;
+    std::optional<Candidate> smallest_misfit;
+
+    explicit Findings(SearchOptions const& options) : ranking(options.top, options.grouping) {}
+
+    void merge(Findings const& other) {
+        ranking.merge(other.ranking);
+        pareto.merge(other.pareto);
+        counts.add(other.counts);
+        if (other.fastest_misfit) note_fastest(*other.fastest_misfit);
+        if (other.smallest_misfit) note_smallest(*other.smallest_misfit);
+    }
+    void note_fastest(Candidate const& c) {
+        if (!fastest_misfit || c.before(*fastest_misfit)) fastest_misfit = c;
+    }
+    void note_smallest(Candidate const& c) {
+        if (!smallest_misfit || c.estimate.peak() < smallest_misfit->estimate.peak() ||
+            (c.estimate.peak() == smallest_misfit->estimate.peak() && plan_key(c.plan) < plan_key(smallest_misfit->plan)))
+            smallest_misfit = c;
+    }
+};
+
+class Worker {
+public:
+    Worker(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
+           Precision precision, MemoryLimit const& limit, SearchOptions const& options)
+        : found(options), form_(model, workload, cluster, framework, precision), limit_(limit), options_(options) {
+        if (auto const price = price_of(cluster, 1)) price_ = price->base();
+    }
+
+    void visit(Shape const& shape) {
+        SearchSpace const& space = *shape.space;
+        ParallelPlan plan = space.base;
+        plan.tp = shape.tp;
+        plan.cp = shape.cp;
+        plan.ep = shape.ep;
+        plan.micro_batch = shape.micro_batch;
+        plan.sequence_parallel = shape.sequence_parallel;
+        plan.cp_mode = shape.cp_mode;
+        std::optional<ShapeCost> cost;  // priced when the first plan needs it
+        for (std::int64_t const pp : space.pp) {
+            if (space.accelerators % (plan.tp * plan.cp * pp) != 0) continue;
+            plan.pp = pp;
+            plan.dp = space.accelerators / (plan.tp * plan.cp * pp);
+            if (space.dp && !space.dp->allows(plan.dp)) continue;
+            for (std::size_t i = 0; i < space.pipelining.size(); ++i) {
+                // Without a pipeline every schedule is the same.
+                if (pp == 1 && i > 0) break;
+                plan.schedule = pp == 1 ? Schedule::one_f_one_b : space.pipelining[i].schedule;
+                plan.vpp = pp == 1 ? 1 : space.pipelining[i].vpp;
+                visit_recompute(space, plan, cost);
+            }
+        }
+    }
+
+    Findings found;
+
+private:
+    void visit_recompute(SearchSpace const& space, ParallelPlan plan, std::optional<ShapeCost>& cost) {
+        // ZeRO has nothing to split without data parallelism.
+        std::size_t const zeros = plan.dp * plan.cp == 1 ? 1 : space.zero.size();
+        auto const leaves = static_cast<std::int64_t>(zeros * space.offload.size());
+        plan.zero = 0;
+        std::int64_t const stage_layers = (form_.model().layer_count() + plan.pp - 1) / plan.pp;
+        std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
+        for (auto const& [policy, layers] : space.recompute) {
+            if (layers >= stage_layers && layers > 0) continue;  // the same as all of them
+            if (problem) {
+                found.counts.enumerated += leaves;
+                found.counts.rejected[static_cast<std::size_t>(*problem)] += leaves;
+                continue;
+            }
+            plan.recompute = policy;
+            plan.recompute_layers = layers;
+            if (!cost) cost = form_.price_shape(plan);
+            PipelineCost const pipeline = form_.assemble(*cost, plan);
+            for (std::size_t z = 0; z < zeros; ++z) {
+                plan.zero = space.zero[z];
+                if (plan.zero >= 2 && plan.pp > 1) {
+                    found.counts.enumerated += static_cast<std::int64_t>(space.offload.size());
+                    found.counts.rejected[static_cast<std::size_t>(PlanProblem::zero)] += static_cast<std::int64_t>(space.offload.size());
+                    continue;
+                }
+                for (Offload const offload : space.offload) {
+                    plan.offload = offload;
+                    consider(pipeline, plan);
+                }
+            }
+        }
+    }
+
+    void consider(PipelineCost const& pipeline, ParallelPlan const& plan) {
+        ++found.counts.enumerated;
+        Candidate candidate;
+        form_.fill_memory(candidate.estimate, pipeline, plan);
+        Bytes const peak = candidate.estimate.peak();
+        bool const fits = peak <= limit_.usable;
+        if (!fits) {
+            ++found.counts.rejected[rejected_for_memory];
+            bool const smallest = !found.smallest_misfit || peak <= found.smallest_misfit->estimate.peak();
+            if (!smallest && peak > 1.5 * limit_.usable) return;
+        } else {
+            ++found.counts.evaluated;
+        }
+        form_.fill_time(candidate.estimate, pipeline, plan);
+        candidate.plan = plan;
+        candidate.score = score(candidate);
+        if (fits) {
+            found.ranking.offer(candidate);
+            found.pareto.offer(candidate);
+        } else {
+            found.note_smallest(candidate);
+            if (peak <= 1.5 * limit_.usable) found.note_fastest(candidate);
+        }
+    }
+
+    [[nodiscard]] double score(Candidate const& c) const {
+        switch (options_.objective) {
+            case Objective::time: return c.estimate.time.base();
+            case Objective::memory: return c.estimate.peak().base();
+            // Every plan of a search processes the same tokens, so the most tokens per dollar is the least cost.
+            case Objective::cost:
+            case Objective::tokens_per_dollar:
+                return c.estimate.time.base() * static_cast<double>(c.plan.world_size()) * price_;
+        }
+        return 0;
+    }
+
+    ClosedForm form_;
+    MemoryLimit limit_;
+    SearchOptions const& options_;
+    double price_ = 1;
+};
+
+/// Runs `work(worker index)` on that many threads; an exception of any of them is thrown here.
+template <class Work>
+void run_parallel(unsigned count, Work&& work) {
+    std::exception_ptr failure;
+    std::mutex mutex;
+    std::vector<std::thread> threads;
+    auto const guarded = [&](unsigned i) {
+        try {
+            work(i);
+        } catch (...) {
+            std::lock_guard const lock(mutex);
+            failure = std::current_exception();
+        }
+    };
+    for (unsigned i = 1; i < count; ++i) threads.emplace_back(guarded, i);
+    guarded(0);
+    for (std::thread& thread : threads) thread.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void SearchCounts::add(SearchCounts const& other) {
+    enumerated += other.enumerated;
+    evaluated += other.evaluated;
+    for (std::size_t i = 0; i < rejected.size(); ++i) rejected[i] += other.rejected[i];
+}
+
+std::int64_t SearchCounts::rejected_total() const {
+    std::int64_t total = 0;
+    for (std::int64_t const n : rejected) total += n;
+    return total;
+}
+
+std::string_view rejection_name(std::size_t kind) {
+    return kind == rejected_for_memory ? std::string_view("memory") : name_of(static_cast<PlanProblem>(kind));
+}
+
+std::string_view name_of(Objective objective) {
+    switch (objective) {
+        case Objective::time: return "time";
+        case Objective::cost: return "cost";
+        case Objective::memory: return "memory";
+        case Objective::tokens_per_dollar: return "tokens-per-dollar";
+    }
+    return "?";
+}
+
+Objective objective_from(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (Objective const o : {Objective::time, Objective::cost, Objective::memory, Objective::tokens_per_dollar}) {
+        if (name == name_of(o)) return o;
+        known.emplace_back(name_of(o));
+    }
+    throw InputError("{}: unknown objective '{}' (known: {}{})", where, name, join(known), did_you_mean(name, known));
+}
+
+SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                    std::vector<SearchSpace> const& spaces, MemoryLimit const& limit, SearchOptions const& options) {
+    std::vector<Shape> const shapes = shapes_of(spaces);
+    Precision const precision = spaces.empty() ? Precision::bf16 : spaces.front().base.precision;
+    static_cast<void>(cluster.accelerator.peak_of(precision));  // a device without it is an error, before any thread starts
+    unsigned const hardware = std::max(1U, std::thread::hardware_concurrency());
+    unsigned const wanted = options.threads > 0 ? options.threads : hardware;
+    auto const threads = static_cast<unsigned>(std::clamp<std::size_t>(shapes.size(), 1, wanted));
+    std::vector<Worker> workers;
+    for (unsigned i = 0; i < threads; ++i) workers.emplace_back(model, workload, cluster, framework, precision, limit, options);
+
+    std::atomic<std::size_t> next{0};
+    std::atomic<std::size_t> done{0};
+    std::atomic<std::int64_t> visited{0};
+    auto const stopped = [&] { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); };
+    run_parallel(threads, [&](unsigned i) {
+        auto last_report = std::chrono::steady_clock::now();
+        while (!stopped()) {
+            std::size_t const index = next.fetch_add(1);
+            if (index >= shapes.size()) break;
+            std::int64_t const before = workers[i].found.counts.enumerated;
+            workers[i].visit(shapes[index]);
+            visited += workers[i].found.counts.enumerated - before;
+            ++done;
+            auto const now = std::chrono::steady_clock::now();
+            if (i == 0 && options.progress && now - last_report > std::chrono::milliseconds(200)) {
+                last_report = now;
+                options.progress(static_cast<double>(done) / static_cast<double>(shapes.size()), visited);
+            }
+        }
+    });
+
+    Findings all(options);
+    for (Worker const& worker : workers) all.merge(worker.found);
+    SearchResult result;
+    result.best = all.ranking.sorted();
+    result.pareto = all.pareto.sorted();
+    result.counts = all.counts;
+    result.fastest_misfit = all.fastest_misfit;
+    result.smallest_misfit = all.smallest_misfit;
+    result.interrupted = done < shapes.size();
+    result.share_done = shapes.empty() ? 1 : static_cast<double>(done) / static_cast<double>(shapes.size());
+    return result;
+}
+
+}  // namespace sextant

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "core/graph/plan_check.hpp"
+#include "planner/report.hpp"
+#include "planner/search_space.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+enum class Objective : std::uint8_t { time, cost, memory, tokens_per_dollar };
+std::string_view name_of(Objective objective);
+/// @throws InputError with the known names.
+Objective objective_from(std::string_view name, std::string_view where);
+
+/// A plan with what the closed form says of it.
+struct Candidate {
+    ParallelPlan plan;
+    StepEstimate estimate;
+    double score = 0;  ///< of the objective, smaller is better
+
+    /// By score, then peak memory, then the plan's numbers: a total order, so that results do not depend on threads.
+    [[nodiscard]] bool before(Candidate const& other) const;
+};
+
+/// Which plans compete for one place of the ranking.
+enum class Grouping : std::uint8_t {
+    none,    ///< every plan for itself
+    layout,  ///< the best of each (dp, tp, pp, cp, ep)
+};
+
+struct SearchOptions {
+    Objective objective = Objective::time;
+    std::size_t top = 10;
+    Grouping grouping = Grouping::layout;
+    unsigned threads = 0;                      ///< 0: as many as the machine has
+    std::atomic<bool> const* stop = nullptr;   ///< set by an interrupt: finish what is begun and report that
+    std::function<void(double share, std::int64_t visited)> progress;  ///< called from one thread, a few times a second
+};
+
+/// Kinds of rejection: every structural rule, and memory.
+inline constexpr std::size_t rejection_kinds = static_cast<std::size_t>(PlanProblem::positions) + 2;
+std::string_view rejection_name(std::size_t kind);
+inline constexpr std::size_t rejected_for_memory = rejection_kinds - 1;
+
+struct SearchCounts {
+    std::int64_t enumerated = 0;  ///< evaluated + all rejected
+    std::int64_t evaluated = 0;   ///< fit, and were timed
+    std::array<std::int64_t, rejection_kinds> rejected{};
+    void add(SearchCounts const& other);
+    [[nodiscard]] std::int64_t rejected_total() const;
+};
+
+struct SearchResult {
+    std::vector<Candidate> best;               ///< ranked
+    std::vector<Candidate> pareto;             ///< no other plan is better in time, peak memory and cost at once; by time
+    SearchCounts counts;
+    std::optional<Candidate> fastest_misfit;   ///< fastest plan among those that miss the memory limit by up to a half
+    std::optional<Candidate> smallest_misfit;  ///< the plan that misses it by least
+    bool interrupted = false;
+    double share_done = 1;
+};
+
+/// Visits every plan of the spaces (one per number of accelerators): structural rules, memory, closed-form time. Deterministic: the same result
+/// for any number of threads (unless interrupted).
+SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                    std::vector<SearchSpace> const& spaces, MemoryLimit const& limit, SearchOptions const& options);
+
+}  // namespace sextant
