@@ -57,7 +57,7 @@ struct ParallelPlan {
     Precision precision = Precision::bf16;
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
-    std::vector<std::int64_t> stage_layers;  ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
+    std::vector<std::int64_t> stage_layers{};  ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
 
     [[nodiscard]] std::int64_t world_size() const { return dp * tp * pp * cp; }
     [[nodiscard]] std::int64_t expert_dp() const { return dp * cp * tp / (ep * expert_tp); }

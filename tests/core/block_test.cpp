@@ -1,0 +1,272 @@
+#include "core/graph/block.hpp"
+
+#include "core/spec/parameters.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+double number(std::int64_t n) { return static_cast<double>(n); }
+
+/// The setting of arXiv:2205.05198: dropout on, unfused attention.
+ParallelPlan paper_plan(std::int64_t tp, Switch sequence_parallel, std::int64_t micro_batch) {
+    ParallelPlan plan;
+    plan.tp = tp;
+    plan.sequence_parallel = sequence_parallel;
+    plan.micro_batch = micro_batch;
+    plan.attention = AttentionKernel::unfused;
+    plan.dropout = Switch::on;
+    return plan;
+}
+
+int count(Block const& block, CollectiveKind kind, Passes passes, Hiding hiding) {
+    return static_cast<int>(std::count_if(block.ops.begin(), block.ops.end(), [&](Op const& op) {
+        auto const* c = std::get_if<Collective>(&op.what);
+        return c != nullptr && c->kind == kind && op.passes == passes && op.hiding == hiding;
+    }));
+}
+
+Flops gemm_flops(Block const& block, Pass pass) {
+    Flops total;
+    for (Op const& op : block.ops)
+        if (op.op_class() == OpClass::gemm) total += work_of(op, pass).executed;
+    return total;
+}
+
+Flops model_flops(Block const& block) { return block.work(Pass::forward).model + block.work(Pass::backward).model; }
+
+}  // namespace
+
+TEST_CASE("activations of a layer are the formulas of Korthikanti et al., per s b h", "[INV-6]") {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 100; ++i) {
+        auto const tp = pick<std::int64_t>(random, {1, 2, 4, 8});
+        auto const heads = tp * pick<std::int64_t>(random, {2, 3, 5, 12});
+        auto const hidden = heads * pick<std::int64_t>(random, {64, 80, 128});
+        auto const sequence = 1024 * pick<std::int64_t>(random, {1, 2, 3, 8});
+        auto const batch = pick<std::int64_t>(random, {1, 2, 5});
+        ModelSpec const model = gpt(hidden, heads, 2);
+        double const sbh = number(sequence * batch * hidden);
+        double const scores = 5 * number(heads * sequence) / number(hidden);
+        auto const t = number(tp);
+        CAPTURE(tp, heads, hidden, sequence, batch);
+
+        Block const plain = build_layer(model, {}, paper_plan(tp, Switch::off, batch), sequence);
+        CHECK(plain.kept(Recompute::none).base() / sbh == Approx(10 + 24 / t + scores / t).epsilon(1e-12));
+        CHECK(plain.kept(Recompute::selective).base() / sbh == Approx(10 + 24 / t).epsilon(1e-12));
+        CHECK(plain.kept(Recompute::full).base() / sbh == Approx(2).epsilon(1e-12));
+        if (tp == 1) {
+            CHECK(plain.kept(Recompute::none).base() / sbh == Approx(34 + scores).epsilon(1e-12));
+            continue;
+        }
+        Block const split = build_layer(model, {}, paper_plan(tp, Switch::on, batch), sequence);
+        CHECK(split.kept(Recompute::none).base() / sbh == Approx((34 + scores) / t).epsilon(1e-12));
+        CHECK(split.kept(Recompute::selective).base() / sbh == Approx(34 / t).epsilon(1e-12));
+        CHECK(split.kept(Recompute::full).base() / sbh == Approx(2 / t).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("flash attention keeps 4 bytes per head and token in place of the score tensors", "[INV-6]") {
+    ModelSpec const model = gpt(2048, 16, 2);
+    ParallelPlan plan = paper_plan(1, Switch::off, 2);
+    double const tokens = 2 * 4096;
+    double const unfused = build_layer(model, {}, plan, 4096).kept(Recompute::none).base();
+    plan.attention = AttentionKernel::flash;
+    double const flash = build_layer(model, {}, plan, 4096).kept(Recompute::none).base();
+    CHECK(unfused - flash == Approx(5 * 16 * tokens * 4096 - 4 * tokens * 16).epsilon(1e-12));
+}
+
+TEST_CASE("a GPT layer costs 72 h^2 FLOPs per token forward and backward, plus 12 s h for attention", "[INV-4]") {
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 50; ++i) {
+        auto const heads = pick<std::int64_t>(random, {8, 12, 96});
+        auto const hidden = heads * pick<std::int64_t>(random, {64, 128});
+        auto const sequence = 512 * pick<std::int64_t>(random, {1, 4, 16});
+        Block const layer = build_layer(gpt(hidden, heads, 1), {}, paper_plan(1, Switch::off, 1), sequence);
+        auto const h = number(hidden);
+        CHECK(model_flops(layer).base() / number(sequence) == Approx(72 * h * h + 12 * number(sequence) * h).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("matrix products cost 2 FLOPs per parameter and token forward, whatever the model", "[INV-4]") {
+    // Embeddings and norms multiply nothing; of the experts a token uses top_k.
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 50; ++i) {
+        ModelSpec model = random() % 2 == 0 ? llama(2048, 16, pick<std::int64_t>(random, {2, 4, 16}), 2, 5632)
+                                            : mixture(1024, 2, 16, pick<std::int64_t>(random, {1, 2, 4}), 768);
+        if (model.moe && random() % 2 == 0) model.moe->shared_intermediate = 1536;
+        LayerKind const kind = model.layers.front();
+        std::int64_t used = 0;
+        for (Parameter const& p : layer_parameters(model, kind)) {
+            if (p.name == "norms") continue;
+            used += p.sharding == Sharding::expert ? p.rows * p.columns * model.moe->top_k : p.count();
+        }
+        Block const layer = build_layer(model, kind, {}, 1024);
+        CHECK(gemm_flops(layer, Pass::forward).base() / 1024 == Approx(2 * number(used)).epsilon(1e-12));
+        CHECK(gemm_flops(layer, Pass::backward).base() == Approx(2 * gemm_flops(layer, Pass::forward).base()).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("tensor, sequence and context parallelism divide a layer's FLOPs without loss", "[INV-5]") {
+    ModelSpec const model = llama(4096, 32, 8, 2, 14336);
+    double const whole = model_flops(build_layer(model, {}, {}, 8192)).base();
+    for (std::int64_t const tp : {1, 2, 4, 8})
+        for (std::int64_t const cp : {1, 2, 4})
+            for (ContextParallel const mode : {ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses})
+                for (Switch const sp : {Switch::off, Switch::on}) {
+                    if (sp == Switch::on && tp == 1) continue;
+                    ParallelPlan plan;
+                    plan.tp = tp;
+                    plan.cp = cp;
+                    plan.cp_mode = mode;
+                    plan.sequence_parallel = sp;
+                    CAPTURE(tp, cp, name_of(mode));
+                    CHECK(model_flops(build_layer(model, {}, plan, 8192)).base() * number(tp * cp) == Approx(whole).epsilon(1e-12));
+                }
+}
+
+TEST_CASE("expert parallelism divides the parameters of experts and keeps each rank's work", "[INV-5]") {
+    ModelSpec const model = mixture(2048, 2, 64, 4, 1408);
+    ParallelPlan one;
+    one.dp = 64;
+    Block const alone = build_layer(model, {.moe = true}, one, 4096);
+    for (std::int64_t const ep : {2, 8, 64}) {
+        ParallelPlan plan = one;
+        plan.ep = ep;
+        Block const layer = build_layer(model, {.moe = true}, plan, 4096);
+        CHECK(layer.parameters.expert * number(ep) == Approx(alone.parameters.expert));
+        CHECK(layer.parameters.dense == alone.parameters.dense);
+        CHECK(model_flops(layer).base() == Approx(model_flops(alone).base()).epsilon(1e-12));
+        CHECK(count(layer, CollectiveKind::all_to_all, Passes::both, Hiding::exposed) == 2);  // dispatch and combine
+    }
+    CHECK(count(alone, CollectiveKind::all_to_all, Passes::both, Hiding::exposed) == 0);
+}
+
+TEST_CASE("recompute runs again what it says: nothing, the attention core, the whole forward pass", "[INV-7]") {
+    for (ModelSpec const& model : {gpt(1024, 16, 1), llama(4096, 32, 8, 1, 14336), mixture(2048, 1, 8, 2, 5632)}) {
+        Block const layer = build_layer(model, model.layers.front(), {}, 4096);
+        CHECK(layer.rerun_work(Recompute::none).executed == Flops{});
+        CHECK(layer.rerun_work(Recompute::full).executed == layer.work(Pass::forward).executed);
+        CHECK(layer.rerun_work(Recompute::full).moved == layer.work(Pass::forward).moved);
+        auto const core = std::find_if(layer.ops.begin(), layer.ops.end(), [](Op const& op) { return op.op_class() == OpClass::attention; });
+        REQUIRE(core != layer.ops.end());
+        CHECK(layer.rerun_work(Recompute::selective).executed == work_of(*core, Pass::forward).executed);
+    }
+}
+
+TEST_CASE("a stronger recompute policy never keeps more", "[INV-7]") {
+    std::mt19937_64 random(4);
+    for (int i = 0; i < 200; ++i) {
+        ModelSpec const model = random() % 2 == 0 ? llama(2048, 16, 4, 1, 5632) : mixture(1024, 1, 16, 2, 768);
+        ParallelPlan plan;
+        plan.tp = pick<std::int64_t>(random, {1, 2, 4});
+        plan.cp = pick<std::int64_t>(random, {1, 2});
+        plan.micro_batch = pick<std::int64_t>(random, {1, 3, 8});
+        plan.sequence_parallel = plan.tp > 1 ? pick(random, {Switch::off, Switch::on}) : Switch::off;
+        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused});
+        plan.dropout = pick(random, {Switch::off, Switch::on});
+        Block const layer = build_layer(model, model.layers.front(), plan, 4096);
+        CHECK(layer.kept(Recompute::none) >= layer.kept(Recompute::selective));
+        CHECK(layer.kept(Recompute::selective) >= layer.kept(Recompute::full));
+        CHECK(layer.kept(Recompute::full) == layer.input);
+        CHECK(layer.input > Bytes{});
+    }
+}
+
+TEST_CASE("a tensor-parallel layer has Megatron's collectives: two all-reduces of 2 s b h bytes per pass", "[INV-8]") {
+    ModelSpec const model = gpt(1024, 16, 1);
+    ParallelPlan plan;
+    plan.tp = 4;
+    plan.micro_batch = 2;
+    Block const layer = build_layer(model, {}, plan, 2048);
+    CHECK(count(layer, CollectiveKind::all_reduce, Passes::forward, Hiding::exposed) == 2);
+    CHECK(count(layer, CollectiveKind::all_reduce, Passes::backward, Hiding::exposed) == 2);
+    for (Op const& op : layer.ops)
+        if (auto const* c = std::get_if<Collective>(&op.what)) CHECK(c->bytes.base() == 2.0 * 2048 * 2 * 1024);
+    plan.tp = 1;
+    for (Op const& op : build_layer(model, {}, plan, 2048).ops) CHECK(op.op_class() != OpClass::communication);
+}
+
+TEST_CASE("sequence parallelism turns each all-reduce into an all-gather and a reduce-scatter of the same size", "[INV-8]") {
+    ParallelPlan plan;
+    plan.tp = 4;
+    plan.sequence_parallel = Switch::on;
+    Block const layer = build_layer(gpt(1024, 16, 1), {}, plan, 2048);
+    CHECK(count(layer, CollectiveKind::all_reduce, Passes::forward, Hiding::exposed) == 0);
+    for (Passes const passes : {Passes::forward, Passes::backward}) {
+        CHECK(count(layer, CollectiveKind::all_gather, passes, Hiding::exposed) == 2);
+        CHECK(count(layer, CollectiveKind::reduce_scatter, passes, Hiding::exposed) == 2);
+    }
+    // The inputs of the two column-parallel products are gathered once more, beside the backward products.
+    CHECK(count(layer, CollectiveKind::all_gather, Passes::backward, Hiding::hidden) == 2);
+}
+
+TEST_CASE("ring context parallelism sends every key and value to all other ranks", "[INV-8]") {
+    ParallelPlan plan;
+    plan.cp = 4;
+    Block const layer = build_layer(llama(4096, 32, 8, 1, 14336), {}, plan, 8192);
+    double forward = 0, backward = 0;
+    for (Op const& op : layer.ops)
+        if (auto const* c = std::get_if<Collective>(&op.what)) {
+            REQUIRE(c->group == GroupKind::context);
+            (op.passes == Passes::forward ? forward : backward) += c->bytes.base();
+        }
+    double const own = 2.0 * (8192 / 4) * 8 * (128 + 128);  // keys and values of this rank in bf16
+    CHECK(forward == 3 * own);
+    CHECK(backward == 6 * own);
+}
+
+TEST_CASE("blocks on one device hold every parameter of the model once", "[INV-9]") {
+    for (ModelSpec const& model : {gpt(1024, 16, 3), llama(2048, 16, 4, 4, 5632), mixture(1024, 4, 16, 2, 768, 1)}) {
+        BlockSet const blocks = build_blocks(model, {}, 2048);
+        double held = blocks.embedding.parameters.total() + blocks.head.parameters.total();
+        for (std::size_t k = 0; k < blocks.kinds.size(); ++k)
+            held += number(std::count(model.layers.begin(), model.layers.end(), blocks.kinds[k])) * blocks.layers[k].parameters.total();
+        // All three vocabularies are multiples of 128, so padding adds nothing.
+        CHECK(held == number(count_parameters(model).total));
+    }
+}
+
+TEST_CASE("tensor parallelism divides matrices and repeats norms", "[INV-9]") {
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    double const norms = 2 * 4096;
+    double const whole = build_layer(model, {}, {}, 1024).parameters.dense - norms;
+    for (std::int64_t const tp : {2, 4, 8}) {
+        ParallelPlan plan;
+        plan.tp = tp;
+        CHECK(build_layer(model, {}, plan, 1024).parameters.dense == Approx(whole / number(tp) + norms).epsilon(1e-15));
+    }
+    // Beyond the key/value heads their projections are repeated.
+    ParallelPlan wide;
+    wide.tp = 16;
+    double const key_value = 2.0 * 8 * 128 * 4096;
+    CHECK(build_layer(model, {}, wide, 1024).parameters.dense == Approx((whole - key_value) / 16 + key_value / 8 + norms).epsilon(1e-15));
+}
+
+TEST_CASE("the vocabulary is padded to a multiple of 128 per tensor-parallel rank", "[INV-9]") {
+    CHECK(padded_vocabulary(50257, 1) == 50304);
+    CHECK(padded_vocabulary(50257, 8) == 51200);  // the V of arXiv:2104.04473
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 200; ++i) {
+        auto const vocab = static_cast<std::int64_t>(1 + random() % 300000);
+        auto const tp = pick<std::int64_t>(random, {1, 2, 3, 8, 64});
+        std::int64_t const padded = padded_vocabulary(vocab, tp);
+        CHECK(padded >= vocab);
+        CHECK(padded - vocab < 128 * tp);
+        CHECK(padded % (128 * tp) == 0);
+    }
+}
+
+TEST_CASE("a model without multi-token prediction has an empty block for it", "[INV-9]") {
+    Block const none = build_mtp(llama(2048, 16, 4, 2, 5632), {}, 1024);
+    CHECK(none.ops.empty());
+    CHECK(none.parameters.total() == 0);
+    ModelSpec model = llama(2048, 16, 4, 2, 5632);
+    model.mtp_modules = 1;
+    CHECK(build_mtp(model, {}, 1024).parameters.total() == number(count_parameters(model).mtp));
+}

@@ -1,0 +1,101 @@
+#include "core/graph/plan_check.hpp"
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <functional>
+#include <limits>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+struct Case {
+    char const* what;
+    std::function<void(ModelSpec&, ParallelPlan&, Workload&)> spoil;
+    PlanProblem problem;
+    char const* says;  ///< part of the message
+};
+
+ParallelPlan good_plan() {
+    ParallelPlan plan;
+    plan.dp = 4;
+    plan.tp = 4;
+    plan.pp = 4;
+    plan.sequence_parallel = Switch::on;
+    return plan;
+}
+
+Workload const workload{.sequence = 4096, .global_batch = 64};
+
+}  // namespace
+
+TEST_CASE("find_fault: a sound plan has none", "[INV-11]") {
+    CHECK_FALSE(find_fault(llama(4096, 32, 8, 32, 14336), good_plan(), workload));
+    CHECK_FALSE(find_fault(mixture(2048, 16, 64, 4, 1408), {.dp = 64, .ep = 32}, workload));
+    CHECK_NOTHROW(require_valid(llama(4096, 32, 8, 32, 14336), good_plan(), workload));
+    CHECK(microbatches(good_plan(), workload) == 16);
+}
+
+TEST_CASE("find_fault: every broken rule is found, with the numbers in the message", "[INV-11]") {
+    std::vector<Case> const cases{
+        {"zero degree", [](auto&, auto& p, auto&) { p.dp = 0; }, PlanProblem::not_positive, "dp is 0"},
+        {"negative degree", [](auto&, auto& p, auto&) { p.micro_batch = -1; }, PlanProblem::not_positive, "micro-batch is -1"},
+        {"huge sequence", [](auto&, auto&, auto& w) { w.sequence = std::numeric_limits<std::int64_t>::max(); }, PlanProblem::not_positive, "seq"},
+        {"no batch", [](auto&, auto&, auto& w) { w.global_batch = 0; }, PlanProblem::not_positive, "global-batch is 0"},
+        {"heads", [](auto&, auto& p, auto&) { p.tp = 3; }, PlanProblem::heads, "tp 3 does not divide the 32 attention heads"},
+        {"kv heads", [](auto& m, auto&, auto&) { m.attention.kv_heads = 6; }, PlanProblem::kv_heads, "6 key/value heads"},
+        {"width", [](auto& m, auto&, auto&) { m.mlp.intermediate = 14338; }, PlanProblem::width, "14338"},
+        {"too many stages", [](auto&, auto& p, auto&) { p.pp = 64; }, PlanProblem::layers, "32 layers"},
+        {"uneven chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; p.vpp = 5; }, PlanProblem::layers, "equal size"},
+        {"chunks without interleaving", [](auto&, auto& p, auto&) { p.vpp = 2; }, PlanProblem::schedule, "interleaved"},
+        {"interleaving without chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; }, PlanProblem::schedule, "vpp"},
+        {"batch", [](auto&, auto&, auto& w) { w.global_batch = 66; }, PlanProblem::batch, "66"},
+        {"sequence", [](auto&, auto& p, auto&) { p.cp = 3; }, PlanProblem::sequence, "4096 is not divisible by cp * tp = 12"},
+        {"Ulysses", [](auto&, auto& p, auto&) { p.cp = 16; p.cp_mode = ContextParallel::ulysses; }, PlanProblem::sequence, "Ulysses"},
+        {"experts of a dense model", [](auto&, auto& p, auto&) { p.ep = 2; }, PlanProblem::experts, "no experts"},
+        {"sequence parallel alone", [](auto&, auto& p, auto&) { p.tp = 1; }, PlanProblem::sequence_parallel, "tp > 1"},
+        {"ZeRO out of range", [](auto&, auto& p, auto&) { p.zero = 4; }, PlanProblem::zero, "zero is 4"},
+        {"ZeRO-3 in a pipeline", [](auto&, auto& p, auto&) { p.zero = 3; }, PlanProblem::zero, "ZeRO-3 with pp 4"},
+        {"shard group", [](auto&, auto& p, auto&) { p.shard_group = 3; }, PlanProblem::zero, "shard group 3"},
+        {"positions", [](auto& m, auto&, auto&) { m.position = PositionKind::learned; m.position_rows = 2048; }, PlanProblem::positions, "2048"},
+        {"stage layers: count", [](auto&, auto& p, auto&) { p.stage_layers = {16, 16}; }, PlanProblem::layers, "2 entries"},
+        {"stage layers: sum", [](auto&, auto& p, auto&) { p.stage_layers = {8, 8, 8, 9}; }, PlanProblem::layers, "33"},
+        {"stage layers: negative", [](auto&, auto& p, auto&) { p.stage_layers = {16, 17, -1, 0}; }, PlanProblem::layers, "negative"},
+    };
+    for (Case const& c : cases) {
+        ModelSpec model = llama(4096, 32, 8, 32, 14336);
+        ParallelPlan plan = good_plan();
+        Workload work = workload;
+        c.spoil(model, plan, work);
+        INFO(c.what);
+        auto const fault = find_fault(model, plan, work);
+        REQUIRE(fault);
+        CHECK(name_of(fault->problem) == name_of(c.problem));
+        INFO(fault->message);
+        CHECK(fault->message.find(c.says) != std::string::npos);
+        CHECK_THROWS_AS(require_valid(model, plan, work), InputError);
+    }
+}
+
+TEST_CASE("find_fault: expert parallelism must divide experts, widths and ranks", "[INV-11]") {
+    ModelSpec const model = mixture(2048, 16, 60, 4, 1408);
+    CHECK(find_fault(model, {.dp = 64, .ep = 8}, workload)->problem == PlanProblem::experts);       // 60 / 8
+    CHECK(find_fault(model, {.dp = 8, .ep = 60}, workload)->problem == PlanProblem::experts);       // 8 ranks
+    CHECK(find_fault(model, {.dp = 64, .expert_tp = 3}, workload)->problem == PlanProblem::experts);  // 1408 / 3
+    CHECK_FALSE(find_fault(model, {.dp = 64, .ep = 4, .expert_tp = 2}, workload));
+}
+
+TEST_CASE("find_fault: the largest numbers allowed do not overflow", "[INV-11]") {
+    ModelSpec const model = mixture(2048, 16, 64, 4, 1408);
+    std::int64_t const degree = std::int64_t{1} << 20;
+    std::int64_t const count = std::int64_t{1} << 31;
+    ParallelPlan plan{.dp = degree, .tp = 8, .pp = degree, .cp = degree, .ep = 8, .vpp = degree, .micro_batch = count};
+    plan.schedule = Schedule::interleaved;
+    // Found for what is wrong with it (16 layers on that many chunks), not for its size: the sanitizers see every product.
+    CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::layers);
+    plan.dp = degree + 1;
+    CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::not_positive);
+}

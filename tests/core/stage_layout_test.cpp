@@ -1,0 +1,94 @@
+#include "core/graph/stage_layout.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+std::int64_t sum(std::vector<std::int64_t> const& values) { return std::accumulate(values.begin(), values.end(), std::int64_t{0}); }
+
+}  // namespace
+
+TEST_CASE("balanced_split: loses no layer and differs by at most one between chunks", "[INV-10]") {
+    for (std::int64_t layers = 1; layers <= 130; ++layers)
+        for (std::int64_t pp = 1; pp <= 20; ++pp)
+            for (std::int64_t vpp = 1; vpp <= 8; ++vpp) {
+                if (!can_split(layers, pp, vpp)) continue;
+                if (vpp > 1 && pp == 1) continue;
+                std::vector<std::int64_t> const split = balanced_split(layers, pp, vpp);
+                CAPTURE(layers, pp, vpp);
+                REQUIRE(static_cast<std::int64_t>(split.size()) == pp * vpp);
+                REQUIRE(sum(split) == layers);
+                auto const [least, most] = std::minmax_element(split.begin(), split.end());
+                REQUIRE(*most - *least <= 1);
+                // The last chunk also holds the head: no other has fewer layers.
+                REQUIRE(split.back() == *least);
+            }
+}
+
+TEST_CASE("balanced_split: known layouts", "[INV-10]") {
+    CHECK(balanced_split(32, 4, 1) == std::vector<std::int64_t>{8, 8, 8, 8});
+    CHECK(balanced_split(30, 4, 1) == std::vector<std::int64_t>{7, 8, 8, 7});   // ends short
+    CHECK(balanced_split(31, 4, 1) == std::vector<std::int64_t>{8, 8, 8, 7});   // last short
+    CHECK(balanced_split(33, 4, 1) == std::vector<std::int64_t>{8, 8, 9, 8});
+    std::vector<std::int64_t> llama_405b(16, 8);  // arXiv:2407.21783 sec. 3.3.2
+    llama_405b.front() = llama_405b.back() = 7;
+    CHECK(balanced_split(126, 16, 1) == llama_405b);
+}
+
+TEST_CASE("can_split: needs a layer per stage, and equal chunks (but for the ends) when interleaved", "[INV-10]") {
+    CHECK(can_split(4, 4, 1));
+    CHECK_FALSE(can_split(3, 4, 1));
+    CHECK(can_split(32, 4, 2));
+    CHECK(can_split(30, 4, 2));        // both ends one short
+    CHECK(can_split(31, 4, 2));        // the last one short
+    CHECK_FALSE(can_split(28, 4, 2));
+    CHECK(can_split(126, 16, 8));
+}
+
+TEST_CASE("lay_out_stages: every layer lies on one stage, the ends on the first and the last", "[INV-10]") {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 300; ++i) {
+        auto const layers = static_cast<std::int64_t>(1 + random() % 96);
+        ModelSpec model = mixture(1024, layers, 8, 2, 512, static_cast<std::int64_t>(random() % static_cast<unsigned>(layers)));
+        for (std::size_t k = 0; k < model.layers.size(); k += 2) model.layers[k].sliding = random() % 2 == 0;
+        ParallelPlan plan;
+        plan.pp = static_cast<std::int64_t>(1 + random() % 16);
+        plan.vpp = plan.pp > 1 ? static_cast<std::int64_t>(1 + random() % 4) : 1;
+        if (!can_split(layers, plan.pp, plan.vpp)) continue;
+        StageLayout const layout = lay_out_stages(model, plan);
+        REQUIRE(static_cast<std::int64_t>(layout.stages.size()) == plan.pp);
+        std::vector<std::int64_t> of_kind(layout.kinds.size(), 0);
+        for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+            StageContent const& stage = layout.stages[s];
+            CHECK(stage.embedding == (s == 0));
+            CHECK(stage.head == (s + 1 == layout.stages.size()));
+            CHECK(stage.layers == sum(stage.layers_of_kind));
+            for (std::size_t k = 0; k < of_kind.size(); ++k) of_kind[k] += stage.layers_of_kind[k];
+        }
+        for (std::size_t k = 0; k < of_kind.size(); ++k)
+            CHECK(of_kind[k] == std::count(model.layers.begin(), model.layers.end(), layout.kinds[k]));
+    }
+}
+
+TEST_CASE("lay_out_stages: chunks go round the stages, and a given split is kept", "[INV-10]") {
+    ModelSpec model = mixture(1024, 8, 8, 2, 512, 2);  // two dense layers, then six of experts
+    ParallelPlan plan;
+    plan.pp = 2;
+    plan.vpp = 2;
+    StageLayout const layout = lay_out_stages(model, plan);
+    // Chunks of two layers: 0 and 2 on stage 0, 1 and 3 on stage 1.
+    REQUIRE(layout.kinds.size() == 2);
+    CHECK(layout.stages[0].layers_of_kind == std::vector<std::int64_t>{2, 2});
+    CHECK(layout.stages[1].layers_of_kind == std::vector<std::int64_t>{0, 4});
+    plan.vpp = 1;
+    plan.stage_layers = {3, 5};
+    CHECK(lay_out_stages(model, plan).stages[0].layers == 3);
+    CHECK(lay_out_stages(model, plan).stages[1].layers == 5);
+}
