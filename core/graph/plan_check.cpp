@@ -22,23 +22,23 @@ Fault fault(Detail detail, PlanProblem problem, fmt::format_string<Args...> form
     return PlanFault{problem, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-/// Bounds far beyond any machine that keep products of three degrees, and of sequence and batch, inside 64 bits.
-constexpr std::int64_t largest_degree = std::int64_t{1} << 20;
-constexpr std::int64_t largest_count = std::int64_t{1} << 31;
-
-Fault check_positive(ParallelPlan const& plan, Workload const& workload) {
+Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& workload) {
     struct Named {
         char const* name;
         std::int64_t value;
-        std::int64_t largest = largest_degree;
     };
-    for (auto const& [name, value, largest] :
-         {Named{"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}, {"expert-tp", plan.expert_tp},
-          {"vpp", plan.vpp}, {"micro-batch", plan.micro_batch, largest_count}, {"seq", workload.sequence, largest_count},
-          {"global-batch", workload.global_batch, largest_count}}) {
+    for (auto const& [name, value] : {Named{"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep},
+                                      {"expert-tp", plan.expert_tp}, {"vpp", plan.vpp}, {"micro-batch", plan.micro_batch},
+                                      {"seq", workload.sequence}, {"global-batch", workload.global_batch}}) {
+        constexpr std::int64_t largest = std::int64_t{1} << 31;
         if (value < 1 || value > largest)
-            return PlanFault{PlanProblem::not_positive, fmt::format("{} is {} (it must be between 1 and {})", name, value, largest)};
+            return fault(detail, PlanProblem::not_positive, "{} is {} (it must be between 1 and {})", name, value, largest);
     }
+    double const ranks = static_cast<double>(plan.dp) * static_cast<double>(plan.tp) * static_cast<double>(plan.pp) *
+                         static_cast<double>(plan.cp);
+    if (ranks > 1e9) return fault(detail, PlanProblem::not_positive, "dp * tp * pp * cp = {:g} accelerators (at most 1e9)", ranks);
+    if (static_cast<double>(plan.ep) * static_cast<double>(plan.expert_tp) > 1e9)
+        return fault(detail, PlanProblem::not_positive, "ep * expert-tp is larger than 1e9");
     if (plan.zero < 0 || plan.zero > 3)
         return fault(detail, PlanProblem::zero, "zero is {} (0, 1, 2 or 3)", plan.zero);
     return {};

@@ -90,12 +90,13 @@ TEST_CASE("find_fault: expert parallelism must divide experts, widths and ranks"
 
 TEST_CASE("find_fault: the largest numbers allowed do not overflow", "[INV-11]") {
     ModelSpec const model = mixture(2048, 16, 64, 4, 1408);
-    std::int64_t const degree = std::int64_t{1} << 20;
     std::int64_t const count = std::int64_t{1} << 31;
-    ParallelPlan plan{.dp = degree, .tp = 8, .pp = degree, .cp = degree, .ep = 8, .vpp = degree, .micro_batch = count};
+    ParallelPlan plan{.dp = 1 << 20, .tp = 8, .pp = 16, .cp = 4, .ep = 8, .vpp = count, .micro_batch = count};
     plan.schedule = Schedule::interleaved;
     // Found for what is wrong with it (16 layers on that many chunks), not for its size: the sanitizers see every product.
     CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::layers);
-    plan.dp = degree + 1;
+    plan.cp = plan.pp = plan.dp;
+    CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::not_positive);
+    plan.dp = count + 1;
     CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::not_positive);
 }
