@@ -1,0 +1,32 @@
+#include "core/graph/model_flops.hpp"
+#include "planner/validation/train_validation.hpp"
+
+namespace sextant {
+namespace {
+
+constexpr FlopsPerSecond teraflops = units::TFLOP / units::s;
+
+bool positive(std::optional<double> const& cell) { return cell && *cell > 0; }
+
+}  // namespace
+
+std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const& c) {
+    using units::s;
+    auto const tokens = static_cast<double>(c.workload.tokens());
+    auto const gpus = static_cast<double>(c.plan.world_size());
+    if (positive(row.iter_time_s)) return *row.iter_time_s * s;
+    if (!row.global_batch) return std::nullopt;
+    if (positive(row.tokens_per_s)) return tokens / *row.tokens_per_s * s;
+    if (positive(row.tokens_per_s_per_gpu)) return tokens / (*row.tokens_per_s_per_gpu * gpus) * s;
+    if (positive(row.hw_tflops_per_gpu) && c.plan.recompute == Recompute::full && c.plan.recompute_layers == 0)
+        return megatron_step_flops(c.model, c.workload) / (*row.hw_tflops_per_gpu * gpus * teraflops);
+    if (positive(row.model_tflops_per_gpu))
+        return model_flops_per_step(c.model, c.workload) / (*row.model_tflops_per_gpu * gpus * teraflops);
+    if (positive(row.mfu_pct)) {
+        FlopsPerSecond const peak = c.cluster->accelerator.peak_of(Precision::bf16).value;
+        return model_flops_per_step(c.model, c.workload) / (*row.mfu_pct / 100 * gpus * peak);
+    }
+    return std::nullopt;
+}
+
+}  // namespace sextant

@@ -1,0 +1,90 @@
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "planner/validation/training_case.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace sextant {
+namespace {
+
+struct FamilyWord {
+    std::string_view word;    ///< in the framework cell, lower case
+    std::string_view family;  ///< of `hardware_profiles/frameworks`
+};
+
+/// The first word that is found decides.
+constexpr std::array family_words{
+    FamilyWord{"nanotron", "nanotron"},   FamilyWord{"torchtitan", "torchtitan"},       FamilyWord{"fms-fsdp", "torchtitan"},
+    FamilyWord{"torch.compile", "torchtitan"}, FamilyWord{"llm-foundry", "fsdp"},       FamilyWord{"composer", "fsdp"},
+    FamilyWord{"deepspeed", "deepspeed"}, FamilyWord{"sailor", "deepspeed"},            FamilyWord{"maxtext", "maxtext"},
+    FamilyWord{"megatron", "megatron"},   FamilyWord{"nemo", "megatron"},               FamilyWord{"fsdp", "fsdp"},
+    FamilyWord{"torchtune", "fsdp"},
+};
+
+constexpr std::string_view fallback_family = "generic";
+
+std::string_view family_of(TrainingRow const& row) {
+    for (auto const& [word, family] : family_words)
+        if (row.framework_has(word)) return family;
+    return fallback_family;
+}
+
+bool is_rack(ClusterSpec const& cluster) { return cluster.domain_size > 16; }
+
+}  // namespace
+
+CaseBuilder::CaseBuilder(std::string profile) : profile_(std::move(profile)) {
+    if (!profile_.empty()) framework_named(profile_);  // a bad profile fails before any row is read
+}
+
+std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_named(std::string const& name) {
+    auto const [found, is_new] = frameworks_.try_emplace(name);
+    if (is_new) found->second = std::make_shared<FrameworkProfile const>(find_framework(name, "--profile"));
+    return found->second;
+}
+
+std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow const& row, TrainingCase& out) {
+    if (!profile_.empty()) return framework_named(profile_);
+    std::string_view const family = family_of(row);
+    if (family == fallback_family) out.assumptions.emplace_back("constants of no framework in particular");
+    return framework_named(std::string(family));
+}
+
+std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& row, TrainingCase& out) {
+    if (row.gpu.empty()) throw RowSkip("device is not stated");
+    std::int64_t const per_node = row.gpus_per_node.value_or(0);
+    double const gbps = row.inter_node_gbps.value_or(0);
+    if (per_node == 0) out.assumptions.emplace_back("accelerators per node as usual for the device");
+    if (gbps == 0 && row.num_gpus.value_or(0) > per_node) out.assumptions.emplace_back("network between nodes as usual for the device");
+    auto const key = fmt::format("{}/{}/{}", row.gpu, per_node, gbps);
+    auto const [found, is_new] = clusters_.try_emplace(key);
+    if (is_new) {
+        if (auto cluster = cluster_for_device(row.gpu)) {
+            // A rack or torus joins more than what the table calls a node.
+            if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus) cluster->domain_size = per_node;
+            if (gbps > 0 && cluster->scale_out)
+                cluster->scale_out->bandwidth = {.value = gbps / 8 * units::GB / units::s,
+                                                 .basis = Basis::datasheet,
+                                                 .source = "stated with the measurement"};
+            found->second = std::make_shared<ClusterSpec const>(std::move(*cluster));
+        }
+    }
+    if (!found->second) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
+    return found->second;
+}
+
+TrainingCase CaseBuilder::build(TrainingRow const& row) {
+    if (!row.unreadable.empty()) throw RowSkip("unusable cell: " + row.unreadable);
+    TrainingCase out;
+    out.model = model_of(row, out.assumptions);
+    out.cluster = cluster_of(row, out);
+    out.framework = framework_of(row, out);
+    plan_of(row, out);
+    if (out.plan.world_size() > out.cluster->domain_size && !out.cluster->scale_out)
+        throw RowSkip("more accelerators than one domain of the device's cluster, which has no network between domains");
+    return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,194 @@
+#include "core/error.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "planner/validation/training_case.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t gpt2_vocabulary = 50257;
+
+std::string letters_and_digits(std::string_view text) {
+    std::string out;
+    for (char const c : lower_case(text))
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
+    return out;
+}
+
+/// The preset whose name is the row's but for case and punctuation; read once.
+ModelSpec const* preset_named(std::string_view model) {
+    static auto const* const names = [] {
+        auto* const map = new std::map<std::string, std::string>;
+        for (auto const& name : model_names()) map->emplace(letters_and_digits(name), name);
+        return map;
+    }();
+    static auto* const specs = new std::map<std::string, ModelSpec>;
+    auto const found = names->find(letters_and_digits(model));
+    if (found == names->end()) return nullptr;
+    auto const [spec, is_new] = specs->try_emplace(found->second);
+    if (is_new) spec->second = find_model(found->second);
+    return &spec->second;
+}
+
+bool agrees(std::optional<std::int64_t> const& cell, std::int64_t value) { return !cell || *cell == value; }
+
+/// True if no stated dimension contradicts the preset.
+bool fits(TrainingRow const& row, ModelSpec const& preset) {
+    return agrees(row.layers, preset.layer_count()) && agrees(row.hidden, preset.hidden) && agrees(row.heads, preset.attention.heads) &&
+           (!row.kv_heads || preset.attention.latent || *row.kv_heads == preset.attention.kv_heads) &&
+           (!row.ffn_hidden || preset.moe || *row.ffn_hidden == preset.mlp.intermediate) &&
+           (!row.moe_experts || !preset.moe || *row.moe_experts == preset.moe->experts) && agrees(row.gated_mlp, preset.mlp.gated ? 1 : 0);
+}
+
+bool name_has(TrainingRow const& row, std::string_view word) { return lower_case(row.model).find(word) != std::string::npos; }
+
+bool is_gpt_named(TrainingRow const& row) { return name_has(row, "gpt") || name_has(row, "opt-"); }
+
+/// Layers of the pattern "([0]*3+[1]*13)": 1 is a mixture-of-experts layer.
+std::vector<LayerKind> layers_of(TrainingRow const& row, std::int64_t count) {
+    std::vector<LayerKind> layers(static_cast<std::size_t>(count), LayerKind{.moe = row.moe_experts.value_or(0) > 0});
+    constexpr std::string_view key = "moe-layer-freq=(";
+    auto at = row.notes.find(key);
+    if (at == std::string::npos) return layers;
+    at += key.size();
+    std::vector<LayerKind> pattern;
+    while (at + 4 < row.notes.size() && row.notes[at] == '[') {
+        bool const moe = row.notes[at + 1] == '1';
+        std::int64_t repeat = 1;
+        at = row.notes.find(']', at);
+        if (at == std::string::npos) break;
+        ++at;
+        if (row.notes[at] == '*') {
+            repeat = 0;
+            for (++at; at < row.notes.size() && std::isdigit(static_cast<unsigned char>(row.notes[at])) != 0; ++at)
+                repeat = std::min<std::int64_t>(10 * repeat + (row.notes[at] - '0'), 100000);
+        }
+        pattern.insert(pattern.end(), static_cast<std::size_t>(repeat), LayerKind{.moe = moe});
+        if (at < row.notes.size() && row.notes[at] == '+') ++at;
+    }
+    if (static_cast<std::int64_t>(pattern.size()) != count) throw RowSkip("moe layer pattern does not have as many entries as layers");
+    return pattern;
+}
+
+/// What the columns leave open is the way of the family: Megatron's GPT has layer norms, biases and learned positions; Llama-like
+/// models have RMS norms, rotary positions and no biases.
+void apply_family(TrainingRow const& row, ModelSpec& model, std::vector<std::string>& assumptions) {
+    bool const megatron_test = name_has(row, "megatron-ci");
+    bool const gpt_like = megatron_test || row.gated_mlp.value_or(0) == 0;
+    bool const nemotron = name_has(row, "nemotron");
+    bool const biases = gpt_like && !nemotron && !name_has(row, "disable_bias_linear");
+    bool const rotary = !gpt_like || nemotron || name_has(row, "rope") || name_has(row, "neox");
+    model.norm = gpt_like ? NormKind::layer : NormKind::rms;
+    model.norm_bias = gpt_like;
+    model.attention.qkv_bias = biases;
+    model.attention.output_bias = biases;
+    model.mlp.bias = biases;
+    if (name_has(row, "qk_layernorm")) model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    model.position = rotary ? PositionKind::rotary : PositionKind::learned;
+    if (!rotary) model.position_rows = model.max_positions;
+    assumptions.emplace_back(gpt_like ? "norms, biases and positions as in Megatron's GPT" : "norms, biases and positions as in Llama");
+}
+
+ModelSpec from_columns(TrainingRow const& row, std::vector<std::string>& assumptions) {
+    ModelSpec model;
+    model.name = row.model;
+    model.architecture = row.arch;
+    bool const gpt = is_gpt_named(row) || row.gated_mlp.value_or(1) == 0;
+    if (!row.gated_mlp && !gpt) throw RowSkip("gated_mlp is not stated");
+    model.hidden = TrainingRow::need(row.hidden, "hidden");
+    std::int64_t const layers = TrainingRow::need(row.layers, "layers");
+    if (layers > 10000) throw RowSkip("layers is more than 10,000");
+    AttentionSpec& a = model.attention;
+    a.heads = TrainingRow::need(row.heads, "heads");
+    if (row.kv_heads)
+        a.kv_heads = TrainingRow::need(row.kv_heads, "kv_heads");
+    else if (gpt || row.source_id.starts_with("hf-ultrascale"))
+        a.kv_heads = a.heads;  // the same models print as many in hf-ultrascale
+    else
+        throw RowSkip("kv_heads is not stated");
+    if (!row.head_dim && model.hidden % a.heads != 0) throw RowSkip("head_dim is not stated and heads do not divide hidden");
+    a.head_dim = row.head_dim ? TrainingRow::need(row.head_dim, "head_dim") : model.hidden / a.heads;
+    a.value_head_dim = a.head_dim;
+    model.mlp.gated = row.gated_mlp.value_or(0) == 1;
+    if (row.ffn_hidden) {
+        model.mlp.intermediate = TrainingRow::need(row.ffn_hidden, "ffn_hidden");
+    } else if (gpt && !model.mlp.gated) {
+        model.mlp.intermediate = 4 * model.hidden;
+        assumptions.emplace_back("feed-forward width 4 x hidden");
+    } else if (!row.moe_ffn_hidden) {
+        throw RowSkip("ffn_hidden is not stated");
+    }
+    if (row.vocab) {
+        model.vocab = TrainingRow::need(row.vocab, "vocab");
+    } else if (gpt) {
+        model.vocab = gpt2_vocabulary;
+        assumptions.emplace_back("vocabulary of GPT-2");
+    } else {
+        throw RowSkip("vocab is not stated");
+    }
+    if (row.moe_experts.value_or(0) > 0) {
+        MoeSpec moe;
+        moe.experts = *row.moe_experts;
+        moe.top_k = TrainingRow::need(row.moe_topk, "moe_topk");
+        moe.intermediate = TrainingRow::need(row.moe_ffn_hidden, "moe_ffn_hidden");
+        std::int64_t const shared_width = row.note_number("shared expert width ").value_or(moe.intermediate);
+        moe.shared_intermediate = row.moe_shared.value_or(0) * shared_width;
+        model.moe = moe;
+    }
+    model.layers = layers_of(row, layers);
+    model.max_positions = TrainingRow::need(row.seq_len, "seq_len");
+    model.mtp_modules = row.note_number("mtp-num-layers=").value_or(0);
+    if (row.tied_embed)
+        model.tied_embeddings = *row.tied_embed == 1;
+    else {
+        // nanotron's models print the tied matrix in hf-ultrascale; Megatron ties unless it is told not to.
+        model.tied_embeddings = gpt || row.source_id.starts_with("hf-ultrascale");
+        assumptions.emplace_back(model.tied_embeddings ? "tied embeddings" : "untied embeddings");
+    }
+    apply_family(row, model, assumptions);
+    return model;
+}
+
+bool is_complete(TrainingRow const& row) {
+    return row.layers && row.hidden && row.heads && row.kv_heads && row.ffn_hidden && row.vocab && row.gated_mlp;
+}
+
+void refuse_other_architectures(TrainingRow const& row) {
+    std::string const arch = lower_case(row.arch);
+    if (arch.find("mamba") != std::string::npos || arch.find("hybrid") != std::string::npos)
+        throw RowSkip("hybrid of attention and state-space layers: no such model here");
+    if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5")) throw RowSkip("encoder-decoder model: only decoders here");
+    if (name_has(row, "bert")) throw RowSkip("encoder model (BERT): only decoders here");
+    if (name_has(row, "lora")) throw RowSkip("LoRA fine-tuning: frozen weights are not modelled");
+    if (name_has(row, "flextron")) throw RowSkip("elastic model: no such model here");
+    if (name_has(row, "distill")) throw RowSkip("distillation holds a teacher model as well");
+    if (name_has(row, "(truncated)") && !row.layers) throw RowSkip("layers is not stated");
+}
+
+}  // namespace
+
+ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions) {
+    refuse_other_architectures(row);
+    bool const mixture = row.moe_experts.value_or(0) > 0 || row.arch == "moe";
+    ModelSpec const* const preset = preset_named(row.model);
+    bool const usable = preset != nullptr && fits(row, *preset);
+    if (usable && (mixture || !is_complete(row) || name_has(row, "nemotron"))) {
+        ModelSpec model = *preset;
+        if (!is_complete(row) && !mixture) assumptions.emplace_back("dimensions of the preset of that name");
+        std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
+        if (model.position == PositionKind::learned && model.position_rows < sequence)
+            throw RowSkip("sequence is longer than the preset's learned positions");
+        return model;
+    }
+    if (row.notes_have("multi-latent attention") || row.notes_have("MLA attention"))
+        throw RowSkip("ranks of latent attention are not stated");
+    if (mixture && !row.moe_experts) throw RowSkip("mixture of experts with dimensions not stated and no preset of that name");
+    if (!row.layers && !row.hidden) throw RowSkip("model dimensions are not stated and no preset has that name");
+    return from_columns(row, assumptions);
+}
+
+}  // namespace sextant

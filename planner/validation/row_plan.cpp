@@ -1,0 +1,243 @@
+#include "core/error.hpp"
+#include "core/graph/plan_check.hpp"
+#include "planner/validation/row_spelling.hpp"
+#include "planner/validation/training_case.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace sextant {
+namespace {
+
+bool is_gpt(ModelSpec const& model) { return model.norm == NormKind::layer && model.position == PositionKind::learned; }
+
+bool is_megatron_test(TrainingRow const& row) { return row.source_id.starts_with("megatron-ci"); }
+
+bool name_has(TrainingRow const& row, std::string_view word) { return lower_case(row.model).find(word) != std::string::npos; }
+
+bool shards_weights(TrainingCase const& c) {
+    return c.framework->name == "fsdp" || c.framework->name == "torchtitan" || c.framework->name == "maxtext";
+}
+
+/// A degree that the row may leave out when the framework has no other way of running.
+std::int64_t degree(std::optional<std::int64_t> const& cell, std::string_view name, TrainingRow const& row, TrainingCase& out) {
+    if (cell) return TrainingRow::need(cell, name);
+    if (row.zero_stage.value_or(0) == 3 || shards_weights(out)) {
+        out.assumptions.emplace_back("tp and pp 1 where only sharded data parallelism is stated");
+        return 1;
+    }
+    throw RowSkip(fmt::format("{} is not stated", name));
+}
+
+void apply_degrees(TrainingRow const& row, TrainingCase& out) {
+    ParallelPlan& plan = out.plan;
+    if (row.notes_have("treat layout as unreliable")) throw RowSkip("the source's own layout does not add up to its GPU count");
+    plan.tp = degree(row.tp, "tp", row, out);
+    plan.pp = degree(row.pp, "pp", row, out);
+    plan.cp = row.cp ? TrainingRow::need(row.cp, "cp") : 1;
+    plan.ep = row.ep ? TrainingRow::need(row.ep, "ep") : 1;
+    if (!row.ep && out.model.moe) out.assumptions.emplace_back("no expert parallelism where none is stated");
+    std::int64_t const gpus = TrainingRow::need(row.num_gpus, "num_gpus");
+    std::int64_t const replica = plan.tp * plan.pp * plan.cp;
+    if (gpus % replica != 0) throw RowSkip("tp x pp x cp does not divide the number of accelerators");
+    plan.dp = gpus / replica;
+    if (row.dp && *row.dp != plan.dp) throw RowSkip("stated dp is not GPUs / (tp x pp x cp)");
+    if (out.model.moe) {
+        // Megatron-LM's own default is the degree of the dense part; recipes of NeMo and Megatron-Bridge set 1.
+        auto const stated = row.note_number("expert-tensor-parallel-size=");
+        plan.expert_tp = stated ? *stated : is_megatron_test(row) ? plan.tp : 1;
+    }
+}
+
+void apply_batch(TrainingRow const& row, TrainingCase& out) {
+    ParallelPlan& plan = out.plan;
+    out.workload.sequence = TrainingRow::need(row.seq_len, "seq_len");
+    if (row.micro_batch)
+        plan.micro_batch = TrainingRow::need(row.micro_batch, "micro_batch");
+    else if (row.global_batch && *row.global_batch == plan.dp)
+        plan.micro_batch = 1;
+    else
+        throw RowSkip("micro_batch is not stated");
+    if (row.global_batch) {
+        out.workload.global_batch = TrainingRow::need(row.global_batch, "global_batch_seqs");
+        return;
+    }
+    out.workload.global_batch = 4 * plan.pp * plan.dp * plan.micro_batch;  // enough microbatches to fill the pipeline
+    out.predicts_time = false;
+    out.time_reason = "global batch is not stated";
+    out.assumptions.emplace_back("enough microbatches to fill the pipeline (memory only)");
+}
+
+/// "stages hold [7, 9, 9, 9] units counting embedding and head as one each".
+std::vector<std::int64_t> stated_stages(TrainingRow const& row, std::int64_t layers) {
+    constexpr std::string_view key = "stages hold [";
+    auto at = row.notes.find(key);
+    if (at == std::string::npos) return {};
+    std::vector<std::int64_t> stages;
+    for (at += key.size(); at < row.notes.size() && row.notes[at] != ']';) {
+        std::int64_t value = 0;
+        auto const [end, error] = std::from_chars(row.notes.data() + at, row.notes.data() + row.notes.size(), value);
+        if (error != std::errc{}) throw RowSkip("the list of layers per stage in the notes cannot be read");
+        stages.push_back(value);
+        at = static_cast<std::size_t>(end - row.notes.data());
+        while (at < row.notes.size() && (row.notes[at] == ',' || row.notes[at] == ' ')) ++at;
+    }
+    if (stages.empty()) return {};
+    --stages.front();
+    --stages.back();
+    if (std::accumulate(stages.begin(), stages.end(), std::int64_t{0}) != layers)
+        throw RowSkip("stages in the notes hold another number of layers than the model has");
+    return stages;
+}
+
+/// The smallest interleaving that divides the layers evenly, 1 if there is none.
+std::int64_t smallest_interleaving(std::int64_t layers, std::int64_t pp) {
+    for (std::int64_t vpp = 2; vpp * pp <= layers; ++vpp)
+        if (layers % (vpp * pp) == 0) return vpp;
+    return 1;
+}
+
+void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
+    ParallelPlan& plan = out.plan;
+    std::string const schedule = lower_case(row.pp_schedule);
+    if (row.notes_have("method redis")) throw RowSkip("layers moved between stages by method redis: the split is not stated");
+    if (row.notes_have("pipeline-model-parallel-layout=")) throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
+    if (plan.pp == 1) return;
+    for (std::string_view const unknown : {"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"})
+        if (schedule.find(unknown) != std::string::npos) throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
+    std::int64_t const layers = out.model.layer_count();
+    if (plan.pp > layers) throw RowSkip("more pipeline stages than layers");
+    if (schedule.find("gpipe") != std::string::npos) plan.schedule = Schedule::gpipe;
+    plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
+    if (!row.vpp && (schedule.find("interleaved") != std::string::npos || row.notes_have("interleaving used for PP>1"))) {
+        plan.vpp = smallest_interleaving(layers, plan.pp);
+        out.assumptions.emplace_back("smallest even interleaving, degree not stated");
+    }
+    if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
+    if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
+    plan.stage_layers = stated_stages(row, layers);
+    if (auto const first = row.note_number("decoder-first-pipeline-num-layers="); first && plan.vpp == 1) {
+        if ((layers - *first) % (plan.pp - 1) != 0) throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
+        plan.stage_layers.assign(static_cast<std::size_t>(plan.pp), (layers - *first) / (plan.pp - 1));
+        plan.stage_layers.front() = *first;
+    }
+    if (out.framework->name == "nanotron" && plan.stage_layers.empty() && plan.vpp == 1)
+        plan.stage_layers = cost_balanced_layers(out.model, plan.pp,
+                                                 row.notes_have("after_pp_fix=False") ? Tie::same_stage : Tie::next_stage);
+}
+
+void apply_sharding(TrainingRow const& row, TrainingCase& out) {
+    ParallelPlan& plan = out.plan;
+    std::string const& family = out.framework->name;
+    if (row.zero_stage) {
+        plan.zero = static_cast<int>(std::min<std::int64_t>(*row.zero_stage, 9));
+    } else {
+        plan.zero = shards_weights(out) ? 3 : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1 : 0;
+        if (plan.dp * plan.cp > 1) out.assumptions.emplace_back(fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
+    }
+    std::int64_t const ranks = plan.dp * plan.cp;
+    auto const instances = row.note_number("num-distributed-optimizer-instances=").value_or(1);
+    if (instances > 1 && ranks % instances == 0) plan.shard_group = ranks / instances;
+    for (std::string_view const key : {"shard group ", "sharded over ", "FSDP="})
+        if (auto const group = row.note_number(key); group && *group > 0 && *group < ranks && ranks % *group == 0) plan.shard_group = *group;
+    if (row.notes_have("; HSDP;")) {
+        plan.shard_group = std::min(ranks, out.cluster->domain_size);
+        out.assumptions.emplace_back("HSDP shards inside a node");
+    }
+    if (row.notes_have("Full Offload") || row.notes_have("Opt Offl=Y") || row.notes_have("Par Offl=Y"))
+        throw RowSkip("offload of weights and optimizer through DeepSpeed");
+    if (row.notes_have("offloading=True") || row.notes_have("activation CPU offload") || row.notes_have("activation offload required"))
+        throw RowSkip("offload of some activations, the share is not stated");
+    if (row.notes_have("optimizer=muon")) plan.optimizer = Optimizer::muon;
+}
+
+void apply_kernels(TrainingRow const& row, TrainingCase& out) {
+    ParallelPlan& plan = out.plan;
+    bool const early = is_early_megatron(row);
+    bool const by_megatron = out.framework->name == "megatron" || out.framework->name == "deepspeed";
+    if (row.flash_attention) {
+        plan.attention = *row.flash_attention == 1 ? AttentionKernel::flash : AttentionKernel::unfused;
+    } else if (is_megatron_test(row)) {
+        // The columns do not tell; test files of resumed jobs and of context parallelism were stored with the fused kernel.
+        bool const engine = row.notes_have("transformer-impl=transformer_engine");
+        plan.attention = engine && (name_has(row, "resume") || plan.cp > 1) ? AttentionKernel::flash : AttentionKernel::unfused;
+        out.assumptions.emplace_back("attention kernel by the kind of test");
+    } else {
+        bool const unfused = early || (out.framework->name == "deepspeed" && is_gpt(out.model));
+        plan.attention = unfused ? AttentionKernel::unfused : AttentionKernel::flash;
+        out.assumptions.emplace_back(unfused ? "unfused attention" : "flash attention");
+    }
+    if (row.sequence_parallel) {
+        plan.sequence_parallel = *row.sequence_parallel == 1 && plan.tp > 1 ? Switch::on : Switch::off;
+    } else if (plan.tp > 1) {
+        bool const usual = out.framework->name == "torchtitan" || (out.framework->name == "megatron" && !early);
+        plan.sequence_parallel = usual ? Switch::on : Switch::off;
+        out.assumptions.emplace_back(usual ? "sequence parallelism on" : "sequence parallelism off");
+    }
+    if (by_megatron && is_gpt(out.model)) plan.dropout = Switch::on;
+    if (is_megatron_test(row)) plan.dropout = Switch::on;
+    if (row.notes_have("cross-entropy-loss-fusion=True")) plan.fused_cross_entropy = Switch::on;
+    plan.precision = precision_of(row, out);
+    apply_recompute(row, out);
+}
+
+MemoryQuantity quantity_of(TrainingRow const& row) {
+    auto const from = [&](std::string_view source) { return row.source_id.starts_with(source); };
+    if (from("megatron-ci") || row.notes_have("mem-max-allocated-bytes of the LAST rank")) return MemoryQuantity::allocated_last_rank;
+    if (from("hf-ultrascale") || row.notes_have("max_memory_RESERVED on rank 0")) return MemoryQuantity::reserved_first_rank;
+    if (from("sailor") || from("bigscience") || row.notes_have("nvidia-smi")) return MemoryQuantity::device_fullest;
+    if (from("sail-vocab") || row.notes_have("peak memory ACTIVE")) return MemoryQuantity::allocated_fullest;
+    if (from("korthikanti") || row.notes_have("analytic/accounted memory")) return MemoryQuantity::state_and_activations_first;
+    return MemoryQuantity::reserved_fullest;
+}
+
+void apply_scoring(TrainingRow const& row, TrainingCase& out) {
+    out.memory_quantity = quantity_of(row);
+    if (row.notes_have("SUSPECT")) throw RowSkip("marked SUSPECT by the collection");
+    if (is_megatron_test(row)) out.time_reason = "test models of 64 M parameters: launch bound, memory only";
+    if (row.notes_have("NET=degraded")) out.time_reason = "network degraded during the run";
+    if (row.notes_have("cuda-graph-impl=")) out.memory_reason = "CUDA graphs keep buffers of their own";
+    if (row.notes_have("only given as prediction error")) out.memory_reason = "memory is not printed";
+}
+
+}  // namespace
+
+bool is_early_megatron(TrainingRow const& row) {
+    std::string const precision = lower_case(row.precision);
+    bool const half = precision.find("fp16") != std::string::npos;
+    return (row.framework_has("megatron") || row.framework_has("oneflow")) && half && !is_megatron_test(row);
+}
+
+std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie) {
+    auto const h = static_cast<double>(model.hidden);
+    AttentionSpec const& a = model.attention;
+    double const attention = h * static_cast<double>(2 * a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim);
+    double const layer = attention + (model.mlp.gated ? 3.0 : 2.0) * h * static_cast<double>(model.mlp.intermediate);
+    double const head = h * static_cast<double>(model.vocab);
+    double const total = layer * static_cast<double>(model.layer_count()) + head;
+    std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), 0);
+    std::size_t stage = 0;
+    double sum = 0;
+    for (std::int64_t i = 0; i < model.layer_count(); ++i) {
+        ++stages[stage];
+        sum += layer;
+        double const share = total * static_cast<double>(stage + 1) / static_cast<double>(pp);
+        bool const tied = std::abs(sum - share) < 1e-3 * layer;
+        bool const full = tied ? tie == Tie::next_stage : sum > share;
+        if (full && stage + 1 < stages.size()) ++stage;
+    }
+    return stages;
+}
+
+void plan_of(TrainingRow const& row, TrainingCase& out) {
+    apply_degrees(row, out);
+    apply_batch(row, out);
+    apply_pipeline(row, out);
+    apply_sharding(row, out);
+    apply_kernels(row, out);
+    apply_scoring(row, out);
+    if (auto const fault = find_fault(out.model, out.plan, out.workload)) throw RowSkip("plan rejected: " + fault->message);
+}
+
+}  // namespace sextant

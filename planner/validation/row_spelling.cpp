@@ -1,0 +1,99 @@
+#include "planner/validation/row_spelling.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace sextant {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// The first number in a text, or 0.
+std::int64_t first_number(std::string_view text) {
+    auto const at = text.find_first_of("0123456789");
+    std::int64_t value = 0;
+    if (at != std::string_view::npos) std::from_chars(text.data() + at, text.data() + text.size(), value);
+    return value;
+}
+
+void recompute_layers(TrainingCase& out, std::int64_t layers) {
+    std::int64_t const per_stage = std::max<std::int64_t>(1, out.model.layer_count() / out.plan.pp);
+    out.plan.recompute = Recompute::full;
+    out.plan.recompute_layers = layers >= per_stage ? 0 : std::max<std::int64_t>(1, layers);
+}
+
+/// "layernorm", "moe_act" and their like: element-wise work of a few per cent; whole modules are not.
+bool only_cheap_modules(std::string_view text) {
+    for (std::string_view const heavy : {"core_attn", "moe+", "moe ", " mlp", "shared_expert", "[moe]", ", moe", "mla_up_proj"})
+        if (has(text, heavy)) return false;
+    return has(text, "norm") || has(text, "act");
+}
+
+}  // namespace
+
+Precision precision_of(TrainingRow const& row, TrainingCase& out) {
+    std::string const text = lower_case(row.precision);
+    if (has(text, "fp4")) return Precision::fp4;
+    if (has(text, "fp8") || has(text, "float8")) return Precision::fp8;
+    if (has(text, "fp16") || has(text, "float16,") || text == "float16" || text == "half") return Precision::fp16;
+    if (has(text, "bf16") || has(text, "bfloat16")) return Precision::bf16;
+    if (has(text, "tf32")) return Precision::tf32;
+    if (has(text, "fp32") || has(text, "float32")) return Precision::fp32;
+    if (!text.empty()) throw RowSkip("precision '" + row.precision + "' is not known here");
+    bool const has_fp8 = out.cluster->accelerator.peak.contains(Precision::fp8);
+    std::string const& family = out.framework->name;
+    if (has_fp8 && (family == "megatron" || family == "generic")) throw RowSkip("precision is not stated");
+    out.assumptions.emplace_back("bf16 where no precision is stated");
+    return Precision::bf16;
+}
+
+void apply_recompute(TrainingRow const& row, TrainingCase& out) {
+    std::string const text = lower_case(row.recompute);
+    ParallelPlan& plan = out.plan;
+    std::int64_t const per_stage = std::max<std::int64_t>(1, out.model.layer_count() / plan.pp);
+    if (text.empty()) {
+        bool const remat = out.framework->name == "maxtext";
+        if (remat) throw RowSkip("recompute policy is not stated");
+        out.assumptions.emplace_back("no recompute where none is stated");
+        return;
+    }
+    if (text == "none" || text == "0") return;
+    if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
+    if (has(text, "every 2nd layer") || has(text, "every-other-layer") || has(text, "selective layer"))
+        return recompute_layers(out, per_stage / 2);
+    if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml")) {
+        // Keeps every second product and the attention output: about 0.45 of the forward products run again.
+        out.assumptions.emplace_back("recompute by op as recompute of half the layers");
+        return recompute_layers(out, per_stage / 2);
+    }
+    if (has(text, "full") || text == "1") {
+        auto const layers = has(text, "uniform") ? 0 : first_number(text);
+        if (layers > 0) return recompute_layers(out, layers);
+        plan.recompute = Recompute::full;
+        return;
+    }
+    if (has(text, "minimal") || has(text, "save_dot_only")) {
+        // Keeps the outputs of all matrix products: only element-wise work runs again.
+        out.assumptions.emplace_back("recompute of element-wise work as none");
+        return;
+    }
+    if (text == "selective" || has(text, "core_attn") || has(text, "core attention")) {
+        if (out.framework->name == "torchtitan") {
+            out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
+            return recompute_layers(out, per_stage / 2);
+        }
+        if (text != "selective" && !only_cheap_modules(text) && has(text, "moe+")) throw RowSkip("recompute of chosen modules is not modelled");
+        plan.recompute = Recompute::selective;
+        return;
+    }
+    if (has(text, "selective") && only_cheap_modules(text)) {
+        out.assumptions.emplace_back("recompute of norms and activations as none");
+        return;
+    }
+    throw RowSkip("recompute of chosen modules is not modelled");
+}
+
+}  // namespace sextant

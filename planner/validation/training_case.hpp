@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/spec/cluster_spec.hpp"
+#include "core/spec/framework_profile.hpp"
+#include "core/spec/model_spec.hpp"
+#include "core/spec/parallel_plan.hpp"
+#include "planner/validation/training_row.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Which figure of ours a source's peak memory is to be compared with.
+enum class MemoryQuantity : std::uint8_t {
+    allocated_last_rank,  ///< largest allocated bytes of the last pipeline stage
+    reserved_first_rank,  ///< largest reserved bytes of the first pipeline stage
+    allocated_fullest,    ///< allocated bytes of the fullest stage
+    reserved_fullest,     ///< reserved bytes of the fullest stage
+    device_fullest,       ///< the same and what lies outside the allocator, as the driver reports it
+    state_and_activations_first,  ///< state and activations of the first stage, counted and not measured
+};
+std::string_view name_of(MemoryQuantity quantity);
+
+/// One row of measurements in the words of the planner.
+struct TrainingCase {
+    ModelSpec model;
+    ParallelPlan plan;
+    Workload workload;
+    std::shared_ptr<ClusterSpec const> cluster;
+    std::shared_ptr<FrameworkProfile const> framework;
+    MemoryQuantity memory_quantity = MemoryQuantity::reserved_fullest;
+    bool predicts_time = true;               ///< false: something that only matters for time is not stated
+    std::string time_reason;                 ///< why time is not predicted, or predicted and not scored; empty: it is scored
+    std::string memory_reason;               ///< the same for memory
+    std::vector<std::string> assumptions;    ///< what the row does not state and was taken as usual
+};
+
+/// Builds cases; keeps the clusters and frameworks it has looked up.
+class CaseBuilder {
+public:
+    /// `profile`: a framework by name or file that replaces the one of every row; empty: by the row's framework.
+    explicit CaseBuilder(std::string profile = "");
+
+    /// @throws RowSkip when the row cannot be expressed.
+    TrainingCase build(TrainingRow const& row);
+
+private:
+    std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
+    std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
+    std::shared_ptr<FrameworkProfile const> framework_named(std::string const& name);
+
+    std::string profile_;
+    std::map<std::string, std::shared_ptr<ClusterSpec const>> clusters_;
+    std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
+};
+
+/// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture needs more than they say.
+/// Adds to `assumptions`. @throws RowSkip.
+ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions);
+
+/// Fills plan, workload and the reasons of `out`; model, cluster and framework are there already. @throws RowSkip.
+void plan_of(TrainingRow const& row, TrainingCase& out);
+
+/// Layers of each stage as nanotron spreads them: by cost, with the output matrix as a block of its own.
+/// A stage is closed by the first block that takes the sum over (`Tie::next`: to) its share.
+/// Source: the layer counts of stage 0 in the runs of the Ultra-Scale Playbook.
+enum class Tie : std::uint8_t { same_stage, next_stage };
+std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie);
+
+/// True for Megatron's GPT of 2021-22: half precision, no fused attention.
+bool is_early_megatron(TrainingRow const& row);
+
+}  // namespace sextant
