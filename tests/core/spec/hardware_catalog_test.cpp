@@ -1,0 +1,216 @@
+#include "core/spec/hardware_catalog.hpp"
+
+#include "core/embedded_text.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/spec/profile_values.hpp"
+#include "tests/catch.hpp"
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+using namespace sextant;
+
+namespace {
+
+std::set<std::string> files_in(std::string const& folder) {
+    std::set<std::string> names;
+    for (auto const& entry : std::filesystem::directory_iterator(SEXTANT_SOURCE_DIR "/hardware_profiles/" + folder))
+        if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
+    return names;
+}
+
+std::set<std::string> names_of(std::span<EmbeddedText const> texts) {
+    std::set<std::string> names;
+    for (auto const& entry : texts) names.emplace(entry.name);
+    return names;
+}
+
+template <class Entry>
+std::set<std::string> names_of(std::vector<Entry> const& entries) {
+    std::set<std::string> names;
+    for (auto const& entry : entries) names.insert(entry.name);
+    return names;
+}
+
+void check_sources(std::string const& owner, std::vector<ProfileValue> const& values) {
+    for (auto const& value : values) {
+        INFO(owner << ": " << value.key);
+        CHECK_FALSE(value.source.empty());
+        CHECK(value.source != "the file gives no source");
+        CHECK(value.source.find("the file gives none") == std::string::npos);
+    }
+}
+
+std::string cluster_name(std::string_view device) {
+    auto const cluster = cluster_for_device(device);
+    return cluster ? cluster->name : "none";
+}
+
+}  // namespace
+
+TEST_CASE("each profile in the folders is in hardware_profiles/catalog.cmake, and each file is named as its profile") {
+    CHECK(files_in("accelerators") == names_of(embedded_accelerators()));
+    CHECK(files_in("clusters") == names_of(embedded_clusters()));
+    CHECK(files_in("frameworks") == names_of(embedded_frameworks()));
+    CHECK(names_of(all_accelerators()) == names_of(embedded_accelerators()));
+    CHECK(names_of(all_clusters()) == names_of(embedded_clusters()));
+    CHECK(names_of(all_frameworks()) == names_of(embedded_frameworks()));
+}
+
+TEST_CASE("each value of each profile that ships says where it comes from") {
+    for (auto const& entry : all_accelerators()) check_sources(entry.name, values_of(entry));
+    for (auto const& entry : all_clusters()) check_sources(entry.name, values_of(entry));
+    for (auto const& entry : all_frameworks()) {
+        for (auto const& timing : entry.timing) check_sources(entry.name, values_of(timing));
+        check_sources(entry.name, values_of(entry.memory));
+    }
+}
+
+TEST_CASE("no two profiles of a kind share a name or an alias") {
+    auto const check_distinct = [](auto const& entries) {
+        std::set<std::string> seen;
+        for (auto const& entry : entries) {
+            INFO(entry.name);
+            std::set<std::string> own{entry.name};
+            own.insert(entry.aliases.begin(), entry.aliases.end());
+            for (auto const& name : own) CHECK(seen.insert(name).second);
+        }
+    };
+    check_distinct(all_accelerators());
+    check_distinct(all_clusters());
+    check_distinct(all_frameworks());
+}
+
+TEST_CASE("accelerators keep the order that physics gives their figures") {
+    for (auto const& entry : all_accelerators()) {
+        INFO(entry.name);
+        CHECK(entry.gemm_efficiency.size() >= entry.peak.size());
+        for (auto const& [precision, peak] : entry.peak) {
+            CHECK(entry.gemm_efficiency.contains(precision));
+            CHECK(peak.value >= entry.peak.begin()->second.value * 0.99);  // narrower formats are not slower
+        }
+        CHECK(entry.attention_backward_efficiency.value <= entry.attention_forward_efficiency.value);
+        CHECK(entry.host_bandwidth.value < entry.memory_bandwidth.value);
+        CHECK(entry.l2.value < entry.memory_capacity.value);
+        CHECK_FALSE(entry.generation.empty());
+    }
+}
+
+TEST_CASE("clusters keep the order that physics gives their figures") {
+    for (auto const& entry : all_clusters()) {
+        INFO(entry.name);
+        REQUIRE(entry.scale_out);
+        CHECK(entry.scale_out->bandwidth.value < entry.scale_up.bandwidth.value);
+        CHECK(entry.scale_up.hop_latency.value < entry.scale_up.base_latency.value);
+        CHECK(entry.scale_up.hop_latency.value < entry.scale_out->hop_latency.value);
+        CHECK(entry.accelerator.memory_bandwidth.value > entry.scale_up.bandwidth.value);
+    }
+}
+
+TEST_CASE("profile figures agree with the makers' datasheets") {
+    struct Expected {
+        char const* name;
+        double bf16_tflops, memory_tb_per_s;
+        int year;
+    };
+    // Dense figures from the public datasheets.
+    auto const e = GENERATE(Expected{"a100-sxm-80gb", 312, 2.039, 2020}, Expected{"h100-sxm", 989.4, 3.35, 2022},
+                            Expected{"h200-sxm", 989.4, 4.8, 2023}, Expected{"b200-sxm", 2250, 8.0, 2024},
+                            Expected{"gb200", 2500, 8.0, 2024}, Expected{"mi300x", 1307.4, 5.3, 2023},
+                            Expected{"tpu-v5p", 459, 2.765, 2023}, Expected{"gaudi2", 432, 2.46, 2022},
+                            Expected{"l40s", 362, 0.864, 2023}, Expected{"trainium2", 667, 2.9, 2024});
+    auto const profile = find_accelerator(e.name, "test");
+    INFO(e.name);
+    CHECK(profile.peak_of(Precision::bf16).value.base() == Approx(e.bf16_tflops * 1e12).epsilon(0.02));
+    CHECK(profile.memory_bandwidth.value.base() == Approx(e.memory_tb_per_s * 1e12).epsilon(0.02));
+    CHECK(profile.year >= e.year - 1);
+    CHECK(profile.year <= e.year + 1);
+}
+
+TEST_CASE("V100 has no bf16, A100 no fp8, H100 no fp4") {
+    CHECK_THROWS_AS(find_accelerator("v100-sxm-32gb", "test").peak_of(Precision::bf16), InputError);
+    CHECK_THROWS_AS(find_accelerator("a100-sxm-80gb", "test").peak_of(Precision::fp8), InputError);
+    CHECK_THROWS_AS(find_accelerator("h100-sxm", "test").peak_of(Precision::fp4), InputError);
+    CHECK(find_accelerator("b200-sxm", "test").peak_of(Precision::fp4).value.base() == Approx(9e15));
+}
+
+TEST_CASE("the clusters that other programs rely on have the promised shape") {
+    auto const a100 = find_cluster("a100-sxm-80gb", "test");
+    CHECK(a100.domain_size == 8);
+    CHECK(a100.scale_out->bandwidth.value.base() == Approx(25e9));
+    auto const h100 = find_cluster("h100-sxm", "test");
+    CHECK(h100.domain_size == 8);
+    CHECK(h100.scale_out->bandwidth.value.base() == Approx(50e9));
+    CHECK(find_cluster("gb200-nvl72", "test").domain_size == 72);
+    CHECK(find_cluster("dgx-2-v100", "test").domain_size == 16);
+    CHECK(find_cluster("tpu-v5p", "test").scale_up.torus == std::vector<std::int64_t>{16, 20, 28});
+    CHECK(find_cluster("tpu-v5e", "test").scale_up.torus.size() == 2);
+    for (auto const* name : {"h200-sxm", "b200-sxm", "mi300x", "aws-p5", "aws-p4de", "l40s-pcie", "h100-roce"})
+        CHECK_NOTHROW(find_cluster(name, "test"));
+}
+
+TEST_CASE("names are found without regard to case and punctuation, by alias too") {
+    CHECK(find_cluster("H100_SXM", "test").name == "h100-sxm");
+    CHECK(find_cluster("DGX-H100", "test").name == "h100-sxm");
+    CHECK(find_accelerator("A100-SXM4-80GB", "test").name == "a100-sxm-80gb");
+    CHECK(find_framework("Megatron-LM", "test").name == "megatron");
+}
+
+TEST_CASE("an unknown name is refused with the nearest one and the list") {
+    CHECK_THROWS_WITH(find_cluster("h100-sxn", "--cluster"),
+                      contains("--cluster: unknown cluster 'h100-sxn'; did you mean 'h100-sxm'?") && contains("gb200-nvl72"));
+    CHECK_THROWS_WITH(find_framework("megatrom", "--framework"), contains("did you mean 'megatron'"));
+    CHECK_THROWS_WITH(find_cluster("no/such/file.json", "--cluster"), contains("no/such/file.json: cannot be opened"));
+    CHECK_THROWS_AS(find_cluster("", "--cluster"), InputError);
+}
+
+TEST_CASE("cluster_for_device knows the spellings of measurement files") {
+    CHECK(cluster_name("H100") == "h100-sxm");
+    CHECK(cluster_name("H100-80GB") == "h100-sxm");
+    CHECK(cluster_name("H100-80GB-SXM") == "h100-sxm");
+    CHECK(cluster_name("NVIDIA H100 80GB HBM3") == "h100-sxm");
+    CHECK(cluster_name("H100-SXM5-80GB") == "h100-sxm");
+    CHECK(cluster_name("A100") == "a100-sxm-80gb");
+    CHECK(cluster_name("A100-80GB") == "a100-sxm-80gb");
+    CHECK(cluster_name("A100-SXM4-80GB") == "a100-sxm-80gb");
+    CHECK(cluster_name("A100-80GB-SXM4") == "a100-sxm-80gb");
+    CHECK(cluster_name("NVIDIA A100-SXM4-80GB") == "a100-sxm-80gb");
+    CHECK(cluster_name("A100-40GB") == "a100-sxm-40gb");
+    CHECK(cluster_name("A100-PCIe") == "a100-pcie");
+    CHECK(cluster_name("A800-80GB") == "a800");
+    CHECK(cluster_name("NVIDIA H200") == "h200-sxm");
+    CHECK(cluster_name("NVIDIA B200") == "b200-sxm");
+    CHECK(cluster_name("B300") == "b300-sxm");
+    CHECK(cluster_name("GB200") == "gb200-nvl72");
+    CHECK(cluster_name("GB300") == "gb300-nvl72");
+    CHECK(cluster_name("GH200-96GB") == "gh200");
+    CHECK(cluster_name("V100-32GB") == "dgx-1-v100");
+    CHECK(cluster_name("V100-16GB") == "v100-16gb");
+    CHECK(cluster_name("TPU v3") == "tpu-v3");
+    CHECK(cluster_name("TPU v4") == "tpu-v4");
+    CHECK(cluster_name("TPU v5e") == "tpu-v5e");
+    CHECK(cluster_name("TPU v5p") == "tpu-v5p");
+    CHECK(cluster_name("MI300X") == "mi300x");
+    CHECK(cluster_name("MI325X") == "mi325x");
+    CHECK(cluster_name("MI355X") == "mi355x");
+    CHECK(cluster_name("MI250X (8 GCD/node)") == "mi250x");
+    CHECK(cluster_name("NVIDIA L40S") == "l40s-pcie");
+    CHECK(cluster_name("RTX 4090") == "rtx-4090-box");
+    CHECK(cluster_name("Gaudi2") == "gaudi2");
+}
+
+TEST_CASE("cluster_for_device gives nothing for a device without a profile") {
+    auto const device = GENERATE("", "RTX A6000", "A800/H800-80GB", "H200 (printed; surrounding text says B200)", "X100",
+                                 "NVIDIA", "h100-80gb-pcap");
+    CHECK_FALSE(cluster_for_device(device));
+}
+
+TEST_CASE("every accelerator that ships has a cluster of its own") {
+    for (auto const& entry : all_accelerators()) {
+        INFO(entry.name);
+        // 40 GB PCIe cards share a machine type with the 80 GB ones
+        if (entry.name != "a100-pcie-40gb") CHECK(cluster_for_device(entry.name));
+    }
+}

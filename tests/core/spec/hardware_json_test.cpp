@@ -1,0 +1,155 @@
+#include "core/spec/hardware_json.hpp"
+
+#include "core/embedded_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+
+#include <string>
+
+using namespace sextant;
+
+namespace {
+
+std::string embedded(std::span<EmbeddedText const> files, std::string_view name) {
+    for (auto const& file : files)
+        if (file.name == name) return std::string(file.text);
+    FAIL("no embedded file " << name);
+    return {};
+}
+
+/// The file with one piece of text replaced; the piece must be there.
+std::string with(std::string text, std::string const& piece, std::string const& replacement) {
+    auto const at = text.find(piece);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, piece.size(), replacement);
+}
+
+AcceleratorProfile accelerator(std::string const& text) {
+    return read_accelerator(ObjectReader(JsonDocument::from_text(text, "a.json")));
+}
+ClusterSpec cluster(std::string const& text) {
+    return read_cluster(ObjectReader(JsonDocument::from_text(text, "c.json")));
+}
+FrameworkProfile framework(std::string const& text) {
+    return read_framework(ObjectReader(JsonDocument::from_text(text, "f.json")));
+}
+
+std::string const small_cluster = R"({
+  "format": "cluster", "version": 1, "name": "mine", "accelerator": "h100-sxm", "domain_size": 8,
+  "scale_up": {"kind": "switched", "bandwidth": "450 GB/s"},
+  "scale_out": {"kind": "infiniband", "bandwidth": "400 Gbit/s"},
+  "host_memory": "256 GB"
+})";
+
+}  // namespace
+
+TEST_CASE("read_accelerator refuses bad values with the key and what is allowed") {
+    auto const good = embedded(embedded_accelerators(), "h100-sxm");
+    CHECK(accelerator(good).memory_bandwidth.value.base() == Approx(3.35e12));
+    auto const refused = [&](std::string const& piece, std::string const& replacement, std::string const& part) {
+        CHECK_THROWS_WITH(accelerator(with(good, piece, replacement)), contains("a.json") && contains(part));
+    };
+    refused("\"3.35 TB/s\"", "\"3.35 TB\"", "memory_bandwidth: '3.35 TB' is an amount of data");
+    refused("\"3.35 TB/s\"", "\"-3.35 TB/s\"", "negative");
+    refused("\"3.35 TB/s\"", "\"0 TB/s\"", "it must be positive");
+    refused("\"3.35 TB/s\"", "\"nan TB/s\"", "not finite");
+    refused("\"3.35 TB/s\"", "3.35e12", "a text in quotes is expected");
+    refused("\"memory_bandwidth\"", "\"memory_bandwith\"", "'memory_bandwidth' is missing; did you mean 'memory_bandwith'?");
+    refused("\"year\"", "\"yaer\"", "unknown key 'yaer'; did you mean 'year'?");
+    refused("\"year\": 2022", "\"year\": 22", "between 2000 and 2100");
+    refused("\"version\": 1", "\"version\": 7", "version 7");
+    refused("\"bf16\": \"989.4", "\"bf17\": \"989.4", "unknown precision 'bf17'; did you mean 'bf16'?");
+    refused("\"multiprocessors\": 132", "\"multiprocessors\": 0", "at least 1");
+    refused("\"value\": 0.62", "\"value\": 1.62", "a fraction above 0 and up to 1");
+}
+
+TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed") {
+    auto const mine = cluster(small_cluster);
+    CHECK(mine.accelerator.name == "h100-sxm");
+    CHECK(mine.scale_out->bandwidth.value.base() == Approx(50e9));
+    CHECK(mine.scale_out->ring_efficiency.basis == Basis::assumed);
+    CHECK(mine.scale_up.ring_efficiency.value > 0);
+    CHECK(mine.scale_up.bandwidth.basis == Basis::assumed);
+    CHECK_THAT(mine.scale_up.bandwidth.source, contains("no source"));
+    CHECK_FALSE(mine.scale_up.in_network_reduction_efficiency);
+}
+
+TEST_CASE("read_cluster takes an accelerator written inline") {
+    auto const inline_text = with(small_cluster, "\"h100-sxm\"", embedded(embedded_accelerators(), "l40s"));
+    CHECK(cluster(inline_text).accelerator.name == "l40s");
+}
+
+TEST_CASE("read_cluster refuses bad values with the key and what is allowed") {
+    auto const refused = [](std::string const& piece, std::string const& replacement, std::string const& part) {
+        CHECK_THROWS_WITH(cluster(with(small_cluster, piece, replacement)), contains("c.json") && contains(part));
+    };
+    refused("h100-sxm", "h100-sxn", "unknown accelerator 'h100-sxn'; did you mean 'h100-sxm'?");
+    refused("switched", "swiched", "did you mean 'switched'");
+    refused("infiniband", "infinibond", "did you mean 'infiniband'");
+    refused("\"domain_size\": 8", "\"domain_size\": 0", "between 1 and");
+    refused("\"domain_size\": 8", "\"domain_size\": 1e15", "between 1 and");
+    refused("\"domain_size\": 8", "\"domain_size\": 8.5", "a whole number is expected");
+    refused("\"switched\"", "\"torus\"", "a torus needs its axis lengths");
+    refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [4, 4]", "multiply to 16");
+    refused("\"host_memory\": \"256 GB\"", "\"host_memory\": \"256 GB\", \"rails\": 8", "unknown key 'rails'");
+    refused("\"450 GB/s\"", "\"450 GB/s\", \"ring_efficiency\": 1.2", "a fraction above 0 and up to 1");
+}
+
+TEST_CASE("read_framework lets a later timing entry give only what differs") {
+    auto const megatron = find_framework("megatron", "test");
+    auto const& any = timing_for(megatron, "no-such-generation", "bf16");
+    auto const& ampere = timing_for(megatron, "ampere", "bf16");
+    CHECK(any.generation == "*");
+    CHECK(ampere.generation == "ampere");
+    CHECK(ampere.dp_overlap.value == any.dp_overlap.value);
+    CHECK(ampere.gemm_scale.value != any.gemm_scale.value);
+}
+
+TEST_CASE("timing_for prefers the generation's own entry, then the precision's") {
+    FrameworkProfile profile{.name = "p", .title = "", .aliases = {}, .timing = {}, .memory = {}};
+    auto const add = [&](std::string generation, std::string precision) {
+        FrameworkTiming timing{};
+        timing.generation = std::move(generation);
+        timing.precision = std::move(precision);
+        profile.timing.push_back(timing);
+    };
+    CHECK_THROWS_WITH(timing_for(profile, "hopper", "bf16"), contains("no timing entry"));
+    add("hopper", "fp8");
+    CHECK_THROWS_WITH(timing_for(profile, "hopper", "bf16"), contains("hopper/fp8"));
+    add("*", "*");
+    CHECK(timing_for(profile, "hopper", "bf16").generation == "*");
+    add("*", "bf16");
+    CHECK(timing_for(profile, "hopper", "bf16").precision == "bf16");
+    add("hopper", "*");
+    CHECK(timing_for(profile, "hopper", "bf16").generation == "hopper");
+    CHECK(timing_for(profile, "hopper", "fp8").precision == "fp8");
+}
+
+TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges and zero scales") {
+    auto const good = embedded(embedded_frameworks(), "nanotron");
+    CHECK_NOTHROW(framework(good));
+    auto const refused = [&](std::string const& piece, std::string const& replacement, std::string const& part) {
+        CHECK_THROWS_WITH(framework(with(good, piece, replacement)), contains("f.json") && contains(part));
+    };
+    refused("\"generation\": \"*\"", "\"generation\": \"hopper\"", "the first entry");
+    refused("\"kernel_gap\"", "\"kernel_gab\"", "'kernel_gap' is missing");
+    refused("\"value\": 0.94, \"basis\": \"measured\"", "\"value\": 1.94, \"basis\": \"measured\"", "do not ascend");
+    refused("\"tp_overlap\": 0.0", "\"tp_overlap\": 1.5", "between 0 and 1");
+    refused("\"gemm_scale\": {\"value\": 0.85", "\"gemm_scale\": {\"value\": 0", "a scale is zero");
+}
+
+TEST_CASE("gemm_efficiency_of falls back to the nearest wider format and peak_of to the vector units") {
+    AcceleratorProfile profile;
+    profile.name = "p";
+    CHECK_THROWS_AS(profile.gemm_efficiency_of(Precision::bf16), InputError);
+    profile.gemm_efficiency[Precision::bf16] = {0.8, Basis::assumed, "x"};
+    CHECK(profile.gemm_efficiency_of(Precision::fp16) == 0.8);
+    CHECK(profile.gemm_efficiency_of(Precision::fp4) == 0.8);
+    profile.gemm_efficiency[Precision::fp8] = {0.6, Basis::assumed, "x"};
+    CHECK(profile.gemm_efficiency_of(Precision::fp4) == 0.6);
+    profile.peak[Precision::bf16] = {FlopsPerSecond::from_base(1e15), Basis::datasheet, "x"};
+    CHECK_THROWS_WITH(profile.peak_of(Precision::fp8), contains("has no fp8") && contains("bf16"));
+    CHECK_THROWS_AS(profile.peak_of(Precision::fp32), InputError);
+    profile.vector_peak = {FlopsPerSecond::from_base(6e13), Basis::datasheet, "x"};
+    CHECK(profile.peak_of(Precision::fp32).value.base() == 6e13);
+}

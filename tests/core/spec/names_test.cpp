@@ -1,0 +1,61 @@
+#include "core/error.hpp"
+#include "core/spec/cluster_spec.hpp"
+#include "core/spec/parallel_plan.hpp"
+#include "core/spec/precision.hpp"
+#include "core/spec/sourced.hpp"
+#include "tests/catch.hpp"
+
+#include <set>
+#include <string>
+
+using namespace sextant;
+
+namespace {
+
+/// Every enumerator from the first to `last` has a name of its own that reads back as itself.
+template <class Enum, class Read>
+void check_round_trip(Enum last, Read const& read) {
+    std::set<std::string> seen;
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+        auto const value = static_cast<Enum>(i);
+        auto const name = std::string(name_of(value));
+        CHECK(seen.insert(name).second);
+        CHECK(read(name, "here") == value);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("every enumerator has a distinct name that reads back as itself") {
+    check_round_trip(Precision::fp4, precision_from);
+    check_round_trip(Basis::assumed, basis_from);
+    check_round_trip(Schedule::interleaved, schedule_from);
+    check_round_trip(Recompute::full, recompute_from);
+    check_round_trip(Offload::optimizer_and_activations, offload_from);
+    check_round_trip(ContextParallel::ulysses, context_parallel_from);
+    check_round_trip(Optimizer::muon, optimizer_from);
+    check_round_trip(ScaleUpKind::torus, scale_up_kind_from);
+    CHECK(name_of(AttentionKernel::flash) != name_of(AttentionKernel::unfused));
+}
+
+TEST_CASE("an unknown name is refused with the place, the nearest name and all names") {
+    CHECK_THROWS_WITH(precision_from("bf61", "--precision"),
+                      contains("--precision: unknown precision 'bf61'; did you mean 'bf16'?") && contains("fp4"));
+    CHECK_THROWS_WITH(recompute_from("selectiv", "x"), contains("did you mean 'selective'"));
+    CHECK_THROWS_AS(optimizer_from("", "x"), InputError);
+}
+
+TEST_CASE("a schedule that is known from papers but not built is refused as such") {
+    auto const name = GENERATE("zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v");
+    CHECK_THROWS_WITH(schedule_from(name, "--schedule"),
+                      contains("not supported yet") && contains("gpipe, 1f1b, interleaved"));
+}
+
+TEST_CASE("wider formats take more bytes per element") {
+    CHECK(bytes_per_element(Precision::fp32) == 4);
+    CHECK(bytes_per_element(Precision::tf32) == 4);
+    CHECK(bytes_per_element(Precision::bf16) == 2);
+    CHECK(bytes_per_element(Precision::fp16) == 2);
+    CHECK(bytes_per_element(Precision::fp8) == 1);
+    CHECK(bytes_per_element(Precision::fp4) == 0.5);
+}
