@@ -16,7 +16,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Digits at `at` and what follows a decimal point between digits, as a number.
+/// The size that a number in a preset's name stands for: digits at `at`, what follows a decimal point between digits, and a
+/// closing m, b or t (millions, billions, trillions). A number without one, a generation, comes before all sizes.
 double number_at(std::string_view text, std::size_t& at) {
     double value = 0;
     while (at < text.size() && is_digit(text[at])) value = value * 10 + (text[at++] - '0');
@@ -24,10 +25,18 @@ double number_at(std::string_view text, std::size_t& at) {
         double scale = 0.1;
         for (++at; at < text.size() && is_digit(text[at]); scale /= 10) value += scale * (text[at++] - '0');
     }
+    if (at < text.size() && (at + 1 == text.size() || text[at + 1] == '-' || is_digit(text[at + 1]))) {  // 7b1: 7.1 billion
+        switch (text[at]) {
+            case 'm': return value * 1e6;
+            case 'b': return value * 1e9;
+            case 't': return value * 1e12;
+            default: break;
+        }
+    }
     return value;
 }
 
-/// Alphabetical, but runs of digits compare as numbers.
+/// Alphabetical, but numbers compare by what they stand for.
 bool natural_less(std::string_view a, std::string_view b) {
     std::size_t i = 0;
     std::size_t j = 0;

@@ -8,7 +8,8 @@
 
 namespace sextant {
 
-/// Names of the presets (`models/<name>.json`), in alphabetical order with numbers by value (`gemma-3-4b` before `gemma-3-12b`).
+/// Names of the presets (`models/<name>.json`), in alphabetical order with sizes by value (`gemma-3-4b` before `gemma-3-12b`,
+/// `bloom-560m` before `bloom-3b`).
 std::vector<std::string> model_names();
 
 /// A preset by name (letter case does not matter), or a Hugging Face config by path: something that ends in `.json`, contains a
