@@ -1,0 +1,128 @@
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/plan_options.hpp"
+#include "cli/report_view.hpp"
+#include "core/error.hpp"
+#include "planner/explain.hpp"
+
+#include <unistd.h>
+
+#include <memory>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+    PlanOptions plan;
+    OutputOptions output;
+    std::string objective = "time";
+    std::string space = "standard";
+    std::int64_t top = 10;
+    std::int64_t threads = 0;
+    bool every_plan = false;
+    bool progress = false;
+};
+
+SearchOptions search_options(Options const& o) {
+    SearchOptions options;
+    options.objective = objective_from(o.objective, "--objective");
+    if (o.top < 1 || o.top > 10000) throw InputError("--top: {} is out of range (1 to 10000)", o.top);
+    if (o.threads < 0 || o.threads > 1024) throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
+    options.top = static_cast<std::size_t>(o.top);
+    options.threads = static_cast<unsigned>(o.threads);
+    options.grouping = o.every_plan ? Grouping::none : Grouping::layout;
+    return options;
+}
+
+SearchConstraints::Width width_from(std::string const& name) {
+    if (name == "standard") return SearchConstraints::Width::standard;
+    if (name == "full") return SearchConstraints::Width::full;
+    throw InputError("--space: unknown space '{}' (standard or full)", name);
+}
+
+std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, ClosedForm& form, MemoryLimit const& limit) {
+    std::vector<StepReport> reports;
+    for (Candidate const& candidate : candidates) reports.push_back(make_report(form, candidate.plan, limit));
+    return reports;
+}
+
+/// At most `most` of a front, evenly spread, first and last included.
+std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t most) {
+    if (front.size() <= most) return front;
+    std::vector<Candidate> kept;
+    for (std::size_t i = 0; i < most; ++i) kept.push_back(front[i * (front.size() - 1) / (most - 1)]);
+    return kept;
+}
+
+int plan(Options const& o, CommandContext& context) {
+    Format const format = o.output.format();
+    Subject const subject = find_subject(o.plan);
+    SearchConstraints constraints = search_constraints(o.plan);
+    constraints.width = width_from(o.space);
+    std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
+    if (counts.empty()) throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
+    std::vector<SearchSpace> spaces;
+    for (std::int64_t const n : counts)
+        spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
+
+    InterruptGuard const interrupt;
+    SearchOptions options = search_options(o);
+    options.stop = &interrupt.flag();
+    bool const show_progress = o.progress || isatty(STDERR_FILENO) == 1;
+    if (show_progress)
+        options.progress = [&context](double share, std::int64_t visited) {
+            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited)) << std::flush;
+        };
+    SearchResult const result = search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
+    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+
+    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
+    std::vector<StepReport> const reports = reports_of(result.best, form, subject.limit);
+    constexpr std::size_t most_of_front = 50;
+    std::vector<StepReport> const front = reports_of(thinned(result.pareto, most_of_front), form, subject.limit);
+    std::vector<std::string> advice;
+    if (result.best.empty() && !result.interrupted) {
+        advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints, subject.limit);
+        if (advice.empty()) advice.push_back("no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory would help");
+    }
+    PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
+    PlanAnswer const answer{result, reports, front, advice};
+    switch (format) {
+        case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
+        case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
+        default: deliver(o.output, context, render(plan_table(answer), format)); break;
+    }
+    if (result.interrupted) return interrupted_exit;
+    return result.best.empty() ? exit_code::answer_is_no : exit_code::done;
+}
+
+Action describe(CLI::App& app, CommandContext& context) {
+    auto const o = std::make_shared<Options>();
+    add_plan_options(app, o->plan, Axes::search);
+    app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar");
+    app.add_option("--space", o->space, "standard, or full: every degree and divisor, partial recompute, offload");
+    app.add_option("--top", o->top, "how many plans to show");
+    app.add_flag("--every-plan", o->every_plan, "rank every plan, not the best of each (dp, tp, pp, cp, ep)");
+    app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");
+    app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
+    add_output_options(app, o->output);
+    app.footer(
+        "Ctrl-C ends the search and reports what it has found. Exit code 1 when nothing fits.\n\nExamples:\n"
+        "  sextant plan --model llama-3.1-70b --cluster h100-sxm --gpus 512\n"
+        "  sextant plan --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --global-batch 2048 --tp 8 --zero '<=1'\n"
+        "  sextant plan --model deepseek-v3 --cluster h100-sxm --gpus 2048 --seq 4096 --global-batch 15360 --max-memory 90%\n"
+        "  sextant plan --model llama-2-7b --cluster a100-sxm-80gb --gpus 8,16,32 --objective cost --format csv\n");
+    return [o, &context] { return plan(*o, context); };
+}
+
+}  // namespace
+
+extern constinit CommandEntry const plan_command;
+constinit CommandEntry const plan_command{
+    .name = "plan",
+    .summary = "the best ways to split a model over a cluster, ranked, with the reasons",
+    .describe = describe,
+};
+
+}  // namespace sextant::cli

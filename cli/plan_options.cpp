@@ -1,0 +1,218 @@
+#include "cli/plan_options.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace sextant::cli {
+namespace {
+
+constexpr std::int64_t most_accelerators = 1 << 20;
+constexpr std::int64_t most_tokens = std::int64_t{1} << 31;
+
+std::int64_t number(std::string const& text, std::string_view flag, std::int64_t fallback, std::int64_t least = 1) {
+    if (text.empty()) return fallback;
+    std::int64_t value = 0;
+    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || stop != text.data() + text.size()) throw InputError("{}: '{}' is not a whole number", flag, text);
+    if (value < least) throw InputError("{}: {} is too small (at least {})", flag, value, least);
+    if (value > most_tokens) throw InputError("{}: {} is too large (at most {})", flag, value, most_tokens);
+    return value;
+}
+
+std::optional<AxisFilter> filter(std::string const& text, std::string_view flag, std::int64_t least = 1) {
+    if (text.empty()) return {};
+    return AxisFilter::parse(text, flag, least);
+}
+
+std::vector<std::string> split_list(std::string const& text) {
+    std::vector<std::string> parts;
+    std::istringstream in(text);
+    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+template <class T>
+std::vector<T> names(std::string const& text, std::string_view flag, T (*read)(std::string_view, std::string_view)) {
+    std::vector<T> values;
+    for (std::string const& part : split_list(text)) values.push_back(read(part, flag));
+    return values;
+}
+
+/// Everything of a plan that is no axis of the search.
+ParallelPlan base_plan(PlanOptions const& o) {
+    ParallelPlan plan;
+    plan.precision = precision_from(o.precision, "--precision");
+    plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
+    plan.attention = o.flash_attention ? AttentionKernel::flash : AttentionKernel::unfused;
+    plan.dropout = o.dropout ? Switch::on : Switch::off;
+    plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
+    plan.expert_tp = o.expert_tp;
+    plan.shard_group = o.shard_group;
+    plan.recompute_layers = o.recompute_layers;
+    plan.stage_layers = o.stage_layers;
+    if (o.recompute_layers < 0) throw InputError("--recompute-layers: {} is negative (0: all layers)", o.recompute_layers);
+    return plan;
+}
+
+std::int64_t default_sequence(ModelSpec const& model) {
+    constexpr std::int64_t usual = 8192;
+    return model.max_positions > 0 ? std::min(usual, model.max_positions) : usual;
+}
+
+/// About four million tokens, a power of two of sequences, at least one per accelerator of a small run.
+std::int64_t default_global_batch(std::int64_t sequence) {
+    constexpr double usual_tokens = 4.0 * 1024 * 1024;
+    double const sequences = usual_tokens / static_cast<double>(sequence);
+    return std::max<std::int64_t>(1, std::int64_t{1} << std::max(0, static_cast<int>(std::lround(std::log2(sequences)))));
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes) {
+    bool const search = axes == Axes::search;
+    std::string const degree = search ? " (8, 1,2,4, 2..16, <=8, >=2; default: search)" : "";
+    auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
+        app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
+    };
+    app.add_option("-m,--model", o.model, "preset (see 'sextant models') or a Hugging Face config.json")->required()->option_text("NAME|FILE");
+    app.add_option("-c,--cluster", o.cluster, "cluster (see 'sextant hardware') or a cluster file")->required()->option_text("NAME|FILE.json");
+    app.add_option("-n,--gpus", o.accelerators, search ? "accelerators; a list searches each" : "accelerators (default: what the degrees need)")
+        ->option_text(search ? "N[,N...]" : "N");
+    app.add_option("--seq", o.sequence, "tokens per sequence (default: the model's, up to 8192)")->option_text("N");
+    app.add_option("--global-batch", o.global_batch, "sequences per step (default: about 4 M tokens)")->option_text("N");
+    app.add_option("--framework", o.framework, "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file")
+        ->option_text("NAME");
+    app.add_option("--max-memory", o.max_memory, "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")->option_text("SIZE");
+    app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")->option_text("USD");
+
+    add_axis("--tp", o.tp, "tensor parallelism");
+    add_axis("--pp", o.pp, "pipeline parallelism");
+    add_axis("--dp", o.dp, search ? "data parallelism" : "data parallelism (default: what is left)");
+    add_axis("--cp", o.cp, "context parallelism");
+    add_axis("--ep", o.ep, "expert parallelism");
+    add_axis("--vpp", o.vpp, "model chunks per stage (interleaved)");
+    add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
+    add_axis("--zero", o.zero, "ZeRO stage 0, 1, 2 or 3 (3: FSDP)");
+    char const* const list = search ? ", comma-separated" : "";
+    app.add_option("--schedule", o.schedule, fmt::format("gpipe, 1f1b or interleaved{}", list))->group("Plan");
+    app.add_option("--recompute", o.recompute, fmt::format("none, selective (attention core) or full{}", list))->group("Plan");
+    app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")->group("Plan");
+    app.add_option("--offload", o.offload, fmt::format("none, optimizer, activations or optimizer+activations{}", list))->group("Plan");
+    app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{}", list))->group("Plan");
+    app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert")->group("Plan");
+    app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
+    app.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16, fp8 or fp4")->group("Plan");
+    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->group("Plan");
+    app.add_flag("--sequence-parallel,!--no-sequence-parallel", o.sequence_parallel, "split norms and residuals over tp (default: on with tp > 1)")
+        ->group("Plan");
+    app.add_flag("--flash-attention,!--no-flash-attention", o.flash_attention, "fused attention (default)")->group("Plan");
+    app.add_flag("--dropout,!--no-dropout", o.dropout, "dropout in the model (default: none)")->group("Plan");
+    app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy, "loss in one kernel")->group("Plan");
+    if (!search)
+        app.add_option("--stage-layers", o.stage_layers, "layers of each pipeline chunk in model order, comma-separated")
+            ->delimiter(',')
+            ->option_text("N,N,...")
+            ->group("Plan");
+}
+
+std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster) {
+    std::vector<std::int64_t> counts;
+    for (std::string const& part : split_list(options.accelerators)) {
+        std::int64_t const n = number(part, "--gpus", 1);
+        std::int64_t const most = cluster.max_accelerators > 0 ? cluster.max_accelerators : most_accelerators;
+        if (n > most) throw InputError("--gpus: {} is more than {} has ({})", n, cluster.name, most);
+        if (n > cluster.domain_size && !cluster.scale_out)
+            throw InputError("--gpus: {} is more than one domain of {} holds ({}; the cluster has no scale-out network)", n, cluster.name,
+                             cluster.domain_size);
+        counts.push_back(n);
+    }
+    return counts;
+}
+
+Subject find_subject(PlanOptions const& options) {
+    Subject subject{.model = find_model(options.model),
+                    .cluster = find_cluster(options.cluster, "--cluster"),
+                    .framework = find_framework(options.framework, "--framework"),
+                    .workload = {},
+                    .limit = {}};
+    if (options.price) {
+        if (!(*options.price >= 0) || *options.price > 1e6)
+            throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)", *options.price);
+        subject.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
+    }
+    auto const check = [](std::int64_t value, char const* flag) {
+        if (value < 1 || value > most_tokens) throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
+        return value;
+    };
+    subject.workload.sequence = check(options.sequence.value_or(default_sequence(subject.model)), "--seq");
+    subject.workload.global_batch =
+        check(options.global_batch.value_or(default_global_batch(subject.workload.sequence)), "--global-batch");
+    subject.limit = options.max_memory.empty() ? default_memory_limit(subject.cluster, subject.framework)
+                                               : parse_memory_limit(options.max_memory, subject.cluster, "--max-memory");
+    return subject;
+}
+
+ParallelPlan single_plan(PlanOptions const& o, Subject const& subject) {
+    ParallelPlan plan = base_plan(o);
+    plan.tp = number(o.tp, "--tp", 1);
+    plan.pp = number(o.pp, "--pp", 1);
+    plan.cp = number(o.cp, "--cp", 1);
+    plan.ep = number(o.ep, "--ep", 1);
+    plan.vpp = number(o.vpp, "--vpp", 1);
+    plan.micro_batch = number(o.micro_batch, "--micro-batch", 1);
+    plan.zero = static_cast<int>(number(o.zero, "--zero", 1, 0));
+    plan.schedule = o.schedule.empty() ? (plan.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b) : schedule_from(o.schedule, "--schedule");
+    plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
+    plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
+    plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
+    bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
+    plan.sequence_parallel = sp ? Switch::on : Switch::off;
+    if (plan.zero >= 2 && plan.pp > 1 && o.zero.empty()) plan.zero = 1;
+
+    constexpr double most = 1e9;
+    double const inner_ranks = static_cast<double>(plan.tp) * static_cast<double>(plan.pp) * static_cast<double>(plan.cp);
+    if (inner_ranks > most) throw InputError("plan: tp * pp * cp = {:g} accelerators (at most {:g})", inner_ranks, most);
+    std::int64_t const inner = plan.tp * plan.pp * plan.cp;
+    auto const counts = accelerator_counts(o, subject.cluster);
+    if (counts.size() > 1) throw InputError("--gpus: '{}' is a list (one number here; 'sextant plan' searches lists)", o.accelerators);
+    if (counts.empty()) {
+        plan.dp = number(o.dp, "--dp", 1);
+        PlanOptions all = o;
+        all.accelerators = std::to_string(plan.dp * inner);
+        static_cast<void>(accelerator_counts(all, subject.cluster));
+        return plan;
+    }
+    if (counts[0] % inner != 0)
+        throw InputError("--gpus: {} is not a multiple of tp * pp * cp = {} * {} * {} = {}", counts[0], plan.tp, plan.pp, plan.cp, inner);
+    plan.dp = number(o.dp, "--dp", counts[0] / inner);
+    if (plan.dp * inner != counts[0])
+        throw InputError("--dp: dp * tp * pp * cp = {} but --gpus is {} (dp would have to be {})", plan.dp * inner, counts[0], counts[0] / inner);
+    return plan;
+}
+
+SearchConstraints search_constraints(PlanOptions const& o) {
+    SearchConstraints c;
+    c.base = base_plan(o);
+    c.dp = filter(o.dp, "--dp");
+    c.tp = filter(o.tp, "--tp");
+    c.pp = filter(o.pp, "--pp");
+    c.cp = filter(o.cp, "--cp");
+    c.ep = filter(o.ep, "--ep");
+    c.vpp = filter(o.vpp, "--vpp");
+    c.micro_batch = filter(o.micro_batch, "--micro-batch");
+    c.zero = filter(o.zero, "--zero", 0);
+    c.schedules = names<Schedule>(o.schedule, "--schedule", schedule_from);
+    c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
+    c.offload = names<Offload>(o.offload, "--offload", offload_from);
+    c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);
+    if (o.sequence_parallel) c.sequence_parallel = *o.sequence_parallel ? Switch::on : Switch::off;
+    return c;
+}
+
+}  // namespace sextant::cli

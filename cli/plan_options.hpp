@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cli/command.hpp"
+#include "core/spec/cluster_spec.hpp"
+#include "core/spec/framework_profile.hpp"
+#include "core/spec/model_spec.hpp"
+#include "planner/report.hpp"
+#include "planner/search_space.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// The options that `plan`, `estimate`, `memory` and `flops` share (DESIGN: the same flags mean the same everywhere). Integer axes are kept as
+/// text: `estimate` wants one number, `plan` also takes lists and ranges.
+struct PlanOptions {
+    std::string model;
+    std::string cluster;
+    std::string framework = "megatron";
+    std::string accelerators;
+    std::optional<std::int64_t> sequence;
+    std::optional<std::int64_t> global_batch;
+    std::string dp, tp, pp, cp, ep, vpp, micro_batch, zero;
+    std::int64_t expert_tp = 1;
+    std::int64_t shard_group = 0;
+    std::int64_t recompute_layers = 0;
+    std::string recompute, schedule, offload, cp_mode;
+    std::string precision = "bf16";
+    std::string optimizer = "adamw";
+    std::optional<bool> sequence_parallel;
+    bool flash_attention = true;
+    bool dropout = false;
+    bool fused_cross_entropy = false;
+    std::vector<std::int64_t> stage_layers;
+    std::string max_memory;
+    std::optional<double> price;
+};
+
+enum class Axes : std::uint8_t {
+    single,  ///< one plan: each degree is a number
+    search,  ///< each degree is a number, a list or a range
+};
+
+/// Adds the shared options to a command.
+void add_plan_options(CLI::App& app, PlanOptions& options, Axes axes);
+
+/// What the options name, found and checked.
+struct Subject {
+    ModelSpec model;
+    ClusterSpec cluster;
+    FrameworkProfile framework;
+    Workload workload;
+    MemoryLimit limit;
+};
+
+/// Accelerators that the options name; a list only for `plan --gpus 64,128`.
+std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster);
+
+/// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about four million tokens,
+/// a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
+Subject find_subject(PlanOptions const& options);
+
+/// The one plan that the options describe, dp being what is left of the accelerators.
+ParallelPlan single_plan(PlanOptions const& options, Subject const& subject);
+
+/// The constraints that the options put on a search.
+SearchConstraints search_constraints(PlanOptions const& options);
+
+}  // namespace sextant::cli
