@@ -1,0 +1,28 @@
+# Runs the installed program as a user would: -DPROGRAM=... -P program_test.cmake
+function(expect name expected_code pattern)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT code STREQUAL expected_code)
+    message(FATAL_ERROR "${name}: exit code ${code} instead of ${expected_code}\n${out}${err}")
+  endif()
+  if(NOT "${out}${err}" MATCHES "${pattern}")
+    message(FATAL_ERROR "${name}: no '${pattern}' in\n${out}${err}")
+  endif()
+endfunction()
+
+expect("overview" 0 "Usage: sextant COMMAND")
+expect("version" 0 "^sextant [0-9]+\\.[0-9]+\\.[0-9]+\n$" --version)
+expect("a cluster" 0 "Cluster gb200-nvl72" hardware show gb200-nvl72)
+expect("unknown command" 2 "did you mean 'hardware'" hardwrae)
+expect("unknown cluster" 2 "did you mean 'h100-sxm'" hardware show h100-smx)
+
+# The data travels inside the program: a copy elsewhere knows the same machines.
+get_filename_component(folder "${CMAKE_CURRENT_BINARY_DIR}/sextant_copy" ABSOLUTE)
+file(MAKE_DIRECTORY "${folder}")
+file(COPY "${PROGRAM}" DESTINATION "${folder}")
+get_filename_component(file_name "${PROGRAM}" NAME)
+execute_process(COMMAND "${folder}/${file_name}" hardware WORKING_DIRECTORY / RESULT_VARIABLE code OUTPUT_VARIABLE copied)
+execute_process(COMMAND "${PROGRAM}" hardware OUTPUT_VARIABLE original)
+file(REMOVE_RECURSE "${folder}")
+if(NOT code EQUAL 0 OR NOT copied STREQUAL original)
+  message(FATAL_ERROR "a copy of the program prints something else (exit code ${code})")
+endif()

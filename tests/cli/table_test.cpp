@@ -1,0 +1,65 @@
+#include "cli/table.hpp"
+
+#include "tests/catch.hpp"
+
+#include <sstream>
+#include <string>
+
+using namespace sextant::cli;
+
+namespace {
+
+Table sample() {
+    Table table({{"name"}, {"memory", Align::right}, {"note"}});
+    table.add_row({"a", "80 GB", "x|y"});
+    table.add_row({"longer name", "1 GB"});
+    return table;
+}
+
+}  // namespace
+
+TEST_CASE("Table text aligns columns by their widest cell and ends no line in a space") {
+    CHECK(sample().text() ==
+          "name         memory  note\n"
+          "-----------  ------  ----\n"
+          "a             80 GB  x|y\n"
+          "longer name    1 GB\n");
+}
+
+TEST_CASE("Table markdown escapes bars and marks right-aligned columns") {
+    CHECK(sample().markdown() ==
+          "| name | memory | note |\n"
+          "|---|---:|---|\n"
+          "| a | 80 GB | x\\|y |\n"
+          "| longer name | 1 GB | |\n");
+}
+
+TEST_CASE("Table csv quotes commas, quotes and line ends") {
+    Table table({{"a"}, {"b"}});
+    table.add_row({"x, y", "say \"hi\""});
+    table.add_row({"two\nlines", "plain"});
+    CHECK(table.csv() == "a,b\n\"x, y\",\"say \"\"hi\"\"\"\n\"two\nlines\",plain\n");
+}
+
+TEST_CASE("Table widths count letters, not bytes") {
+    Table table({{"µs", Align::right}, {"n"}});
+    table.add_row({"10", "x"});
+    CHECK(table.text() == "µs  n\n--  -\n10  x\n");
+}
+
+TEST_CASE("Table text lines are all as wide as the longest, before trailing spaces are cut") {
+    auto const width = GENERATE(take(20, random(1, 30)));
+    Table table({{"a"}, {"b", Align::right}});
+    table.add_row({std::string(static_cast<std::size_t>(width), 'x'), "1"});
+    table.add_row({"y", std::string(static_cast<std::size_t>(31 - width), 'z')});
+    std::istringstream lines(table.text());
+    std::string header;
+    std::string line;
+    std::getline(lines, header);
+    while (std::getline(lines, line)) CHECK(line.size() == header.size());
+}
+
+TEST_CASE("aligned_pairs starts every value in the same column") {
+    CHECK(aligned_pairs({{"time", "1 s"}, {"memory", "2 GB"}, {"none", ""}}, "  ") ==
+          "  time    1 s\n  memory  2 GB\n  none\n");
+}
