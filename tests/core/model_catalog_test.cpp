@@ -5,6 +5,8 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -24,7 +26,7 @@ std::string message_of(std::string const& name) {
 
 /// A folder of its own, removed at the end.
 struct Folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() / "sextant-model-catalog-test";
+    std::filesystem::path path = std::filesystem::temp_directory_path() / ("sextant_catalog_" + std::to_string(::getpid()));
     Folder() {
         std::filesystem::remove_all(path);
         std::filesystem::create_directories(path);
