@@ -74,6 +74,7 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         auto const fault = find_fault(model, plan, work);
         REQUIRE(fault);
         CHECK(name_of(fault->problem) == name_of(c.problem));
+        CHECK(find_problem(model, plan, work) == c.problem);
         INFO(fault->message);
         CHECK(fault->message.find(c.says) != std::string::npos);
         CHECK_THROWS_AS(require_valid(model, plan, work), InputError);

@@ -1,0 +1,161 @@
+#include "cost_models/block_price.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <set>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+constexpr std::size_t index(Recompute policy) { return static_cast<std::size_t>(policy); }
+
+/// Rank of coordinates in Megatron-LM's order: tp fastest, then cp, dp, pp.
+std::int64_t rank_of(ParallelPlan const& p, std::int64_t tp, std::int64_t cp, std::int64_t dp, std::int64_t pp) {
+    return tp + p.tp * (cp + p.cp * (dp + p.dp * pp));
+}
+
+std::int64_t domains_of(std::set<std::int64_t> const& ranks, std::int64_t domain) {
+    std::set<std::int64_t> domains;
+    for (std::int64_t const rank : ranks) domains.insert(rank / domain);
+    return static_cast<std::int64_t>(domains.size());
+}
+
+}  // namespace
+
+TEST_CASE("price: without communication a block takes the sum of its kernels", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming const framework = neutral_timing();
+    for (ModelSpec const& model : {gpt(1024, 16, 1), llama(4096, 32, 8, 1, 14336), mixture(2048, 1, 8, 2, 5632)}) {
+        Block const layer = build_layer(model, model.layers.front(), {}, 4096);
+        Pricer pricer(machine, framework);
+        BlockPrice const price = pricer.price(layer, {}, HostFloor::per_layer);
+        Seconds forward, backward;
+        for (Op const& op : layer.ops) {
+            forward += kernel_time(op, Pass::forward, machine.accelerator, framework);
+            backward += kernel_time(op, Pass::backward, machine.accelerator, framework);
+        }
+        CHECK(price.forward.total().base() == Approx(forward.base()).epsilon(1e-12));
+        CHECK(price.backward.total().base() == Approx(backward.base()).epsilon(1e-12));
+        CHECK(price.forward.compute() == price.forward.total());
+        CHECK(price.rerun[index(Recompute::none)].total() == Seconds{});
+        CHECK(price.rerun[index(Recompute::full)].total() == price.forward.total());
+        CHECK(price.rerun[index(Recompute::selective)].total() == price.forward.attention);
+        for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full})
+            CHECK(price.kept[index(policy)] == layer.kept(policy));
+    }
+}
+
+TEST_CASE("price: tensor-parallel communication is the time of its collectives, less what overlaps", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    ParallelPlan plan;
+    plan.tp = 8;
+    Block const layer = build_layer(model, {}, plan, 4096);
+    Seconds const one = collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 1, 8)).time(2.0 * 4096 * 4096 * units::B);
+    for (double const overlap : {0.0, 0.25, 1.0}) {
+        FrameworkTiming framework = neutral_timing();
+        framework.tp_overlap = known(overlap);
+        Pricer pricer(machine, framework);
+        BlockPrice const price = pricer.price(layer, plan, HostFloor::none);
+        CHECK(price.forward.tp.base() == Approx(2 * (1 - overlap) * one.base()));
+        CHECK(price.backward.tp.base() == Approx(2 * (1 - overlap) * one.base()));
+        CHECK(price.forward.ep == Seconds{});
+    }
+}
+
+TEST_CASE("price: the host floor is a maximum, not an addition", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);
+    FrameworkTiming const neutral = neutral_timing();
+    Pricer plain(machine, neutral);
+    Seconds const bare = plain.price(layer, {}, HostFloor::per_layer).forward.total();
+    for (double const factor : {0.5, 0.99, 2.0, 10.0}) {
+        FrameworkTiming slow_host = neutral_timing();
+        slow_host.host_floor_forward = known(factor * bare);
+        Pricer pricer(machine, slow_host);
+        CHECK(pricer.price(layer, {}, HostFloor::per_layer).forward.total().base() == Approx(std::max(1.0, factor) * bare.base()));
+        CHECK(pricer.price(layer, {}, HostFloor::none).forward.total() == bare);
+    }
+}
+
+TEST_CASE("price: kernel gaps add up per launch", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);
+    FrameworkTiming framework = neutral_timing();
+    framework.kernel_gap = known(3 * units::us);
+    Pricer pricer(machine, framework);
+    std::int64_t kernels = 0;
+    for (Op const& op : layer.ops) kernels += kernel_count(op, Pass::backward);
+    CHECK(pricer.price(layer, {}, HostFloor::none).backward.gaps.in(units::us) == Approx(3.0 * static_cast<double>(kernels)));
+}
+
+TEST_CASE("price: the ring of context parallelism shows only where attention does not cover it", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    ParallelPlan plan;
+    plan.cp = 4;
+    FrameworkTiming const none = neutral_timing();
+    FrameworkTiming all = none;
+    all.cp_overlap = known(1.0);
+    Pricer open(machine, none);
+    Pricer hidden(machine, all);
+    Block const long_layer = build_layer(model, {}, plan, 131072);
+    CHECK(open.price(long_layer, plan, HostFloor::none).forward.cp > Seconds{});
+    CHECK(hidden.price(long_layer, plan, HostFloor::none).forward.cp == Seconds{});
+    Block const short_layer = build_layer(model, {}, plan, 1024);
+    CHECK(hidden.price(short_layer, plan, HostFloor::none).forward.cp > Seconds{});
+}
+
+TEST_CASE("price: a pricer that has seen other blocks gives the same price", "[INV-12]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming const framework = neutral_timing();
+    Pricer used(machine, framework);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 100; ++i) {
+        ModelSpec const model = random() % 2 == 0 ? llama(2048, 16, 8, 1, 8192) : mixture(2048, 1, 16, 2, 1024);
+        ParallelPlan plan;
+        plan.tp = pick<std::int64_t>(random, {1, 2, 8});
+        plan.cp = pick<std::int64_t>(random, {1, 2});
+        plan.dp = pick<std::int64_t>(random, {8, 16});
+        plan.ep = model.moe ? pick<std::int64_t>(random, {1, 4, 16}) : 1;
+        plan.micro_batch = pick<std::int64_t>(random, {1, 2});
+        plan.precision = pick(random, {Precision::bf16, Precision::fp8});
+        Block const layer = build_layer(model, model.layers.front(), plan, 2048);
+        Pricer fresh(machine, framework);
+        BlockPrice const a = used.price(layer, plan, HostFloor::none);
+        BlockPrice const b = fresh.price(layer, plan, HostFloor::none);
+        CHECK(a.forward.total() == b.forward.total());
+        CHECK(a.backward.total() == b.backward.total());
+    }
+}
+
+TEST_CASE("place: groups lie where counting ranks in Megatron-LM's order puts them", "[INV-16]") {
+    std::mt19937_64 random(2);
+    ClusterSpec machine = cluster();
+    for (int i = 0; i < 200; ++i) {
+        machine.domain_size = pick<std::int64_t>(random, {4, 8, 64});
+        ParallelPlan plan;
+        plan.tp = pick<std::int64_t>(random, {1, 2, 4, 8});
+        plan.cp = pick<std::int64_t>(random, {1, 2, 4});
+        plan.dp = pick<std::int64_t>(random, {1, 2, 8, 16});
+        plan.pp = pick<std::int64_t>(random, {1, 2, 4});
+        std::set<std::int64_t> tensor, context, data;
+        for (std::int64_t t = 0; t < plan.tp; ++t) tensor.insert(rank_of(plan, t, 0, 0, 0));
+        for (std::int64_t c = 0; c < plan.cp; ++c) context.insert(rank_of(plan, 0, c, 0, 0));
+        for (std::int64_t c = 0; c < plan.cp; ++c)
+            for (std::int64_t d = 0; d < plan.dp; ++d) data.insert(rank_of(plan, 0, c, d, 0));
+        CAPTURE(plan.tp, plan.cp, plan.dp, plan.pp, machine.domain_size);
+        CHECK(place(GroupKind::tensor, plan, machine).domains == domains_of(tensor, machine.domain_size));
+        CHECK(place(GroupKind::context, plan, machine).domains == domains_of(context, machine.domain_size));
+        CHECK(place(GroupKind::data, plan, machine).domains == domains_of(data, machine.domain_size));
+        CHECK(place(GroupKind::data, plan, machine).size == plan.dp * plan.cp);
+        // Some pair of neighbouring stages lies in different domains: then the pipeline sends over the network.
+        std::int64_t worst = 1;
+        for (std::int64_t p = 0; p + 1 < plan.pp; ++p)
+            worst = std::max(worst, domains_of({rank_of(plan, 0, 0, 0, p), rank_of(plan, 0, 0, 0, p + 1)}, machine.domain_size));
+        if (plan.pp > 1) CHECK(place(GroupKind::pipeline, plan, machine).domains == worst);
+    }
+}

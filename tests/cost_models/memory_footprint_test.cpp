@@ -1,0 +1,157 @@
+#include "cost_models/memory_footprint.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+StageLoad random_load(std::mt19937_64& random) {
+    StageLoad load;
+    load.layers = static_cast<double>(8 + random() % 32);
+    double const layer = uniform(random, 1e7, 1e9);
+    load.largest_layer.dense = layer;
+    load.parameters.dense = load.layers * layer;
+    load.kept_by_layer = uniform(random, 1e7, 1e9) * units::B;
+    load.kept = load.layers * load.kept_by_layer;
+    load.in_flight = static_cast<double>(1 + random() % 16);
+    load.microbatches = load.in_flight + static_cast<double>(random() % 64);
+    load.hidden_tokens = uniform(random, 1e6, 1e8);
+    load.sharded_hidden_tokens = load.hidden_tokens;
+    load.logits = uniform(random, 0, 1e9);
+    return load;
+}
+
+}  // namespace
+
+TEST_CASE("the ZeRO paper's table: 7.5B parameters on 64 ranks take 120, 31.4, 16.6 and 1.9 GB", "[INV-20]") {
+    // arXiv:1910.02054 fig. 1: 2 + 2 + 12 bytes per parameter.
+    ParallelPlan plan;
+    plan.dp = 64;
+    double const expected[] = {120, 31.4, 16.6, 1.9};
+    for (int zero = 0; zero <= 3; ++zero) {
+        plan.zero = zero;
+        StateBytes const bytes = state_bytes(plain_memory(), plan, dense_shards(plan));
+        CHECK(7.5 * (bytes.weights + bytes.gradients + bytes.optimizer) == Approx(expected[zero]).margin(0.05));
+        StageLoad load;
+        load.parameters.dense = 7.5e9;
+        CHECK(stage_memory(load, plan, plain_memory()).state().in(units::GB) == Approx(expected[zero]).margin(0.05));
+    }
+}
+
+TEST_CASE("a higher ZeRO stage never holds more state, and never has a higher peak with many layers", "[INV-20]") {
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 300; ++i) {
+        StageLoad const load = random_load(random);
+        ParallelPlan plan;
+        plan.dp = pick<std::int64_t>(random, {2, 8, 64, 1024});
+        plan.precision = pick(random, {Precision::bf16, Precision::fp16});
+        plan.optimizer = pick(random, {Optimizer::adamw, Optimizer::adamw_bf16, Optimizer::adamw_8bit, Optimizer::sgd});
+        StageMemory before = stage_memory(load, plan, plain_memory());
+        for (int zero = 1; zero <= 3; ++zero) {
+            plan.zero = zero;
+            StageMemory const now = stage_memory(load, plan, plain_memory());
+            CAPTURE(zero, plan.dp);
+            CHECK(now.state() < before.state());
+            if (load.layers >= 16) CHECK(now.reserved() < before.reserved());
+            before = now;
+        }
+    }
+}
+
+TEST_CASE("more ranks to shard over never hold more", "[INV-20]") {
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 100; ++i) {
+        StageLoad const load = random_load(random);
+        ParallelPlan plan;
+        plan.zero = static_cast<int>(1 + random() % 3);
+        Bytes before = Bytes::from_base(1e300);
+        for (plan.dp = 2; plan.dp <= 4096; plan.dp *= 2) {
+            Bytes const now = stage_memory(load, plan, plain_memory()).reserved();
+            CHECK(now <= before);
+            before = now;
+        }
+    }
+}
+
+TEST_CASE("a shard group holds what that many ranks would hold", "[INV-20]") {
+    std::mt19937_64 random(3);
+    StageLoad const load = random_load(random);
+    ParallelPlan small{.dp = 8, .zero = 3};
+    ParallelPlan grouped{.dp = 256, .zero = 3, .shard_group = 8};
+    CHECK(dense_shards(grouped) == 8);
+    CHECK(stage_memory(load, grouped, plain_memory()).state() == stage_memory(load, small, plain_memory()).state());
+}
+
+TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[INV-20]") {
+    ParallelPlan plan;
+    auto const bytes = [&](Optimizer optimizer) {
+        plan.optimizer = optimizer;
+        return state_bytes(plain_memory(), plan, 1).optimizer;
+    };
+    CHECK(bytes(Optimizer::adamw) == 12);
+    CHECK(bytes(Optimizer::adamw_bf16) == 8);   // moments in two bytes each
+    CHECK(bytes(Optimizer::adamw_8bit) == 6);   // moments in one byte each
+    CHECK(bytes(Optimizer::sgd) == 8);          // master weights and momentum
+    CHECK(bytes(Optimizer::muon) == 8);
+    StageLoad load;
+    load.parameters = {.dense = 1e9, .embedding = 2e8};
+    CHECK(stage_memory(load, plan, plain_memory()).optimizer.base() == Approx(8e9 + 4 * 2e8));  // Adam on the embedding
+}
+
+TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
+    std::mt19937_64 random(4);
+    for (int i = 0; i < 100; ++i) {
+        StageLoad const load = random_load(random);
+        ParallelPlan plan;
+        plan.dp = 8;
+        plan.zero = 1;
+        StageMemory const all = stage_memory(load, plan, plain_memory());
+        CHECK(all.host == Bytes{});
+        for (Offload const offload : {Offload::optimizer, Offload::activations, Offload::optimizer_and_activations}) {
+            plan.offload = offload;
+            StageMemory const split = stage_memory(load, plan, plain_memory());
+            CHECK((split.allocated() + split.host).base() == Approx(all.allocated().base()));
+            CHECK(split.reserved() <= all.reserved());
+        }
+    }
+}
+
+TEST_CASE("activations grow with the microbatches in flight, nothing else does", "[INV-21]") {
+    std::mt19937_64 random(5);
+    for (int i = 0; i < 100; ++i) {
+        StageLoad load = random_load(random);
+        StageMemory const before = stage_memory(load, {}, plain_memory());
+        load.in_flight += 1;
+        StageMemory const after = stage_memory(load, {}, plain_memory());
+        CHECK((after.activations - before.activations).base() == Approx(load.kept.base()));
+        CHECK(after.state() == before.state());
+        CHECK(after.logits == before.logits);
+    }
+}
+
+TEST_CASE("the parts add up, and the reserved range holds the typical figure", "[INV-21]") {
+    std::mt19937_64 random(6);
+    for (int i = 0; i < 200; ++i) {
+        FrameworkMemory framework = plain_memory();
+        framework.reserved_low = known(0.9);
+        framework.reserved_typical = known(uniform(random, 1.0, 1.2));
+        framework.reserved_high = known(1.3);
+        framework.context = known(1.0 * units::GB);
+        framework.constant = known(0.1 * units::GB);
+        framework.bucket_bytes = known(2.0);
+        ParallelPlan plan;
+        plan.dp = pick<std::int64_t>(random, {1, 8});
+        plan.zero = plan.dp > 1 ? static_cast<int>(random() % 4) : 0;
+        StageMemory const m = stage_memory(random_load(random), plan, framework);
+        CHECK(m.allocated() == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.buffers + m.workspaces);
+        CHECK(m.reserved() == m.allocated() + m.slack);
+        CHECK(m.reserved_low >= m.allocated());
+        CHECK(m.reserved_low <= m.reserved());
+        CHECK(m.reserved() <= m.reserved_high);
+        for (Bytes const part : {m.weights, m.gradients, m.optimizer, m.activations, m.logits, m.buffers, m.workspaces, m.slack, m.host})
+            CHECK(part >= Bytes{});
+    }
+}
