@@ -91,6 +91,10 @@ Table value_table(std::vector<ProfileValue> const& values) {
     return table;
 }
 
+std::vector<std::string> alias_lines(std::vector<std::string> const& aliases) {
+    return aliases.empty() ? std::vector<std::string>{} : std::vector{"also called: " + join(aliases)};
+}
+
 struct Section {
     std::string heading;
     std::vector<std::string> lines;
@@ -100,7 +104,7 @@ struct Section {
 Section section_of(AcceleratorProfile const& accelerator) {
     return {fmt::format("Accelerator {}: {} ({}, {})", accelerator.name, accelerator.title, accelerator.generation,
                         accelerator.year),
-            {"also called: " + join(accelerator.aliases)},
+            alias_lines(accelerator.aliases),
             values_of(accelerator)};
 }
 
@@ -110,14 +114,14 @@ Section section_of(ClusterSpec const& cluster) {
         network += fmt::format(" {}", fmt::join(cluster.scale_up.torus, " x "));
     network += fmt::format(", {} accelerators per domain; scale-out: {}", cluster.domain_size,
                            cluster.scale_out ? cluster.scale_out->kind : "none");
-    return {fmt::format("Cluster {}: {}", cluster.name, cluster.title),
-            {"also called: " + join(cluster.aliases), network},
-            values_of(cluster)};
+    auto lines = alias_lines(cluster.aliases);
+    lines.push_back(std::move(network));
+    return {fmt::format("Cluster {}: {}", cluster.name, cluster.title), std::move(lines), values_of(cluster)};
 }
 
 Section section_of(FrameworkProfile const& framework) {
     Section section{fmt::format("Framework {}: {}", framework.name, framework.title),
-                    {"also called: " + join(framework.aliases)},
+                    alias_lines(framework.aliases),
                     {}};
     for (auto const& timing : framework.timing)
         for (auto& value : values_of(timing)) section.values.push_back(std::move(value));

@@ -21,21 +21,22 @@ struct NetworkDefaults {
 NetworkDefaults defaults_of(ScaleUpKind kind) {
     using namespace units;
     switch (kind) {
-        case ScaleUpKind::switched: return {0.80, 0.75, 15 * us, 1 * us};   // 8 x A100, H100, B200 with NVSwitch
-        case ScaleUpKind::mesh: return {0.75, 0.65, 20 * us, 1.5 * us};     // MI300X, DGX-1
-        case ScaleUpKind::pcie: return {0.60, 0.50, 20 * us, 3 * us};       // L40S boxes
-        case ScaleUpKind::torus: return {0.85, 0.80, 3 * us, 1 * us};       // jax-ml scaling book: about 1 us per hop
+        case ScaleUpKind::switched: return {0.78, 0.74, 9 * us, 0.9 * us};  // 8 x A100, H100, B200 with NVSwitch
+        case ScaleUpKind::mesh: return {0.72, 0.70, 14 * us, 1.0 * us};     // MI300X, GH200 nodes
+        case ScaleUpKind::pcie: return {0.38, 0.35, 6 * us, 1.3 * us};      // RTX PRO 6000 boxes
+        case ScaleUpKind::torus: return {0.85, 0.80, 3 * us, 1.0 * us};     // jax-ml scaling book: about 1 us per hop
     }
-    return {0.75, 0.65, 20 * us, 1.5 * us};
+    return {0.72, 0.70, 14 * us, 1.0 * us};
 }
 
 NetworkDefaults scale_out_defaults(std::string_view kind) {
     using namespace units;
-    if (kind == "infiniband") return {0.92, 0.60, 28 * us, 8 * us};  // HDR and NDR rails
-    if (kind == "roce") return {0.88, 0.60, 40 * us, 9 * us};
-    if (kind == "efa") return {0.50, 0.45, 68 * us, 25 * us};
-    if (kind == "slingshot") return {0.92, 0.60, 19 * us, 12 * us};
-    return {0.60, 0.50, 50 * us, 15 * us};  // ethernet, dcn
+    if (kind == "infiniband") return {0.90, 0.60, 12 * us, 3.5 * us};  // H100 on NDR rails
+    if (kind == "roce") return {0.83, 0.60, 24 * us, 5 * us};          // H200 on 400G RoCE
+    if (kind == "efa") return {0.80, 0.50, 40 * us, 9 * us};           // H100 on EFA v2
+    if (kind == "slingshot") return {0.92, 0.60, 4 * us, 5.8 * us};    // GH200 on Slingshot-11
+    if (kind == "omni-path") return {0.85, 0.50, 20 * us, 6 * us};
+    return {0.80, 0.50, 50 * us, 15 * us};  // ethernet, dcn
 }
 
 Sourced<double> efficiency_or(ObjectReader& in, std::string_view key, double fallback, std::string const& why) {

@@ -1,6 +1,7 @@
 #include "core/spec/hardware_json.hpp"
 
 #include "core/embedded_text.hpp"
+#include "core/json/text_file.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "tests/catch.hpp"
 
@@ -72,6 +73,18 @@ TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed"
     CHECK(mine.scale_up.bandwidth.basis == Basis::assumed);
     CHECK_THAT(mine.scale_up.bandwidth.source, contains("no source"));
     CHECK_FALSE(mine.scale_up.in_network_reduction_efficiency);
+}
+
+TEST_CASE("the examples of docs/formats.md are read as they stand there") {
+    auto const page = read_text_file(SEXTANT_SOURCE_DIR "/docs/formats.md");
+    auto const example = [&](std::string const& format) {
+        auto const start = page.find("```json\n{\n  \"format\": \"" + format + "\"");
+        REQUIRE(start != std::string::npos);
+        auto const first = page.find('{', start);
+        return page.substr(first, page.find("\n```", first) - first);
+    };
+    CHECK(accelerator(example("accelerator")).memory_bandwidth.value.base() == Approx(3.35e12));
+    CHECK(cluster(example("cluster")).scale_out->oversubscription.value == 2);
 }
 
 TEST_CASE("read_cluster takes an accelerator written inline") {
