@@ -29,12 +29,14 @@ std::int64_t sequence_for(ModelSpec const& model, CLI::Option const& given, std:
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_output_options(app, options->output);
-    auto* const show = app.add_subcommand("show", "sizes, exact parameter counts, work and cache per token of one model");
+    auto* const show =
+        app.add_subcommand("show", "sizes, exact parameter counts, work and cache per token of one model");
     show->add_option("name", options->name, "a preset, or a Hugging Face config.json (or the folder it lies in)")
         ->required()
         ->type_name("NAME|config.json");
     auto* const sequence =
-        show->add_option("--seq", options->sequence, "tokens per sequence that work is counted at (default: 4096, or the longest)")
+        show->add_option("--seq", options->sequence,
+                         "tokens per sequence that work is counted at (default: 4096, or the longest)")
             ->type_name("N");
     show->fallthrough();
     app.require_subcommand(0, 1);
@@ -55,7 +57,8 @@ Action describe(CLI::App& app, CommandContext& context) {
             return exit_code::done;
         }
         auto const model = find_model(options->name);
-        deliver(options->output, context, model_details(model, sequence_for(model, *sequence, options->sequence), format));
+        deliver(options->output, context,
+                model_details(model, sequence_for(model, *sequence, options->sequence), format));
         return exit_code::done;
     };
 }

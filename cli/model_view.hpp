@@ -18,7 +18,8 @@ namespace sextant::cli {
 std::string model_list(Format format);
 std::string model_list_json();
 
-/// One model at a sequence length: sizes, parameter counts, work and cache per token, and the weights of each part. Sample:
+/// One model at a sequence length: sizes, parameter counts, work and cache per token, and the weights of each part.
+/// Sample:
 ///
 ///     llama-3-8b (llama)
 ///

@@ -52,7 +52,8 @@ Json document() { return {{"format", "models"}, {"version", 1}}; }
 std::string model_list_json() {
     Json out = document();
     out["models"] = Json::array();
-    for (auto const& name : model_names()) out["models"].push_back(summary(find_model(name)));
+    for (auto const& name : model_names())
+        out["models"].push_back(summary(find_model(name)));
     return out.dump(2) + "\n";
 }
 
@@ -63,7 +64,8 @@ std::string model_details_json(ModelSpec const& model, std::int64_t sequence) {
     out["forward_flops_per_token"] = forward_flops_per_token(model, sequence).base();
     out["forward_flops_per_token_causal"] = causal_forward_flops_per_token(model, sequence).base();
     std::map<LayerKind, std::int64_t> layers_of_kind;
-    for (LayerKind const kind : model.layers) ++layers_of_kind[kind];
+    for (LayerKind const kind : model.layers)
+        ++layers_of_kind[kind];
     out["layer_kinds"] = Json::array();
     for (auto const& [kind, layers] : layers_of_kind)
         out["layer_kinds"].push_back({{"kind", kind_text(kind)},

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts the parameters of every preset and of the synthetic configs with Hugging Face transformers.
 
-Instantiates each model on PyTorch's meta device (no memory, no weights), counts every parameter once (tied weights are one
-parameter), and writes the table that the tests compare Sextant's counts with:
+Instantiates each model on PyTorch's meta device (no memory, no weights), counts every parameter once (tied weights are
+one parameter), and writes the table that the tests compare Sextant's counts with:
 
     pip install torch transformers==4.57.6
     scripts/reference_parameter_counts.py            # writes tests/data/hf_reference/expected.json

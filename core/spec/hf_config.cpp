@@ -53,7 +53,8 @@ Architecture const& find_architecture(ConfigObject& in) {
     }
     auto const classes = in.texts("architectures");
     if (classes.empty())
-        throw InputError("{}: is missing (it names the architecture; known: {})", in.path_to("model_type"), join(known));
+        throw InputError("{}: is missing (it names the architecture; known: {})", in.path_to("model_type"),
+                         join(known));
     for (auto const& entry : architectures)
         if (entry.model_class == classes.front()) return entry;
     throw InputError("{}: model_type is missing, and '{}' is an unknown class (known model types: {})",
@@ -66,21 +67,25 @@ void refuse_absurd_total(ModelSpec const& model) {
     double total = 0;
     auto const add = [&total](std::vector<Parameter> const& parameters, double times) {
         for (auto const& p : parameters)
-            total += times * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.copies);
+            total +=
+                times * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.copies);
     };
-    for (LayerKind const kind : model.layers) add(layer_parameters(model, kind), 1);
+    for (LayerKind const kind : model.layers)
+        add(layer_parameters(model, kind), 1);
     add(embedding_parameters(model), 1);
     add(head_parameters(model), 1);
     if (model.mtp_modules > 0) add(mtp_parameters(model), static_cast<double>(model.mtp_modules));
     if (total > most)
-        throw InputError("{}: describes a model of {:.3g} parameters (at most {:.0g} are counted exactly)", model.name, total, most);
+        throw InputError("{}: describes a model of {:.3g} parameters (at most {:.0g} are counted exactly)", model.name,
+                         total, most);
 }
 
 }  // namespace
 
 std::vector<std::string> known_architectures() {
     std::vector<std::string> names;
-    for (auto const& entry : architectures) names.emplace_back(entry.name);
+    for (auto const& entry : architectures)
+        names.emplace_back(entry.name);
     return names;
 }
 

@@ -16,16 +16,19 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The size that a number in a preset's name stands for: digits at `at`, what follows a decimal point between digits, and a
-/// closing m, b or t (millions, billions, trillions). A number without one, a generation, comes before all sizes.
+/// The size that a number in a preset's name stands for: digits at `at`, what follows a decimal point between digits,
+/// and a closing m, b or t (millions, billions, trillions). A number without one, a generation, comes before all sizes.
 double number_at(std::string_view text, std::size_t& at) {
     double value = 0;
-    while (at < text.size() && is_digit(text[at])) value = value * 10 + (text[at++] - '0');
+    while (at < text.size() && is_digit(text[at]))
+        value = value * 10 + (text[at++] - '0');
     if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1])) {
         double scale = 0.1;
-        for (++at; at < text.size() && is_digit(text[at]); scale /= 10) value += scale * (text[at++] - '0');
+        for (++at; at < text.size() && is_digit(text[at]); scale /= 10)
+            value += scale * (text[at++] - '0');
     }
-    if (at < text.size() && (at + 1 == text.size() || text[at + 1] == '-' || is_digit(text[at + 1]))) {  // 7b1: 7.1 billion
+    if (at < text.size() &&
+        (at + 1 == text.size() || text[at + 1] == '-' || is_digit(text[at + 1]))) {  // 7b1: 7.1 billion
         switch (text[at]) {
             case 'm': return value * 1e6;
             case 'b': return value * 1e9;
@@ -89,7 +92,8 @@ ModelSpec read_file(std::filesystem::path const& path) {
 
 std::vector<std::string> model_names() {
     std::vector<std::string> names;
-    for (auto const& entry : embedded_models()) names.emplace_back(entry.name);
+    for (auto const& entry : embedded_models())
+        names.emplace_back(entry.name);
     std::sort(names.begin(), names.end(), natural_less);
     return names;
 }

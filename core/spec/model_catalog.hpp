@@ -8,13 +8,13 @@
 
 namespace sextant {
 
-/// Names of the presets (`models/<name>.json`), in alphabetical order with sizes by value (`gemma-3-4b` before `gemma-3-12b`,
-/// `bloom-560m` before `bloom-3b`).
+/// Names of the presets (`models/<name>.json`), in alphabetical order with sizes by value (`gemma-3-4b` before
+/// `gemma-3-12b`, `bloom-560m` before `bloom-3b`).
 std::vector<std::string> model_names();
 
-/// A preset by name (letter case does not matter), or a Hugging Face config by path: something that ends in `.json`, contains a
-/// `/`, or is a folder with a `config.json`. A spec read from a path is named after its folder, or after the file if that is not
-/// called `config.json`.
+/// A preset by name (letter case does not matter), or a Hugging Face config by path: a file that ends in `.json`, any
+/// path with a slash, or a folder with a `config.json`. A spec read from a path is named after its folder, or after the
+/// file if that is not called `config.json`.
 /// @throws InputError: unknown name (with the nearest ones), unreadable or unusable file.
 ModelSpec find_model(std::string_view name_or_path);
 

@@ -8,8 +8,8 @@ namespace {
 
 using List = std::vector<Parameter>;
 
-/// A matrix [rows, columns] and, if it has one, its bias. Row-parallel biases are added after the reduction, so every rank
-/// holds them whole; column-parallel biases are split like their rows.
+/// A matrix [rows, columns] and, if it has one, its bias. Row-parallel biases are added after the reduction, so every
+/// rank holds them whole; column-parallel biases are split like their rows.
 enum class Bias : std::uint8_t { absent, present };
 Bias bias_if(bool has) { return has ? Bias::present : Bias::absent; }
 
@@ -34,7 +34,8 @@ void add_norm(List& list, std::string const& name, ModelSpec const& model, std::
               Sharding sharding = Sharding::replicated) {
     if (!model.norm_scale || copies == 0) return;
     list.push_back({.name = name, .rows = width, .copies = copies, .sharding = sharding});
-    if (model.norm_bias) list.push_back({.name = name + " bias", .rows = width, .copies = copies, .sharding = sharding});
+    if (model.norm_bias)
+        list.push_back({.name = name + " bias", .rows = width, .copies = copies, .sharding = sharding});
 }
 
 void add_query_key_norm(List& list, ModelSpec const& model) {
@@ -53,7 +54,8 @@ void add_query_key_norm(List& list, ModelSpec const& model) {
     }
 }
 
-/// The down-projections to the latents are small and every rank computes all of them; what expands them is split by heads.
+/// The down-projections to the latents are small and every rank computes all of them; what expands them is split by
+/// heads.
 void add_latent_attention(List& list, ModelSpec const& model, LatentAttention const& latent) {
     AttentionSpec const& a = model.attention;
     Bias const bias = bias_if(a.qkv_bias);
@@ -66,7 +68,8 @@ void add_latent_attention(List& list, ModelSpec const& model, LatentAttention co
     }
     add_replicated(list, "attention.kv_down", latent.kv_rank + latent.rope_head_dim, model.hidden, bias);
     add_norm(list, "attention.kv_down_norm", model, latent.kv_rank);
-    add_column_parallel(list, "attention.kv_up", a.heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank, Bias::absent);
+    add_column_parallel(list, "attention.kv_up", a.heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank,
+                        Bias::absent);
 }
 
 void add_attention(List& list, ModelSpec const& model) {
@@ -90,8 +93,10 @@ void add_mlp(List& list, ModelSpec const& model, std::string const& prefix, std:
     add_row_parallel(list, prefix + ".down", model.hidden, intermediate, bias);
 }
 
-void add_expert_weight(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, MoeSpec const& moe) {
-    list.push_back({.name = name, .rows = rows, .columns = columns, .copies = moe.experts, .sharding = Sharding::expert});
+void add_expert_weight(List& list, std::string const& name, std::int64_t rows, std::int64_t columns,
+                       MoeSpec const& moe) {
+    list.push_back(
+        {.name = name, .rows = rows, .columns = columns, .copies = moe.experts, .sharding = Sharding::expert});
     if (moe.expert_bias)
         list.push_back({.name = name + " bias", .rows = rows, .copies = moe.experts, .sharding = Sharding::expert});
 }
@@ -130,8 +135,10 @@ std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind) 
 std::vector<Parameter> embedding_parameters(ModelSpec const& model) {
     std::int64_t const width = model.embedding_width > 0 ? model.embedding_width : model.hidden;
     List list{{.name = "embedding", .rows = model.vocab, .columns = width, .sharding = Sharding::vocabulary}};
-    if (model.position_rows > 0) list.push_back({.name = "positions", .rows = model.position_rows, .columns = model.hidden});
-    if (model.embedding_width > 0) list.push_back({.name = "embedding.projection", .rows = model.hidden, .columns = width});
+    if (model.position_rows > 0)
+        list.push_back({.name = "positions", .rows = model.position_rows, .columns = model.hidden});
+    if (model.embedding_width > 0)
+        list.push_back({.name = "embedding.projection", .rows = model.hidden, .columns = width});
     if (model.embedding_norm) add_norm(list, "embedding.norm", model, model.hidden);
     return list;
 }
@@ -151,8 +158,10 @@ std::vector<Parameter> mtp_parameters(ModelSpec const& model) {
     List list;
     // Norms of the embedding, of the hidden state, and before the shared output matrix.
     add_norm(list, "mtp.norms", model, model.hidden, 3);
-    list.push_back({.name = "mtp.projection", .rows = model.hidden, .columns = 2 * model.hidden, .sharding = Sharding::tensor});
-    for (auto& parameter : layer_parameters(model, model.layers.back())) list.push_back(std::move(parameter));
+    list.push_back(
+        {.name = "mtp.projection", .rows = model.hidden, .columns = 2 * model.hidden, .sharding = Sharding::tensor});
+    for (auto& parameter : layer_parameters(model, model.layers.back()))
+        list.push_back(std::move(parameter));
     return list;
 }
 
@@ -164,7 +173,8 @@ std::int64_t total_count(std::vector<Parameter> const& parameters) {
 ParameterCounts count_parameters(ModelSpec const& model) {
     ParameterCounts counts;
     std::map<LayerKind, std::int64_t> layers_of_kind;
-    for (LayerKind const kind : model.layers) ++layers_of_kind[kind];
+    for (LayerKind const kind : model.layers)
+        ++layers_of_kind[kind];
     std::int64_t idle = 0;
     for (auto const& [kind, layers] : layers_of_kind) {
         auto const layer = layer_parameters(model, kind);

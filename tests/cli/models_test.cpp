@@ -3,8 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,8 @@ TEST_CASE("models lists every preset in every format, the same each time") {
     for (auto const* format : {"text", "json", "csv", "markdown"}) {
         auto const result = run_sextant({"models", "--format", format});
         REQUIRE(result.code == 0);
-        for (auto const& name : names) CHECK(result.out.find(name) != std::string::npos);
+        for (auto const& name : names)
+            CHECK(result.out.find(name) != std::string::npos);
         CHECK(result.out.find(" \n") == std::string::npos);
         CHECK(run_sextant({"models", "--format", format}).out == result.out);
     }
@@ -36,12 +37,15 @@ TEST_CASE("models show --format json keeps the keys that other programs read") {
     CHECK(json.at("parameters_active") == 12879925248);
     CHECK(json.at("sequence") == 2048);
     CHECK(json.at("kv_cache_bytes_per_token") == 131072);
-    // Twice the matrix parameters that a token meets (norms and the embedding are no products) plus the scores 4 s a d of 32 layers.
+    // Twice the matrix parameters that a token meets (norms and the embedding are no products) plus the scores 4 s a d
+    // of 32 layers.
     double const matrices = 12879925248.0 - 65 * 4096 - 32000.0 * 4096;
-    CHECK(json.at("forward_flops_per_token").get<double>() == Approx(2 * matrices + 32 * 4.0 * 2048 * 4096).epsilon(1e-9));
+    CHECK(json.at("forward_flops_per_token").get<double>() ==
+          Approx(2 * matrices + 32 * 4.0 * 2048 * 4096).epsilon(1e-9));
     CHECK(json.at("forward_flops_per_token_causal") < json.at("forward_flops_per_token"));
     std::int64_t layers = 0;
-    for (auto const& kind : json.at("layer_kinds")) layers += kind.at("layers").get<std::int64_t>();
+    for (auto const& kind : json.at("layer_kinds"))
+        layers += kind.at("layers").get<std::int64_t>();
     CHECK(layers == 32);
 }
 

@@ -26,7 +26,8 @@ std::string message_of(std::string const& name) {
 
 /// A folder of its own, removed at the end.
 struct Folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() / ("sextant_catalog_" + std::to_string(::getpid()));
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("sextant_catalog_" + std::to_string(::getpid()));
     Folder() {
         std::filesystem::remove_all(path);
         std::filesystem::create_directories(path);

@@ -14,9 +14,11 @@ namespace {
 /// A llama config with one more line, which may repeat none of its keys.
 std::string llama_with(std::string const& line, std::string const& without = "") {
     std::string text = R"({"model_type": "llama")";
-    for (auto const* pair : {R"("hidden_size": 64)", R"("intermediate_size": 128)", R"("num_hidden_layers": 2)",
-                             R"("num_attention_heads": 4)", R"("vocab_size": 1000)", R"("max_position_embeddings": 512)"})
-        if (without.empty() || std::string(pair).find('"' + without + '"') == std::string::npos) text += std::string(", ") + pair;
+    for (auto const* pair :
+         {R"("hidden_size": 64)", R"("intermediate_size": 128)", R"("num_hidden_layers": 2)",
+          R"("num_attention_heads": 4)", R"("vocab_size": 1000)", R"("max_position_embeddings": 512)"})
+        if (without.empty() || std::string(pair).find('"' + without + '"') == std::string::npos)
+            text += std::string(", ") + pair;
     return text + (line.empty() ? "" : ", " + line) + "}";
 }
 
@@ -37,7 +39,8 @@ void check_refused(std::string const& text, Parts const&... parts) {
     auto const message = message_of(text);
     INFO(message);
     CHECK(has(message, "test.json"));
-    for (std::string const& part : {std::string(parts)...}) CHECK(has(message, part));
+    for (std::string const& part : {std::string(parts)...})
+        CHECK(has(message, part));
 }
 
 }  // namespace
@@ -52,7 +55,8 @@ TEST_CASE("config: what is not a JSON object is refused with its place") {
 }
 
 TEST_CASE("config: each missing size is named") {
-    for (auto const* key : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"})
+    for (auto const* key :
+         {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"})
         check_refused(llama_with("", key), std::string(key), "missing");
     check_refused(R"({"model_type": "gpt2"})", "n_embd", "missing");
     check_refused(R"({"model_type": "mpt"})", "d_model", "missing");
@@ -63,29 +67,31 @@ TEST_CASE("config: each missing size is named") {
 TEST_CASE("config: sizes that are no sizes are refused, naming the key") {
     for (auto const* value : {"0", "-64", "1e30", "64.5", "\"64\"", "true", "[64]", "123456789012345"})
         check_refused(llama_with("\"hidden_size\": ") + value, "hidden_size", "hidden_size");
-    check_refused(llama_with("\"num_hidden_layers\": 100000000", "num_hidden_layers"), "num_hidden_layers",
-                  "10000");
+    check_refused(llama_with("\"num_hidden_layers\": 100000000", "num_hidden_layers"), "num_hidden_layers", "10000");
     check_refused(llama_with("\"attention_bias\": 1"), "attention_bias", "true or false");
     check_refused(llama_with("\"tie_word_embeddings\": \"yes\""), "tie_word_embeddings");
     check_refused(llama_with("\"head_dim\": 0"), "head_dim");
 }
 
 TEST_CASE("config: sizes that are possible one by one but not together are refused") {
-    auto const text = R"({"model_type": "llama", "hidden_size": 16777216, "intermediate_size": 16777216, "num_hidden_layers": 10000,
+    auto const text =
+        R"({"model_type": "llama", "hidden_size": 16777216, "intermediate_size": 16777216, "num_hidden_layers": 10000,
                           "num_attention_heads": 4, "vocab_size": 1000})";
     check_refused(text, "parameters");
 }
 
 TEST_CASE("config: heads have to divide") {
-    check_refused(llama_with("\"num_attention_heads\": 5", "num_attention_heads"), "num_attention_heads",
-                  "divide");
+    check_refused(llama_with("\"num_attention_heads\": 5", "num_attention_heads"), "num_attention_heads", "divide");
     check_refused(llama_with("\"num_key_value_heads\": 3"), "num_key_value_heads", "divide");
     check_refused(llama_with("\"num_key_value_heads\": 8"), "num_key_value_heads", "divide");
     check_refused(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 5, "n_layer": 1, "vocab_size": 10})", "n_head");
-    check_refused(R"({"model_type": "falcon", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1, "vocab_size": 10,
-                      "new_decoder_architecture": true, "num_kv_heads": 3})", "num_kv_heads");
+    check_refused(
+        R"({"model_type": "falcon", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1, "vocab_size": 10,
+                      "new_decoder_architecture": true, "num_kv_heads": 3})",
+        "num_kv_heads");
     // With a head_dim of its own, hidden need not be a multiple of the heads.
-    CHECK(message_of(llama_with("\"num_attention_heads\": 5, \"head_dim\": 16", "num_attention_heads")) == "(accepted)");
+    CHECK(message_of(llama_with("\"num_attention_heads\": 5, \"head_dim\": 16", "num_attention_heads")) ==
+          "(accepted)");
 }
 
 TEST_CASE("config: more experts per token than experts are refused") {
@@ -99,25 +105,30 @@ TEST_CASE("config: an unknown architecture is refused with what is known and the
     INFO(message);
     CHECK(has(message, "'lama'"));
     CHECK(has(message, "did you mean 'llama'"));
-    for (auto const& known : known_architectures()) CHECK(has(message, known));
+    for (auto const& known : known_architectures())
+        CHECK(has(message, known));
     check_refused(R"({"hidden_size": 5})", "model_type", "missing");
     check_refused(R"({"architectures": ["MambaForCausalLM"]})", "MambaForCausalLM", "llama");
     check_refused(R"({"model_type": 7})", "model_type");
 }
 
 TEST_CASE("config: without model_type, the class name tells the architecture") {
-    auto const model = read_hf_config(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
-        "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000})", "x");
+    auto const model =
+        read_hf_config(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000})",
+                       "x");
     CHECK(model.architecture == "llama");
     CHECK(model.max_positions == 2048);  // the class default
 }
 
 TEST_CASE("config: keys that nobody needs are ignored") {
-    CHECK(message_of(llama_with(R"("some_future_key": {"a": [1, null]}, "quantization_config": {"bits": 4})")) == "(accepted)");
+    CHECK(message_of(llama_with(R"("some_future_key": {"a": [1, null]}, "quantization_config": {"bits": 4})")) ==
+          "(accepted)");
 }
 
 TEST_CASE("config: layer_types says which layers slide") {
-    std::string const head = R"({"model_type": "gemma2", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 3,
+    std::string const head =
+        R"({"model_type": "gemma2", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 3,
         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 10, "sliding_window": 8)";
     auto const pattern = read_hf_config(head + "}", "x");
     CHECK((pattern.layers[0].sliding && !pattern.layers[1].sliding && pattern.layers[2].sliding));
@@ -130,8 +141,11 @@ TEST_CASE("config: layer_types says which layers slide") {
 }
 
 TEST_CASE("config: MPT's own switches follow its format's definition") {
-    std::string const head = R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 32, "vocab_size": 100)";
-    auto const total = [&](std::string const& more) { return count_parameters(read_hf_config(head + more + "}", "x")).total; };
+    std::string const head =
+        R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 2, "max_seq_len": 32, "vocab_size": 100)";
+    auto const total = [&](std::string const& more) {
+        return count_parameters(read_hf_config(head + more + "}", "x")).total;
+    };
     std::int64_t const plain = total("");
     CHECK(plain == 100 * 64 + 2 * (4 * 64 * 64 + 2 * 4 * 64 * 64 + 2 * 64) + 64);
     CHECK(total(R"(, "no_bias": false)") == plain + 2 * (4 * 64 + 4 * 64 + 64 + 2 * 64) + 64);

@@ -66,17 +66,18 @@ TEST_CASE("parameters: totals equal the published sizes of the checkpoints") {
 
 TEST_CASE("parameters: the Megatron-LM SC'21 models have the sizes of the paper's table") {
     // arXiv:2104.04473 table 1, billions to one decimal.
-    std::map<char const*, double> const published{{"megatron-1.7b", 1.7},   {"megatron-3.6b", 3.6},   {"megatron-7.5b", 7.5},
-                                                  {"megatron-18b", 18.4},   {"megatron-39b", 39.1},   {"megatron-76b", 76.1},
-                                                  {"megatron-145b", 145.6}, {"megatron-310b", 310.1}, {"megatron-530b", 529.6},
-                                                  {"megatron-1t", 1008.0}};
+    std::map<char const*, double> const published{
+        {"megatron-1.7b", 1.7},   {"megatron-3.6b", 3.6}, {"megatron-7.5b", 7.5},   {"megatron-18b", 18.4},
+        {"megatron-39b", 39.1},   {"megatron-76b", 76.1}, {"megatron-145b", 145.6}, {"megatron-310b", 310.1},
+        {"megatron-530b", 529.6}, {"megatron-1t", 1008.0}};
     for (auto const& [name, billions] : published) {
         INFO(name);
         auto const model = find_model(name);
         CHECK(static_cast<double>(total(name)) / 1e9 == Approx(billions).margin(0.051));
         // Equation 2 of the paper: 12 l h^2 (1 + 13 / 12h + (V + s) / 12lh), plus the final norm that it leaves out.
         auto const h = model.hidden;
-        CHECK(total(name) == 12 * model.layer_count() * h * h + 13 * model.layer_count() * h + (model.vocab + 2048) * h + 2 * h);
+        CHECK(total(name) ==
+              12 * model.layer_count() * h * h + 13 * model.layer_count() * h + (model.vocab + 2048) * h + 2 * h);
     }
 }
 
@@ -100,8 +101,8 @@ TEST_CASE("parameters: embedding, head and prediction modules are counted apart"
     CHECK(untied.head == 128256LL * 4096);
     CHECK(untied.without_embedding == untied.total - 2 * 128256LL * 4096);
     CHECK(untied.mtp == 0);
-    // The published checkpoint (684,489,845,504 values besides quantisation scales) repeats the embedding and the output matrix inside
-    // the prediction module.
+    // The published checkpoint (684,489,845,504 values besides quantisation scales) repeats the embedding and the
+    // output matrix inside the prediction module.
     auto const v3 = count_parameters(find_model("deepseek-v3"));
     CHECK(v3.mtp == 11'610'068'224);
     CHECK(v3.total + v3.mtp + 2 * 129280LL * 7168 == 684'489'845'504);
@@ -123,7 +124,8 @@ TEST_CASE("parameters: every preset's parts add up, and its sizes are consistent
         auto const model = find_model(name);
         auto const counts = count_parameters(model);
         std::int64_t sum = total_count(embedding_parameters(model)) + total_count(head_parameters(model));
-        for (LayerKind const kind : model.layers) sum += total_count(layer_parameters(model, kind));
+        for (LayerKind const kind : model.layers)
+            sum += total_count(layer_parameters(model, kind));
         CHECK(counts.total == sum);
         CHECK(counts.active <= counts.total);
         CHECK((counts.active < counts.total) == model.moe.has_value());
@@ -134,7 +136,8 @@ TEST_CASE("parameters: every preset's parts add up, and its sizes are consistent
         CHECK(model.attention.head_dim > 0);
         CHECK(model.attention.value_head_dim > 0);
         CHECK(model.max_positions >= 1024);
-        bool const slides = std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind k) { return k.sliding; });
+        bool const slides =
+            std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind k) { return k.sliding; });
         CHECK(slides == (model.attention.window > 0));
     }
 }

@@ -62,12 +62,15 @@ std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t cl
     constexpr std::string_view key = "num_key_value_heads";
     std::int64_t const kv_heads = in.size(key, Size::heads, in.mentions(key) ? heads : class_default);
     if (kv_heads > heads || heads % kv_heads != 0)
-        throw InputError("{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
-                         "query heads)", in.path_to(key), kv_heads, heads);
+        throw InputError(
+            "{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
+            "query heads)",
+            in.path_to(key), kv_heads, heads);
     return kv_heads;
 }
 
-std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key) {
+std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads,
+                              std::string_view heads_key) {
     if (hidden % heads != 0)
         throw InputError("{}: is {}, which does not divide the hidden size {} (every head takes an equal part)",
                          in.path_to(heads_key), heads, hidden);
@@ -90,14 +93,16 @@ ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
     return model;
 }
 
-void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window, bool (*pattern)(std::int64_t layer)) {
+void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
+                  bool (*pattern)(std::int64_t layer)) {
     bool const asked_off = in.mentions("sliding_window") && !in.has("sliding_window");
-    std::int64_t const window =
-        asked_off ? 0 : in.has("sliding_window") ? in.size("sliding_window", Size::positions) : class_default_window;
+    std::int64_t const window = asked_off                  ? 0
+                                : in.has("sliding_window") ? in.size("sliding_window", Size::positions)
+                                                           : class_default_window;
     auto const types = in.texts("layer_types");
     if (!types.empty() && types.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"), types.size(),
-                         model.layers.size());
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"),
+                         types.size(), model.layers.size());
     for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
         bool sliding = pattern(static_cast<std::int64_t>(layer));
         if (!types.empty()) {
@@ -106,8 +111,9 @@ void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default
                 throw InputError("{}[{}]: is '{}' ('full_attention' or 'sliding_attention' is allowed)",
                                  in.path_to("layer_types"), layer, types[layer]);
             if (sliding && window == 0)
-                throw InputError("{}: layer {} slides, but sliding_window is not given (it has to be a number of tokens)",
-                                 in.path_to("layer_types"), layer);
+                throw InputError(
+                    "{}: layer {} slides, but sliding_window is not given (it has to be a number of tokens)",
+                    in.path_to("layer_types"), layer);
         }
         model.layers[layer].sliding = sliding && window > 0;
     }

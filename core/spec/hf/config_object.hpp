@@ -20,7 +20,8 @@ class ConfigObject {
 public:
     explicit ConfigObject(ObjectReader in) : in_(std::move(in)) {}
 
-    /// A size that has to be there. @throws InputError: absent, not a whole number, below 1, or beyond the range of its kind.
+    /// A size that has to be there. @throws InputError: absent, not a whole number, below 1, or beyond the range of its
+    /// kind.
     std::int64_t size(std::string_view key, Size kind);
     /// The same, with the class default for an absent or null key.
     std::int64_t size(std::string_view key, Size kind, std::int64_t fallback);
@@ -53,15 +54,18 @@ std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t cl
 std::int64_t read_head_dim(ConfigObject& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key);
 
 /// hidden / heads where the class knows no other way. @throws InputError if heads do not divide hidden.
-std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key);
+std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads,
+                              std::string_view heads_key);
 
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
 ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
 
-/// `layer_types` ("sliding_attention" / "full_attention", one per layer) into `LayerKind::sliding`; absent: `pattern(layer)`.
-/// Reads the window from `sliding_window`; without one (null, or absent with no class default) every layer is full.
-void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window, bool (*pattern)(std::int64_t layer));
+/// `layer_types` ("sliding_attention" / "full_attention", one per layer) into `LayerKind::sliding`; absent:
+/// `pattern(layer)`. Reads the window from `sliding_window`; without one (null, or absent with no class default) every
+/// layer is full.
+void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
+                  bool (*pattern)(std::int64_t layer));
 
 inline bool every_layer(std::int64_t) { return true; }
 inline bool even_layers(std::int64_t layer) { return layer % 2 == 0; }

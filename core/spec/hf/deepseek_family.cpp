@@ -8,7 +8,8 @@ namespace {
 void read_latent_attention(ConfigObject& in, ModelSpec& model) {
     LatentAttention latent;
     latent.query_rank = in.has("q_lora_rank")        ? in.size("q_lora_rank", Size::width)
-                        : in.mentions("q_lora_rank") ? 0 : 1536;  // null: queries are projected directly (V2-Lite)
+                        : in.mentions("q_lora_rank") ? 0
+                                                     : 1536;  // null: queries are projected directly (V2-Lite)
     latent.kv_rank = in.size("kv_lora_rank", Size::width, 512);
     latent.rope_head_dim = in.size("qk_rope_head_dim", Size::width, 64);
     latent.nope_head_dim = in.size("qk_nope_head_dim", Size::width, 128);
@@ -25,7 +26,8 @@ struct ExpertDefaults {
     std::int64_t experts, top_k, intermediate, shared, dense_layers;
 };
 
-/// `n_routed_experts` and its kin: the first `first_k_dense_replace` layers are dense, then every `moe_layer_freq`-th has experts.
+/// `n_routed_experts` and its kin: the first `first_k_dense_replace` layers are dense, then every `moe_layer_freq`-th
+/// has experts.
 void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults) {
     if (in.mentions("n_routed_experts") && !in.has("n_routed_experts")) return;  // null: a dense model
     MoeSpec moe;
@@ -41,7 +43,8 @@ void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults) {
     for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
         model.layers[static_cast<std::size_t>(layer)].moe = layer >= first && layer % every == 0;
     if (first < model.layer_count()) model.moe = moe;
-    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) model.moe.reset();
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
+        model.moe.reset();
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 namespace sextant::hf {
 namespace {
 
-/// Normalisations inside a Falcon layer: parallel blocks have one, or (`num_ln_in_parallel_attn` 2, the default of the new
-/// decoder architecture) one for each half.
+/// Normalisations inside a Falcon layer: parallel blocks have one, or (`num_ln_in_parallel_attn` 2, the default of the
+/// new decoder architecture) one for each half.
 int falcon_norms(ConfigObject& in, bool new_architecture) {
     if (!in.flag("parallel_attn", true)) return 2;
     std::int64_t const given = in.count("num_ln_in_parallel_attn", new_architecture ? 2 : 1);
@@ -16,11 +16,14 @@ std::int64_t falcon_kv_heads(ConfigObject& in, std::int64_t heads, bool new_arch
     std::int64_t const kv_heads = in.size("num_kv_heads", Size::heads, heads);
     // Without the new layout the class splits the fused matrix into equal heads.
     if (!new_architecture && kv_heads != heads)
-        throw InputError("{}: is {} of {} heads (fewer key/value heads than heads need new_decoder_architecture or multi_query)",
-                         in.path_to("num_kv_heads"), kv_heads, heads);
+        throw InputError(
+            "{}: is {} of {} heads (fewer key/value heads than heads need new_decoder_architecture or multi_query)",
+            in.path_to("num_kv_heads"), kv_heads, heads);
     if (kv_heads > heads || heads % kv_heads != 0)
-        throw InputError("{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
-                         "query heads)", in.path_to("num_kv_heads"), kv_heads, heads);
+        throw InputError(
+            "{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
+            "query heads)",
+            in.path_to("num_kv_heads"), kv_heads, heads);
     return kv_heads;
 }
 
@@ -41,7 +44,8 @@ ModelSpec read_falcon(ConfigObject& in) {
     attention.value_head_dim = attention.head_dim;
     attention.qkv_bias = bias;
     attention.output_bias = bias;
-    model.mlp = {.intermediate = in.size("ffn_hidden_size", Size::width, 4 * model.hidden), .gated = false, .bias = bias};
+    model.mlp = {
+        .intermediate = in.size("ffn_hidden_size", Size::width, 4 * model.hidden), .gated = false, .bias = bias};
     model.norm = NormKind::layer;
     model.norm_bias = true;
     model.parallel_block = new_architecture || in.flag("parallel_attn", true);
@@ -65,10 +69,11 @@ ModelSpec read_mpt(ConfigObject& in) {
     // A ratio may be fractional: 2.6875 is in use.
     double const width = in.number("expansion_ratio", 4) * static_cast<double>(model.hidden);
     if (!(width >= 1) || width > 1e8)
-        throw InputError("{}: gives a feed-forward width of {} (at least 1 is needed)", in.path_to("expansion_ratio"), width);
+        throw InputError("{}: gives a feed-forward width of {} (at least 1 is needed)", in.path_to("expansion_ratio"),
+                         width);
     model.mlp.intermediate = static_cast<std::int64_t>(width);
-    // The published models have no biases at all; `no_bias: false` means biases on every linear layer and norm (MosaicML's own
-    // implementation, which defined the format; the Hugging Face class ignores the key).
+    // The published models have no biases at all; `no_bias: false` means biases on every linear layer and norm
+    // (MosaicML's own implementation, which defined the format; the Hugging Face class ignores the key).
     bool const bias = !in.flag("no_bias", true);
     attention.qkv_bias = bias;
     attention.output_bias = bias;
@@ -85,11 +90,12 @@ ModelSpec read_mpt(ConfigObject& in) {
         } else if (type == "grouped_query_attention") {
             attention.kv_heads = attention_config->size("kv_n_heads", Size::heads);
             if (attention.heads % attention.kv_heads != 0)
-                throw InputError("{}: is {}, which does not divide the {} attention heads", attention_config->path_to("kv_n_heads"),
-                                 attention.kv_heads, attention.heads);
+                throw InputError("{}: is {}, which does not divide the {} attention heads",
+                                 attention_config->path_to("kv_n_heads"), attention.kv_heads, attention.heads);
         } else if (type != "multihead_attention") {
-            throw InputError("{}: is '{}' (multihead_attention, multiquery_attention or grouped_query_attention is allowed)",
-                             attention_config->path_to("attn_type"), type);
+            throw InputError(
+                "{}: is '{}' (multihead_attention, multiquery_attention or grouped_query_attention is allowed)",
+                attention_config->path_to("attn_type"), type);
         }
     }
     model.position = alibi ? PositionKind::alibi : PositionKind::learned;

@@ -33,7 +33,8 @@ ModelSpec read_gemma2(ConfigObject& in) {
 }
 
 ModelSpec read_gemma3_text(ConfigObject& in) {
-    // Published multimodal configs leave out every size that equals the class default, so read_common would refuse them.
+    // Published multimodal configs leave out every size that equals the class default, so read_common would refuse
+    // them.
     ModelSpec model;
     model.hidden = in.size("hidden_size", Size::width);
     model.vocab = in.size("vocab_size", Size::vocabulary, 262208);
@@ -58,8 +59,10 @@ ModelSpec read_gemma3_text(ConfigObject& in) {
 ModelSpec read_gemma3(ConfigObject& in) {
     auto text = in.object("text_config");
     if (!text)
-        throw InputError("{}: is missing (the text model of a multimodal config is described there; a text-only config has "
-                         "model_type 'gemma3_text')", in.path_to("text_config"));
+        throw InputError(
+            "{}: is missing (the text model of a multimodal config is described there; a text-only config has "
+            "model_type 'gemma3_text')",
+            in.path_to("text_config"));
     ModelSpec model = read_gemma3_text(*text);
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;

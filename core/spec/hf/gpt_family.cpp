@@ -4,7 +4,8 @@ namespace sextant::hf {
 namespace {
 
 /// Multi-head attention with head_dim = hidden / heads, biases everywhere, LayerNorms with bias, an MLP without gate.
-ModelSpec gpt_like(ConfigObject& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key, std::int64_t layers) {
+ModelSpec gpt_like(ConfigObject& in, std::int64_t hidden, std::int64_t heads, std::string_view heads_key,
+                   std::int64_t layers) {
     ModelSpec model;
     model.hidden = hidden;
     model.layers.resize(static_cast<std::size_t>(layers));
@@ -76,10 +77,12 @@ ModelSpec read_bloom(ConfigObject& in) {
     std::int64_t const hidden = in.size_of({"n_embed", "hidden_size"}, Size::width);
     std::string_view const heads_key = in.has("n_head") ? "n_head" : "num_attention_heads";
     std::int64_t const heads = in.size_of({"n_head", "num_attention_heads"}, Size::heads);
-    ModelSpec model = gpt_like(in, hidden, heads, heads_key, in.size_of({"n_layer", "num_hidden_layers"}, Size::layers));
+    ModelSpec model =
+        gpt_like(in, hidden, heads, heads_key, in.size_of({"n_layer", "num_hidden_layers"}, Size::layers));
     model.position = PositionKind::alibi;
     model.embedding_norm = true;
-    // ALiBi has no table and the class no length: what the published configs say they were trained on, else 2048 (arXiv:2211.05100).
+    // ALiBi has no table and the class no length: what the published configs say they were trained on, else 2048
+    // (arXiv:2211.05100).
     model.max_positions = in.size("seq_length", Size::positions, 2048);
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;

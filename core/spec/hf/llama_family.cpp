@@ -63,7 +63,8 @@ ModelSpec read_qwen3(ConfigObject& in) {
     ModelSpec model = read_common(in, 32768);
     AttentionSpec& attention = model.attention;
     attention.kv_heads = read_kv_heads(in, attention.heads, 32);
-    attention.head_dim = in.mentions("head_dim") ? read_head_dim(in, model.hidden, attention.heads, "num_attention_heads") : 128;
+    attention.head_dim =
+        in.mentions("head_dim") ? read_head_dim(in, model.hidden, attention.heads, "num_attention_heads") : 128;
     attention.value_head_dim = attention.head_dim;
     attention.qkv_bias = in.flag("attention_bias", false);
     attention.output_bias = attention.qkv_bias;

@@ -8,7 +8,8 @@ namespace {
 std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t class_default) {
     std::int64_t const top_k = in.size("num_experts_per_tok", Size::experts, class_default);
     if (top_k > experts)
-        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to("num_experts_per_tok"), top_k, experts);
+        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to("num_experts_per_tok"), top_k,
+                         experts);
     return top_k;
 }
 
@@ -26,7 +27,8 @@ void place_experts(ConfigObject& in, ModelSpec& model) {
     for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
         model.layers[static_cast<std::size_t>(layer)].moe =
             (layer + 1) % step == 0 && std::find(dense.begin(), dense.end(), layer) == dense.end();
-    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) model.moe.reset();
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
+        model.moe.reset();
 }
 
 }  // namespace
@@ -36,8 +38,10 @@ ModelSpec read_mixtral(ConfigObject& in) {
     read_grouped_attention(in, model, 8);
     read_windows(in, model, 0, every_layer);
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
-    model.moe = MoeSpec{.experts = experts, .top_k = read_top_k(in, experts, 2), .intermediate = model.mlp.intermediate};
-    for (auto& layer : model.layers) layer.moe = true;
+    model.moe =
+        MoeSpec{.experts = experts, .top_k = read_top_k(in, experts, 2), .intermediate = model.mlp.intermediate};
+    for (auto& layer : model.layers)
+        layer.moe = true;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -88,7 +92,8 @@ ModelSpec read_gpt_oss(ConfigObject& in) {
                         .intermediate = model.mlp.intermediate,
                         .router_bias = true,
                         .expert_bias = true};
-    for (auto& layer : model.layers) layer.moe = true;
+    for (auto& layer : model.layers)
+        layer.moe = true;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
