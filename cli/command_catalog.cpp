@@ -4,12 +4,24 @@
 
 namespace sextant::cli {
 
+extern constinit CommandEntry const plan_command;
+extern constinit CommandEntry const estimate_command;
+extern constinit CommandEntry const memory_command;
+extern constinit CommandEntry const flops_command;
 extern constinit CommandEntry const hardware_command;
+extern constinit CommandEntry const models_command;
+extern constinit CommandEntry const validate_command;
 
 namespace {
 
 constexpr std::array catalog{
+    &models_command,
+    &plan_command,
+    &estimate_command,
+    &memory_command,
+    &flops_command,
     &hardware_command,
+    &validate_command,
 };
 
 }  // namespace

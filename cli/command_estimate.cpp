@@ -17,7 +17,7 @@ struct Options {
 int estimate(Options const& options, CommandContext& context) {
     Format const format = options.output.format();
     Subject const subject = find_subject(options.plan);
-    ParallelPlan const plan = single_plan(options.plan, subject);
+    ParallelPlan const plan = single_plan(options.plan, &subject.cluster);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     StepReport const report = make_report(form, plan, subject.limit);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};

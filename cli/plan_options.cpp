@@ -74,22 +74,25 @@ std::int64_t default_global_batch(std::int64_t sequence) {
 
 }  // namespace
 
-void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes) {
+void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine) {
     bool const search = axes == Axes::search;
     std::string const degree = search ? " (8, 1,2,4, 2..16, <=8, >=2; default: search)" : "";
     auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
         app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
     };
     app.add_option("-m,--model", o.model, "preset (see 'sextant models') or a Hugging Face config.json")->required()->option_text("NAME|FILE");
+    if (machine == Machine::required)
     app.add_option("-c,--cluster", o.cluster, "cluster (see 'sextant hardware') or a cluster file")->required()->option_text("NAME|FILE.json");
     app.add_option("-n,--gpus", o.accelerators, search ? "accelerators; a list searches each" : "accelerators (default: what the degrees need)")
         ->option_text(search ? "N[,N...]" : "N");
     app.add_option("--seq", o.sequence, "tokens per sequence (default: the model's, up to 8192)")->option_text("N");
     app.add_option("--global-batch", o.global_batch, "sequences per step (default: about 4 M tokens)")->option_text("N");
-    app.add_option("--framework", o.framework, "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file")
-        ->option_text("NAME");
-    app.add_option("--max-memory", o.max_memory, "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")->option_text("SIZE");
-    app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")->option_text("USD");
+    if (machine == Machine::required) {
+        app.add_option("--framework", o.framework, "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file")
+            ->option_text("NAME");
+        app.add_option("--max-memory", o.max_memory, "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")->option_text("SIZE");
+        app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")->option_text("USD");
+    }
 
     add_axis("--tp", o.tp, "tensor parallelism");
     add_axis("--pp", o.pp, "pipeline parallelism");
@@ -109,8 +112,9 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes) {
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
     app.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16, fp8 or fp4")->group("Plan");
     app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->group("Plan");
-    app.add_flag("--sequence-parallel,!--no-sequence-parallel", o.sequence_parallel, "split norms and residuals over tp (default: on with tp > 1)")
+    app.add_flag_callback("--sequence-parallel", [&o] { o.sequence_parallel = true; }, "split norms and residuals over tp (default with tp > 1)")
         ->group("Plan");
+    app.add_flag_callback("--no-sequence-parallel", [&o] { o.sequence_parallel = false; }, "do not")->group("Plan");
     app.add_flag("--flash-attention,!--no-flash-attention", o.flash_attention, "fused attention (default)")->group("Plan");
     app.add_flag("--dropout,!--no-dropout", o.dropout, "dropout in the model (default: none)")->group("Plan");
     app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy, "loss in one kernel")->group("Plan");
@@ -135,6 +139,17 @@ std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, Cluster
     return counts;
 }
 
+Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
+    auto const check = [](std::int64_t value, char const* flag) {
+        if (value < 1 || value > most_tokens) throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
+        return value;
+    };
+    Workload workload;
+    workload.sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
+    workload.global_batch = check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
+    return workload;
+}
+
 Subject find_subject(PlanOptions const& options) {
     Subject subject{.model = find_model(options.model),
                     .cluster = find_cluster(options.cluster, "--cluster"),
@@ -146,19 +161,13 @@ Subject find_subject(PlanOptions const& options) {
             throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)", *options.price);
         subject.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
     }
-    auto const check = [](std::int64_t value, char const* flag) {
-        if (value < 1 || value > most_tokens) throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
-        return value;
-    };
-    subject.workload.sequence = check(options.sequence.value_or(default_sequence(subject.model)), "--seq");
-    subject.workload.global_batch =
-        check(options.global_batch.value_or(default_global_batch(subject.workload.sequence)), "--global-batch");
+    subject.workload = find_workload(options, subject.model);
     subject.limit = options.max_memory.empty() ? default_memory_limit(subject.cluster, subject.framework)
                                                : parse_memory_limit(options.max_memory, subject.cluster, "--max-memory");
     return subject;
 }
 
-ParallelPlan single_plan(PlanOptions const& o, Subject const& subject) {
+ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     ParallelPlan plan = base_plan(o);
     plan.tp = number(o.tp, "--tp", 1);
     plan.pp = number(o.pp, "--pp", 1);
@@ -179,13 +188,20 @@ ParallelPlan single_plan(PlanOptions const& o, Subject const& subject) {
     double const inner_ranks = static_cast<double>(plan.tp) * static_cast<double>(plan.pp) * static_cast<double>(plan.cp);
     if (inner_ranks > most) throw InputError("plan: tp * pp * cp = {:g} accelerators (at most {:g})", inner_ranks, most);
     std::int64_t const inner = plan.tp * plan.pp * plan.cp;
-    auto const counts = accelerator_counts(o, subject.cluster);
+    static ClusterSpec const anything = [] {
+        ClusterSpec any;
+        any.name = "the plan";
+        any.scale_out.emplace();
+        return any;
+    }();
+    ClusterSpec const& where = cluster != nullptr ? *cluster : anything;
+    auto const counts = accelerator_counts(o, where);
     if (counts.size() > 1) throw InputError("--gpus: '{}' is a list (one number here; 'sextant plan' searches lists)", o.accelerators);
     if (counts.empty()) {
         plan.dp = number(o.dp, "--dp", 1);
         PlanOptions all = o;
         all.accelerators = std::to_string(plan.dp * inner);
-        static_cast<void>(accelerator_counts(all, subject.cluster));
+        static_cast<void>(accelerator_counts(all, where));
         return plan;
     }
     if (counts[0] % inner != 0)

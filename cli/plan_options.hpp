@@ -44,8 +44,13 @@ enum class Axes : std::uint8_t {
     search,  ///< each degree is a number, a list or a range
 };
 
+enum class Machine : std::uint8_t {
+    required,  ///< --cluster must be given
+    none,      ///< the command asks nothing of a machine: no --cluster, --framework, --price, --max-memory
+};
+
 /// Adds the shared options to a command.
-void add_plan_options(CLI::App& app, PlanOptions& options, Axes axes);
+void add_plan_options(CLI::App& app, PlanOptions& options, Axes axes, Machine machine = Machine::required);
 
 /// What the options name, found and checked.
 struct Subject {
@@ -59,12 +64,15 @@ struct Subject {
 /// Accelerators that the options name; a list only for `plan --gpus 64,128`.
 std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster);
 
+/// The workload that the options describe, with the defaults below.
+Workload find_workload(PlanOptions const& options, ModelSpec const& model);
+
 /// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about four million tokens,
 /// a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
 Subject find_subject(PlanOptions const& options);
 
-/// The one plan that the options describe, dp being what is left of the accelerators.
-ParallelPlan single_plan(PlanOptions const& options, Subject const& subject);
+/// The one plan that the options describe, dp being what is left of the accelerators (of `cluster`, if there is one).
+ParallelPlan single_plan(PlanOptions const& options, ClusterSpec const* cluster);
 
 /// The constraints that the options put on a search.
 SearchConstraints search_constraints(PlanOptions const& options);

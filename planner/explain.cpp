@@ -67,7 +67,9 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     if (share(b.recompute, e) > 5)
         lines.push_back(fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it", human(b.recompute)));
     Bytes const headroom = report.limit.usable - e.peak();
-    lines.push_back(report.fits ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage, human(e.peak()),
+    if (e.memory.host > report.limit.host)
+        lines.push_back(fmt::format("host memory: {} are offloaded but there are {} per accelerator", human(e.memory.host), human(report.limit.host)));
+    lines.push_back(headroom >= Bytes{} ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage, human(e.peak()),
                                               human(report.limit.usable), human(headroom))
                                 : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage, human(e.peak()),
                                               human(-headroom), human(report.limit.usable)));

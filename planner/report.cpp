@@ -23,12 +23,12 @@ Flops recomputed_flops(StepGraph const& graph) {
 
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
-    return {.capacity = capacity, .usable = framework.memory.usable_fraction.value * capacity};
+    return {.capacity = capacity, .usable = framework.memory.usable_fraction.value * capacity, .host = cluster.host_memory.value};
 }
 
 MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
-    MemoryLimit limit{.capacity = capacity, .usable = {}};
+    MemoryLimit limit{.capacity = capacity, .usable = {}, .host = cluster.host_memory.value};
     if (text.ends_with('%')) {
         double percent = 0;
         char const* const end = text.data() + text.size() - 1;
@@ -69,7 +69,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.mfu = report.model_rate / peak;
     report.hfu = report.hardware_rate / peak;
     report.limit = limit;
-    report.fits = report.estimate.peak() <= limit.usable;
+    report.fits = limit.admits(report.estimate.memory);
     if (auto const price = price_of(form.cluster(), report.accelerators)) {
         report.step_cost = *price * time;
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);

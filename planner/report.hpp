@@ -12,6 +12,8 @@ namespace sextant {
 struct MemoryLimit {
     Bytes capacity;  ///< of the device
     Bytes usable;    ///< what the allocator may reserve before a run is called out of memory
+    Bytes host;      ///< host memory per accelerator, for what is offloaded
+    [[nodiscard]] bool admits(StageMemory const& memory) const { return memory.reserved() <= usable && memory.host <= host; }
 };
 
 /// The device's capacity, and the framework's usable fraction of it.

@@ -140,7 +140,11 @@ private:
         Candidate candidate;
         form_.fill_memory(candidate.estimate, pipeline, plan);
         Bytes const peak = candidate.estimate.peak();
-        bool const fits = peak <= limit_.usable;
+        bool const fits = limit_.admits(candidate.estimate.memory);
+        if (candidate.estimate.memory.host > limit_.host) {
+            ++found.counts.rejected[rejected_for_host_memory];
+            return;
+        }
         if (!fits) {
             ++found.counts.rejected[rejected_for_memory];
             bool const smallest = !found.smallest_misfit || peak <= found.smallest_misfit->estimate.peak();
@@ -213,7 +217,9 @@ std::int64_t SearchCounts::rejected_total() const {
 }
 
 std::string_view rejection_name(std::size_t kind) {
-    return kind == rejected_for_memory ? std::string_view("memory") : name_of(static_cast<PlanProblem>(kind));
+    if (kind == rejected_for_memory) return "memory";
+    if (kind == rejected_for_host_memory) return "host memory";
+    return name_of(static_cast<PlanProblem>(kind));
 }
 
 std::string_view name_of(Objective objective) {

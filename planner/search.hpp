@@ -45,10 +45,11 @@ struct SearchOptions {
     std::function<void(double share, std::int64_t visited)> progress;  ///< called from one thread, a few times a second
 };
 
-/// Kinds of rejection: every structural rule, and memory.
-inline constexpr std::size_t rejection_kinds = static_cast<std::size_t>(PlanProblem::positions) + 2;
+/// Kinds of rejection: every structural rule, memory of the accelerator, memory of the host.
+inline constexpr std::size_t rejected_for_memory = static_cast<std::size_t>(PlanProblem::positions) + 1;
+inline constexpr std::size_t rejected_for_host_memory = rejected_for_memory + 1;
+inline constexpr std::size_t rejection_kinds = rejected_for_host_memory + 1;
 std::string_view rejection_name(std::size_t kind);
-inline constexpr std::size_t rejected_for_memory = rejection_kinds - 1;
 
 struct SearchCounts {
     std::int64_t enumerated = 0;  ///< evaluated + all rejected
