@@ -2,7 +2,9 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "planner/validation/training_case.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +31,32 @@ std::string_view family_of(TrainingRow const& row) {
     for (auto const& [word, family] : family_words)
         if (row.framework_has(word)) return family;
     return fallback_family;
+}
+
+/// All-gather bus bandwidth in GB/s from "<scope> [AR/AG/RS ]all-reduce/all-gather/reduce-scatter" of a probe that ran before the job; 0 without.
+double probed_all_gather(std::string_view notes, std::string_view scope) {
+    constexpr std::string_view key = "measured bus bandwidth GB/s";
+    auto at = notes.find(key);
+    if (at == std::string_view::npos) return 0;
+    at = notes.find(scope, at);
+    if (at == std::string_view::npos) return 0;
+    at = notes.find('/', at + scope.size());
+    double value = 0;
+    if (at != std::string_view::npos) std::from_chars(notes.data() + at + 1, notes.data() + notes.size(), value);
+    return value > 0 ? value : 0;
+}
+
+/// The row's own measured bandwidths, where it prints them, instead of those usual for the device.
+void apply_probe(TrainingRow const& row, ClusterSpec& cluster) {
+    constexpr BytesPerSecond gigabytes = units::GB / units::s;
+    auto const as_measured = [](Sourced<double>& efficiency, double value) {
+        efficiency = {.value = std::clamp(value, 0.001, 1.0), .basis = Basis::measured, .source = "probe printed with the run"};
+    };
+    if (double const inside = probed_all_gather(row.notes, "intra-node "); inside > 0)
+        as_measured(cluster.scale_up.ring_efficiency, inside * gigabytes / cluster.scale_up.bandwidth.value);
+    if (double const world = probed_all_gather(row.notes, "world AR/AG/RS "); world > 0 && cluster.scale_out)
+        as_measured(cluster.scale_out->ring_efficiency,
+                    world * gigabytes / (static_cast<double>(cluster.domain_size) * cluster.scale_out->bandwidth.value));
 }
 
 bool is_rack(ClusterSpec const& cluster) { return cluster.domain_size > 16; }
@@ -58,7 +86,8 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
     double const gbps = row.inter_node_gbps.value_or(0);
     if (per_node == 0) out.assumptions.emplace_back("accelerators per node as usual for the device");
     if (gbps == 0 && row.num_gpus.value_or(0) > per_node) out.assumptions.emplace_back("network between nodes as usual for the device");
-    auto const key = fmt::format("{}/{}/{}", row.gpu, per_node, gbps);
+    double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
+    auto const key = fmt::format("{}/{}/{}/{}/{}", row.gpu, per_node, gbps, probe, probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
     auto const [found, is_new] = clusters_.try_emplace(key);
     if (is_new) {
         if (auto cluster = cluster_for_device(row.gpu)) {
@@ -68,6 +97,7 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
                 cluster->scale_out->bandwidth = {.value = gbps / 8 * units::GB / units::s,
                                                  .basis = Basis::datasheet,
                                                  .source = "stated with the measurement"};
+            if (probe > 0) apply_probe(row, *cluster);
             found->second = std::make_shared<ClusterSpec const>(std::move(*cluster));
         }
     }

@@ -103,6 +103,7 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     std::string const schedule = lower_case(row.pp_schedule);
     if (row.notes_have("method redis")) throw RowSkip("layers moved between stages by method redis: the split is not stated");
     if (row.notes_have("pipeline-model-parallel-layout=")) throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
+    plan.stage_layers = stated_stages(row, out.model.layer_count());
     if (plan.pp == 1) return;
     for (std::string_view const unknown : {"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"})
         if (schedule.find(unknown) != std::string::npos) throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
@@ -116,7 +117,6 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     }
     if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
     if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
-    plan.stage_layers = stated_stages(row, layers);
     if (auto const first = row.note_number("decoder-first-pipeline-num-layers="); first && plan.vpp == 1) {
         if ((layers - *first) % (plan.pp - 1) != 0) throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
         plan.stage_layers.assign(static_cast<std::size_t>(plan.pp), (layers - *first) / (plan.pp - 1));
@@ -198,6 +198,7 @@ void apply_scoring(TrainingRow const& row, TrainingCase& out) {
     if (is_megatron_test(row)) out.time_reason = "test models of 64 M parameters: launch bound, memory only";
     if (row.notes_have("NET=degraded")) out.time_reason = "network degraded during the run";
     if (row.notes_have("cuda-graph-impl=")) out.memory_reason = "CUDA graphs keep buffers of their own";
+    if (row.framework_has("torchtune")) out.memory_reason = "torchtune recipes differ by row in optimizer format, packing and loss chunks";
     if (row.notes_have("only given as prediction error")) out.memory_reason = "memory is not printed";
 }
 
