@@ -62,12 +62,14 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
     DataParallelCurves curves;
     ClusterSpec const& cluster = pricer.cluster();
     std::int64_t const ranks = plan.dp * plan.cp;
-    if (ranks == 1) return curves;
-    std::int64_t const shard = plan.shard_group > 0 ? plan.shard_group : ranks;
-    curves.dense = group_curves(place(GroupKind::data, plan, cluster), place_group(shard, plan.tp, cluster.domain_size), pricer);
-    if (shard < ranks)
-        curves.dense.across =
-            &pricer.curve(CollectiveKind::all_reduce, place_group(ranks / shard, plan.tp * shard, cluster.domain_size));
+    if (ranks > 1) {
+        std::int64_t const shard = plan.shard_group > 0 ? plan.shard_group : ranks;
+        curves.dense = group_curves(place(GroupKind::data, plan, cluster), place_group(shard, plan.tp, cluster.domain_size), pricer);
+        if (shard < ranks)
+            curves.dense.across =
+                &pricer.curve(CollectiveKind::all_reduce, place_group(ranks / shard, plan.tp * shard, cluster.domain_size));
+    }
+    // Tensor-parallel ranks that each hold whole experts are replicas of them, even where dp * cp is one.
     if (plan.expert_dp() > 1) {
         GroupPlacement const experts = place(GroupKind::expert_data, plan, cluster);
         curves.expert = group_curves(experts, experts, pricer);
@@ -80,9 +82,11 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
                                     FrameworkTiming const& f) {
     DataParallelTime time;
     double const layers = std::max(1.0, load.layers);
-    if (curves.dense.gather != nullptr) {
-        Traffic t = traffic_of(load.parameters.dense, layers, curves.dense, plan, f);
-        if (load.parameters.expert > 0 && curves.expert.gather != nullptr) {
+    bool const experts = load.parameters.expert > 0 && curves.expert.gather != nullptr;
+    if (curves.dense.gather != nullptr || experts) {
+        Traffic t;
+        if (curves.dense.gather != nullptr) t = traffic_of(load.parameters.dense, layers, curves.dense, plan, f);
+        if (experts) {
             Traffic const e = traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers), curves.expert, plan, f);
             t.forward_each += e.forward_each;
             t.backward_each += e.backward_each;

@@ -4,6 +4,68 @@
 
 namespace sextant {
 
+namespace {
+
+/// Chunk passes that a rank runs before its first backward.
+std::int64_t warm_up(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t rank) {
+    return schedule == Schedule::interleaved ? 2 * (pp - 1 - rank) + (vpp - 1) * pp : pp - 1 - rank;
+}
+
+/// The step as one rank sees it: it cannot start before the first microbatch has come down to it, run its own tasks in less than
+/// their time, begin its backwards before the first microbatch has been to the end and back, nor end before the last one has.
+struct RankBound {
+    Schedule schedule;
+    std::int64_t pp, vpp, tasks;            ///< tasks: forwards of one rank, m v
+    Seconds round_forward, round_backward;  ///< one chunk on every rank
+
+    /// @param before chunk time (forward and backward) of all ranks before this one.
+    [[nodiscard]] Seconds step(std::int64_t rank, Seconds forward, Seconds backward, Seconds before) const {
+        Seconds const after = round_forward + round_backward - before - forward - backward;
+        auto const n = static_cast<double>(tasks);
+        auto const rounds = static_cast<double>(vpp - 1);
+        auto const stages = static_cast<double>(pp);
+        // From the first forward to the first backward, and from the last forward to the last backward's end.
+        Seconds const down = rounds * std::max(stages * forward, round_forward) + forward + after;
+        Seconds const up = rounds * std::max(stages * backward, round_backward) + backward + after;
+        std::int64_t const warm = warm_up(schedule, pp, vpp, rank);
+        if (warm >= tasks - 1) return before + std::max({down + n * backward, n * forward + up, n * (forward + backward)});
+        auto const ahead = static_cast<double>(warm + 1);
+        return before + n * (forward + backward) + std::max(Seconds{}, down - ahead * forward) + std::max(Seconds{}, up - ahead * backward);
+    }
+};
+
+/// The largest bound over ranks. Along a run of equal ranks it is convex on either side of the rank from which all forwards are
+/// warm-up, so the ends of the run and that rank decide.
+Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches, std::int64_t vpp) {
+    RankBound bound{.schedule = schedule, .pp = 0, .vpp = vpp, .tasks = microbatches * vpp, .round_forward = {}, .round_backward = {}};
+    auto const chunks = static_cast<double>(vpp);
+    for (StageTimes const& s : stages) {
+        bound.pp += s.count;
+        bound.round_forward += static_cast<double>(s.count) * s.forward / chunks;
+        bound.round_backward += static_cast<double>(s.count) * s.backward / chunks;
+    }
+    // The last rank whose warm-up is all but one forward, or more: warm_up falls by one or two per rank.
+    std::int64_t const slack = warm_up(schedule, bound.pp, vpp, 0) - (bound.tasks - 1);
+    std::int64_t const turn = slack < 0 ? -1 : slack / (schedule == Schedule::interleaved ? 2 : 1);
+    Seconds largest;
+    Seconds before;
+    std::int64_t first = 0;
+    for (StageTimes const& s : stages) {
+        Seconds const forward = s.forward / chunks;
+        Seconds const backward = s.backward / chunks;
+        std::int64_t const last = first + s.count - 1;
+        for (std::int64_t const rank : {first, last, turn, turn + 1}) {
+            if (rank < first || rank > last) continue;
+            largest = std::max(largest, bound.step(rank, forward, backward, before + static_cast<double>(rank - first) * (forward + backward)));
+        }
+        before += static_cast<double>(s.count) * (forward + backward);
+        first = last + 1;
+    }
+    return largest;
+}
+
+}  // namespace
+
 PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches, std::int64_t vpp) {
     Seconds sum_forward, sum_backward, max_forward, max_backward, max_stage;
     PipelineTime time;
@@ -20,13 +82,10 @@ PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages
     }
     auto const m = static_cast<double>(microbatches);
     time.busy = m * max_stage;
-    switch (schedule) {
-        case Schedule::one_f_one_b: time.bubble = sum_forward + sum_backward - max_stage; break;
-        case Schedule::gpipe:
-            time.bubble = sum_forward + sum_backward + (m - 1) * (max_forward + max_backward) - time.busy;
-            break;
-        case Schedule::interleaved: time.bubble = (sum_forward + sum_backward - max_stage) / vpp; break;
-    }
+    Seconds const total = schedule == Schedule::gpipe
+                              ? sum_forward + sum_backward + (m - 1) * (max_forward + max_backward)
+                              : largest_bound(schedule, stages, microbatches, vpp);
+    time.bubble = std::max(Seconds{}, total - time.busy);
     return time;
 }
 

@@ -23,11 +23,15 @@ struct PipelineTime {
     [[nodiscard]] Seconds total() const { return busy + bubble; }
 };
 
-/// Closed forms; S_i = F_i + B_i, m microbatches, p stages, v chunks:
-/// - 1F1B: sum_i S_i + (m - 1) max S_i; uniform stages: (m + p - 1) S, bubble (p - 1) / (m + p - 1) (arXiv:2104.04473 sec. 2.2.1).
-/// - GPipe: sum F + (m - 1) max F + sum B + (m - 1) max B: the same when uniform (arXiv:1811.06965).
-/// - interleaved: m max S + (sum of the other S_i) / v; uniform bubble (p - 1) S / v (arXiv:2104.04473 sec. 2.2.2).
-/// Exact for uniform stages and for one slow first or last stage under 1F1B; otherwise a lower bound that fills and drains at full speed.
+/// Closed forms; S_i = F_i + B_i of stage i, m microbatches, p stages, v chunks:
+/// - GPipe: sum F + (m - 1) max F + sum B + (m - 1) max B (arXiv:1811.06965): exact.
+/// - 1F1B: the largest, over stages r, of what r needs at least: sum of S_i before r, its own m S_r, and its two waits, for the first
+///   microbatch to come back, max(0, D_r - w F_r), and for the last, max(0, D_r - w B_r), with D_r the sum of S_i after r and
+///   w = p - 1 - r forwards of warm-up. Uniform: (m + p - 1) S, bubble (p - 1) / m of the work (arXiv:2104.04473 sec. 2.2.1). Exact for
+///   uniform stages and, with m >= p, for one slow first or last stage; a lower bound otherwise (within 3 % where stages differ by up to
+///   a factor of two).
+/// - interleaved: the same over chunks. Uniform bubble (p - 1) S / v (arXiv:2104.04473 sec. 2.2.2), exact where m is a multiple of p;
+///   otherwise a lower bound.
 /// @pre stages is not empty, microbatches > 0.
 PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches, std::int64_t vpp);
 

@@ -14,6 +14,7 @@ namespace {
 /// Every rate times `factor`, every latency divided by it.
 AcceleratorProfile faster(AcceleratorProfile a, double factor) {
     for (auto& [precision, peak] : a.peak) peak.value *= factor;
+    a.vector_peak.value *= factor;
     a.memory_bandwidth.value *= factor;
     a.launch_latency.value /= factor;
     return a;
