@@ -40,9 +40,9 @@ constexpr Unit units_known[] = {
     {"TB", data, 1e12},
     {"PB", data, 1e15},
     {"KiB", data, kib},
-    {"MiB", data, kib * kib},
-    {"GiB", data, kib * kib * kib},
-    {"TiB", data, kib * kib * kib * kib},
+    {"MiB", data, kib* kib},
+    {"GiB", data, kib* kib* kib},
+    {"TiB", data, kib* kib* kib* kib},
     {"bit", data, 1.0 / 8},
     {"Kbit", data, 1e3 / 8},
     {"kbit", data, 1e3 / 8},
@@ -140,7 +140,8 @@ std::optional<Unit> find_unit(std::string_view name) {
     auto const below = single_unit(trimmed(name.substr(slash + 1)));
     if (!above || !below) return std::nullopt;
     Unit unit{name, above->dimension, above->factor / below->factor};
-    for (std::size_t i = 0; i < unit.dimension.size(); ++i) unit.dimension[i] -= below->dimension[i];
+    for (std::size_t i = 0; i < unit.dimension.size(); ++i)
+        unit.dimension[i] -= below->dimension[i];
     return unit;
 }
 
@@ -175,8 +176,7 @@ double parse_base(std::string_view text, std::string_view where, Dimension const
 
     auto name = std::string(trimmed(rest.substr(static_cast<std::size_t>(end - rest.data()))));
     if (money_first) name.insert(0, "$");
-    if (name.empty())
-        throw InputError("{}: '{}' has no unit (expected {})", where, shown, allowed_for(wanted));
+    if (name.empty()) throw InputError("{}: '{}' has no unit (expected {})", where, shown, allowed_for(wanted));
     auto const unit = find_unit(name);
     if (!unit)
         throw InputError("{}: '{}' has the unknown unit '{}'{} (expected {})", where, shown, quoted(name),

@@ -72,11 +72,11 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
     Work const work = work_of(Op{.name = "attention", .what = a}, pass);
     FlopsPerSecond const peak = tensor_rate(accelerator);
     Seconds const traffic = work.moved / streaming_rate(accelerator, framework);
-    std::int64_t const kernels = a.kernel == AttentionKernel::flash ? 1 : 5;
+    std::int64_t const kernels = kernel_count(Op{.name = "attention", .what = a}, pass);
     Seconds const launch = static_cast<double>(kernels) * accelerator.launch_latency.value;
     if (a.kernel == AttentionKernel::unfused)
         return launch + work.executed / (peak * unfused_matrix_fraction) + traffic;
-    auto const length = static_cast<double>(attended_keys(a));
+    auto const length = static_cast<double>(attended_keys(a)) / static_cast<double>(a.pieces);
     double efficiency = (pass == Pass::forward ? accelerator.attention_forward_efficiency.value
                                                : accelerator.attention_backward_efficiency.value) *
                         framework.attention_scale.value * length / (length + attention_half_length);
@@ -117,7 +117,7 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
 std::int64_t kernel_count(Op const& op, Pass pass) {
     if (!op.in(pass)) return 0;
     if (auto const* streaming = std::get_if<Streaming>(&op.what)) return streaming->kernels;
-    if (auto const* attention = std::get_if<Attention>(&op.what)) return attention->kernel == AttentionKernel::flash ? 1 : 5;
+    if (auto const* attention = std::get_if<Attention>(&op.what)) return attention->pieces * (attention->kernel == AttentionKernel::flash ? 1 : 5);
     return pass == Pass::forward ? 1 : 2;
 }
 

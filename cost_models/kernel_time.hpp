@@ -15,8 +15,8 @@ namespace sextant {
 Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
-/// Time of one pass of attention. Fused kernels reach their long-sequence efficiency times s / (s + 256), a fifth less for head sizes up to
-/// 64; unfused ones are batched products at 0.4 of peak plus the traffic of the score matrix.
+/// Time of one pass of attention. Fused kernels reach their long-sequence efficiency times s / (s + 256), s the keys
+/// of one call, a fifth less for head sizes up to 64; unfused ones are batched products at 0.4 of peak plus the traffic of the score matrix.
 /// Source: research on FlashAttention-2 figures (A100), 0.8 and 256 assumed; 0.4 assumed.
 Seconds attention_time(Attention const& attention, Pass pass, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -69,6 +70,7 @@ double closed_form_rate() {
 double program_seconds(std::vector<std::string> const& arguments, int runs, double& peak_bytes) {
     double best = 1e9;
     for (int i = 0; i < runs; ++i) {
+        std::fflush(stdout);
         auto const start = Clock::now();
         pid_t const child = fork();
         if (child == 0) {

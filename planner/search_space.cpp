@@ -63,8 +63,8 @@ std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& 
             continue;
         }
         list.push_back({policy, 0});
-        if (policy == Recompute::full && full)
-            for (std::int64_t n = 1; n < model.layer_count() && n <= 32; n *= 2) list.push_back({policy, n});
+        if (policy == Recompute::full)
+            for (std::int64_t n = 1; n < model.layer_count(); n *= 2) list.push_back({policy, n});
     }
     return list;
 }

@@ -86,6 +86,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
         b.streaming("rotary", 4 * tokens * (q_width + kv_width / 2), 1.0, 2);
 
     append_context_exchange(b, 2 * tokens * kv_width, 2 * tokens * q_width, 2 * tokens * out_width);
+    bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
     bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
     Attention const core{.batch = plan.micro_batch,
                          .heads = ulysses ? std::max<std::int64_t>(1, heads / plan.cp) : heads,
@@ -93,11 +94,15 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
                          .queries = ulysses ? b.sequence : b.sequence / plan.cp,
                          .keys = b.sequence,
                          .window = kind.sliding ? a.window : 0,
+                         .pieces = ring ? plan.cp : 1,
                          .head_dim = a.head_dim,
                          .value_head_dim = a.value_head_dim,
                          .kernel = plan.attention,
                          .dropout = plan.dropout};
     b.block.ops.push_back({.name = "attention", .what = core, .rerun = Rerun::selective});
+
+    // Each further ring step reads the fp32 running output and statistics, and writes them.
+    if (ring) b.streaming("merge ring steps", 10 * static_cast<double>(plan.cp - 1) * tokens * out_width, 1.0, plan.cp - 1);
 
     b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (q_width + kv_width));
     if (plan.attention == AttentionKernel::unfused) {

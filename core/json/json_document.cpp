@@ -47,11 +47,15 @@ public:
             case Json::parse_event_t::key: {
                 auto const& key = parsed.get_ref<std::string const&>();
                 if (!open_.back().insert(key).second)
-                    throw InputError("{}: the key '{}' is given twice in the same object (once is allowed)", name_, key);
+                    throw InputError("{}: the key '{}' is given twice in the same object (once is allowed)", name_,
+                                     key);
                 break;
             }
-            case Json::parse_event_t::object_end: open_.pop_back(); break;
-            default: break;
+            case Json::parse_event_t::object_end:
+                open_.pop_back();
+                break;
+            default:
+                break;
         }
         return true;
     }
@@ -74,7 +78,8 @@ JsonDocument JsonDocument::from_text(std::string_view text, std::string name) {
     StrictnessCheck check(name);
     try {
         auto root = std::make_shared<Json const>(Json::parse(
-            text, [&check](int depth, Json::parse_event_t event, Json& parsed) { return check(depth, event, parsed); }));
+            text,
+            [&check](int depth, Json::parse_event_t event, Json& parsed) { return check(depth, event, parsed); }));
         return {std::move(root), std::move(name)};
     } catch (Json::parse_error const& error) {
         throw InputError("{}: {}: not valid JSON ({})", name, place_of(text, error.byte), problem_of(error.what()));

@@ -17,12 +17,18 @@ constexpr double exact_limit = 9007199254740992.0;  // 2^53: beyond it a double 
 
 std::string kind_of(Json const& value) {
     switch (value.type()) {
-        case Json::value_t::null: return "null";
-        case Json::value_t::object: return "an object";
-        case Json::value_t::array: return "a list";
-        case Json::value_t::string: return fmt::format("the text '{}'", value.get<std::string>().substr(0, 60));
-        case Json::value_t::boolean: return value.get<bool>() ? "true" : "false";
-        default: return fmt::format("the number {}", value.dump());
+        case Json::value_t::null:
+            return "null";
+        case Json::value_t::object:
+            return "an object";
+        case Json::value_t::array:
+            return "a list";
+        case Json::value_t::string:
+            return fmt::format("the text '{}'", value.get<std::string>().substr(0, 60));
+        case Json::value_t::boolean:
+            return value.get<bool>() ? "true" : "false";
+        default:
+            return fmt::format("the number {}", value.dump());
     }
 }
 
@@ -41,8 +47,7 @@ double as_number(Json const& value, std::string const& where) {
 std::int64_t as_integer(Json const& value, std::string const& where) {
     if (!value.is_number()) throw InputError("{}: is {} (a whole number is expected)", where, kind_of(value));
     auto const number = as_number(value, where);
-    if (number != std::floor(number))
-        throw InputError("{}: is {} (a whole number is expected)", where, value.dump());
+    if (number != std::floor(number)) throw InputError("{}: is {} (a whole number is expected)", where, value.dump());
     if (std::abs(number) > exact_limit)
         throw InputError("{}: is {} (whole numbers up to 2^53 are read)", where, value.dump());
     return static_cast<std::int64_t>(number);
@@ -86,8 +91,8 @@ void ObjectReader::format(std::string_view name, int version) {
         throw InputError("{}: format is '{}' ('{}' is expected here)", document_, found.substr(0, 60), name);
     auto const found_version = integer("version");
     if (found_version != version)
-        throw InputError("{}: version {} of format '{}' (this program reads version {})", document_, found_version, name,
-                         version);
+        throw InputError("{}: version {} of format '{}' (this program reads version {})", document_, found_version,
+                         name, version);
 }
 
 bool ObjectReader::has(std::string_view key) const {
@@ -102,7 +107,8 @@ bool ObjectReader::is_text(std::string_view key) const {
 
 std::vector<std::string> ObjectReader::keys() const {
     std::vector<std::string> names;
-    for (auto const& entry : value_->items()) names.push_back(entry.key());
+    for (auto const& entry : value_->items())
+        names.push_back(entry.key());
     return names;
 }
 
@@ -182,11 +188,10 @@ std::vector<ObjectReader> ObjectReader::objects(std::string_view key) {
     return out;
 }
 
-void ObjectReader::set_default_provenance(Basis basis, std::string source) {
-    provenance_ = {basis, std::move(source)};
-}
+void ObjectReader::set_default_provenance(Basis basis, std::string source) { provenance_ = {basis, std::move(source)}; }
 
-/// The value itself and where it comes from: `{"value", "basis", "source"}`, or the bare value with the default provenance.
+/// The value itself and where it comes from: `{"value", "basis", "source"}`, or the bare value with the default
+/// provenance.
 std::pair<Json const*, Provenance> ObjectReader::sourced(std::string_view key) {
     auto const& found = require(key);
     if (!found.is_object()) return {&found, provenance_};

@@ -43,7 +43,7 @@ public:
     /// Checks the `format` and `version` keys. @throws InputError naming what was found and what is read here.
     void format(std::string_view name, int version);
 
-    [[nodiscard]] bool has(std::string_view key) const;  ///< present and not null; does not count as read
+    [[nodiscard]] bool has(std::string_view key) const;      ///< present and not null; does not count as read
     [[nodiscard]] bool is_text(std::string_view key) const;  ///< present and a string; does not count as read
     [[nodiscard]] std::vector<std::string> keys() const;
     /// Counts `key` as known to `finish()`, whether it is there or not.
@@ -57,12 +57,12 @@ public:
     double number(std::string_view key, double fallback);
     bool flag(std::string_view key);
     bool flag(std::string_view key, bool fallback);
-    std::vector<std::string> texts(std::string_view key);        ///< absent: empty
-    std::vector<std::int64_t> integers(std::string_view key);    ///< absent: empty
-    std::vector<double> numbers(std::string_view key);           ///< absent: empty
+    std::vector<std::string> texts(std::string_view key);      ///< absent: empty
+    std::vector<std::int64_t> integers(std::string_view key);  ///< absent: empty
+    std::vector<double> numbers(std::string_view key);         ///< absent: empty
     ObjectReader object(std::string_view key);
     std::optional<ObjectReader> optional_object(std::string_view key);
-    std::vector<ObjectReader> objects(std::string_view key);     ///< absent: empty
+    std::vector<ObjectReader> objects(std::string_view key);  ///< absent: empty
 
     /// A string with a unit, `"3.35 TB/s"`.
     template <class Q>

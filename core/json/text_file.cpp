@@ -40,8 +40,7 @@ void write_stream(std::filesystem::path const& target, std::string_view text, st
 std::string read_text_file(std::string const& path, std::size_t limit_bytes) {
     std::error_code ignored;
     if (path.empty()) throw InputError("file name: empty (it must name a file)");
-    if (std::filesystem::is_directory(path, ignored))
-        throw InputError("{}: is a folder (a file is expected)", path);
+    if (std::filesystem::is_directory(path, ignored)) throw InputError("{}: is a folder (a file is expected)", path);
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
     if (!stream) throw InputError("{}: cannot be opened ({})", path, errno != 0 ? reason(errno) : "unknown reason");

@@ -37,6 +37,7 @@ struct Attention {
     std::int64_t queries = 0;  ///< tokens of this rank (sequence / cp)
     std::int64_t keys = 0;     ///< tokens attended to (the whole sequence)
     std::int64_t window = 0;   ///< sliding window in tokens, 0: none
+    std::int64_t pieces = 1;   ///< calls over equal parts of the keys (steps of ring attention)
     std::int64_t head_dim = 0;
     std::int64_t value_head_dim = 0;
     AttentionKernel kernel = AttentionKernel::flash;

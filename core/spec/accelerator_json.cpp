@@ -7,7 +7,8 @@ namespace {
 template <class Value, class Read>
 std::map<Precision, Value> by_precision(ObjectReader in, Read const& read) {
     std::map<Precision, Value> out;
-    for (auto const& key : in.keys()) out.emplace(precision_from(key, in.path_to(key)), read(in, key));
+    for (auto const& key : in.keys())
+        out.emplace(precision_from(key, in.path_to(key)), read(in, key));
     in.finish();
     if (out.empty()) throw InputError("{}: is empty (at least one precision is needed)", in.where());
     return out;
@@ -31,9 +32,9 @@ AcceleratorProfile read_accelerator(ObjectReader in) {
         throw InputError("{}: is {} (a year between 2000 and 2100 is expected)", in.path_to("year"), year);
     profile.year = static_cast<int>(year);
 
-    profile.peak = by_precision<Sourced<FlopsPerSecond>>(in.object("peak"), [](ObjectReader& peaks, std::string const& key) {
-        return positive_quantity<FlopsPerSecond>(peaks, key);
-    });
+    profile.peak = by_precision<Sourced<FlopsPerSecond>>(
+        in.object("peak"),
+        [](ObjectReader& peaks, std::string const& key) { return positive_quantity<FlopsPerSecond>(peaks, key); });
     profile.vector_peak = positive_quantity<FlopsPerSecond>(in, "vector_peak");
     profile.memory_capacity = positive_quantity<Bytes>(in, "memory_capacity");
     profile.memory_bandwidth = positive_quantity<BytesPerSecond>(in, "memory_bandwidth");
@@ -46,7 +47,8 @@ AcceleratorProfile read_accelerator(ObjectReader in) {
     profile.power_watts = bounded_number(in, "power_watts", 1, 100'000);
 
     profile.gemm_efficiency = by_precision<Sourced<double>>(
-        in.object("gemm_efficiency"), [](ObjectReader& values, std::string const& key) { return efficiency(values, key); });
+        in.object("gemm_efficiency"),
+        [](ObjectReader& values, std::string const& key) { return efficiency(values, key); });
     profile.attention_forward_efficiency = efficiency(in, "attention_forward_efficiency");
     profile.attention_backward_efficiency = efficiency(in, "attention_backward_efficiency");
     profile.memory_efficiency = efficiency(in, "memory_efficiency");

@@ -21,10 +21,14 @@ struct NetworkDefaults {
 NetworkDefaults defaults_of(ScaleUpKind kind) {
     using namespace units;
     switch (kind) {
-        case ScaleUpKind::switched: return {0.78, 0.74, 9 * us, 0.9 * us};  // 8 x A100, H100, B200 with NVSwitch
-        case ScaleUpKind::mesh: return {0.72, 0.70, 14 * us, 1.0 * us};     // MI300X, GH200 nodes
-        case ScaleUpKind::pcie: return {0.38, 0.35, 6 * us, 1.3 * us};      // RTX PRO 6000 boxes
-        case ScaleUpKind::torus: return {0.85, 0.80, 3 * us, 1.0 * us};     // jax-ml scaling book: about 1 us per hop
+        case ScaleUpKind::switched:
+            return {0.78, 0.74, 9 * us, 0.9 * us};  // 8 x A100, H100, B200 with NVSwitch
+        case ScaleUpKind::mesh:
+            return {0.72, 0.70, 14 * us, 1.0 * us};  // MI300X, GH200 nodes
+        case ScaleUpKind::pcie:
+            return {0.38, 0.35, 6 * us, 1.3 * us};  // RTX PRO 6000 boxes
+        case ScaleUpKind::torus:
+            return {0.85, 0.80, 3 * us, 1.0 * us};  // jax-ml scaling book: about 1 us per hop
     }
     return {0.72, 0.70, 14 * us, 1.0 * us};
 }
@@ -88,7 +92,8 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
 }
 
 ScaleOutNetwork read_scale_out(ObjectReader in) {
-    static std::vector<std::string> const kinds{"infiniband", "roce", "efa", "slingshot", "omni-path", "ethernet", "dcn"};
+    static std::vector<std::string> const kinds{"infiniband", "roce",     "efa", "slingshot",
+                                                "omni-path",  "ethernet", "dcn"};
     read_default_provenance(in);
     ScaleOutNetwork network;
     network.kind = in.text("kind");
@@ -120,8 +125,9 @@ AcceleratorProfile accelerator_of(ObjectReader& in) {
 
 void check_sizes(ClusterSpec const& cluster, ObjectReader const& in) {
     if (cluster.scale_up.kind != ScaleUpKind::torus) return;
-    auto const slice = std::accumulate(cluster.scale_up.torus.begin(), cluster.scale_up.torus.end(), 1.0,
-                                       [](double product, std::int64_t axis) { return product * static_cast<double>(axis); });
+    auto const slice =
+        std::accumulate(cluster.scale_up.torus.begin(), cluster.scale_up.torus.end(), 1.0,
+                        [](double product, std::int64_t axis) { return product * static_cast<double>(axis); });
     if (slice != static_cast<double>(cluster.domain_size))
         throw InputError("{}: is {} but the torus axes multiply to {} (they must agree)", in.path_to("domain_size"),
                          cluster.domain_size, slice);

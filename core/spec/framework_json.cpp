@@ -41,7 +41,8 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
 FrameworkMemory read_memory(ObjectReader in) {
     read_default_provenance(in);
     FrameworkMemory memory;
-    for (auto const& field : memory_numbers) memory.*field.member = bounded_number(in, field.key, 0, field.most);
+    for (auto const& field : memory_numbers)
+        memory.*field.member = bounded_number(in, field.key, 0, field.most);
     for (auto const& field : memory_sizes)
         memory.*field.member = bounded_quantity<Bytes>(in, field.key, field.most);
     if (memory.reserved_low.value > memory.reserved_typical.value ||

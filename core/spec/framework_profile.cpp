@@ -21,9 +21,10 @@ FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string
     }
     if (best != nullptr) return *best;
     std::vector<std::string> known;
-    for (auto const& entry : framework.timing) known.push_back(entry.generation + "/" + entry.precision);
-    throw InputError("framework '{}': no timing entry for generation '{}' in {} (it has: {})", framework.name, generation,
-                     precision, join(known));
+    for (auto const& entry : framework.timing)
+        known.push_back(entry.generation + "/" + entry.precision);
+    throw InputError("framework '{}': no timing entry for generation '{}' in {} (it has: {})", framework.name,
+                     generation, precision, join(known));
 }
 
 }  // namespace sextant

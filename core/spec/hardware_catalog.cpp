@@ -34,8 +34,10 @@ std::string plain_device(std::string_view name) {
     };
     for (char const c : name) {
         auto const byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) != 0) word += static_cast<char>(std::tolower(byte));
-        else end_word();
+        if (std::isalnum(byte) != 0)
+            word += static_cast<char>(std::tolower(byte));
+        else
+            end_word();
     }
     end_word();
     return out;
@@ -59,8 +61,8 @@ std::vector<Entry> read_all(std::span<EmbeddedText const> texts, std::string_vie
 
 /// The one entry whose file has this very name, read alone: looking up one profile need not read all of them.
 template <class Entry>
-std::optional<Entry> read_named(std::span<EmbeddedText const> texts, std::string_view folder, Entry (*read)(ObjectReader),
-                                std::string_view name) {
+std::optional<Entry> read_named(std::span<EmbeddedText const> texts, std::string_view folder,
+                                Entry (*read)(ObjectReader), std::string_view name) {
     for (auto const& entry : texts) {
         if (plain(entry.name) != plain(name)) continue;
         auto const document = JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder, entry.name));
@@ -91,8 +93,8 @@ Entry const& find_called(std::vector<Entry> const& entries, std::string_view nam
         spellings.push_back(entry.name);
         spellings.insert(spellings.end(), entry.aliases.begin(), entry.aliases.end());
     }
-    throw InputError("{}: unknown {} '{}'{} (known: {})", where, what, name.substr(0, 60), did_you_mean(name, spellings),
-                     join(names));
+    throw InputError("{}: unknown {} '{}'{} (known: {})", where, what, name.substr(0, 60),
+                     did_you_mean(name, spellings), join(names));
 }
 
 constexpr std::string_view accelerator_folder = "hardware_profiles/accelerators";

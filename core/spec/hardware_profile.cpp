@@ -8,8 +8,8 @@
 namespace sextant {
 namespace {
 
-/// Formats whose large products reach a similar fraction of their peak, nearest first; the last resort when a profile has no
-/// figure of its own.
+/// Formats whose large products reach a similar fraction of their peak, nearest first; the last resort when a profile
+/// has no figure of its own.
 std::span<Precision const> stand_ins(Precision precision) {
     using enum Precision;
     static constexpr Precision for_fp32[] = {tf32, bf16, fp16};
@@ -19,12 +19,18 @@ std::span<Precision const> stand_ins(Precision precision) {
     static constexpr Precision for_fp8[] = {bf16, fp16};
     static constexpr Precision for_fp4[] = {fp8, bf16, fp16};
     switch (precision) {
-        case fp32: return for_fp32;
-        case tf32: return for_tf32;
-        case fp16: return for_fp16;
-        case bf16: return for_bf16;
-        case fp8: return for_fp8;
-        case fp4: return for_fp4;
+        case fp32:
+            return for_fp32;
+        case tf32:
+            return for_tf32;
+        case fp16:
+            return for_fp16;
+        case bf16:
+            return for_bf16;
+        case fp8:
+            return for_fp8;
+        case fp4:
+            return for_fp4;
     }
     return {};
 }
@@ -35,7 +41,8 @@ Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) 
     if (auto const found = peak.find(precision); found != peak.end()) return found->second;
     if (precision == Precision::fp32 && vector_peak.value > FlopsPerSecond{}) return vector_peak;
     std::vector<std::string> known;
-    for (auto const& entry : peak) known.emplace_back(name_of(entry.first));
+    for (auto const& entry : peak)
+        known.emplace_back(name_of(entry.first));
     throw InputError("{}: has no {} matrix throughput (it has: {})", name, name_of(precision), join(known));
 }
 

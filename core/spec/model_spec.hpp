@@ -84,7 +84,7 @@ struct ModelSpec {
     bool head_bias = false;
     std::int64_t embedding_width = 0;  ///< width of the token embedding where it is not `hidden` (OPT-350M), else 0
 
-    /// Multi-token-prediction modules (DeepSeek-V3): one more layer each, with two norms, a projection [2 hidden, hidden] and
+    /// Multi-token-prediction modules (DeepSeek-V3): one more layer each, with three norms, a projection [2 hidden, hidden] and
     /// the shared embedding and head. Not counted in `layers`.
     std::int64_t mtp_modules = 0;
 

@@ -29,7 +29,8 @@ std::string_view name_in(std::span<Named<Enum> const> names, Enum value) {
 template <class Enum>
 std::vector<std::string> all_names(std::span<Named<Enum> const> names) {
     std::vector<std::string> known;
-    for (auto const& entry : names) known.emplace_back(entry.name);
+    for (auto const& entry : names)
+        known.emplace_back(entry.name);
     return known;
 }
 

@@ -12,8 +12,8 @@ constexpr Named<Schedule> schedules[] = {
     {Schedule::one_f_one_b, "1f1b"},
     {Schedule::interleaved, "interleaved"},
 };
-/// Names that users know from papers and that nothing here can run: an error of their own, so that nobody looks for a typing
-/// mistake.
+/// Names that users know from papers and that nothing here can run: an error of their own, so that nobody looks for a
+/// typing mistake.
 constexpr std::string_view unsupported_schedules[] = {"zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"};
 
 constexpr Named<Recompute> recomputes[] = {
@@ -33,12 +33,15 @@ constexpr Named<ContextParallel> context_parallels[] = {
 };
 
 constexpr Named<Optimizer> optimizers[] = {
-    {Optimizer::adamw, "adamw"}, {Optimizer::adamw_bf16, "adamw-bf16"}, {Optimizer::adamw_8bit, "adamw-8bit"},
-    {Optimizer::sgd, "sgd"},     {Optimizer::muon, "muon"},
+    {Optimizer::adamw, "adamw"},
+    {Optimizer::adamw_bf16, "adamw-bf16"},
+    {Optimizer::adamw_8bit, "adamw-8bit"},
+    {Optimizer::sgd, "sgd"},
+    {Optimizer::muon, "muon"},
 };
 
-constexpr Named<AttentionKernel> attention_kernels[] = {
-    {AttentionKernel::flash, "flash"}, {AttentionKernel::unfused, "unfused"}};
+constexpr Named<AttentionKernel> attention_kernels[] = {{AttentionKernel::flash, "flash"},
+                                                        {AttentionKernel::unfused, "unfused"}};
 
 }  // namespace
 

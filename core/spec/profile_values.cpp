@@ -28,7 +28,8 @@ public:
     template <class T>
     void add(std::string_view key, Sourced<T> const& value) {
         auto form = shown(value.value);
-        values_.push_back({prefix_ + std::string(key), form.base, form.unit, std::move(form.text), value.basis, value.source});
+        values_.push_back(
+            {prefix_ + std::string(key), form.base, form.unit, std::move(form.text), value.basis, value.source});
     }
     void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
     std::vector<ProfileValue> take() { return std::move(values_); }
@@ -42,7 +43,8 @@ private:
 
 std::vector<ProfileValue> values_of(AcceleratorProfile const& accelerator) {
     ValueList list("");
-    for (auto const& [precision, peak] : accelerator.peak) list.add(fmt::format("peak.{}", name_of(precision)), peak);
+    for (auto const& [precision, peak] : accelerator.peak)
+        list.add(fmt::format("peak.{}", name_of(precision)), peak);
     list.add("vector_peak", accelerator.vector_peak);
     list.add("memory_capacity", accelerator.memory_capacity);
     list.add("memory_bandwidth", accelerator.memory_bandwidth);
@@ -88,15 +90,19 @@ std::vector<ProfileValue> values_of(ClusterSpec const& cluster) {
 
 std::vector<ProfileValue> values_of(FrameworkTiming const& timing) {
     ValueList list(fmt::format("timing[{}/{}].", timing.generation, timing.precision));
-    for (auto const& field : timing_numbers) list.add(field.key, timing.*field.member);
-    for (auto const& field : timing_times) list.add(field.key, timing.*field.member);
+    for (auto const& field : timing_numbers)
+        list.add(field.key, timing.*field.member);
+    for (auto const& field : timing_times)
+        list.add(field.key, timing.*field.member);
     return list.take();
 }
 
 std::vector<ProfileValue> values_of(FrameworkMemory const& memory) {
     ValueList list("memory.");
-    for (auto const& field : memory_numbers) list.add(field.key, memory.*field.member);
-    for (auto const& field : memory_sizes) list.add(field.key, memory.*field.member);
+    for (auto const& field : memory_numbers)
+        list.add(field.key, memory.*field.member);
+    for (auto const& field : memory_sizes)
+        list.add(field.key, memory.*field.member);
     return list.take();
 }
 

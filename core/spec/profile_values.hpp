@@ -11,10 +11,10 @@ namespace sextant {
 
 /// One value of a profile, ready for a report: "peak.bf16" = 9.894e14 FLOP/s, "989.4 TFLOP/s", datasheet.
 struct ProfileValue {
-    std::string key;    ///< as in the file
-    double base = 0;    ///< in `unit`
-    std::string unit;   ///< SI base unit ("B/s"), empty for fractions and counts
-    std::string text;   ///< for reading
+    std::string key;   ///< as in the file
+    double base = 0;   ///< in `unit`
+    std::string unit;  ///< SI base unit ("B/s"), empty for fractions and counts
+    std::string text;  ///< for reading
     Basis basis = Basis::assumed;
     std::string source;
 };

@@ -16,8 +16,6 @@ constexpr Named<Basis> names[] = {
 
 std::string_view name_of(Basis basis) { return name_in<Basis>(names, basis); }
 
-Basis basis_from(std::string_view name, std::string_view where) {
-    return value_in<Basis>(names, name, where, "basis");
-}
+Basis basis_from(std::string_view name, std::string_view where) { return value_in<Basis>(names, name, where, "basis"); }
 
 }  // namespace sextant
