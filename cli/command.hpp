@@ -17,13 +17,14 @@ struct CommandContext {
 /// Runs the command with what was parsed and returns the exit code (see `exit_code`).
 using Action = std::function<int()>;
 
-/// One command. Each `cli/command_<name>.cpp` defines one of these as `extern constinit CommandEntry const ..._command`, and
-/// `cli/command_catalog.cpp` lists it.
+/// One command. Each `cli/command_<name>.cpp` defines one of these as `extern constinit CommandEntry const
+/// ..._command`, and `cli/command_catalog.cpp` lists it.
 struct CommandEntry {
     char const* name;
     char const* summary;  ///< one line of `sextant --help`
-    /// Adds the options to `app` (and examples with `app.footer`), and returns what to do after parsing. What the options are
-    /// stored in must live in the action: capture a shared_ptr to it. `app` and `context` outlive the action.
+    /// Adds the options to `app` (and examples with `app.footer`), and returns what to do after parsing. What the
+    /// options are stored in must live in the action: capture a shared_ptr to it. `app` and `context` outlive the
+    /// action.
     Action (*describe)(CLI::App& app, CommandContext& context);
 };
 
@@ -34,7 +35,7 @@ namespace exit_code {
 inline constexpr int done = 0;
 inline constexpr int answer_is_no = 1;  ///< nothing fits, validation failed
 inline constexpr int bad_input = 2;
-inline constexpr int unavailable = 3;   ///< hardware or library missing
+inline constexpr int unavailable = 3;  ///< hardware or library missing
 inline constexpr int our_bug = 70;
 }  // namespace exit_code
 

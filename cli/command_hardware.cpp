@@ -48,7 +48,8 @@ HardwareSelection select(std::string const& name) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_output_options(app, options->output);
-    auto* const show = app.add_subcommand("show", "every value of one cluster, accelerator or framework, with basis and source");
+    auto* const show =
+        app.add_subcommand("show", "every value of one cluster, accelerator or framework, with basis and source");
     show->add_option("name", options->name, "a name from the list, another spelling of it, or a .json file")
         ->required()
         ->type_name("NAME|FILE");

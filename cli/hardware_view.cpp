@@ -40,7 +40,8 @@ Table accelerator_table() {
 }
 
 Table cluster_table() {
-    Table table({{"name"}, {"domain", Align::right}, {"scale-up", Align::right}, {"scale-out", Align::right}, {"title"}});
+    Table table(
+        {{"name"}, {"domain", Align::right}, {"scale-up", Align::right}, {"scale-out", Align::right}, {"title"}});
     for (auto const& entry : all_clusters())
         table.add_row({entry.name, fmt::format("{}", entry.domain_size), human(entry.scale_up.bandwidth.value),
                        entry.scale_out ? human(entry.scale_out->bandwidth.value) : "-", entry.title});
@@ -49,7 +50,8 @@ Table cluster_table() {
 
 Table framework_table() {
     Table table({{"name"}, {"also"}, {"title"}});
-    for (auto const& entry : all_frameworks()) table.add_row({entry.name, join(entry.aliases), entry.title});
+    for (auto const& entry : all_frameworks())
+        table.add_row({entry.name, join(entry.aliases), entry.title});
     return table;
 }
 
@@ -76,18 +78,21 @@ Table combined_table() {
                        base_text(a.memory_bandwidth.value.base()), std::move(up), std::move(out),
                        a.price_usd_per_hour ? base_text(a.price_usd_per_hour->value) : ""});
     };
-    for (auto const& entry : all_accelerators()) add("accelerator", entry.name, entry.title, entry, "", "", "");
+    for (auto const& entry : all_accelerators())
+        add("accelerator", entry.name, entry.title, entry, "", "", "");
     for (auto const& entry : all_clusters())
         add("cluster", entry.name, entry.title, entry.accelerator, fmt::format("{}", entry.domain_size),
             base_text(entry.scale_up.bandwidth.value.base()),
             entry.scale_out ? base_text(entry.scale_out->bandwidth.value.base()) : "");
-    for (auto const& entry : all_frameworks()) table.add_row({"framework", entry.name, entry.title});
+    for (auto const& entry : all_frameworks())
+        table.add_row({"framework", entry.name, entry.title});
     return table;
 }
 
 Table value_table(std::vector<ProfileValue> const& values) {
     Table table({{"value"}, {"is", Align::right}, {"basis"}, {"source"}});
-    for (auto const& value : values) table.add_row({value.key, value.text, std::string(name_of(value.basis)), value.source});
+    for (auto const& value : values)
+        table.add_row({value.key, value.text, std::string(name_of(value.basis)), value.source});
     return table;
 }
 
@@ -104,14 +109,12 @@ struct Section {
 Section section_of(AcceleratorProfile const& accelerator) {
     return {fmt::format("Accelerator {}: {} ({}, {})", accelerator.name, accelerator.title, accelerator.generation,
                         accelerator.year),
-            alias_lines(accelerator.aliases),
-            values_of(accelerator)};
+            alias_lines(accelerator.aliases), values_of(accelerator)};
 }
 
 Section section_of(ClusterSpec const& cluster) {
     std::string network = fmt::format("scale-up: {}", name_of(cluster.scale_up.kind));
-    if (!cluster.scale_up.torus.empty())
-        network += fmt::format(" {}", fmt::join(cluster.scale_up.torus, " x "));
+    if (!cluster.scale_up.torus.empty()) network += fmt::format(" {}", fmt::join(cluster.scale_up.torus, " x "));
     network += fmt::format(", {} accelerators per domain; scale-out: {}", cluster.domain_size,
                            cluster.scale_out ? cluster.scale_out->kind : "none");
     auto lines = alias_lines(cluster.aliases);
@@ -120,12 +123,13 @@ Section section_of(ClusterSpec const& cluster) {
 }
 
 Section section_of(FrameworkProfile const& framework) {
-    Section section{fmt::format("Framework {}: {}", framework.name, framework.title),
-                    alias_lines(framework.aliases),
-                    {}};
+    Section section{
+        fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
     for (auto const& timing : framework.timing)
-        for (auto& value : values_of(timing)) section.values.push_back(std::move(value));
-    for (auto& value : values_of(framework.memory)) section.values.push_back(std::move(value));
+        for (auto& value : values_of(timing))
+            section.values.push_back(std::move(value));
+    for (auto& value : values_of(framework.memory))
+        section.values.push_back(std::move(value));
     return section;
 }
 
@@ -167,7 +171,8 @@ std::string hardware_details(HardwareSelection const& selection, Format format) 
         if (!out.empty()) out += "\n";
         out += (format == Format::markdown ? "## " : "") + section.heading + "\n";
         if (format == Format::markdown) out += "\n";
-        for (auto const& line : section.lines) out += line + "\n";
+        for (auto const& line : section.lines)
+            out += line + "\n";
         out += "\n" + render(value_table(section.values), format);
     }
     return out;

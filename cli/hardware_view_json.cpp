@@ -21,9 +21,12 @@ Json values_json(std::vector<ProfileValue> const& values) {
 }
 
 Json accelerator_json(AcceleratorProfile const& accelerator) {
-    return {{"name", accelerator.name},       {"title", accelerator.title},
-            {"aliases", accelerator.aliases}, {"vendor", accelerator.vendor},
-            {"generation", accelerator.generation}, {"year", accelerator.year},
+    return {{"name", accelerator.name},
+            {"title", accelerator.title},
+            {"aliases", accelerator.aliases},
+            {"vendor", accelerator.vendor},
+            {"generation", accelerator.generation},
+            {"year", accelerator.year},
             {"values", values_json(values_of(accelerator))}};
 }
 
@@ -61,11 +64,14 @@ Json document() { return {{"format", "hardware"}, {"version", 1}}; }
 std::string hardware_list_json() {
     Json out = document();
     out["accelerators"] = Json::array();
-    for (auto const& entry : all_accelerators()) out["accelerators"].push_back(accelerator_json(entry));
+    for (auto const& entry : all_accelerators())
+        out["accelerators"].push_back(accelerator_json(entry));
     out["clusters"] = Json::array();
-    for (auto const& entry : all_clusters()) out["clusters"].push_back(cluster_json(entry));
+    for (auto const& entry : all_clusters())
+        out["clusters"].push_back(cluster_json(entry));
     out["frameworks"] = Json::array();
-    for (auto const& entry : all_frameworks()) out["frameworks"].push_back(framework_json(entry));
+    for (auto const& entry : all_frameworks())
+        out["frameworks"].push_back(framework_json(entry));
     return out.dump(2) + "\n";
 }
 

@@ -11,11 +11,16 @@ namespace sextant::cli {
 
 std::string_view name_of(Format format) {
     switch (format) {
-        case Format::text: return "text";
-        case Format::json: return "json";
-        case Format::csv: return "csv";
-        case Format::markdown: return "markdown";
-        case Format::html: return "html";
+        case Format::text:
+            return "text";
+        case Format::json:
+            return "json";
+        case Format::csv:
+            return "csv";
+        case Format::markdown:
+            return "markdown";
+        case Format::html:
+            return "html";
     }
     return "?";
 }
@@ -33,11 +38,13 @@ Format OutputOptions::format() const {
 void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format const> allowed) {
     options.allowed = allowed;
     std::vector<std::string> known;
-    for (auto const format : allowed) known.emplace_back(name_of(format));
+    for (auto const format : allowed)
+        known.emplace_back(name_of(format));
     app.add_option("--format", options.format_name, "format of the report: " + join(known) + " (default: text)")
         ->type_name("NAME");
     app.add_option("--output", options.file, "write the report to this file instead of standard output")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check([](std::string const& name) { return name.empty() ? "the file name is empty" : std::string(); });
 }
 
 void deliver(OutputOptions const& options, CommandContext& context, std::string_view report) {
@@ -49,9 +56,13 @@ void deliver(OutputOptions const& options, CommandContext& context, std::string_
 
 std::string render(Table const& table, Format format) {
     switch (format) {
-        case Format::csv: return table.csv();
-        case Format::markdown: return table.markdown();
-        default: assert(format == Format::text); return table.text();
+        case Format::csv:
+            return table.csv();
+        case Format::markdown:
+            return table.markdown();
+        default:
+            assert(format == Format::text);
+            return table.text();
     }
 }
 

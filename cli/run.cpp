@@ -18,8 +18,10 @@ void print_overview(std::ostream& out) {
     out << "Plans large-model training and serving: how to split it, how long it takes, what it costs, and why.\n\n"
            "Usage: sextant COMMAND [OPTIONS]\n\nCommands:\n";
     std::size_t width = 0;
-    for (auto const* entry : command_catalog()) width = std::max(width, std::string_view(entry->name).size());
-    for (auto const* entry : command_catalog()) out << fmt::format("  {:{}}  {}\n", entry->name, width, entry->summary);
+    for (auto const* entry : command_catalog())
+        width = std::max(width, std::string_view(entry->name).size());
+    for (auto const* entry : command_catalog())
+        out << fmt::format("  {:{}}  {}\n", entry->name, width, entry->summary);
     out << "\nOptions:\n"
            "  -h, --help  this text; 'sextant COMMAND --help' explains one command, with examples\n"
            "  --version   the version of this program\n";
@@ -34,7 +36,8 @@ CommandEntry const* find_command(std::string_view name) {
 CommandEntry const& require_command(std::string_view name) {
     if (auto const* entry = find_command(name)) return *entry;
     std::vector<std::string> known;
-    for (auto const* entry : command_catalog()) known.emplace_back(entry->name);
+    for (auto const* entry : command_catalog())
+        known.emplace_back(entry->name);
     bool const option = name.starts_with('-');
     throw InputError("{}: unknown {}{} (commands: {})", name, option ? "option before the command" : "command",
                      did_you_mean(name, known), join(known));
@@ -49,7 +52,8 @@ CLI::App const& chosen_app(CLI::App const& app) {
 std::vector<std::string> option_names(CLI::App const& app) {
     std::vector<std::string> names;
     for (auto const* option : app.get_options())
-        for (auto const& name : option->get_lnames()) names.push_back("--" + name);
+        for (auto const& name : option->get_lnames())
+            names.push_back("--" + name);
     return names;
 }
 
@@ -58,7 +62,8 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
     auto const& chosen = chosen_app(app);
     if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr) {
         auto const extras = app.remaining(true);
-        auto const option = std::find_if(extras.begin(), extras.end(), [](auto const& e) { return e.starts_with('-'); });
+        auto const option =
+            std::find_if(extras.begin(), extras.end(), [](auto const& e) { return e.starts_with('-'); });
         if (option != extras.end()) {
             auto const name = option->substr(0, option->find('='));
             return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(chosen)));
@@ -117,10 +122,12 @@ int run(int argc, char const* const* argv, std::ostream& out, std::ostream& err)
     CommandContext context{out, err};
     try {
         std::vector<std::string> arguments;
-        for (int i = 1; i < argc; ++i) arguments.emplace_back(argv[i]);
+        for (int i = 1; i < argc; ++i)
+            arguments.emplace_back(argv[i]);
         int const code = dispatch(std::move(arguments), context);
         out.flush();
-        if (!out) throw InputError("standard output: the report could not be written (is the disk full or the pipe closed?)");
+        if (!out)
+            throw InputError("standard output: the report could not be written (is the disk full or the pipe closed?)");
         return code;
     } catch (InputError const& error) {
         err << "sextant: error: " << error.what() << "\n";

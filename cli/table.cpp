@@ -8,8 +8,8 @@ namespace sextant::cli {
 namespace {
 
 std::size_t width_of(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::string padded(std::string const& text, std::size_t width, Align align) {
@@ -53,9 +53,11 @@ void Table::add_row(std::vector<std::string> cells) {
 
 std::string Table::text() const {
     std::vector<std::size_t> widths;
-    for (auto const& column : columns_) widths.push_back(width_of(column.header));
+    for (auto const& column : columns_)
+        widths.push_back(width_of(column.header));
     for (auto const& row : rows_)
-        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], width_of(row[i]));
 
     std::string out;
     auto const add_line = [&](auto const& cell_at) {
@@ -67,19 +69,23 @@ std::string Table::text() const {
     };
     add_line([&](std::size_t i) { return columns_[i].header; });
     add_line([&](std::size_t i) { return std::string(widths[i], '-'); });
-    for (auto const& row : rows_) add_line([&](std::size_t i) { return row[i]; });
+    for (auto const& row : rows_)
+        add_line([&](std::size_t i) { return row[i]; });
     return out;
 }
 
 std::string Table::markdown() const {
     std::string out = "|";
-    for (auto const& column : columns_) out += " " + markdown_cell(column.header) + " |";
+    for (auto const& column : columns_)
+        out += " " + markdown_cell(column.header) + " |";
     out += "\n|";
-    for (auto const& column : columns_) out += column.align == Align::right ? "---:|" : "---|";
+    for (auto const& column : columns_)
+        out += column.align == Align::right ? "---:|" : "---|";
     out += "\n";
     for (auto const& row : rows_) {
         out += "|";
-        for (auto const& cell : row) out += " " + markdown_cell(cell) + (cell.empty() ? "|" : " |");
+        for (auto const& cell : row)
+            out += " " + markdown_cell(cell) + (cell.empty() ? "|" : " |");
         out += "\n";
     }
     return out;
@@ -95,13 +101,15 @@ std::string Table::csv() const {
         out += '\n';
     };
     add_line([&](std::size_t i) -> std::string const& { return columns_[i].header; });
-    for (auto const& row : rows_) add_line([&](std::size_t i) -> std::string const& { return row[i]; });
+    for (auto const& row : rows_)
+        add_line([&](std::size_t i) -> std::string const& { return row[i]; });
     return out;
 }
 
 std::string aligned_pairs(std::vector<std::pair<std::string, std::string>> const& pairs, std::string_view indent) {
     std::size_t width = 0;
-    for (auto const& pair : pairs) width = std::max(width, width_of(pair.first));
+    for (auto const& pair : pairs)
+        width = std::max(width, width_of(pair.first));
     std::string out;
     for (auto const& [name, value] : pairs) {
         out += std::string(indent) + padded(name, width, Align::left) + "  " + value;

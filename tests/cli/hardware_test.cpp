@@ -2,8 +2,8 @@
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <sstream>
@@ -14,7 +14,8 @@ namespace {
 class ScratchFile {
 public:
     explicit ScratchFile(std::string const& name)
-        : path_((std::filesystem::temp_directory_path() / ("sextant_" + std::to_string(::getpid()) + "_" + name)).string()) {}
+        : path_((std::filesystem::temp_directory_path() / ("sextant_" + std::to_string(::getpid()) + "_" + name))
+                    .string()) {}
     ~ScratchFile() { std::filesystem::remove(path_); }
     ScratchFile(ScratchFile const&) = delete;
     ScratchFile& operator=(ScratchFile const&) = delete;
@@ -92,13 +93,15 @@ TEST_CASE("hardware show refuses an unknown name, format and file, and prints no
     CHECK(format.code == 2);
     CHECK(format.out.empty());
     CHECK_THAT(format.err, contains("did you mean 'json'"));
-    CHECK_THAT(run_sextant({"hardware", "show", "no_such_file.json"}).err, contains("no_such_file.json: cannot be opened"));
+    CHECK_THAT(run_sextant({"hardware", "show", "no_such_file.json"}).err,
+               contains("no_such_file.json: cannot be opened"));
     CHECK_THAT(run_sextant({"hardware", "show"}).err, contains("name is required"));
 }
 
 TEST_CASE("hardware show checks a cluster file of the user's own") {
     ScratchFile const file("cluster.json");
-    std::string const text = R"({"format": "cluster", "version": 1, "name": "mine", "accelerator": "l40s", "domain_size": 4,
+    std::string const text =
+        R"({"format": "cluster", "version": 1, "name": "mine", "accelerator": "l40s", "domain_size": 4,
         "scale_up": {"kind": "pcie", "bandwidth": "31.5 GB/s"}, "host_memory": "128 GB"})";
     sextant::write_text_file(file.path(), text);
     auto const good = run_sextant({"hardware", "show", file.path()});
@@ -124,4 +127,7 @@ TEST_CASE("--output writes the report to the file and nothing to standard output
     CHECK(run_sextant({"hardware", "show", "nothing-like-it", "--output", unwritten.path()}).code == 2);
     CHECK_FALSE(std::filesystem::exists(unwritten.path()));
     CHECK(run_sextant({"hardware", "--output", "/no/such/folder/report.txt"}).code == 2);
+    auto const empty = run_sextant({"hardware", "--output", ""});
+    CHECK(empty.code == 2);
+    CHECK(empty.out.empty());
 }

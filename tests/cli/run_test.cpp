@@ -18,7 +18,8 @@ TEST_CASE("no command, --help and -h print the same overview with every command"
     CHECK(run_sextant({"--help"}).out == overview.out);
     CHECK(run_sextant({"-h"}).out == overview.out);
     CHECK(run_sextant({"help"}).out == overview.out);
-    for (auto const* entry : command_catalog()) CHECK_THAT(overview.out, contains(std::string("  ") + entry->name + " "));
+    for (auto const* entry : command_catalog())
+        CHECK_THAT(overview.out, contains(std::string("  ") + entry->name + " "));
 }
 
 TEST_CASE("--version prints one line") {
@@ -75,7 +76,8 @@ TEST_CASE("each cli/command_<name>.cpp is in the catalog, and the catalog has no
         }
     }
     std::set<std::string> names;
-    for (auto const* entry : command_catalog()) names.insert(entry->name);
+    for (auto const* entry : command_catalog())
+        names.insert(entry->name);
     CHECK(files == names);
 }
 

@@ -56,7 +56,8 @@ TEST_CASE("Table text lines are all as wide as the longest, before trailing spac
     std::string header;
     std::string line;
     std::getline(lines, header);
-    while (std::getline(lines, line)) CHECK(line.size() == header.size());
+    while (std::getline(lines, line))
+        CHECK(line.size() == header.size());
 }
 
 TEST_CASE("aligned_pairs starts every value in the same column") {

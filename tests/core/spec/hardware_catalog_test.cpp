@@ -23,14 +23,16 @@ std::set<std::string> files_in(std::string const& folder) {
 
 std::set<std::string> names_of(std::span<EmbeddedText const> texts) {
     std::set<std::string> names;
-    for (auto const& entry : texts) names.emplace(entry.name);
+    for (auto const& entry : texts)
+        names.emplace(entry.name);
     return names;
 }
 
 template <class Entry>
 std::set<std::string> names_of(std::vector<Entry> const& entries) {
     std::set<std::string> names;
-    for (auto const& entry : entries) names.insert(entry.name);
+    for (auto const& entry : entries)
+        names.insert(entry.name);
     return names;
 }
 
@@ -60,10 +62,13 @@ TEST_CASE("each profile in the folders is in hardware_profiles/catalog.cmake, an
 }
 
 TEST_CASE("each value of each profile that ships says where it comes from") {
-    for (auto const& entry : all_accelerators()) check_sources(entry.name, values_of(entry));
-    for (auto const& entry : all_clusters()) check_sources(entry.name, values_of(entry));
+    for (auto const& entry : all_accelerators())
+        check_sources(entry.name, values_of(entry));
+    for (auto const& entry : all_clusters())
+        check_sources(entry.name, values_of(entry));
     for (auto const& entry : all_frameworks()) {
-        for (auto const& timing : entry.timing) check_sources(entry.name, values_of(timing));
+        for (auto const& timing : entry.timing)
+            check_sources(entry.name, values_of(timing));
         check_sources(entry.name, values_of(entry.memory));
     }
 }
@@ -75,7 +80,8 @@ TEST_CASE("no two profiles of a kind share a name or an alias") {
             INFO(entry.name);
             std::set<std::string> own{entry.name};
             own.insert(entry.aliases.begin(), entry.aliases.end());
-            for (auto const& name : own) CHECK(seen.insert(name).second);
+            for (auto const& name : own)
+                CHECK(seen.insert(name).second);
         }
     };
     check_distinct(all_accelerators());
@@ -159,8 +165,9 @@ TEST_CASE("names are found without regard to case and punctuation, by alias too"
 }
 
 TEST_CASE("an unknown name is refused with the nearest one and the list") {
-    CHECK_THROWS_WITH(find_cluster("h100-sxn", "--cluster"),
-                      contains("--cluster: unknown cluster 'h100-sxn'; did you mean 'h100-sxm'?") && contains("gb200-nvl72"));
+    CHECK_THROWS_WITH(
+        find_cluster("h100-sxn", "--cluster"),
+        contains("--cluster: unknown cluster 'h100-sxn'; did you mean 'h100-sxm'?") && contains("gb200-nvl72"));
     CHECK_THROWS_WITH(find_framework("megatrom", "--framework"), contains("did you mean 'megatron'"));
     CHECK_THROWS_WITH(find_cluster("no/such/file.json", "--cluster"), contains("no/such/file.json: cannot be opened"));
     CHECK_THROWS_AS(find_cluster("", "--cluster"), InputError);
@@ -202,8 +209,8 @@ TEST_CASE("cluster_for_device knows the spellings of measurement files") {
 }
 
 TEST_CASE("cluster_for_device gives nothing for a device without a profile") {
-    auto const device = GENERATE("", "RTX A6000", "A800/H800-80GB", "H200 (printed; surrounding text says B200)", "X100",
-                                 "NVIDIA", "h100-80gb-pcap");
+    auto const device = GENERATE("", "RTX A6000", "A800/H800-80GB", "H200 (printed; surrounding text says B200)",
+                                 "X100", "NVIDIA", "h100-80gb-pcap");
     CHECK_FALSE(cluster_for_device(device));
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("read_accelerator refuses bad values with the key and what is allowed"
     refused("\"3.35 TB/s\"", "\"0 TB/s\"", "it must be positive");
     refused("\"3.35 TB/s\"", "\"nan TB/s\"", "not finite");
     refused("\"3.35 TB/s\"", "3.35e12", "a text in quotes is expected");
-    refused("\"memory_bandwidth\"", "\"memory_bandwith\"", "'memory_bandwidth' is missing; did you mean 'memory_bandwith'?");
+    refused("\"memory_bandwidth\"", "\"memory_bandwith\"",
+            "'memory_bandwidth' is missing; did you mean 'memory_bandwith'?");
     refused("\"year\"", "\"yaer\"", "unknown key 'yaer'; did you mean 'year'?");
     refused("\"year\": 2022", "\"year\": 22", "between 2000 and 2100");
     refused("\"version\": 1", "\"version\": 7", "version 7");
