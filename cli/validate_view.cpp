@@ -76,6 +76,12 @@ std::string interval_note() {
     return fmt::format("The 80 % interval of a predicted time is assumed as {} to {} of it.", time_interval_low, time_interval_high);
 }
 
+std::string column_list() {
+    std::string list;
+    for (auto const column : training_columns()) list += fmt::format("{}`{}`", list.empty() ? "" : ", ", column);
+    return list;
+}
+
 std::string csv(TrainValidation const& v) {
     std::string out =
         "source,n,skipped,time_n,time_mape_pct,time_median_ape_pct,time_p90_ape_pct,time_bias_pct,memory_n,memory_mape_pct,"
@@ -106,7 +112,10 @@ std::string markdown(TrainValidation const& v) {
            "the source prints (allocated or reserved, first, last or fullest stage). \"fit\" asks whether a plan runs out of memory: rows that\n"
            "did (\"missed\" if predicted to fit) and rows that ran (\"false\" if predicted not to). A row is not scored where its source does not\n"
            "state enough to express it, or says that it is not to be trusted.\n\n" +
-           interval_note() + "\n\n## Scores\n\n" + score_table(v).markdown() +
+           interval_note() + "\n\n## Columns\n\nA table of training steps has the columns " + column_list() +
+           ". An empty cell means that the source does not state it. GB are powers of 1000; `inter_node_bw_gbps_per_gpu` is Gbit/s one way.\n"
+           "`--rows` appends `pred_iter_time_s`, `pred_peak_mem_gb_per_gpu` (the figure that source prints), `pred_fits` (1 or 0), `pred_low` and\n"
+           "`pred_high` (80 % interval of the time) and `skip_reason`.\n\n## Scores\n\n" + score_table(v).markdown() +
            "\n## What was left out, and what was assumed\n\n" + reason_table(v).markdown();
 }
 

@@ -66,12 +66,6 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
 /// Fills plan, workload and the reasons of `out`; model, cluster and framework are there already. @throws RowSkip.
 void plan_of(TrainingRow const& row, TrainingCase& out);
 
-/// Layers of each stage as nanotron spreads them: by cost, with the output matrix as a block of its own.
-/// A stage is closed by the first block that takes the sum over (`Tie::next`: to) its share.
-/// Source: the layer counts of stage 0 in the runs of the Ultra-Scale Playbook.
-enum class Tie : std::uint8_t { same_stage, next_stage };
-std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie);
-
 /// True for Megatron's GPT of 2021-22: half precision, no fused attention.
 bool is_early_megatron(TrainingRow const& row);
 

@@ -1,0 +1,94 @@
+#include "planner/validation/row_pipeline.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace sextant {
+namespace {
+
+/// "stages hold [7, 9, 9, 9] units counting embedding and head as one each".
+std::vector<std::int64_t> stated_stages(TrainingRow const& row, std::int64_t layers) {
+    constexpr std::string_view key = "stages hold [";
+    auto at = row.notes.find(key);
+    if (at == std::string::npos) return {};
+    std::vector<std::int64_t> stages;
+    for (at += key.size(); at < row.notes.size() && row.notes[at] != ']';) {
+        std::int64_t value = 0;
+        auto const [end, error] = std::from_chars(row.notes.data() + at, row.notes.data() + row.notes.size(), value);
+        if (error != std::errc{}) throw RowSkip("the list of layers per stage in the notes cannot be read");
+        stages.push_back(value);
+        at = static_cast<std::size_t>(end - row.notes.data());
+        while (at < row.notes.size() && (row.notes[at] == ',' || row.notes[at] == ' ')) ++at;
+    }
+    if (stages.empty()) return {};
+    --stages.front();
+    --stages.back();
+    if (std::accumulate(stages.begin(), stages.end(), std::int64_t{0}) != layers)
+        throw RowSkip("stages in the notes hold another number of layers than the model has");
+    return stages;
+}
+
+/// The smallest interleaving that divides the layers evenly, 1 if there is none.
+std::int64_t smallest_interleaving(std::int64_t layers, std::int64_t pp) {
+    for (std::int64_t vpp = 2; vpp * pp <= layers; ++vpp)
+        if (layers % (vpp * pp) == 0) return vpp;
+    return 1;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie) {
+    auto const h = static_cast<double>(model.hidden);
+    AttentionSpec const& a = model.attention;
+    double const attention = h * static_cast<double>(2 * a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim);
+    double const layer = attention + (model.mlp.gated ? 3.0 : 2.0) * h * static_cast<double>(model.mlp.intermediate);
+    double const head = h * static_cast<double>(model.vocab);
+    double const total = layer * static_cast<double>(model.layer_count()) + head;
+    std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), 0);
+    std::size_t stage = 0;
+    double sum = 0;
+    for (std::int64_t i = 0; i < model.layer_count(); ++i) {
+        ++stages[stage];
+        sum += layer;
+        double const share = total * static_cast<double>(stage + 1) / static_cast<double>(pp);
+        bool const tied = std::abs(sum - share) < 1e-3 * layer;
+        bool const full = tied ? tie == Tie::next_stage : sum > share;
+        if (full && stage + 1 < stages.size()) ++stage;
+    }
+    return stages;
+}
+
+void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
+    ParallelPlan& plan = out.plan;
+    std::string const schedule = lower_case(row.pp_schedule);
+    if (row.notes_have("method redis")) throw RowSkip("layers moved between stages by method redis: the split is not stated");
+    if (row.notes_have("pipeline-model-parallel-layout=")) throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
+    plan.stage_layers = stated_stages(row, out.model.layer_count());
+    if (plan.pp == 1) return;
+    for (std::string_view const unknown : {"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"})
+        if (schedule.find(unknown) != std::string::npos) throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
+    std::int64_t const layers = out.model.layer_count();
+    if (plan.pp > layers) throw RowSkip("more pipeline stages than layers");
+    if (schedule.find("gpipe") != std::string::npos) plan.schedule = Schedule::gpipe;
+    plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
+    if (!row.vpp && (schedule.find("interleaved") != std::string::npos || row.notes_have("interleaving used for PP>1"))) {
+        plan.vpp = smallest_interleaving(layers, plan.pp);
+        out.assumptions.emplace_back("smallest even interleaving, degree not stated");
+    }
+    if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
+    if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
+    if (auto const first = row.note_number("decoder-first-pipeline-num-layers="); first && plan.vpp == 1) {
+        if ((layers - *first) % (plan.pp - 1) != 0) throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
+        plan.stage_layers.assign(static_cast<std::size_t>(plan.pp), (layers - *first) / (plan.pp - 1));
+        plan.stage_layers.front() = *first;
+    }
+    if (out.framework->name == "nanotron" && plan.stage_layers.empty() && plan.vpp == 1)
+        plan.stage_layers = cost_balanced_layers(out.model, plan.pp,
+                                                 row.notes_have("after_pp_fix=False") ? Tie::same_stage : Tie::next_stage);
+}
+
+}  // namespace sextant

@@ -1,0 +1,189 @@
+#include "planner/validation/row_pipeline.hpp"
+#include "planner/validation/train_validation.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/validation_rows.hpp"
+
+#include <functional>
+#include <limits>
+
+using namespace sextant;
+
+namespace {
+
+TrainingCase build(TrainingRow const& row) { return CaseBuilder().build(row); }
+
+std::string reason(std::function<void(TrainingRow&)> const& change) {
+    TrainingRow row = complete_row();
+    change(row);
+    try {
+        build(row);
+    } catch (RowSkip const& skip) {
+        return skip.what();
+    }
+    return "";
+}
+
+/// The row as one table, with the cell of `column` replaced.
+TrainingRow from_cell(std::string_view column, std::string const& cell) {
+    std::vector<std::string> header;
+    std::vector<std::string> cells;
+    for (auto const name : training_columns()) {
+        header.emplace_back(name);
+        cells.push_back(name == column ? cell : "");
+    }
+    return training_rows(parse_csv(csv_line(header) + csv_line(cells), "t.csv")).at(0);
+}
+
+}  // namespace
+
+TEST_CASE("a complete row is taken as it stands") {
+    TrainingCase const c = build(complete_row());
+    CHECK(c.model.layer_count() == 32);
+    CHECK(c.model.norm == NormKind::rms);
+    CHECK(c.model.position == PositionKind::rotary);
+    CHECK(c.plan.dp == 8);
+    CHECK(c.plan.zero == 1);
+    CHECK(c.plan.attention == AttentionKernel::flash);
+    CHECK(c.plan.dropout == Switch::off);
+    CHECK(c.workload.global_batch == 64);
+    CHECK(c.framework->name == "megatron");
+    CHECK(c.cluster->accelerator.name == "a100-sxm-80gb");
+    CHECK(c.time_reason.empty());
+}
+
+TEST_CASE("a row that cannot be expressed says why") {
+    CHECK(reason([](TrainingRow& r) { r.gpu = "Abacus 3000"; }) == "no profile for device 'Abacus 3000'");
+    CHECK(reason([](TrainingRow& r) { r.gpu = ""; }) == "device is not stated");
+    CHECK(reason([](TrainingRow& r) { r.vocab.reset(); }) == "vocab is not stated");
+    CHECK(reason([](TrainingRow& r) { r.tp.reset(); }) == "tp is not stated");
+    CHECK(reason([](TrainingRow& r) { r.micro_batch.reset(); }) == "micro_batch is not stated");
+    CHECK(reason([](TrainingRow& r) { r.num_gpus = 12, r.tp = 8; }) == "tp x pp x cp does not divide the number of accelerators");
+    CHECK(reason([](TrainingRow& r) { r.dp = 4; }) == "stated dp is not GPUs / (tp x pp x cp)");
+    CHECK(reason([](TrainingRow& r) { r.model = "Llama-2-70B LoRA"; }).find("LoRA") == 0);
+    CHECK(reason([](TrainingRow& r) { r.arch = "hybrid-mamba"; }).find("hybrid") == 0);
+    CHECK(reason([](TrainingRow& r) { r.model = "BERT-24L"; }).find("encoder model") == 0);
+    CHECK(reason([](TrainingRow& r) { r.notes = "SUSPECT: x"; }) == "marked SUSPECT by the collection");
+    CHECK(reason([](TrainingRow& r) { r.precision = "int3"; }) == "precision 'int3' is not known here");
+    CHECK(reason([](TrainingRow& r) { r.precision = "", r.gpu = "H100-80GB"; }) == "precision is not stated");
+    CHECK(reason([](TrainingRow& r) { r.global_batch = 60; }).find("plan rejected: global batch 60") == 0);
+    CHECK(reason([](TrainingRow& r) { r.recompute = "selective: moe, mlp"; }) == "recompute of chosen modules is not modelled");
+    CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1"; }) == "schedule 'zb-h1' is not modelled");
+}
+
+TEST_CASE("cells that are no usable number make a row unusable, not the table") {
+    CHECK(from_cell("layers", "nan").unreadable == "layers is not finite");
+    CHECK(from_cell("iter_time_s", "inf").unreadable == "iter_time_s is not finite");
+    CHECK(from_cell("hidden", "-4096").unreadable == "hidden is negative");
+    CHECK(from_cell("heads", "12.5").unreadable == "heads is not a whole number");
+    CHECK(from_cell("vocab", "many").unreadable == "vocab is not a number");
+    CHECK(from_cell("vocab", "8.0").unreadable.empty());
+    CHECK(from_cell("vocab", "8.0").vocab == 8);
+    TrainingRow row = complete_row();
+    row.unreadable = "layers is not finite";
+    CHECK(TrainPredictor().predict(row).skip_reason == "unusable cell: layers is not finite");
+}
+
+TEST_CASE("spellings of precision, recompute and framework are understood") {
+    auto const precision = [](std::string const& text) {
+        TrainingRow row = complete_row();
+        row.gpu = "H100-80GB";
+        row.precision = text;
+        return build(row).plan.precision;
+    };
+    CHECK(precision("amp_bf16") == Precision::bf16);
+    CHECK(precision("FP8-tensorwise") == Precision::fp8);
+    CHECK(precision("MXFP8") == Precision::fp8);
+    CHECK(precision("Float8") == Precision::fp8);
+    CHECK(precision("FP8 + torch.compile") == Precision::fp8);
+    CHECK(precision("FP16 mixed") == Precision::fp16);
+
+    auto const plan = [](std::string const& text) {
+        TrainingRow row = complete_row();
+        row.recompute = text;
+        return build(row).plan;
+    };
+    CHECK(plan("full:uniform:1").recompute == Recompute::full);
+    CHECK(plan("full:uniform:1").recompute_layers == 0);
+    CHECK(plan("full:5 layers").recompute_layers == 5);
+    CHECK(plan("selective").recompute == Recompute::selective);
+    CHECK(plan("selective: every 2nd layer").recompute_layers == 16);
+    CHECK(plan("selective:[moe_act]").recompute == Recompute::none);
+
+    auto const family = [](std::string const& text) {
+        TrainingRow row = complete_row();
+        row.framework = text;
+        return build(row).framework->name;
+    };
+    CHECK(family("nanotron (Dec 2024-Jan 2025)") == "nanotron");
+    CHECK(family("llm-foundry/Composer (PyTorch FSDP)") == "fsdp");
+    CHECK(family("PyTorch FSDP (fms-fsdp) + torch.compile") == "torchtitan");
+    CHECK(family("Megatron-DeepSpeed (Sailor)") == "deepspeed");
+    CHECK(family("NVIDIA NeMo Framework Release 25.09") == "megatron");
+    CHECK(family("an unheard-of stack") == "generic");
+}
+
+TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and learned positions") {
+    TrainingRow row = complete_row();
+    row.model = "GPT-7B";
+    row.gated_mlp = 0;
+    row.precision = "FP16";
+    row.flash_attention.reset();
+    TrainingCase const c = build(row);
+    CHECK(c.plan.attention == AttentionKernel::unfused);
+    CHECK(c.plan.dropout == Switch::on);
+    CHECK(c.model.norm == NormKind::layer);
+    CHECK(c.model.attention.qkv_bias);
+    CHECK(c.model.position == PositionKind::learned);
+}
+
+TEST_CASE("nanotron's stages follow cost") {
+    ModelSpec model = build(complete_row()).model;
+    model.hidden = 2048;
+    model.attention.heads = model.attention.kv_heads = 32;
+    model.attention.head_dim = model.attention.value_head_dim = 64;
+    model.mlp.intermediate = 8192;
+    model.vocab = 131072;
+    model.layers.assign(16, {});
+    // Stage 0 of the 1.34B runs held 10, 5, 3 and 2 layers at pp 2, 4, 8 and 16; 11 and 6 at pp 2 and 4 before the rule changed.
+    for (auto const& [pp, first] : {std::pair{2, 10}, {4, 5}, {8, 3}, {16, 2}}) {
+        auto const stages = cost_balanced_layers(model, pp, Tie::next_stage);
+        CHECK(stages.front() == first);
+        std::int64_t sum = 0;
+        for (auto const n : stages) sum += n;
+        CHECK(sum == 16);
+    }
+    CHECK(cost_balanced_layers(model, 2, Tie::same_stage).front() == 11);
+    CHECK(cost_balanced_layers(model, 4, Tie::same_stage).front() == 6);
+}
+
+TEST_CASE("stages stated in the notes are used, and refused when they are another model's") {
+    TrainingRow row = complete_row();
+    row.pp = 2;
+    row.dp = 4;
+    row.notes = "x; stages hold [15, 19] units counting embedding and head as one each; y";
+    CHECK(build(row).plan.stage_layers == std::vector<std::int64_t>{14, 18});
+    row.notes = "stages hold [13, 13] units counting embedding and head as one each";
+    CHECK_THROWS_WITH(build(row), contains("another number of layers"));
+}
+
+TEST_CASE("a bandwidth measured with the run replaces the usual one") {
+    TrainingRow row = complete_row();
+    row.num_gpus = 16;
+    row.dp = 16;
+    double const usual = build(row).cluster->scale_out->ring_efficiency.value;
+    row.notes = "measured bus bandwidth GB/s at job start world AR/AG/RS 100/80/80, intra-node 200/150/150; z";
+    TrainingCase const c = build(row);
+    double const nics = 8 * c.cluster->scale_out->bandwidth.value.base();
+    CHECK(c.cluster->scale_out->ring_efficiency.value == Approx(80e9 / nics));
+    CHECK(c.cluster->scale_out->ring_efficiency.value != usual);
+    CHECK(c.cluster->scale_up.ring_efficiency.value == Approx(150e9 / c.cluster->scale_up.bandwidth.value.base()));
+}
+
+TEST_CASE("what a row does not state and is taken as usual is listed") {
+    TrainingRow row = complete_row();
+    CHECK(build(row).assumptions == std::vector<std::string>{"norms, biases and positions as in Llama"});
+    row.zero_stage.reset();
+    row.flash_attention.reset();
+    row.recompute.clear();
+    CHECK(build(row).assumptions.size() == 4);
+}

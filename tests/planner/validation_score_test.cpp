@@ -1,0 +1,119 @@
+#include "core/graph/model_flops.hpp"
+#include "planner/validation/train_validation.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/validation_rows.hpp"
+
+#include <random>
+
+using namespace sextant;
+
+TEST_CASE("quantiles interpolate between order statistics") {
+    CHECK(quantile({1, 2, 3, 4}, 0.5) == Approx(2.5));
+    CHECK(quantile({1, 2, 3, 4, 5}, 0.9) == Approx(4.6));
+    CHECK(quantile({7}, 0.9) == 7);
+}
+
+TEST_CASE("error statistics of a hand-made list") {
+    ErrorStatistics const s = error_statistics({0.10, -0.20, 0.30, -0.05, 0.02});
+    CHECK(s.n == 5);
+    CHECK(s.mape_pct == Approx(13.4));
+    CHECK(s.median_ape_pct == Approx(10));
+    CHECK(s.p90_ape_pct == Approx(26));
+    CHECK(s.bias_pct == Approx(2));
+    CHECK(error_statistics({}).n == 0);
+}
+
+TEST_CASE("error statistics do not depend on the order of the rows, and the mean lies between least and largest") {
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 100; ++round) {
+        std::vector<double> errors;
+        for (std::size_t n = 1 + random() % 20; n > 0; --n) errors.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
+        auto reversed = errors;
+        std::reverse(reversed.begin(), reversed.end());
+        ErrorStatistics const a = error_statistics(errors);
+        ErrorStatistics const b = error_statistics(reversed);
+        CHECK(a.mape_pct == Approx(b.mape_pct));
+        CHECK(a.median_ape_pct == b.median_ape_pct);
+        CHECK(a.median_ape_pct <= a.p90_ape_pct + 1e-9);
+        CHECK(a.p90_ape_pct <= 100 + 1e-9);
+    }
+}
+
+TEST_CASE("a measured time is found from whatever the row states") {
+    TrainingRow row = complete_row();
+    TrainingCase const c = CaseBuilder().build(row);
+    CHECK(measured_time(row, c)->base() == Approx(10));
+    row.iter_time_s.reset();
+    CHECK_FALSE(measured_time(row, c));
+    row.mfu_pct = 50;
+    double const by_mfu = model_flops_per_step(c.model, c.workload).base() / (0.5 * 8 * 312e12);
+    CHECK(measured_time(row, c)->base() == Approx(by_mfu));
+    row.model_tflops_per_gpu = 156;
+    CHECK(measured_time(row, c)->base() == Approx(by_mfu));
+    row.tokens_per_s_per_gpu = 1024;
+    CHECK(measured_time(row, c)->base() == Approx(64.0 * 4096 / 8192));
+    row.tokens_per_s = 4096;
+    CHECK(measured_time(row, c)->base() == Approx(64));
+}
+
+TEST_CASE("hardware TFLOP/s with full recompute go by the formula of the Megatron paper") {
+    TrainingRow row = complete_row();
+    row.recompute = "full";
+    row.iter_time_s.reset();
+    row.hw_tflops_per_gpu = 100;
+    TrainingCase const c = CaseBuilder().build(row);
+    CHECK(measured_time(row, c)->base() == Approx(megatron_step_flops(c.model, c.workload).base() / (8 * 100e12)));
+}
+
+TEST_CASE("each source's memory is the figure that the source prints") {
+    StageMemory first;
+    first.weights = 10 * units::GB;
+    first.slack = 5 * units::GB;
+    first.activations = 2 * units::GB;
+    first.workspaces = 1 * units::GB;
+    StageMemory last;
+    last.weights = 20 * units::GB;
+    FrameworkMemory framework;
+    framework.context.value = 3 * units::GB;
+    std::vector<StageMemory> const stages{first, last};
+    auto const gigabytes = [&](MemoryQuantity q) { return comparable_memory(q, stages, framework).in(units::GB); };
+    CHECK(gigabytes(MemoryQuantity::allocated_last_rank) == Approx(20));
+    CHECK(gigabytes(MemoryQuantity::reserved_first_rank) == Approx(18));
+    CHECK(gigabytes(MemoryQuantity::allocated_fullest) == Approx(20));
+    CHECK(gigabytes(MemoryQuantity::reserved_fullest) == Approx(20));
+    CHECK(gigabytes(MemoryQuantity::device_fullest) == Approx(23));
+    CHECK(gigabytes(MemoryQuantity::state_and_activations_first) == Approx(12));
+}
+
+TEST_CASE("a plan that ran out of memory and was predicted to fit is missed, the reverse a false alarm") {
+    TrainingRow row;
+    row.source_id = "s";
+    RowPrediction p;
+    TrainScorer scorer;
+    for (auto const& [ran, fits] : {std::pair{true, true}, {true, false}, {false, true}, {false, false}, {false, false}}) {
+        p.ran = ran;
+        p.fits = fits;
+        scorer.add(row, p);
+    }
+    FitScore const score = scorer.result().overall.oom;
+    CHECK(score.n == 5);
+    CHECK(score.missed == 1);
+    CHECK(score.false_alarms == 1);
+    CHECK(score.accuracy_pct() == Approx(60));
+}
+
+TEST_CASE("skipped rows are counted by reason and never scored") {
+    TrainingRow row;
+    row.source_id = "s";
+    RowPrediction p;
+    p.skip_reason = "device is not stated";
+    p.measured_time = 1 * units::s;
+    TrainScorer scorer;
+    scorer.add(row, p);
+    scorer.add(row, p);
+    SourceScore const score = scorer.result().sources.at(0);
+    CHECK(score.n == 2);
+    CHECK(score.skipped == 2);
+    CHECK(score.skip_reasons.at("device is not stated") == 2);
+    CHECK(score.time.n == 0);
+}
