@@ -2,8 +2,6 @@
 
 #include "planner/search.hpp"
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <string>
 #include <vector>
 

@@ -105,8 +105,11 @@ TEST_CASE("price: the ring of context parallelism shows only where attention doe
     Block const long_layer = build_layer(model, {}, plan, 131072);
     CHECK(open.price(long_layer, plan, HostFloor::none).forward.cp > Seconds{});
     CHECK(hidden.price(long_layer, plan, HostFloor::none).forward.cp == Seconds{});
-    Block const short_layer = build_layer(model, {}, plan, 1024);
-    CHECK(hidden.price(short_layer, plan, HostFloor::none).forward.cp > Seconds{});
+    ClusterSpec slow = machine;
+    slow.scale_up.bandwidth = known(1 * units::GB / units::s);
+    Pricer slow_network(slow, all);
+    CHECK(slow_network.price(long_layer, plan, HostFloor::none).forward.cp > Seconds{});
+    CHECK(slow_network.price(long_layer, plan, HostFloor::none).forward.cp < Pricer(slow, none).price(long_layer, plan, HostFloor::none).forward.cp);
 }
 
 TEST_CASE("price: a pricer that has seen other blocks gives the same price", "[INV-12]") {
