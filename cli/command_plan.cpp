@@ -58,7 +58,7 @@ std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t 
 int plan(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     Subject const subject = find_subject(o.plan);
-    SearchConstraints constraints = search_constraints(o.plan);
+    SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
     constraints.width = width_from(o.space);
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
     if (counts.empty()) throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");

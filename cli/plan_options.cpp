@@ -44,10 +44,18 @@ std::vector<T> names(std::string const& text, std::string_view flag, T (*read)(s
     return values;
 }
 
+Precision precision_of(PlanOptions const& o, ClusterSpec const* cluster) {
+    if (!o.precision.empty()) return precision_from(o.precision, "--precision");
+    if (cluster != nullptr)
+        for (Precision const p : {Precision::bf16, Precision::fp16, Precision::fp32})
+            if (cluster->accelerator.peak.contains(p)) return p;
+    return Precision::bf16;
+}
+
 /// Everything of a plan that is no axis of the search.
-ParallelPlan base_plan(PlanOptions const& o) {
+ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     ParallelPlan plan;
-    plan.precision = precision_from(o.precision, "--precision");
+    plan.precision = precision_of(o, cluster);
     plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
     plan.attention = o.flash_attention ? AttentionKernel::flash : AttentionKernel::unfused;
     plan.dropout = o.dropout ? Switch::on : Switch::off;
@@ -101,7 +109,7 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     add_axis("--ep", o.ep, "expert parallelism");
     add_axis("--vpp", o.vpp, "model chunks per stage (interleaved)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
-    add_axis("--zero", o.zero, "ZeRO stage 0, 1, 2 or 3 (3: FSDP)");
+    add_axis("--zero", o.zero, search ? "ZeRO stage 0, 1, 2 or 3 (3: FSDP)" : "ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)");
     char const* const list = search ? ", comma-separated" : "";
     app.add_option("--schedule", o.schedule, fmt::format("gpipe, 1f1b or interleaved{}", list))->group("Plan");
     app.add_option("--recompute", o.recompute, fmt::format("none, selective (attention core) or full{}", list))->group("Plan");
@@ -110,7 +118,7 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{}", list))->group("Plan");
     app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert")->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
-    app.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16, fp8 or fp4")->group("Plan");
+    app.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")->group("Plan");
     app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->group("Plan");
     app.add_flag_callback("--sequence-parallel", [&o] { o.sequence_parallel = true; }, "split norms and residuals over tp (default with tp > 1)")
         ->group("Plan");
@@ -168,7 +176,7 @@ Subject find_subject(PlanOptions const& options) {
 }
 
 ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
-    ParallelPlan plan = base_plan(o);
+    ParallelPlan plan = base_plan(o, cluster);
     plan.tp = number(o.tp, "--tp", 1);
     plan.pp = number(o.pp, "--pp", 1);
     plan.cp = number(o.cp, "--cp", 1);
@@ -212,9 +220,9 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     return plan;
 }
 
-SearchConstraints search_constraints(PlanOptions const& o) {
+SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster) {
     SearchConstraints c;
-    c.base = base_plan(o);
+    c.base = base_plan(o, &cluster);
     c.dp = filter(o.dp, "--dp");
     c.tp = filter(o.tp, "--tp");
     c.pp = filter(o.pp, "--pp");

@@ -28,7 +28,7 @@ struct PlanOptions {
     std::int64_t shard_group = 0;
     std::int64_t recompute_layers = 0;
     std::string recompute, schedule, offload, cp_mode;
-    std::string precision = "bf16";
+    std::string precision;  ///< empty: the first of bf16, fp16, fp32 that the accelerator has
     std::string optimizer = "adamw";
     std::optional<bool> sequence_parallel;
     bool flash_attention = true;
@@ -74,7 +74,7 @@ Subject find_subject(PlanOptions const& options);
 /// The one plan that the options describe, dp being what is left of the accelerators (of `cluster`, if there is one).
 ParallelPlan single_plan(PlanOptions const& options, ClusterSpec const* cluster);
 
-/// The constraints that the options put on a search.
-SearchConstraints search_constraints(PlanOptions const& options);
+/// The constraints that the options put on a search over this cluster.
+SearchConstraints search_constraints(PlanOptions const& options, ClusterSpec const& cluster);
 
 }  // namespace sextant::cli
