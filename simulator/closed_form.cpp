@@ -10,9 +10,13 @@ namespace {
 
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
+bool offloads_activations(ParallelPlan const& plan) {
+    return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
+}
+
 /// How far a pass is stretched because the activations it saves or fetches do not get through to the host in time.
 Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, AcceleratorProfile const& accelerator, Seconds pass) {
-    if (plan.offload != Offload::activations && plan.offload != Offload::optimizer_and_activations) return {};
+    if (!offloads_activations(plan)) return {};
     return std::max(Seconds{}, stage.load.kept / accelerator.host_bandwidth.value - pass);
 }
 
@@ -170,7 +174,8 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     b.dp = data.exposed;
     b.optimizer = data.optimizer;
     Seconds const waiting = pipe.busy - passes.total() - b.recompute - b.pp;
-    b.offload = data.offload + std::max(Seconds{}, waiting);
+    b.offload = data.offload;
+    if (offloads_activations(plan)) b.offload += std::max(Seconds{}, waiting);
     b.fixed = timing_.fixed_per_step.value;
     estimate.time = b.total();
     estimate.slowest_stage = slowest.first;

@@ -74,6 +74,9 @@ TEST_CASE("the breakdown adds up to the step time, and no part is negative", "[I
                                    b.offload, b.fixed})
             CHECK(part.base() >= -1e-12 * e.time.base());
         CHECK(b.gemm > Seconds{});
+        if (plan.offload == Offload::none) CHECK(b.offload == Seconds{});
+        if (plan.pp == 1) CHECK(b.pp == Seconds{});
+        if (plan.recompute == Recompute::none) CHECK(b.recompute == Seconds{});
     }
 }
 
