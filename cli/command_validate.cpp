@@ -25,11 +25,13 @@ int run_train(Options const& options, CLI::Option const& limit, CommandContext& 
     if (limit.count() > 0 && !(options.max_median > 0 && std::isfinite(options.max_median)))
         throw InputError("--max-median: is {} (a percentage above 0 is needed)", options.max_median);
     std::vector<CsvTable> tables;
-    for (std::string const& file : options.files) tables.push_back(read_csv(file));
+    for (std::string const& file : options.files)
+        tables.push_back(read_csv(file));
     if (!options.rows_file.empty())
         for (CsvTable const& table : tables)
             if (!same_header(table, tables.front()))
-                throw InputError("--rows: {} and {} have different columns (validate them one by one)", tables.front().name, table.name);
+                throw InputError("--rows: {} and {} have different columns (validate them one by one)",
+                                 tables.front().name, table.name);
 
     TrainPredictor predictor(options.profile);
     TrainScorer scorer;
@@ -49,26 +51,34 @@ int run_train(Options const& options, CLI::Option const& limit, CommandContext& 
     ErrorStatistics const& time = result.overall.time;
     if (time.n > 0 && time.median_ape_pct <= options.max_median) return exit_code::done;
     context.err << fmt::format("sextant: validate train: median error of time is {} (at most {:g} % was asked for)\n",
-                               time.n > 0 ? fmt::format("{:.2f} %", time.median_ape_pct) : "unknown, no row is scored", options.max_median);
+                               time.n > 0 ? fmt::format("{:.2f} %", time.median_ape_pct) : "unknown, no row is scored",
+                               options.max_median);
     return exit_code::answer_is_no;
 }
 
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
-    auto* const train = app.add_subcommand("train", "predict published training steps and score time, memory and fits against them");
+    auto* const train =
+        app.add_subcommand("train", "predict published training steps and score time, memory and fits against them");
     add_output_options(*train, options->output);
     train->add_option("files", options->files, "tables of training steps (CSV with the header of docs/validation.md)")
         ->required()
         ->type_name("FILE.csv...");
-    train->add_option("--rows", options->rows_file, "write every input row with its prediction or the reason why there is none to this file")
+    train
+        ->add_option("--rows", options->rows_file,
+                     "write every input row with its prediction or the reason why there is none to this file")
         ->type_name("OUT.csv");
-    train->add_option("--profile", options->profile, "framework constants for all rows: a name, or a file (default: by each row's framework)")
+    train
+        ->add_option("--profile", options->profile,
+                     "framework constants for all rows: a name, or a file (default: by each row's framework)")
         ->type_name("NAME|file.json");
-    auto* const limit =
-        train->add_option("--max-median", options->max_median, "exit with 1 if the overall median error of time is larger (per cent)")
-            ->type_name("PCT");
+    auto* const limit = train
+                            ->add_option("--max-median", options->max_median,
+                                         "exit with 1 if the overall median error of time is larger (per cent)")
+                            ->type_name("PCT");
     train->footer(
-        "Appended columns of --rows: pred_iter_time_s, pred_peak_mem_gb_per_gpu (the figure that source prints), pred_fits (1 or 0),\n"
+        "Appended columns of --rows: pred_iter_time_s, pred_peak_mem_gb_per_gpu (the figure that source prints), "
+        "pred_fits (1 or 0),\n"
         "pred_low and pred_high (80 % interval of the time), skip_reason.\n\n"
         "Examples:\n"
         "  sextant validate train runs.csv\n"

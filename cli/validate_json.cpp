@@ -19,7 +19,8 @@ Json statistics_object(ErrorStatistics const& s) {
 
 Json reasons_array(ReasonCounts const& counts) {
     Json array = Json::array();
-    for (auto const& [reason, count] : counts) array.push_back({{"reason", reason}, {"rows", count}});
+    for (auto const& [reason, count] : counts)
+        array.push_back({{"reason", reason}, {"rows", count}});
     return array;
 }
 
@@ -44,10 +45,14 @@ Json score_object(SourceScore const& s) {
 
 std::string train_validation_json(TrainValidation const& validation) {
     Json json{{"format", "train-validation"}, {"version", 1}};
-    json["interval"] = {{"coverage", 0.8}, {"low_factor", time_interval_low}, {"high_factor", time_interval_high}, {"basis", "assumed"}};
+    json["interval"] = {{"coverage", 0.8},
+                        {"low_factor", time_interval_low},
+                        {"high_factor", time_interval_high},
+                        {"basis", "assumed"}};
     json["overall"] = score_object(validation.overall);
     json["sources"] = Json::array();
-    for (SourceScore const& source : validation.sources) json["sources"].push_back(score_object(source));
+    for (SourceScore const& source : validation.sources)
+        json["sources"].push_back(score_object(source));
     // Cells of a foreign file may hold anything; what is not UTF-8 is replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

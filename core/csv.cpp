@@ -19,7 +19,8 @@ public:
 
     /// The next record, or nothing at the end. Empty lines are skipped.
     std::optional<CsvRecord> next() {
-        while (at_ < text_.size() && ends_line()) skip_line_end();
+        while (at_ < text_.size() && ends_line())
+            skip_line_end();
         if (at_ >= text_.size()) return std::nullopt;
         CsvRecord record{.line = line_, .cells = {}};
         while (true) {
@@ -49,7 +50,9 @@ private:
         std::size_t const begin = at_;
         while (at_ < text_.size() && text_[at_] != ',' && !ends_line()) {
             if (text_[at_] == '"')
-                throw InputError("{}: line {}: a quote inside an unquoted cell (quote the whole cell and double the quote)", name_, line_);
+                throw InputError(
+                    "{}: line {}: a quote inside an unquoted cell (quote the whole cell and double the quote)", name_,
+                    line_);
             ++at_;
         }
         return std::string(text_.substr(begin, at_ - begin));
@@ -72,7 +75,8 @@ private:
             }
             ++at_;
             if (at_ < text_.size() && text_[at_] != ',' && !ends_line())
-                throw InputError("{}: line {}: text after a closing quote (a comma or a line end must follow)", name_, line_);
+                throw InputError("{}: line {}: text after a closing quote (a comma or a line end must follow)", name_,
+                                 line_);
             return cell;
         }
         throw InputError("{}: line {}: a quote is opened and never closed (is the file cut off?)", name_, opened);
@@ -102,8 +106,8 @@ std::vector<std::size_t> CsvTable::require(std::vector<std::string_view> const& 
             missing.emplace_back(column);
     }
     if (!missing.empty())
-        throw InputError("{}: the header lacks {} of {} columns: {} (it has: {})", name, missing.size(), columns.size(), join(missing),
-                         join(header).substr(0, 400));
+        throw InputError("{}: the header lacks {} of {} columns: {} (it has: {})", name, missing.size(), columns.size(),
+                         join(missing), join(header).substr(0, 400));
     return positions;
 }
 
@@ -119,8 +123,8 @@ CsvTable parse_csv(std::string_view text, std::string name) {
         throw InputError("{}: column '{}' is in the header twice (names must differ)", table.name, *twice);
     while (auto record = reader.next()) {
         if (record->cells.size() != table.header.size())
-            throw InputError("{}: line {}: {} cells (the header has {})", table.name, record->line, record->cells.size(),
-                             table.header.size());
+            throw InputError("{}: line {}: {} cells (the header has {})", table.name, record->line,
+                             record->cells.size(), table.header.size());
         table.records.push_back(std::move(*record));
     }
     return table;

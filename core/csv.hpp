@@ -26,10 +26,10 @@ struct CsvTable {
     [[nodiscard]] std::vector<std::size_t> require(std::vector<std::string_view> const& columns) const;
 };
 
-/// Reads RFC 4180: cells in double quotes may hold commas, line ends and doubled quotes. A byte-order mark and CRLF line ends are
-/// accepted, empty lines are skipped.
-/// @throws InputError: empty, a record with more or fewer cells than the header (with its line), an open quote, text after a quote, a
-/// column named twice.
+/// Reads RFC 4180: cells in double quotes may hold commas, line ends and doubled quotes. A byte-order mark and CRLF
+/// line ends are accepted, empty lines are skipped.
+/// @throws InputError: empty, a record with more or fewer cells than the header (with its line), an open quote, text
+/// after a quote, a column named twice.
 CsvTable parse_csv(std::string_view text, std::string name);
 /// The same from a file. @throws InputError also when it cannot be read.
 CsvTable read_csv(std::string const& path);

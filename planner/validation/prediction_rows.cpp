@@ -6,7 +6,8 @@ namespace sextant {
 
 std::string predictions_header(CsvTable const& table) {
     std::vector<std::string> cells = table.header;
-    for (char const* column : {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high", "skip_reason"})
+    for (char const* column :
+         {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high", "skip_reason"})
         cells.emplace_back(column);
     return csv_line(cells);
 }

@@ -18,10 +18,12 @@ struct FamilyWord {
 
 /// The first word that is found decides.
 constexpr std::array family_words{
-    FamilyWord{"nanotron", "nanotron"},   FamilyWord{"torchtitan", "torchtitan"},       FamilyWord{"fms-fsdp", "torchtitan"},
-    FamilyWord{"torch.compile", "torchtitan"}, FamilyWord{"llm-foundry", "fsdp"},       FamilyWord{"composer", "fsdp"},
-    FamilyWord{"deepspeed", "deepspeed"}, FamilyWord{"sailor", "deepspeed"},            FamilyWord{"maxtext", "maxtext"},
-    FamilyWord{"megatron", "megatron"},   FamilyWord{"nemo", "megatron"},               FamilyWord{"fsdp", "fsdp"},
+    FamilyWord{"nanotron", "nanotron"},   FamilyWord{"torchtitan", "torchtitan"},
+    FamilyWord{"fms-fsdp", "torchtitan"}, FamilyWord{"torch.compile", "torchtitan"},
+    FamilyWord{"llm-foundry", "fsdp"},    FamilyWord{"composer", "fsdp"},
+    FamilyWord{"deepspeed", "deepspeed"}, FamilyWord{"sailor", "deepspeed"},
+    FamilyWord{"maxtext", "maxtext"},     FamilyWord{"megatron", "megatron"},
+    FamilyWord{"nemo", "megatron"},       FamilyWord{"fsdp", "fsdp"},
     FamilyWord{"torchtune", "fsdp"},
 };
 
@@ -33,7 +35,8 @@ std::string_view family_of(TrainingRow const& row) {
     return fallback_family;
 }
 
-/// All-gather bus bandwidth in GB/s from "<scope> [AR/AG/RS ]all-reduce/all-gather/reduce-scatter" of a probe that ran before the job; 0 without.
+/// All-gather bus bandwidth in GB/s from "<scope> [AR/AG/RS ]all-reduce/all-gather/reduce-scatter" of a probe that ran
+/// before the job; 0 without.
 double probed_all_gather(std::string_view notes, std::string_view scope) {
     constexpr std::string_view key = "measured bus bandwidth GB/s";
     auto at = notes.find(key);
@@ -50,13 +53,15 @@ double probed_all_gather(std::string_view notes, std::string_view scope) {
 void apply_probe(TrainingRow const& row, ClusterSpec& cluster) {
     constexpr BytesPerSecond gigabytes = units::GB / units::s;
     auto const as_measured = [](Sourced<double>& efficiency, double value) {
-        efficiency = {.value = std::clamp(value, 0.001, 1.0), .basis = Basis::measured, .source = "probe printed with the run"};
+        efficiency = {
+            .value = std::clamp(value, 0.001, 1.0), .basis = Basis::measured, .source = "probe printed with the run"};
     };
     if (double const inside = probed_all_gather(row.notes, "intra-node "); inside > 0)
         as_measured(cluster.scale_up.ring_efficiency, inside * gigabytes / cluster.scale_up.bandwidth.value);
     if (double const world = probed_all_gather(row.notes, "world AR/AG/RS "); world > 0 && cluster.scale_out)
-        as_measured(cluster.scale_out->ring_efficiency,
-                    world * gigabytes / (static_cast<double>(cluster.domain_size) * cluster.scale_out->bandwidth.value));
+        as_measured(
+            cluster.scale_out->ring_efficiency,
+            world * gigabytes / (static_cast<double>(cluster.domain_size) * cluster.scale_out->bandwidth.value));
 }
 
 bool is_rack(ClusterSpec const& cluster) { return cluster.domain_size > 16; }
@@ -85,14 +90,17 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
     std::int64_t const per_node = row.gpus_per_node.value_or(0);
     double const gbps = row.inter_node_gbps.value_or(0);
     if (per_node == 0) out.assumptions.emplace_back("accelerators per node as usual for the device");
-    if (gbps == 0 && row.num_gpus.value_or(0) > per_node) out.assumptions.emplace_back("network between nodes as usual for the device");
+    if (gbps == 0 && row.num_gpus.value_or(0) > per_node)
+        out.assumptions.emplace_back("network between nodes as usual for the device");
     double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
-    auto const key = fmt::format("{}/{}/{}/{}/{}", row.gpu, per_node, gbps, probe, probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
+    auto const key = fmt::format("{}/{}/{}/{}/{}", row.gpu, per_node, gbps, probe,
+                                 probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
     auto const [found, is_new] = clusters_.try_emplace(key);
     if (is_new) {
         if (auto cluster = cluster_for_device(row.gpu)) {
             // A rack or torus joins more than what the table calls a node.
-            if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus) cluster->domain_size = per_node;
+            if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus)
+                cluster->domain_size = per_node;
             if (gbps > 0 && cluster->scale_out)
                 cluster->scale_out->bandwidth = {.value = gbps / 8 * units::GB / units::s,
                                                  .basis = Basis::datasheet,
@@ -113,7 +121,8 @@ TrainingCase CaseBuilder::build(TrainingRow const& row) {
     out.framework = framework_of(row, out);
     plan_of(row, out);
     if (out.plan.world_size() > out.cluster->domain_size && !out.cluster->scale_out)
-        throw RowSkip("more accelerators than one domain of the device's cluster, which has no network between domains");
+        throw RowSkip(
+            "more accelerators than one domain of the device's cluster, which has no network between domains");
     return out;
 }
 

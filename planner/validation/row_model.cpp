@@ -23,7 +23,8 @@ std::string letters_and_digits(std::string_view text) {
 ModelSpec const* preset_named(std::string_view model) {
     static auto const* const names = [] {
         auto* const map = new std::map<std::string, std::string>;
-        for (auto const& name : model_names()) map->emplace(letters_and_digits(name), name);
+        for (auto const& name : model_names())
+            map->emplace(letters_and_digits(name), name);
         return map;
     }();
     static auto* const specs = new std::map<std::string, ModelSpec>;
@@ -38,13 +39,17 @@ bool agrees(std::optional<std::int64_t> const& cell, std::int64_t value) { retur
 
 /// True if no stated dimension contradicts the preset.
 bool fits(TrainingRow const& row, ModelSpec const& preset) {
-    return agrees(row.layers, preset.layer_count()) && agrees(row.hidden, preset.hidden) && agrees(row.heads, preset.attention.heads) &&
+    return agrees(row.layers, preset.layer_count()) && agrees(row.hidden, preset.hidden) &&
+           agrees(row.heads, preset.attention.heads) &&
            (!row.kv_heads || preset.attention.latent || *row.kv_heads == preset.attention.kv_heads) &&
            (!row.ffn_hidden || preset.moe || *row.ffn_hidden == preset.mlp.intermediate) &&
-           (!row.moe_experts || !preset.moe || *row.moe_experts == preset.moe->experts) && agrees(row.gated_mlp, preset.mlp.gated ? 1 : 0);
+           (!row.moe_experts || !preset.moe || *row.moe_experts == preset.moe->experts) &&
+           agrees(row.gated_mlp, preset.mlp.gated ? 1 : 0);
 }
 
-bool name_has(TrainingRow const& row, std::string_view word) { return lower_case(row.model).find(word) != std::string::npos; }
+bool name_has(TrainingRow const& row, std::string_view word) {
+    return lower_case(row.model).find(word) != std::string::npos;
+}
 
 bool is_gpt_named(TrainingRow const& row) { return name_has(row, "gpt") || name_has(row, "opt-"); }
 
@@ -70,12 +75,13 @@ std::vector<LayerKind> layers_of(TrainingRow const& row, std::int64_t count) {
         pattern.insert(pattern.end(), static_cast<std::size_t>(repeat), LayerKind{.moe = moe});
         if (at < row.notes.size() && row.notes[at] == '+') ++at;
     }
-    if (static_cast<std::int64_t>(pattern.size()) != count) throw RowSkip("moe layer pattern does not have as many entries as layers");
+    if (static_cast<std::int64_t>(pattern.size()) != count)
+        throw RowSkip("moe layer pattern does not have as many entries as layers");
     return pattern;
 }
 
-/// What the columns leave open is the way of the family: Megatron's GPT has layer norms, biases and learned positions; Llama-like
-/// models have RMS norms, rotary positions and no biases.
+/// What the columns leave open is the way of the family: Megatron's GPT has layer norms, biases and learned positions;
+/// Llama-like models have RMS norms, rotary positions and no biases.
 void apply_family(TrainingRow const& row, ModelSpec& model, std::vector<std::string>& assumptions) {
     bool const megatron_test = name_has(row, "megatron-ci");
     bool const gpt_like = megatron_test || row.gated_mlp.value_or(0) == 0;
@@ -90,7 +96,8 @@ void apply_family(TrainingRow const& row, ModelSpec& model, std::vector<std::str
     if (name_has(row, "qk_layernorm")) model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     model.position = rotary ? PositionKind::rotary : PositionKind::learned;
     if (!rotary) model.position_rows = model.max_positions;
-    assumptions.emplace_back(gpt_like ? "norms, biases and positions as in Megatron's GPT" : "norms, biases and positions as in Llama");
+    assumptions.emplace_back(gpt_like ? "norms, biases and positions as in Megatron's GPT"
+                                      : "norms, biases and positions as in Llama");
 }
 
 ModelSpec from_columns(TrainingRow const& row, std::vector<std::string>& assumptions) {
@@ -110,7 +117,8 @@ ModelSpec from_columns(TrainingRow const& row, std::vector<std::string>& assumpt
         a.kv_heads = a.heads;  // the same models print as many in hf-ultrascale
     else
         throw RowSkip("kv_heads is not stated");
-    if (!row.head_dim && model.hidden % a.heads != 0) throw RowSkip("head_dim is not stated and heads do not divide hidden");
+    if (!row.head_dim && model.hidden % a.heads != 0)
+        throw RowSkip("head_dim is not stated and heads do not divide hidden");
     a.head_dim = row.head_dim ? TrainingRow::need(row.head_dim, "head_dim") : model.hidden / a.heads;
     a.value_head_dim = a.head_dim;
     model.mlp.gated = row.gated_mlp.value_or(0) == 1;
@@ -161,7 +169,8 @@ void refuse_other_architectures(TrainingRow const& row) {
     std::string const arch = lower_case(row.arch);
     if (arch.find("mamba") != std::string::npos || arch.find("hybrid") != std::string::npos)
         throw RowSkip("hybrid of attention and state-space layers: no such model here");
-    if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5")) throw RowSkip("encoder-decoder model: only decoders here");
+    if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5"))
+        throw RowSkip("encoder-decoder model: only decoders here");
     if (name_has(row, "bert")) throw RowSkip("encoder model (BERT): only decoders here");
     if (name_has(row, "lora")) throw RowSkip("LoRA fine-tuning: frozen weights are not modelled");
     if (name_has(row, "flextron")) throw RowSkip("elastic model: no such model here");
@@ -186,7 +195,8 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
     }
     if (row.notes_have("multi-latent attention") || row.notes_have("MLA attention"))
         throw RowSkip("ranks of latent attention are not stated");
-    if (mixture && !row.moe_experts) throw RowSkip("mixture of experts with dimensions not stated and no preset of that name");
+    if (mixture && !row.moe_experts)
+        throw RowSkip("mixture of experts with dimensions not stated and no preset of that name");
     if (!row.layers && !row.hidden) throw RowSkip("model dimensions are not stated and no preset has that name");
     return from_columns(row, assumptions);
 }

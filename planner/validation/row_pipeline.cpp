@@ -22,7 +22,8 @@ std::vector<std::int64_t> stated_stages(TrainingRow const& row, std::int64_t lay
         if (error != std::errc{}) throw RowSkip("the list of layers per stage in the notes cannot be read");
         stages.push_back(value);
         at = static_cast<std::size_t>(end - row.notes.data());
-        while (at < row.notes.size() && (row.notes[at] == ',' || row.notes[at] == ' ')) ++at;
+        while (at < row.notes.size() && (row.notes[at] == ',' || row.notes[at] == ' '))
+            ++at;
     }
     if (stages.empty()) return {};
     --stages.front();
@@ -65,30 +66,35 @@ std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int6
 void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     std::string const schedule = lower_case(row.pp_schedule);
-    if (row.notes_have("method redis")) throw RowSkip("layers moved between stages by method redis: the split is not stated");
-    if (row.notes_have("pipeline-model-parallel-layout=")) throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
+    if (row.notes_have("method redis"))
+        throw RowSkip("layers moved between stages by method redis: the split is not stated");
+    if (row.notes_have("pipeline-model-parallel-layout="))
+        throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
     plan.stage_layers = stated_stages(row, out.model.layer_count());
     if (plan.pp == 1) return;
     for (std::string_view const unknown : {"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"})
-        if (schedule.find(unknown) != std::string::npos) throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
+        if (schedule.find(unknown) != std::string::npos)
+            throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
     std::int64_t const layers = out.model.layer_count();
     if (plan.pp > layers) throw RowSkip("more pipeline stages than layers");
     if (schedule.find("gpipe") != std::string::npos) plan.schedule = Schedule::gpipe;
     plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
-    if (!row.vpp && (schedule.find("interleaved") != std::string::npos || row.notes_have("interleaving used for PP>1"))) {
+    if (!row.vpp &&
+        (schedule.find("interleaved") != std::string::npos || row.notes_have("interleaving used for PP>1"))) {
         plan.vpp = smallest_interleaving(layers, plan.pp);
         out.assumptions.emplace_back("smallest even interleaving, degree not stated");
     }
     if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
     if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
     if (auto const first = row.note_number("decoder-first-pipeline-num-layers="); first && plan.vpp == 1) {
-        if ((layers - *first) % (plan.pp - 1) != 0) throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
+        if ((layers - *first) % (plan.pp - 1) != 0)
+            throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
         plan.stage_layers.assign(static_cast<std::size_t>(plan.pp), (layers - *first) / (plan.pp - 1));
         plan.stage_layers.front() = *first;
     }
     if (out.framework->name == "nanotron" && plan.stage_layers.empty() && plan.vpp == 1)
-        plan.stage_layers = cost_balanced_layers(out.model, plan.pp,
-                                                 row.notes_have("after_pp_fix=False") ? Tie::same_stage : Tie::next_stage);
+        plan.stage_layers = cost_balanced_layers(
+            out.model, plan.pp, row.notes_have("after_pp_fix=False") ? Tie::same_stage : Tie::next_stage);
 }
 
 }  // namespace sextant

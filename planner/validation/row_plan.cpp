@@ -13,14 +13,17 @@ bool is_gpt(ModelSpec const& model) { return model.norm == NormKind::layer && mo
 
 bool is_megatron_test(TrainingRow const& row) { return row.source_id.starts_with("megatron-ci"); }
 
-bool name_has(TrainingRow const& row, std::string_view word) { return lower_case(row.model).find(word) != std::string::npos; }
+bool name_has(TrainingRow const& row, std::string_view word) {
+    return lower_case(row.model).find(word) != std::string::npos;
+}
 
 bool shards_weights(TrainingCase const& c) {
     return c.framework->name == "fsdp" || c.framework->name == "torchtitan" || c.framework->name == "maxtext";
 }
 
 /// A degree that the row may leave out when the framework has no other way of running.
-std::int64_t degree(std::optional<std::int64_t> const& cell, std::string_view name, TrainingRow const& row, TrainingCase& out) {
+std::int64_t degree(std::optional<std::int64_t> const& cell, std::string_view name, TrainingRow const& row,
+                    TrainingCase& out) {
     if (cell) return TrainingRow::need(cell, name);
     if (row.zero_stage.value_or(0) == 3 || shards_weights(out)) {
         out.assumptions.emplace_back("tp and pp 1 where only sharded data parallelism is stated");
@@ -31,7 +34,8 @@ std::int64_t degree(std::optional<std::int64_t> const& cell, std::string_view na
 
 void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
-    if (row.notes_have("treat layout as unreliable")) throw RowSkip("the source's own layout does not add up to its GPU count");
+    if (row.notes_have("treat layout as unreliable"))
+        throw RowSkip("the source's own layout does not add up to its GPU count");
     plan.tp = degree(row.tp, "tp", row, out);
     plan.pp = degree(row.pp, "pp", row, out);
     plan.cp = row.cp ? TrainingRow::need(row.cp, "cp") : 1;
@@ -74,21 +78,26 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     if (row.zero_stage) {
         plan.zero = static_cast<int>(std::min<std::int64_t>(*row.zero_stage, 9));
     } else {
-        plan.zero = shards_weights(out) ? 3 : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1 : 0;
-        if (plan.dp * plan.cp > 1) out.assumptions.emplace_back(fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
+        plan.zero = shards_weights(out)                                                         ? 3
+                    : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1
+                                                                                                : 0;
+        if (plan.dp * plan.cp > 1)
+            out.assumptions.emplace_back(fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
     }
     std::int64_t const ranks = plan.dp * plan.cp;
     auto const instances = row.note_number("num-distributed-optimizer-instances=").value_or(1);
     if (instances > 1 && ranks % instances == 0) plan.shard_group = ranks / instances;
     for (std::string_view const key : {"shard group ", "sharded over ", "FSDP="})
-        if (auto const group = row.note_number(key); group && *group > 0 && *group < ranks && ranks % *group == 0) plan.shard_group = *group;
+        if (auto const group = row.note_number(key); group && *group > 0 && *group < ranks && ranks % *group == 0)
+            plan.shard_group = *group;
     if (row.notes_have("; HSDP;")) {
         plan.shard_group = std::min(ranks, out.cluster->domain_size);
         out.assumptions.emplace_back("HSDP shards inside a node");
     }
     if (row.notes_have("Full Offload") || row.notes_have("Opt Offl=Y") || row.notes_have("Par Offl=Y"))
         throw RowSkip("offload of weights and optimizer through DeepSpeed");
-    if (row.notes_have("offloading=True") || row.notes_have("activation CPU offload") || row.notes_have("activation offload required"))
+    if (row.notes_have("offloading=True") || row.notes_have("activation CPU offload") ||
+        row.notes_have("activation offload required"))
         throw RowSkip("offload of some activations, the share is not stated");
     if (row.notes_have("optimizer=muon")) plan.optimizer = Optimizer::muon;
 }
@@ -100,9 +109,11 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     if (row.flash_attention) {
         plan.attention = *row.flash_attention == 1 ? AttentionKernel::flash : AttentionKernel::unfused;
     } else if (is_megatron_test(row)) {
-        // The columns do not tell; test files of resumed jobs and of context parallelism were stored with the fused kernel.
+        // The columns do not tell; test files of resumed jobs and of context parallelism were stored with the fused
+        // kernel.
         bool const engine = row.notes_have("transformer-impl=transformer_engine");
-        plan.attention = engine && (name_has(row, "resume") || plan.cp > 1) ? AttentionKernel::flash : AttentionKernel::unfused;
+        plan.attention =
+            engine && (name_has(row, "resume") || plan.cp > 1) ? AttentionKernel::flash : AttentionKernel::unfused;
         out.assumptions.emplace_back("attention kernel by the kind of test");
     } else {
         bool const unfused = early || (out.framework->name == "deepspeed" && is_gpt(out.model));
@@ -125,11 +136,14 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
 
 MemoryQuantity quantity_of(TrainingRow const& row) {
     auto const from = [&](std::string_view source) { return row.source_id.starts_with(source); };
-    if (from("megatron-ci") || row.notes_have("mem-max-allocated-bytes of the LAST rank")) return MemoryQuantity::allocated_last_rank;
-    if (from("hf-ultrascale") || row.notes_have("max_memory_RESERVED on rank 0")) return MemoryQuantity::reserved_first_rank;
+    if (from("megatron-ci") || row.notes_have("mem-max-allocated-bytes of the LAST rank"))
+        return MemoryQuantity::allocated_last_rank;
+    if (from("hf-ultrascale") || row.notes_have("max_memory_RESERVED on rank 0"))
+        return MemoryQuantity::reserved_first_rank;
     if (from("sailor") || from("bigscience") || row.notes_have("nvidia-smi")) return MemoryQuantity::device_fullest;
     if (from("sail-vocab") || row.notes_have("peak memory ACTIVE")) return MemoryQuantity::allocated_fullest;
-    if (from("korthikanti") || row.notes_have("analytic/accounted memory")) return MemoryQuantity::state_and_activations_first;
+    if (from("korthikanti") || row.notes_have("analytic/accounted memory"))
+        return MemoryQuantity::state_and_activations_first;
     return MemoryQuantity::reserved_fullest;
 }
 
@@ -139,7 +153,8 @@ void apply_scoring(TrainingRow const& row, TrainingCase& out) {
     if (is_megatron_test(row)) out.time_reason = "test models of 64 M parameters: launch bound, memory only";
     if (row.notes_have("NET=degraded")) out.time_reason = "network degraded during the run";
     if (row.notes_have("cuda-graph-impl=")) out.memory_reason = "CUDA graphs keep buffers of their own";
-    if (row.framework_has("torchtune")) out.memory_reason = "torchtune recipes differ by row in optimizer format, packing and loss chunks";
+    if (row.framework_has("torchtune"))
+        out.memory_reason = "torchtune recipes differ by row in optimizer format, packing and loss chunks";
     if (row.notes_have("only given as prediction error")) out.memory_reason = "memory is not printed";
 }
 
@@ -158,7 +173,8 @@ void plan_of(TrainingRow const& row, TrainingCase& out) {
     apply_sharding(row, out);
     apply_kernels(row, out);
     apply_scoring(row, out);
-    if (auto const fault = find_fault(out.model, out.plan, out.workload)) throw RowSkip("plan rejected: " + fault->message);
+    if (auto const fault = find_fault(out.model, out.plan, out.workload))
+        throw RowSkip("plan rejected: " + fault->message);
 }
 
 }  // namespace sextant

@@ -27,7 +27,8 @@ void recompute_layers(TrainingCase& out, std::int64_t layers) {
 
 /// "layernorm", "moe_act" and their like: element-wise work of a few per cent; whole modules are not.
 bool only_cheap_modules(std::string_view text) {
-    for (std::string_view const heavy : {"core_attn", "moe+", "moe ", " mlp", "shared_expert", "[moe]", ", moe", "mla_up_proj"})
+    for (std::string_view const heavy :
+         {"core_attn", "moe+", "moe ", " mlp", "shared_expert", "[moe]", ", moe", "mla_up_proj"})
         if (has(text, heavy)) return false;
     return has(text, "norm") || has(text, "act");
 }
@@ -85,7 +86,8 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
             out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
             return recompute_layers(out, per_stage / 2);
         }
-        if (text != "selective" && !only_cheap_modules(text) && has(text, "moe+")) throw RowSkip("recompute of chosen modules is not modelled");
+        if (text != "selective" && !only_cheap_modules(text) && has(text, "moe+"))
+            throw RowSkip("recompute of chosen modules is not modelled");
         plan.recompute = Recompute::selective;
         return;
     }

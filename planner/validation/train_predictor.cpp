@@ -13,7 +13,8 @@ Bytes printed_unit(TrainingRow const& row) { return row.source_id.starts_with("s
 
 Bytes fullest(std::vector<StageMemory> const& stages, Bytes (StageMemory::*figure)() const) {
     Bytes most;
-    for (StageMemory const& stage : stages) most = std::max(most, (stage.*figure)());
+    for (StageMemory const& stage : stages)
+        most = std::max(most, (stage.*figure)());
     return most;
 }
 
@@ -38,7 +39,8 @@ std::string_view name_of(MemoryQuantity quantity) {
     return "?";
 }
 
-Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages, FrameworkMemory const& framework) {
+Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages,
+                        FrameworkMemory const& framework) {
     switch (quantity) {
         case MemoryQuantity::allocated_last_rank: return stages.back().allocated();
         case MemoryQuantity::reserved_first_rank: return stages.front().reserved();
@@ -69,8 +71,10 @@ RowPrediction TrainPredictor::predict(TrainingRow const& row) {
         bool const oom = ran_out_of_memory(row);
         if (!oom) p.measured_memory_gb = row.peak_mem_gb;
         bool const tells = c.memory_quantity != MemoryQuantity::state_and_activations_first && p.memory_reason.empty();
-        if (oom) p.ran = false;
-        else if (row.peak_mem_gb && tells) p.ran = true;
+        if (oom)
+            p.ran = false;
+        else if (row.peak_mem_gb && tells)
+            p.ran = true;
         p.assumptions = std::move(c.assumptions);
     } catch (RowSkip const& skip) {
         p = {};

@@ -17,7 +17,8 @@ void TrainScorer::add(Tally& tally, RowPrediction const& p) {
         ++score.skip_reasons[p.skip_reason];
         return;
     }
-    for (auto const& assumption : std::set<std::string>(p.assumptions.begin(), p.assumptions.end())) ++score.assumptions[assumption];
+    for (auto const& assumption : std::set<std::string>(p.assumptions.begin(), p.assumptions.end()))
+        ++score.assumptions[assumption];
     if (p.measured_time) {
         if (p.time && p.time_reason.empty())
             tally.time_errors.push_back(*p.time / *p.measured_time - 1);
@@ -52,7 +53,8 @@ TrainValidation TrainScorer::result() const {
     };
     TrainValidation result;
     result.overall = finish("overall", overall_);
-    for (auto const& [name, tally] : tallies_) result.sources.push_back(finish(name, tally));
+    for (auto const& [name, tally] : tallies_)
+        result.sources.push_back(finish(name, tally));
     return result;
 }
 

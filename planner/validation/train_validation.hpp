@@ -13,8 +13,8 @@
 
 namespace sextant {
 
-/// The 80 % interval of a step time as factors of the prediction. Assumed: within a framework family constants carry to 2-8 % in the median
-/// and to 15-30 % at the 90 % quantile.
+/// The 80 % interval of a step time as factors of the prediction. Assumed: within a framework family constants carry to
+/// 2-8 % in the median and to 15-30 % at the 90 % quantile.
 inline constexpr double time_interval_low = 0.8;
 inline constexpr double time_interval_high = 1.25;
 
@@ -23,12 +23,12 @@ struct RowPrediction {
     std::optional<Seconds> time;
     std::optional<double> memory_gb;  ///< the figure, rank and unit of that source's column
     std::optional<bool> fits;
-    std::string skip_reason;          ///< not empty: the row could not be expressed, nothing is predicted
-    std::string time_reason;          ///< why time is not scored (or not predicted)
+    std::string skip_reason;  ///< not empty: the row could not be expressed, nothing is predicted
+    std::string time_reason;  ///< why time is not scored (or not predicted)
     std::string memory_reason;
     std::optional<Seconds> measured_time;
     std::optional<double> measured_memory_gb;
-    std::optional<bool> ran;          ///< false: ended out of memory; nothing where that says nothing
+    std::optional<bool> ran;  ///< false: ended out of memory; nothing where that says nothing
     std::vector<std::string> assumptions;
 };
 
@@ -50,7 +50,7 @@ struct SourceScore {
     ErrorStatistics memory;
     FitScore oom;
     ReasonCounts skip_reasons;
-    ReasonCounts time_reasons;    ///< rows predicted but not scored on time
+    ReasonCounts time_reasons;  ///< rows predicted but not scored on time
     ReasonCounts memory_reasons;
     ReasonCounts assumptions;
 };
@@ -72,10 +72,11 @@ private:
 };
 
 /// Bytes of this stage list that a source's peak stands for.
-Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages, FrameworkMemory const& framework);
+Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages,
+                        FrameworkMemory const& framework);
 
-/// Time of one step as it was measured: iteration time; else from tokens/s; else from TFLOP/s or MFU with the formula of
-/// arXiv:2104.04473 (full recompute counted in for hardware figures). Nothing where the row does not say.
+/// Time of one step as it was measured: iteration time; else from tokens/s; else from TFLOP/s or MFU with the formula
+/// of arXiv:2104.04473 (full recompute counted in for hardware figures). Nothing where the row does not say.
 std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const& c);
 
 /// Adds a row to the score of its source and to the overall score.

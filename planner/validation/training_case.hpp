@@ -17,11 +17,11 @@ namespace sextant {
 
 /// Which figure of ours a source's peak memory is to be compared with.
 enum class MemoryQuantity : std::uint8_t {
-    allocated_last_rank,  ///< largest allocated bytes of the last pipeline stage
-    reserved_first_rank,  ///< largest reserved bytes of the first pipeline stage
-    allocated_fullest,    ///< allocated bytes of the fullest stage
-    reserved_fullest,     ///< reserved bytes of the fullest stage
-    device_fullest,       ///< the same and what lies outside the allocator, as the driver reports it
+    allocated_last_rank,          ///< largest allocated bytes of the last pipeline stage
+    reserved_first_rank,          ///< largest reserved bytes of the first pipeline stage
+    allocated_fullest,            ///< allocated bytes of the fullest stage
+    reserved_fullest,             ///< reserved bytes of the fullest stage
+    device_fullest,               ///< the same and what lies outside the allocator, as the driver reports it
     state_and_activations_first,  ///< state and activations of the first stage, counted and not measured
 };
 std::string_view name_of(MemoryQuantity quantity);
@@ -34,10 +34,10 @@ struct TrainingCase {
     std::shared_ptr<ClusterSpec const> cluster;
     std::shared_ptr<FrameworkProfile const> framework;
     MemoryQuantity memory_quantity = MemoryQuantity::reserved_fullest;
-    bool predicts_time = true;               ///< false: something that only matters for time is not stated
-    std::string time_reason;                 ///< why time is not predicted, or predicted and not scored; empty: it is scored
-    std::string memory_reason;               ///< the same for memory
-    std::vector<std::string> assumptions;    ///< what the row does not state and was taken as usual
+    bool predicts_time = true;  ///< false: something that only matters for time is not stated
+    std::string time_reason;    ///< why time is not predicted, or predicted and not scored; empty: it is scored
+    std::string memory_reason;  ///< the same for memory
+    std::vector<std::string> assumptions;  ///< what the row does not state and was taken as usual
 };
 
 /// Builds cases; keeps the clusters and frameworks it has looked up.
@@ -59,8 +59,8 @@ private:
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
 };
 
-/// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture needs more than they say.
-/// Adds to `assumptions`. @throws RowSkip.
+/// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture
+/// needs more than they say. Adds to `assumptions`. @throws RowSkip.
 ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions);
 
 /// Fills plan, workload and the reasons of `out`; model, cluster and framework are there already. @throws RowSkip.

@@ -72,8 +72,10 @@ constexpr Column<std::optional<double>> number_columns[] = {
 };
 
 std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
+        text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
+        text.remove_suffix(1);
     return text;
 }
 
@@ -84,9 +86,12 @@ std::optional<double> number_in(std::string_view cell, std::string_view column, 
     double value = 0;
     auto const [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     std::string_view what;
-    if (error != std::errc{} || end != cell.data() + cell.size()) what = "is not a number";
-    else if (!std::isfinite(value)) what = "is not finite";
-    else if (value < 0) what = "is negative";
+    if (error != std::errc{} || end != cell.data() + cell.size())
+        what = "is not a number";
+    else if (!std::isfinite(value))
+        what = "is not finite";
+    else if (value < 0)
+        what = "is negative";
     if (what.empty()) return value;
     if (problem.empty()) problem = fmt::format("{} {}", column, what);
     return std::nullopt;
@@ -107,11 +112,14 @@ std::optional<std::int64_t> count_in(std::string_view cell, std::string_view col
 
 std::string lower_case(std::string_view text) {
     std::string out(text);
-    for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (char& c : out)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return out;
 }
 
-bool TrainingRow::framework_has(std::string_view word) const { return lower_case(framework).find(word) != std::string::npos; }
+bool TrainingRow::framework_has(std::string_view word) const {
+    return lower_case(framework).find(word) != std::string::npos;
+}
 
 bool TrainingRow::notes_have(std::string_view phrase) const { return notes.find(phrase) != std::string::npos; }
 
@@ -133,9 +141,12 @@ std::int64_t TrainingRow::need(std::optional<std::int64_t> const& cell, std::str
 
 std::vector<std::string_view> training_columns() {
     std::vector<std::string_view> columns;
-    for (auto const& column : text_columns) columns.push_back(column.name);
-    for (auto const& column : count_columns) columns.push_back(column.name);
-    for (auto const& column : number_columns) columns.push_back(column.name);
+    for (auto const& column : text_columns)
+        columns.push_back(column.name);
+    for (auto const& column : count_columns)
+        columns.push_back(column.name);
+    for (auto const& column : number_columns)
+        columns.push_back(column.name);
     return columns;
 }
 
@@ -146,7 +157,8 @@ std::vector<TrainingRow> training_rows(CsvTable const& table) {
     for (CsvRecord const& record : table.records) {
         TrainingRow row;
         auto position = at.begin();
-        for (auto const& column : text_columns) row.*column.member = std::string(trimmed(record.cells[*position++]));
+        for (auto const& column : text_columns)
+            row.*column.member = std::string(trimmed(record.cells[*position++]));
         for (auto const& column : count_columns)
             row.*column.member = count_in(record.cells[*position++], column.name, row.unreadable);
         for (auto const& column : number_columns)

@@ -12,24 +12,29 @@
 
 namespace sextant {
 
-/// Why a row of measurements is not used: a short phrase that other rows of the same kind share. Caught inside the validation.
+/// Why a row of measurements is not used: a short phrase that other rows of the same kind share. Caught inside the
+/// validation.
 class RowSkip : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// One published training step: cells as typed values. An empty cell is `nullopt` or an empty text: the source does not state it.
+/// One published training step: cells as typed values. An empty cell is `nullopt` or an empty text: the source does not
+/// state it.
 struct TrainingRow {
-    std::string source_id, model, arch, gpu, intra_node_link, inter_node_link, framework, precision, pp_schedule, recompute, notes;
+    std::string source_id, model, arch, gpu, intra_node_link, inter_node_link, framework, precision, pp_schedule,
+        recompute, notes;
     std::optional<std::int64_t> layers, hidden, ffn_hidden, heads, kv_heads, head_dim, vocab, gated_mlp, tied_embed;
     std::optional<std::int64_t> moe_experts, moe_topk, moe_ffn_hidden, moe_shared;
     std::optional<std::int64_t> seq_len, num_gpus, gpus_per_node;
     std::optional<double> inter_node_gbps;  ///< Gbit/s per accelerator, one direction
-    std::optional<std::int64_t> dp, tp, pp, cp, ep, vpp, zero_stage, sequence_parallel, micro_batch, global_batch, flash_attention;
+    std::optional<std::int64_t> dp, tp, pp, cp, ep, vpp, zero_stage, sequence_parallel, micro_batch, global_batch,
+        flash_attention;
     // What was measured.
-    std::optional<double> iter_time_s, tokens_per_s, tokens_per_s_per_gpu, model_tflops_per_gpu, hw_tflops_per_gpu, mfu_pct,
-        peak_mem_gb;
-    std::string unreadable;  ///< what is wrong with the first cell that is no number, negative or not finite; empty if none is
+    std::optional<double> iter_time_s, tokens_per_s, tokens_per_s_per_gpu, model_tflops_per_gpu, hw_tflops_per_gpu,
+        mfu_pct, peak_mem_gb;
+    std::string
+        unreadable;  ///< what is wrong with the first cell that is no number, negative or not finite; empty if none is
 
     [[nodiscard]] bool framework_has(std::string_view lower_case_word) const;
     [[nodiscard]] bool notes_have(std::string_view phrase) const;

@@ -33,10 +33,13 @@ TEST_CASE("validate train: the JSON report has the scores of every source and ad
     for (auto const& source : json.at("sources")) {
         n += source.at("n").get<std::size_t>();
         scored += source.at("time").at("n").get<std::size_t>();
-        for (char const* key : {"n", "mape_pct", "median_ape_pct", "p90_ape_pct", "bias_pct"}) CHECK(source.at("memory").contains(key));
-        for (char const* key : {"n", "accuracy_pct", "missed", "false_alarms"}) CHECK(source.at("oom").contains(key));
+        for (char const* key : {"n", "mape_pct", "median_ape_pct", "p90_ape_pct", "bias_pct"})
+            CHECK(source.at("memory").contains(key));
+        for (char const* key : {"n", "accuracy_pct", "missed", "false_alarms"})
+            CHECK(source.at("oom").contains(key));
         std::size_t reasons = 0;
-        for (auto const& reason : source.at("skip_reasons")) reasons += reason.at("rows").get<std::size_t>();
+        for (auto const& reason : source.at("skip_reasons"))
+            reasons += reason.at("rows").get<std::size_t>();
         CHECK(reasons == source.at("skipped").get<std::size_t>());
     }
     CHECK(n == json.at("overall").at("n").get<std::size_t>());
@@ -45,8 +48,11 @@ TEST_CASE("validate train: the JSON report has the scores of every source and ad
 }
 
 TEST_CASE("validate train: a file given twice counts twice and scores the same") {
-    auto const once = nlohmann::json::parse(run_sextant({"validate", "train", excerpt, "--format", "json"}).out).at("overall");
-    auto const twice = nlohmann::json::parse(run_sextant({"validate", "train", excerpt, excerpt, "--format", "json"}).out).at("overall");
+    auto const once =
+        nlohmann::json::parse(run_sextant({"validate", "train", excerpt, "--format", "json"}).out).at("overall");
+    auto const twice =
+        nlohmann::json::parse(run_sextant({"validate", "train", excerpt, excerpt, "--format", "json"}).out)
+            .at("overall");
     CHECK(twice.at("n").get<int>() == 2 * once.at("n").get<int>());
     CHECK(twice.at("time").at("mape_pct").get<double>() == Approx(once.at("time").at("mape_pct").get<double>()));
 }
@@ -57,7 +63,8 @@ TEST_CASE("validate train: --rows repeats every input cell and appends the predi
     REQUIRE(run_sextant({"validate", "train", excerpt, "--rows", out}).code == 0);
     CsvTable const input = read_csv(excerpt);
     CsvTable const rows = read_csv(out);
-    auto const added = rows.require({"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high", "skip_reason"});
+    auto const added = rows.require(
+        {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high", "skip_reason"});
     CHECK(added.front() == input.header.size());
     REQUIRE(rows.records.size() == input.records.size());
     for (std::size_t i = 0; i < rows.records.size(); ++i) {
@@ -80,7 +87,8 @@ TEST_CASE("validate train: --max-median decides the exit code") {
 
 TEST_CASE("validate train: a profile replaces the constants of every row") {
     std::string const usual = run_sextant({"validate", "train", excerpt, "--format", "csv"}).out;
-    std::string const other = run_sextant({"validate", "train", excerpt, "--format", "csv", "--profile", "generic"}).out;
+    std::string const other =
+        run_sextant({"validate", "train", excerpt, "--format", "csv", "--profile", "generic"}).out;
     CHECK(usual != other);
     CHECK(run_sextant({"validate", "train", excerpt, "--profile", "no-such-framework"}).code == 2);
 }

@@ -22,8 +22,9 @@ TEST_CASE("csv: cells in quotes hold commas, doubled quotes and line ends") {
 
 TEST_CASE("csv: a byte-order mark, CRLF line ends, empty lines and a missing last line end change nothing") {
     CsvTable const plain = parse("a,b\n1,2\n3,4\n");
-    CsvTable const odd = parse("\xEF\xBB\xBF"
-                               "a,b\r\n\r\n1,2\r\n\r\n3,4");
+    CsvTable const odd = parse(
+        "\xEF\xBB\xBF"
+        "a,b\r\n\r\n1,2\r\n\r\n3,4");
     CHECK(odd.header == plain.header);
     REQUIRE(odd.records.size() == 2);
     CHECK(odd.records[1].cells == plain.records[1].cells);
@@ -40,12 +41,14 @@ TEST_CASE("csv: what is written is read back, whatever the cells hold") {
         for (auto& row : rows) {
             row[0] = "key";  // a line of empty cells only would be an empty line for a single column
             for (std::size_t i = 1; i < 3; ++i)
-                for (std::size_t n = random() % 6; n > 0; --n) row[i] += letters[random() % letters.size()];
+                for (std::size_t n = random() % 6; n > 0; --n)
+                    row[i] += letters[random() % letters.size()];
             text += csv_line(row);
         }
         CsvTable const table = parse(text);
         REQUIRE(table.records.size() == rows.size());
-        for (std::size_t i = 0; i < rows.size(); ++i) CHECK(table.records[i].cells == rows[i]);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            CHECK(table.records[i].cells == rows[i]);
     }
 }
 

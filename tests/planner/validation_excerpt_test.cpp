@@ -15,10 +15,12 @@ CsvTable const& table() {
 std::map<std::string, SourceScore> scores() {
     TrainPredictor predictor;
     TrainScorer scorer;
-    for (TrainingRow const& row : training_rows(table())) scorer.add(row, predictor.predict(row));
+    for (TrainingRow const& row : training_rows(table()))
+        scorer.add(row, predictor.predict(row));
     std::map<std::string, SourceScore> by_source;
     auto const result = scorer.result();
-    for (auto const& source : result.sources) by_source.emplace(source.source, source);
+    for (auto const& source : result.sources)
+        by_source.emplace(source.source, source);
     by_source.emplace("overall", result.overall);
     return by_source;
 }

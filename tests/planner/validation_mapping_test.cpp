@@ -57,7 +57,8 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.vocab.reset(); }) == "vocab is not stated");
     CHECK(reason([](TrainingRow& r) { r.tp.reset(); }) == "tp is not stated");
     CHECK(reason([](TrainingRow& r) { r.micro_batch.reset(); }) == "micro_batch is not stated");
-    CHECK(reason([](TrainingRow& r) { r.num_gpus = 12, r.tp = 8; }) == "tp x pp x cp does not divide the number of accelerators");
+    CHECK(reason([](TrainingRow& r) { r.num_gpus = 12, r.tp = 8; }) ==
+          "tp x pp x cp does not divide the number of accelerators");
     CHECK(reason([](TrainingRow& r) { r.dp = 4; }) == "stated dp is not GPUs / (tp x pp x cp)");
     CHECK(reason([](TrainingRow& r) { r.model = "Llama-2-70B LoRA"; }).find("LoRA") == 0);
     CHECK(reason([](TrainingRow& r) { r.arch = "hybrid-mamba"; }).find("hybrid") == 0);
@@ -66,8 +67,10 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.precision = "int3"; }) == "precision 'int3' is not known here");
     CHECK(reason([](TrainingRow& r) { r.precision = "", r.gpu = "H100-80GB"; }) == "precision is not stated");
     CHECK(reason([](TrainingRow& r) { r.global_batch = 60; }).find("plan rejected: global batch 60") == 0);
-    CHECK(reason([](TrainingRow& r) { r.recompute = "selective: moe, mlp"; }) == "recompute of chosen modules is not modelled");
-    CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1"; }) == "schedule 'zb-h1' is not modelled");
+    CHECK(reason([](TrainingRow& r) { r.recompute = "selective: moe, mlp"; }) ==
+          "recompute of chosen modules is not modelled");
+    CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1"; }) ==
+          "schedule 'zb-h1' is not modelled");
 }
 
 TEST_CASE("cells that are no usable number make a row unusable, not the table") {
@@ -144,12 +147,14 @@ TEST_CASE("nanotron's stages follow cost") {
     model.mlp.intermediate = 8192;
     model.vocab = 131072;
     model.layers.assign(16, {});
-    // Stage 0 of the 1.34B runs held 10, 5, 3 and 2 layers at pp 2, 4, 8 and 16; 11 and 6 at pp 2 and 4 before the rule changed.
+    // Stage 0 of the 1.34B runs held 10, 5, 3 and 2 layers at pp 2, 4, 8 and 16; 11 and 6 at pp 2 and 4 before the rule
+    // changed.
     for (auto const& [pp, first] : {std::pair{2, 10}, {4, 5}, {8, 3}, {16, 2}}) {
         auto const stages = cost_balanced_layers(model, pp, Tie::next_stage);
         CHECK(stages.front() == first);
         std::int64_t sum = 0;
-        for (auto const n : stages) sum += n;
+        for (auto const n : stages)
+            sum += n;
         CHECK(sum == 16);
     }
     CHECK(cost_balanced_layers(model, 2, Tie::same_stage).front() == 11);

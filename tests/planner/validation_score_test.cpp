@@ -27,7 +27,8 @@ TEST_CASE("error statistics do not depend on the order of the rows, and the mean
     std::mt19937_64 random(7);
     for (int round = 0; round < 100; ++round) {
         std::vector<double> errors;
-        for (std::size_t n = 1 + random() % 20; n > 0; --n) errors.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
+        for (std::size_t n = 1 + random() % 20; n > 0; --n)
+            errors.push_back(static_cast<double>(random() % 2001) / 1000 - 1);
         auto reversed = errors;
         std::reverse(reversed.begin(), reversed.end());
         ErrorStatistics const a = error_statistics(errors);
@@ -90,7 +91,8 @@ TEST_CASE("a plan that ran out of memory and was predicted to fit is missed, the
     row.source_id = "s";
     RowPrediction p;
     TrainScorer scorer;
-    for (auto const& [ran, fits] : {std::pair{true, true}, {true, false}, {false, true}, {false, false}, {false, false}}) {
+    for (auto const& [ran, fits] :
+         {std::pair{true, true}, {true, false}, {false, true}, {false, false}, {false, false}}) {
         p.ran = ran;
         p.fits = fits;
         scorer.add(row, p);
