@@ -1,0 +1,226 @@
+#include "planner/search.hpp"
+
+#include "core/error.hpp"
+#include "planner/ranking.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+#include <map>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+Workload const workload{.sequence = 2048, .global_batch = 64};
+
+struct Question {
+    ModelSpec model = llama(4096, 32, 8, 32, 14336);
+    ClusterSpec machine = cluster();
+    FrameworkProfile framework = neutral_framework();
+    std::int64_t accelerators = 32;
+    SearchConstraints constraints{};
+    MemoryLimit limit{.capacity = 80 * units::GB, .usable = 76 * units::GB, .host = 256 * units::GB};
+    SearchOptions options{};
+
+    [[nodiscard]] SearchResult answer() const {
+        return search(model, workload, machine, framework, {make_search_space(model, workload, machine, accelerators, constraints)}, limit, options);
+    }
+    /// Every plan that fits, ranked.
+    [[nodiscard]] SearchResult all() const {
+        Question everything = *this;
+        everything.options.top = 1000000;
+        everything.options.grouping = Grouping::none;
+        return everything.answer();
+    }
+};
+
+double cost_of(Candidate const& c) { return c.estimate.time.base() * static_cast<double>(c.plan.world_size()); }
+
+bool beats(Candidate const& a, Candidate const& b) {
+    bool const as_good = a.estimate.time <= b.estimate.time && a.estimate.peak() <= b.estimate.peak() && cost_of(a) <= cost_of(b);
+    return as_good && (a.estimate.time < b.estimate.time || a.estimate.peak() < b.estimate.peak() || cost_of(a) < cost_of(b));
+}
+
+void check_same(std::vector<Candidate> const& a, std::vector<Candidate> const& b) {
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        CHECK(plan_key(a[i].plan) == plan_key(b[i].plan));
+        CHECK(a[i].estimate.time == b[i].estimate.time);
+        CHECK(a[i].estimate.peak() == b[i].estimate.peak());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("search: the answer is the same for any number of threads", "[INV-12]") {
+    Question question;
+    for (Objective const objective : {Objective::time, Objective::memory, Objective::cost}) {
+        question.options.objective = objective;
+        question.options.threads = 1;
+        SearchResult const alone = question.answer();
+        CHECK(alone.best.size() == question.options.top);
+        for (unsigned const threads : {2U, 3U, 7U}) {
+            question.options.threads = threads;
+            SearchResult const together = question.answer();
+            check_same(alone.best, together.best);
+            check_same(alone.pareto, together.pareto);
+            CHECK(alone.counts.rejected == together.counts.rejected);
+            CHECK(alone.counts.enumerated == together.counts.enumerated);
+            REQUIRE(alone.fastest_misfit.has_value() == together.fastest_misfit.has_value());
+            if (alone.fastest_misfit) CHECK(plan_key(alone.fastest_misfit->plan) == plan_key(together.fastest_misfit->plan));
+        }
+    }
+}
+
+TEST_CASE("search: every plan is counted once, as fitting or rejected, and listed once", "[INV-26]") {
+    Question question;
+    for (ModelSpec const& model : {llama(4096, 32, 8, 32, 14336), mixture(2048, 16, 16, 2, 1408)}) {
+        question.model = model;
+        SearchResult const all = question.all();
+        CHECK(all.counts.enumerated == all.counts.evaluated + all.counts.rejected_total());
+        CHECK(all.counts.evaluated > 100);
+        CHECK(static_cast<std::int64_t>(all.best.size()) == all.counts.evaluated);
+    }
+}
+
+TEST_CASE("search: every plan found is valid, fits, and is what the closed form says of it", "[INV-26]") {
+    Question question;
+    question.model = mixture(2048, 16, 16, 2, 1408);
+    ClosedForm form(question.model, workload, question.machine, question.framework, Precision::bf16);
+    SearchResult const all = question.all();
+    for (Candidate const& c : all.best) {
+        REQUIRE_FALSE(find_fault(question.model, c.plan, workload));
+        REQUIRE(question.limit.admits(c.estimate.memory));
+        REQUIRE(c.plan.world_size() == question.accelerators);
+        StepEstimate const fresh = form.evaluate(c.plan);
+        REQUIRE(fresh.time == c.estimate.time);
+        REQUIRE(fresh.peak() == c.estimate.peak());
+    }
+    CHECK(std::is_sorted(all.best.begin(), all.best.end(), [](Candidate const& a, Candidate const& b) { return a.estimate.time < b.estimate.time; }));
+}
+
+TEST_CASE("search: a short list is the head of the whole one, by layout the best of each", "[INV-26]") {
+    Question question;
+    SearchResult const all = question.all();
+    question.options.grouping = Grouping::none;
+    question.options.top = 25;
+    SearchResult const head = question.answer();
+    check_same(head.best, {all.best.begin(), all.best.begin() + 25});
+
+    question.options.grouping = Grouping::layout;
+    question.options.top = 8;
+    std::map<std::array<std::int64_t, 6>, Candidate> best_of_layout;
+    std::vector<Candidate> layouts;
+    for (Candidate const& c : all.best) {
+        auto const key = plan_key(c.plan);
+        std::array<std::int64_t, 6> layout{};
+        std::copy_n(key.begin(), 6, layout.begin());
+        if (best_of_layout.try_emplace(layout, c).second) layouts.push_back(c);
+    }
+    layouts.resize(8);
+    check_same(question.answer().best, layouts);
+}
+
+TEST_CASE("search: nothing beats the Pareto front, and everything else is beaten by it", "[INV-26]") {
+    Question question;
+    SearchResult const all = question.all();
+    REQUIRE(all.pareto.size() > 2);
+    for (Candidate const& front : all.pareto)
+        for (Candidate const& other : all.best) REQUIRE_FALSE(beats(other, front));
+    for (Candidate const& c : all.best) {
+        bool const covered = std::any_of(all.pareto.begin(), all.pareto.end(), [&](Candidate const& front) {
+            return beats(front, c) || (front.estimate.time == c.estimate.time && front.estimate.peak() == c.estimate.peak());
+        });
+        REQUIRE(covered);
+    }
+}
+
+TEST_CASE("search: each objective puts its own best first", "[INV-26]") {
+    Question question;
+    SearchResult const all = question.all();
+    question.options.objective = Objective::memory;
+    Bytes least = all.best.front().estimate.peak();
+    for (Candidate const& c : all.best) least = std::min(least, c.estimate.peak());
+    CHECK(question.answer().best.front().estimate.peak() == least);
+    // With one number of accelerators the cheapest is the fastest.
+    question.options.objective = Objective::cost;
+    CHECK(plan_key(question.answer().best.front().plan) == plan_key(all.best.front().plan));
+}
+
+TEST_CASE("search: less memory is never faster, and none at all leaves the nearest miss", "[INV-26]") {
+    Question question;
+    Seconds before;
+    for (double const gigabytes : {1000.0, 76.0, 40.0, 20.0, 10.0}) {
+        question.limit.usable = gigabytes * units::GB;
+        SearchResult const result = question.answer();
+        if (result.best.empty()) break;
+        CHECK(result.best.front().estimate.time >= before);
+        before = result.best.front().estimate.time;
+    }
+    question.limit.usable = 1 * units::MB;
+    SearchResult const nothing = question.answer();
+    CHECK(nothing.best.empty());
+    CHECK(nothing.pareto.empty());
+    CHECK(nothing.counts.evaluated == 0);
+    REQUIRE(nothing.smallest_misfit);
+    question.limit.usable = nothing.smallest_misfit->estimate.peak();
+    CHECK(question.answer().counts.evaluated >= 1);
+}
+
+TEST_CASE("search: constraints hold for every plan, and cost nothing when the best plan meets them", "[INV-26]") {
+    Question question;
+    Candidate const best = question.answer().best.front();
+    question.constraints.tp = AxisFilter::parse(std::to_string(best.plan.tp), "tp");
+    question.constraints.pp = AxisFilter::parse("<=" + std::to_string(best.plan.pp), "pp");
+    CHECK(plan_key(question.answer().best.front().plan) == plan_key(best.plan));
+    question.constraints = {};
+    question.constraints.tp = AxisFilter::parse("2..4", "tp");
+    question.constraints.zero = AxisFilter::parse("<=1", "zero", 0);
+    question.constraints.recompute = {Recompute::full};
+    SearchResult const all = question.all();
+    REQUIRE_FALSE(all.best.empty());
+    for (Candidate const& c : all.best) {
+        CHECK((c.plan.tp == 2 || c.plan.tp == 4));
+        CHECK(c.plan.zero <= 1);
+        CHECK(c.plan.recompute == Recompute::full);
+    }
+}
+
+TEST_CASE("search: the full space holds the standard one", "[INV-26]") {
+    Question question;
+    SearchResult const standard = question.answer();
+    question.constraints.width = SearchConstraints::Width::full;
+    SearchResult const full = question.answer();
+    CHECK(full.counts.enumerated > standard.counts.enumerated);
+    CHECK(full.best.front().estimate.time <= standard.best.front().estimate.time);
+}
+
+TEST_CASE("AxisFilter: lists, ranges and bounds", "[INV-11]") {
+    auto const allowed = [](char const* text) {
+        AxisFilter const filter = AxisFilter::parse(text, "tp");
+        std::vector<std::int64_t> values;
+        for (std::int64_t v = 1; v <= 10; ++v)
+            if (filter.allows(v)) values.push_back(v);
+        return values;
+    };
+    CHECK(allowed("8") == std::vector<std::int64_t>{8});
+    CHECK(allowed("1,2,4") == std::vector<std::int64_t>{1, 2, 4});
+    CHECK(allowed("3..5") == std::vector<std::int64_t>{3, 4, 5});
+    CHECK(allowed("<=2") == std::vector<std::int64_t>{1, 2});
+    CHECK(allowed(">=9") == std::vector<std::int64_t>{9, 10});
+    for (char const* text : {"", "x", "0", "-1", "2..", "4..2", "<=0", "1,,2", "1.5", "99999999999999999999", "<8", "8 8"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(AxisFilter::parse(text, "tp"), InputError);
+    }
+}
+
+TEST_CASE("divisors: ascending and complete", "[INV-26]") {
+    for (std::int64_t n = 1; n <= 600; ++n) {
+        std::vector<std::int64_t> expected;
+        for (std::int64_t d = 1; d <= n; ++d)
+            if (n % d == 0) expected.push_back(d);
+        REQUIRE(divisors(n) == expected);
+    }
+}
