@@ -60,6 +60,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.attention = o.flash_attention ? AttentionKernel::flash : AttentionKernel::unfused;
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
+    if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
     plan.expert_tp = o.expert_tp;
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers;
@@ -116,6 +117,7 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")->group("Plan");
     app.add_option("--offload", o.offload, fmt::format("none, optimizer, activations or optimizer+activations{}", list))->group("Plan");
     app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{}", list))->group("Plan");
+    app.add_option("--moe-dispatcher", o.moe_dispatcher, "alltoall (default) or deduplicated (once per domain, as DeepEP)")->group("Plan");
     app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert")->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
     app.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")->group("Plan");

@@ -25,6 +25,7 @@ Json plan_object(ParallelPlan const& p) {
               {"recompute_layers", p.recompute_layers},
               {"sequence_parallel", p.sequence_parallel == Switch::on},
               {"cp_mode", name_of(p.cp_mode)},
+              {"moe_dispatcher", name_of(p.dispatcher)},
               {"offload", name_of(p.offload)},
               {"attention", name_of(p.attention)},
               {"optimizer", name_of(p.optimizer)},

@@ -69,7 +69,9 @@ PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Select
         if (!selection.takes(op)) continue;
         if (auto const* c = std::get_if<Collective>(&op.what)) {
             if (op.hiding == Hiding::hidden) continue;
-            Seconds const t = curve(c->kind, place(c->group, plan, cluster_)).time(c->bytes);
+            GroupPlacement group = place(c->group, plan, cluster_);
+            group.copies = c->copies;
+            Seconds const t = curve(c->kind, group).time(c->bytes);
             switch (c->group) {
                 case GroupKind::tensor: time.tp += (1 - framework_.tp_overlap.value) * t; break;
                 case GroupKind::expert: time.ep += (1 - framework_.ep_overlap.value) * t; break;
@@ -130,7 +132,7 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 4> const key{static_cast<std::int64_t>(kind), group.size, group.ranks_per_domain, group.stride};
+    std::array<std::int64_t, 5> const key{static_cast<std::int64_t>(kind), group.size, group.ranks_per_domain, group.stride, group.copies};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

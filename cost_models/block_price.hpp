@@ -69,7 +69,7 @@ private:
 
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
-    std::map<std::array<std::int64_t, 4>, CollectiveCurve> curves_;
+    std::map<std::array<std::int64_t, 5>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 6>, Seconds> products_;
 };
 

@@ -102,7 +102,11 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
 
 CollectiveCurve all_to_all_curve(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
     double const inside = (f.m - 1) / f.n;
-    double const outside = (f.n - f.m) / f.n;
+    double outside = (f.n - f.m) / f.n;
+    if (group.copies > 1) {
+        auto const copies = static_cast<double>(group.copies);
+        outside *= f.domains * (1 - std::pow(1 - 1 / f.domains, copies)) / copies;
+    }
     SecondsPerByte slope = inside / (cluster.scale_up.bandwidth.value * cluster.scale_up.all_to_all_efficiency.value);
     if (group.domains > 1)
         slope = std::max(slope, outside / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value));

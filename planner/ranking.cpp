@@ -9,7 +9,7 @@ std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
             p.shard_group, static_cast<std::int64_t>(p.recompute), p.recompute_layers, static_cast<std::int64_t>(p.sequence_parallel),
             static_cast<std::int64_t>(p.cp_mode), static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.attention),
             static_cast<std::int64_t>(p.optimizer), static_cast<std::int64_t>(p.precision), static_cast<std::int64_t>(p.dropout),
-            static_cast<std::int64_t>(p.fused_cross_entropy), 0, 0};
+            static_cast<std::int64_t>(p.fused_cross_entropy), static_cast<std::int64_t>(p.dispatcher), 0};
 }
 
 bool Candidate::before(Candidate const& other) const {

@@ -40,9 +40,11 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     b.streaming("top-k", 12 * own_tokens * static_cast<double>(moe.experts), 1.0, 6);
     b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
     b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
-    if (plan.ep > 1) {
-        b.collective("dispatch", CollectiveKind::all_to_all, GroupKind::expert, sent * token_bytes, Passes::both);
-    }
+    Collective const exchange{.kind = CollectiveKind::all_to_all,
+                              .group = GroupKind::expert,
+                              .bytes = sent * token_bytes * units::B,
+                              .copies = plan.dispatcher == Dispatcher::deduplicated ? moe.top_k : 1};
+    if (plan.ep > 1) b.block.ops.push_back({.name = "dispatch", .what = exchange});
     if (plan.expert_tp > 1)
         b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes, Passes::both);
     b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
@@ -64,8 +66,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     b.keep("expert outputs", "2 T k h / t", received * token_bytes);
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes, Passes::both);
-    if (plan.ep > 1)
-        b.collective("combine", CollectiveKind::all_to_all, GroupKind::expert, sent * token_bytes, Passes::both);
+    if (plan.ep > 1) b.block.ops.push_back({.name = "combine", .what = exchange});
     b.streaming("combine", 2 * sent * token_bytes + 2 * own_tokens * b.hidden, 1.0, 2);
     if (plan.sequence_parallel == Switch::off && plan.tp > 1)
         b.collective("moe gather", CollectiveKind::all_gather, GroupKind::tensor, 2 * static_cast<double>(b.tokens) * b.hidden,

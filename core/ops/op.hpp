@@ -60,6 +60,8 @@ struct Collective {
     CollectiveKind kind = CollectiveKind::all_reduce;
     GroupKind group = GroupKind::tensor;
     Bytes bytes;
+    /// All-to-all of tokens that go to this many experts each and cross to another domain only once for all of them there; 1: no such saving.
+    std::int64_t copies = 1;
 };
 
 std::string_view name_of(CollectiveKind kind);

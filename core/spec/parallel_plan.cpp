@@ -40,6 +40,8 @@ constexpr Named<Optimizer> optimizers[] = {
     {Optimizer::muon, "muon"},
 };
 
+constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"}, {Dispatcher::deduplicated, "deduplicated"}};
+
 constexpr Named<AttentionKernel> attention_kernels[] = {{AttentionKernel::flash, "flash"},
                                                         {AttentionKernel::unfused, "unfused"}};
 
@@ -51,6 +53,7 @@ std::string_view name_of(Offload offload) { return name_in<Offload>(offloads, of
 std::string_view name_of(ContextParallel mode) { return name_in<ContextParallel>(context_parallels, mode); }
 std::string_view name_of(Optimizer optimizer) { return name_in<Optimizer>(optimizers, optimizer); }
 std::string_view name_of(AttentionKernel kernel) { return name_in<AttentionKernel>(attention_kernels, kernel); }
+std::string_view name_of(Dispatcher dispatcher) { return name_in<Dispatcher>(dispatchers, dispatcher); }
 
 Schedule schedule_from(std::string_view name, std::string_view where) {
     if (std::find(std::begin(unsupported_schedules), std::end(unsupported_schedules), name) !=
@@ -74,6 +77,10 @@ ContextParallel context_parallel_from(std::string_view name, std::string_view wh
 
 Optimizer optimizer_from(std::string_view name, std::string_view where) {
     return value_in<Optimizer>(optimizers, name, where, "optimizer");
+}
+
+Dispatcher dispatcher_from(std::string_view name, std::string_view where) {
+    return value_in<Dispatcher>(dispatchers, name, where, "dispatcher");
 }
 
 }  // namespace sextant

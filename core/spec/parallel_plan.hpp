@@ -16,6 +16,9 @@ enum class Offload : std::uint8_t { none, optimizer, activations, optimizer_and_
 enum class ContextParallel : std::uint8_t { ring, all_gather, ulysses };
 enum class Optimizer : std::uint8_t { adamw, adamw_bf16, adamw_8bit, sgd, muon };
 enum class AttentionKernel : std::uint8_t { flash, unfused };
+/// How mixture-of-experts layers send tokens: once per chosen expert (NCCL all-to-all), or once per domain that holds a chosen
+/// expert and on from there (DeepEP, HybridEP).
+enum class Dispatcher : std::uint8_t { all_to_all, deduplicated };
 enum class Switch : std::uint8_t { off, on };
 
 std::string_view name_of(Schedule schedule);
@@ -24,12 +27,14 @@ std::string_view name_of(Offload offload);
 std::string_view name_of(ContextParallel mode);
 std::string_view name_of(Optimizer optimizer);
 std::string_view name_of(AttentionKernel kernel);
+std::string_view name_of(Dispatcher dispatcher);
 /// @throws InputError with the known names and the nearest one.
 Schedule schedule_from(std::string_view name, std::string_view where);
 Recompute recompute_from(std::string_view name, std::string_view where);
 Offload offload_from(std::string_view name, std::string_view where);
 ContextParallel context_parallel_from(std::string_view name, std::string_view where);
 Optimizer optimizer_from(std::string_view name, std::string_view where);
+Dispatcher dispatcher_from(std::string_view name, std::string_view where);
 
 /// How one model is split over accelerators, and how its step is run.
 ///
@@ -51,6 +56,7 @@ struct ParallelPlan {
     std::int64_t recompute_layers = 0;  ///< with `full`: layers per stage that are recomputed, 0: all
     Switch sequence_parallel = Switch::off;
     ContextParallel cp_mode = ContextParallel::ring;
+    Dispatcher dispatcher = Dispatcher::all_to_all;
     Offload offload = Offload::none;
     AttentionKernel attention = AttentionKernel::flash;
     Optimizer optimizer = Optimizer::adamw;
