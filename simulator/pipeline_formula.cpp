@@ -11,8 +11,9 @@ std::int64_t warm_up(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::
     return schedule == Schedule::interleaved ? 2 * (pp - 1 - rank) + (vpp - 1) * pp : pp - 1 - rank;
 }
 
-/// The step as one rank sees it: it cannot start before the first microbatch has come down to it, run its own tasks in less than
-/// their time, begin its backwards before the first microbatch has been to the end and back, nor end before the last one has.
+/// The step as one rank sees it: it cannot start before the first microbatch has come down to it, run its own tasks in
+/// less than their time, begin its backwards before the first microbatch has been to the end and back, nor end before
+/// the last one has.
 struct RankBound {
     Schedule schedule;
     std::int64_t pp, vpp, tasks;            ///< tasks: forwards of one rank, m v
@@ -28,16 +29,24 @@ struct RankBound {
         Seconds const down = rounds * std::max(stages * forward, round_forward) + forward + after;
         Seconds const up = rounds * std::max(stages * backward, round_backward) + backward + after;
         std::int64_t const warm = warm_up(schedule, pp, vpp, rank);
-        if (warm >= tasks - 1) return before + std::max({down + n * backward, n * forward + up, n * (forward + backward)});
+        if (warm >= tasks - 1)
+            return before + std::max({down + n * backward, n * forward + up, n * (forward + backward)});
         auto const ahead = static_cast<double>(warm + 1);
-        return before + n * (forward + backward) + std::max(Seconds{}, down - ahead * forward) + std::max(Seconds{}, up - ahead * backward);
+        return before + n * (forward + backward) + std::max(Seconds{}, down - ahead * forward) +
+               std::max(Seconds{}, up - ahead * backward);
     }
 };
 
-/// The largest bound over ranks. Along a run of equal ranks it is convex on either side of the rank from which all forwards are
-/// warm-up, so the ends of the run and that rank decide.
-Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches, std::int64_t vpp) {
-    RankBound bound{.schedule = schedule, .pp = 0, .vpp = vpp, .tasks = microbatches * vpp, .round_forward = {}, .round_backward = {}};
+/// The largest bound over ranks. Along a run of equal ranks it is convex on either side of the rank from which all
+/// forwards are warm-up, so the ends of the run and that rank decide.
+Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
+                      std::int64_t vpp) {
+    RankBound bound{.schedule = schedule,
+                    .pp = 0,
+                    .vpp = vpp,
+                    .tasks = microbatches * vpp,
+                    .round_forward = {},
+                    .round_backward = {}};
     auto const chunks = static_cast<double>(vpp);
     for (StageTimes const& s : stages) {
         bound.pp += s.count;
@@ -56,7 +65,8 @@ Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std
         std::int64_t const last = first + s.count - 1;
         for (std::int64_t const rank : {first, last, turn, turn + 1}) {
             if (rank < first || rank > last) continue;
-            largest = std::max(largest, bound.step(rank, forward, backward, before + static_cast<double>(rank - first) * (forward + backward)));
+            largest = std::max(largest, bound.step(rank, forward, backward,
+                                                   before + static_cast<double>(rank - first) * (forward + backward)));
         }
         before += static_cast<double>(s.count) * (forward + backward);
         first = last + 1;
@@ -66,7 +76,8 @@ Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std
 
 }  // namespace
 
-PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches, std::int64_t vpp) {
+PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
+                           std::int64_t vpp) {
     Seconds sum_forward, sum_backward, max_forward, max_backward, max_stage;
     PipelineTime time;
     for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -89,7 +100,8 @@ PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages
     return time;
 }
 
-double microbatches_in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t microbatches, std::int64_t rank) {
+double microbatches_in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t microbatches,
+                              std::int64_t rank) {
     switch (schedule) {
         case Schedule::gpipe: return static_cast<double>(microbatches);
         case Schedule::one_f_one_b: return static_cast<double>(std::min(microbatches, pp - rank));

@@ -25,18 +25,23 @@ struct PipelineTime {
 
 /// Closed forms; S_i = F_i + B_i of stage i, m microbatches, p stages, v chunks:
 /// - GPipe: sum F + (m - 1) max F + sum B + (m - 1) max B (arXiv:1811.06965): exact.
-/// - 1F1B: the largest, over stages r, of what r needs at least: sum of S_i before r, its own m S_r, and its two waits, for the first
-///   microbatch to come back, max(0, D_r - w F_r), and for the last, max(0, D_r - w B_r), with D_r the sum of S_i after r and
-///   w = p - 1 - r forwards of warm-up. Uniform: (m + p - 1) S, bubble (p - 1) / m of the work (arXiv:2104.04473 sec. 2.2.1). Exact for
-///   uniform stages and, with m >= p, for one slow first or last stage; a lower bound otherwise (within 3 % where stages differ by up to
-///   a factor of two).
-/// - interleaved: the same over chunks. Uniform bubble (p - 1) S / v (arXiv:2104.04473 sec. 2.2.2), exact where m is a multiple of p;
+/// - 1F1B: the largest, over stages r, of what r needs at least: sum of S_i before r, its own m S_r, and its two waits,
+/// for the first
+///   microbatch to come back, max(0, D_r - w F_r), and for the last, max(0, D_r - w B_r), with D_r the sum of S_i after
+///   r and w = p - 1 - r forwards of warm-up. Uniform: (m + p - 1) S, bubble (p - 1) / m of the work (arXiv:2104.04473
+///   sec. 2.2.1). Exact for uniform stages and, with m >= p, for one slow first or last stage; a lower bound otherwise
+///   (within 3 % where stages differ by up to a factor of two).
+/// - interleaved: the same over chunks. Uniform bubble (p - 1) S / v (arXiv:2104.04473 sec. 2.2.2), exact where m is a
+/// multiple of p;
 ///   otherwise a lower bound.
 /// @pre stages is not empty, microbatches > 0.
-PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches, std::int64_t vpp);
+PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
+                           std::int64_t vpp);
 
 /// Microbatches (in units of a whole stage) whose activations rank r of p holds at its peak:
-/// GPipe m; 1F1B min(m, p - r); interleaved min(m v, 2 (p - r - 1) + (v - 1) p + 1) / v chunks (Megatron-LM's warm-up count plus one).
-double microbatches_in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t microbatches, std::int64_t rank);
+/// GPipe m; 1F1B min(m, p - r); interleaved min(m v, 2 (p - r - 1) + (v - 1) p + 1) / v chunks (Megatron-LM's warm-up
+/// count plus one).
+double microbatches_in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t microbatches,
+                              std::int64_t rank);
 
 }  // namespace sextant

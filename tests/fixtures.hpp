@@ -17,7 +17,8 @@ Sourced<T> known(T value) {
     return {value, Basis::assumed, "made for tests"};
 }
 
-/// A GPT-2 style model: full attention heads, a feed-forward of 4 h, layer norms and biases, learned positions, tied embeddings.
+/// A GPT-2 style model: full attention heads, a feed-forward of 4 h, layer norms and biases, learned positions, tied
+/// embeddings.
 inline ModelSpec gpt(std::int64_t hidden, std::int64_t heads, std::int64_t layers, std::int64_t vocab = 51200,
                      std::int64_t positions = 1 << 20) {
     ModelSpec model;
@@ -26,7 +27,8 @@ inline ModelSpec gpt(std::int64_t hidden, std::int64_t heads, std::int64_t layer
     model.hidden = hidden;
     model.vocab = vocab;
     model.max_positions = positions;
-    model.attention = {.heads = heads, .kv_heads = heads, .head_dim = hidden / heads, .value_head_dim = hidden / heads, .latent = {}};
+    model.attention = {
+        .heads = heads, .kv_heads = heads, .head_dim = hidden / heads, .value_head_dim = hidden / heads, .latent = {}};
     model.attention.qkv_bias = model.attention.output_bias = true;
     model.mlp = {.intermediate = 4 * hidden, .gated = false, .bias = true};
     model.layers.assign(static_cast<std::size_t>(layers), LayerKind{});
@@ -38,7 +40,8 @@ inline ModelSpec gpt(std::int64_t hidden, std::int64_t heads, std::int64_t layer
     return model;
 }
 
-/// A Llama style model: grouped keys and values, gated feed-forward, no biases, rotary positions, separate output matrix.
+/// A Llama style model: grouped keys and values, gated feed-forward, no biases, rotary positions, separate output
+/// matrix.
 inline ModelSpec llama(std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads, std::int64_t layers,
                        std::int64_t intermediate, std::int64_t vocab = 32768) {
     ModelSpec model;
@@ -47,19 +50,24 @@ inline ModelSpec llama(std::int64_t hidden, std::int64_t heads, std::int64_t kv_
     model.hidden = hidden;
     model.vocab = vocab;
     model.max_positions = 8192;
-    model.attention = {.heads = heads, .kv_heads = kv_heads, .head_dim = hidden / heads, .value_head_dim = hidden / heads, .latent = {}};
+    model.attention = {.heads = heads,
+                       .kv_heads = kv_heads,
+                       .head_dim = hidden / heads,
+                       .value_head_dim = hidden / heads,
+                       .latent = {}};
     model.mlp = {.intermediate = intermediate, .gated = true, .bias = false};
     model.layers.assign(static_cast<std::size_t>(layers), LayerKind{});
     return model;
 }
 
 /// The same with `experts` experts in every layer but the first `dense_layers`, `top_k` of them used by a token.
-inline ModelSpec mixture(std::int64_t hidden, std::int64_t layers, std::int64_t experts, std::int64_t top_k, std::int64_t width,
-                         std::int64_t dense_layers = 0) {
+inline ModelSpec mixture(std::int64_t hidden, std::int64_t layers, std::int64_t experts, std::int64_t top_k,
+                         std::int64_t width, std::int64_t dense_layers = 0) {
     ModelSpec model = llama(hidden, 16, 8, layers, 4 * hidden);
     model.name = "test-mixture";
     model.moe = MoeSpec{.experts = experts, .top_k = top_k, .intermediate = width};
-    for (std::size_t i = static_cast<std::size_t>(dense_layers); i < model.layers.size(); ++i) model.layers[i].moe = true;
+    for (std::size_t i = static_cast<std::size_t>(dense_layers); i < model.layers.size(); ++i)
+        model.layers[i].moe = true;
     return model;
 }
 
@@ -72,8 +80,10 @@ inline AcceleratorProfile accelerator() {
     a.vendor = "test";
     a.generation = "hopper";
     a.year = 2023;
-    a.peak = {{Precision::bf16, known(989.4 * TFLOP / s)}, {Precision::fp16, known(989.4 * TFLOP / s)},
-              {Precision::fp8, known(1978.9 * TFLOP / s)}, {Precision::tf32, known(494.7 * TFLOP / s)}};
+    a.peak = {{Precision::bf16, known(989.4 * TFLOP / s)},
+              {Precision::fp16, known(989.4 * TFLOP / s)},
+              {Precision::fp8, known(1978.9 * TFLOP / s)},
+              {Precision::tf32, known(494.7 * TFLOP / s)}};
     a.vector_peak = known(66.9 * TFLOP / s);
     a.memory_capacity = known(80.0 * GB);
     a.memory_bandwidth = known(3350.0 * GB / s);
@@ -121,8 +131,8 @@ inline FrameworkTiming neutral_timing() {
     FrameworkTiming t;
     t.generation = "*";
     t.precision = "*";
-    for (auto const scale : {&FrameworkTiming::gemm_scale, &FrameworkTiming::attention_scale, &FrameworkTiming::memory_scale,
-                             &FrameworkTiming::activation_passes})
+    for (auto const scale : {&FrameworkTiming::gemm_scale, &FrameworkTiming::attention_scale,
+                             &FrameworkTiming::memory_scale, &FrameworkTiming::activation_passes})
         t.*scale = known(1.0);
     t.gradient_bytes_sent = known(4.0);
     t.weight_bytes_sent = known(2.0);
@@ -130,8 +140,8 @@ inline FrameworkTiming neutral_timing() {
     return t;
 }
 
-/// Mixed precision Adam as the ZeRO paper counts it, 2 + 2 + 12 bytes per parameter (arXiv:1910.02054 sec. 3.1); logits in bf16 and
-/// fp32; nothing else.
+/// Mixed precision Adam as the ZeRO paper counts it, 2 + 2 + 12 bytes per parameter (arXiv:1910.02054 sec. 3.1); logits
+/// in bf16 and fp32; nothing else.
 inline FrameworkMemory plain_memory() {
     FrameworkMemory m;
     m.weight_bytes = known(2.0);

@@ -89,7 +89,8 @@ TEST_CASE("a GPT layer costs 72 h^2 FLOPs per token forward and backward, plus 1
         auto const sequence = 512 * pick<std::int64_t>(random, {1, 4, 16});
         Block const layer = build_layer(gpt(hidden, heads, 1), {}, paper_plan(1, Switch::off, 1), sequence);
         auto const h = number(hidden);
-        CHECK(model_flops(layer).base() / number(sequence) == Approx(72 * h * h + 12 * number(sequence) * h).epsilon(1e-12));
+        CHECK(model_flops(layer).base() / number(sequence) ==
+              Approx(72 * h * h + 12 * number(sequence) * h).epsilon(1e-12));
     }
 }
 
@@ -108,7 +109,8 @@ TEST_CASE("matrix products cost 2 FLOPs per parameter and token forward, whateve
         }
         Block const layer = build_layer(model, kind, {}, 1024);
         CHECK(gemm_flops(layer, Pass::forward).base() / 1024 == Approx(2 * number(used)).epsilon(1e-12));
-        CHECK(gemm_flops(layer, Pass::backward).base() == Approx(2 * gemm_flops(layer, Pass::forward).base()).epsilon(1e-12));
+        CHECK(gemm_flops(layer, Pass::backward).base() ==
+              Approx(2 * gemm_flops(layer, Pass::forward).base()).epsilon(1e-12));
     }
 }
 
@@ -117,7 +119,8 @@ TEST_CASE("tensor, sequence and context parallelism divide a layer's FLOPs witho
     double const whole = model_flops(build_layer(model, {}, {}, 8192)).base();
     for (std::int64_t const tp : {1, 2, 4, 8})
         for (std::int64_t const cp : {1, 2, 4})
-            for (ContextParallel const mode : {ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses})
+            for (ContextParallel const mode :
+                 {ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses})
                 for (Switch const sp : {Switch::off, Switch::on}) {
                     if (sp == Switch::on && tp == 1) continue;
                     ParallelPlan plan;
@@ -126,7 +129,8 @@ TEST_CASE("tensor, sequence and context parallelism divide a layer's FLOPs witho
                     plan.cp_mode = mode;
                     plan.sequence_parallel = sp;
                     CAPTURE(tp, cp, name_of(mode));
-                    CHECK(model_flops(build_layer(model, {}, plan, 8192)).base() * number(tp * cp) == Approx(whole).epsilon(1e-12));
+                    CHECK(model_flops(build_layer(model, {}, plan, 8192)).base() * number(tp * cp) ==
+                          Approx(whole).epsilon(1e-12));
                 }
 }
 
@@ -153,7 +157,8 @@ TEST_CASE("recompute runs again what it says: nothing, the attention core, the w
         CHECK(layer.rerun_work(Recompute::none).executed == Flops{});
         CHECK(layer.rerun_work(Recompute::full).executed == layer.work(Pass::forward).executed);
         CHECK(layer.rerun_work(Recompute::full).moved == layer.work(Pass::forward).moved);
-        auto const core = std::find_if(layer.ops.begin(), layer.ops.end(), [](Op const& op) { return op.op_class() == OpClass::attention; });
+        auto const core = std::find_if(layer.ops.begin(), layer.ops.end(),
+                                       [](Op const& op) { return op.op_class() == OpClass::attention; });
         REQUIRE(core != layer.ops.end());
         CHECK(layer.rerun_work(Recompute::selective).executed == work_of(*core, Pass::forward).executed);
     }
@@ -189,10 +194,12 @@ TEST_CASE("a tensor-parallel layer has Megatron's collectives: two all-reduces o
     for (Op const& op : layer.ops)
         if (auto const* c = std::get_if<Collective>(&op.what)) CHECK(c->bytes.base() == 2.0 * 2048 * 2 * 1024);
     plan.tp = 1;
-    for (Op const& op : build_layer(model, {}, plan, 2048).ops) CHECK(op.op_class() != OpClass::communication);
+    for (Op const& op : build_layer(model, {}, plan, 2048).ops)
+        CHECK(op.op_class() != OpClass::communication);
 }
 
-TEST_CASE("sequence parallelism turns each all-reduce into an all-gather and a reduce-scatter of the same size", "[INV-8]") {
+TEST_CASE("sequence parallelism turns each all-reduce into an all-gather and a reduce-scatter of the same size",
+          "[INV-8]") {
     ParallelPlan plan;
     plan.tp = 4;
     plan.sequence_parallel = Switch::on;
@@ -226,7 +233,8 @@ TEST_CASE("blocks on one device hold every parameter of the model once", "[INV-9
         BlockSet const blocks = build_blocks(model, {}, 2048);
         double held = blocks.embedding.parameters.total() + blocks.head.parameters.total();
         for (std::size_t k = 0; k < blocks.kinds.size(); ++k)
-            held += number(std::count(model.layers.begin(), model.layers.end(), blocks.kinds[k])) * blocks.layers[k].parameters.total();
+            held += number(std::count(model.layers.begin(), model.layers.end(), blocks.kinds[k])) *
+                    blocks.layers[k].parameters.total();
         // All three vocabularies are multiples of 128, so padding adds nothing.
         CHECK(held == number(count_parameters(model).total));
     }
@@ -245,7 +253,8 @@ TEST_CASE("tensor parallelism divides matrices and repeats norms", "[INV-9]") {
     ParallelPlan wide;
     wide.tp = 16;
     double const key_value = 2.0 * 8 * 128 * 4096;
-    CHECK(build_layer(model, {}, wide, 1024).parameters.dense == Approx((whole - key_value) / 16 + key_value / 8 + norms).epsilon(1e-15));
+    CHECK(build_layer(model, {}, wide, 1024).parameters.dense ==
+          Approx((whole - key_value) / 16 + key_value / 8 + norms).epsilon(1e-15));
 }
 
 TEST_CASE("the vocabulary is padded to a multiple of 128 per tensor-parallel rank", "[INV-9]") {

@@ -42,28 +42,61 @@ TEST_CASE("find_fault: a sound plan has none", "[INV-11]") {
 TEST_CASE("find_fault: every broken rule is found, with the numbers in the message", "[INV-11]") {
     std::vector<Case> const cases{
         {"zero degree", [](auto&, auto& p, auto&) { p.dp = 0; }, PlanProblem::not_positive, "dp is 0"},
-        {"negative degree", [](auto&, auto& p, auto&) { p.micro_batch = -1; }, PlanProblem::not_positive, "micro-batch is -1"},
-        {"huge sequence", [](auto&, auto&, auto& w) { w.sequence = std::numeric_limits<std::int64_t>::max(); }, PlanProblem::not_positive, "seq"},
+        {"negative degree", [](auto&, auto& p, auto&) { p.micro_batch = -1; }, PlanProblem::not_positive,
+         "micro-batch is -1"},
+        {"huge sequence", [](auto&, auto&, auto& w) { w.sequence = std::numeric_limits<std::int64_t>::max(); },
+         PlanProblem::not_positive, "seq"},
         {"no batch", [](auto&, auto&, auto& w) { w.global_batch = 0; }, PlanProblem::not_positive, "global-batch is 0"},
-        {"heads", [](auto&, auto& p, auto&) { p.tp = 3; }, PlanProblem::heads, "tp 3 does not divide the 32 attention heads"},
-        {"kv heads", [](auto& m, auto&, auto&) { m.attention.kv_heads = 6; }, PlanProblem::kv_heads, "6 key/value heads"},
+        {"heads", [](auto&, auto& p, auto&) { p.tp = 3; }, PlanProblem::heads,
+         "tp 3 does not divide the 32 attention heads"},
+        {"kv heads", [](auto& m, auto&, auto&) { m.attention.kv_heads = 6; }, PlanProblem::kv_heads,
+         "6 key/value heads"},
         {"width", [](auto& m, auto&, auto&) { m.mlp.intermediate = 14338; }, PlanProblem::width, "14338"},
         {"too many stages", [](auto&, auto& p, auto&) { p.pp = 64; }, PlanProblem::layers, "32 layers"},
-        {"uneven chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; p.vpp = 5; }, PlanProblem::layers, "equal size"},
+        {"uneven chunks",
+         [](auto&, auto& p, auto&) {
+             p.schedule = Schedule::interleaved;
+             p.vpp = 5;
+         },
+         PlanProblem::layers, "equal size"},
         {"chunks without interleaving", [](auto&, auto& p, auto&) { p.vpp = 2; }, PlanProblem::schedule, "interleaved"},
-        {"interleaving without chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; }, PlanProblem::schedule, "vpp"},
+        {"interleaving without chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; },
+         PlanProblem::schedule, "vpp"},
         {"batch", [](auto&, auto&, auto& w) { w.global_batch = 66; }, PlanProblem::batch, "66"},
-        {"sequence", [](auto&, auto& p, auto&) { p.cp = 3; }, PlanProblem::sequence, "4096 is not divisible by cp * tp = 12"},
-        {"Ulysses", [](auto&, auto& p, auto&) { p.cp = 16; p.cp_mode = ContextParallel::ulysses; }, PlanProblem::sequence, "Ulysses"},
+        {"sequence", [](auto&, auto& p, auto&) { p.cp = 3; }, PlanProblem::sequence,
+         "4096 is not divisible by cp * tp = 12"},
+        {"Ulysses",
+         [](auto&, auto& p, auto&) {
+             p.cp = 16;
+             p.cp_mode = ContextParallel::ulysses;
+         },
+         PlanProblem::sequence, "Ulysses"},
         {"experts of a dense model", [](auto&, auto& p, auto&) { p.ep = 2; }, PlanProblem::experts, "no experts"},
         {"sequence parallel alone", [](auto&, auto& p, auto&) { p.tp = 1; }, PlanProblem::sequence_parallel, "tp > 1"},
         {"ZeRO out of range", [](auto&, auto& p, auto&) { p.zero = 4; }, PlanProblem::zero, "zero is 4"},
         {"ZeRO-3 in a pipeline", [](auto&, auto& p, auto&) { p.zero = 3; }, PlanProblem::zero, "ZeRO-3 with pp 4"},
         {"shard group", [](auto&, auto& p, auto&) { p.shard_group = 3; }, PlanProblem::zero, "shard group 3"},
-        {"positions", [](auto& m, auto&, auto&) { m.position = PositionKind::learned; m.position_rows = 2048; }, PlanProblem::positions, "2048"},
-        {"stage layers: count", [](auto&, auto& p, auto&) { p.stage_layers = {16, 16}; }, PlanProblem::layers, "2 entries"},
-        {"stage layers: sum", [](auto&, auto& p, auto&) { p.stage_layers = {8, 8, 8, 9}; }, PlanProblem::layers, "33"},
-        {"stage layers: negative", [](auto&, auto& p, auto&) { p.stage_layers = {16, 17, -1, 0}; }, PlanProblem::layers, "negative"},
+        {"positions",
+         [](auto& m, auto&, auto&) {
+             m.position = PositionKind::learned;
+             m.position_rows = 2048;
+         },
+         PlanProblem::positions, "2048"},
+        {"stage layers: count",
+         [](auto&, auto& p, auto&) {
+             p.stage_layers = {16, 16};
+         },
+         PlanProblem::layers, "2 entries"},
+        {"stage layers: sum",
+         [](auto&, auto& p, auto&) {
+             p.stage_layers = {8, 8, 8, 9};
+         },
+         PlanProblem::layers, "33"},
+        {"stage layers: negative",
+         [](auto&, auto& p, auto&) {
+             p.stage_layers = {16, 17, -1, 0};
+         },
+         PlanProblem::layers, "negative"},
     };
     for (Case const& c : cases) {
         ModelSpec model = llama(4096, 32, 8, 32, 14336);
@@ -83,8 +116,8 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
 
 TEST_CASE("find_fault: expert parallelism must divide experts, widths and ranks", "[INV-11]") {
     ModelSpec const model = mixture(2048, 16, 60, 4, 1408);
-    CHECK(find_fault(model, {.dp = 64, .ep = 8}, workload)->problem == PlanProblem::experts);       // 60 / 8
-    CHECK(find_fault(model, {.dp = 8, .ep = 60}, workload)->problem == PlanProblem::experts);       // 8 ranks
+    CHECK(find_fault(model, {.dp = 64, .ep = 8}, workload)->problem == PlanProblem::experts);         // 60 / 8
+    CHECK(find_fault(model, {.dp = 8, .ep = 60}, workload)->problem == PlanProblem::experts);         // 8 ranks
     CHECK(find_fault(model, {.dp = 64, .expert_tp = 3}, workload)->problem == PlanProblem::experts);  // 1408 / 3
     CHECK_FALSE(find_fault(model, {.dp = 64, .ep = 4, .expert_tp = 2}, workload));
 }
@@ -94,7 +127,8 @@ TEST_CASE("find_fault: the largest numbers allowed do not overflow", "[INV-11]")
     std::int64_t const count = std::int64_t{1} << 31;
     ParallelPlan plan{.dp = 1 << 20, .tp = 8, .pp = 16, .cp = 4, .ep = 8, .vpp = count, .micro_batch = count};
     plan.schedule = Schedule::interleaved;
-    // Found for what is wrong with it (16 layers on that many chunks), not for its size: the sanitizers see every product.
+    // Found for what is wrong with it (16 layers on that many chunks), not for its size: the sanitizers see every
+    // product.
     CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::layers);
     plan.cp = plan.pp = plan.dp;
     CHECK(find_fault(model, plan, {.sequence = count, .global_batch = count})->problem == PlanProblem::not_positive);

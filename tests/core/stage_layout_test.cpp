@@ -11,7 +11,9 @@ using namespace sextant::fixtures;
 
 namespace {
 
-std::int64_t sum(std::vector<std::int64_t> const& values) { return std::accumulate(values.begin(), values.end(), std::int64_t{0}); }
+std::int64_t sum(std::vector<std::int64_t> const& values) {
+    return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
 
 }  // namespace
 
@@ -34,8 +36,8 @@ TEST_CASE("balanced_split: loses no layer and differs by at most one between chu
 
 TEST_CASE("balanced_split: known layouts", "[INV-10]") {
     CHECK(balanced_split(32, 4, 1) == std::vector<std::int64_t>{8, 8, 8, 8});
-    CHECK(balanced_split(30, 4, 1) == std::vector<std::int64_t>{7, 8, 8, 7});   // ends short
-    CHECK(balanced_split(31, 4, 1) == std::vector<std::int64_t>{8, 8, 8, 7});   // last short
+    CHECK(balanced_split(30, 4, 1) == std::vector<std::int64_t>{7, 8, 8, 7});  // ends short
+    CHECK(balanced_split(31, 4, 1) == std::vector<std::int64_t>{8, 8, 8, 7});  // last short
     CHECK(balanced_split(33, 4, 1) == std::vector<std::int64_t>{8, 8, 9, 8});
     std::vector<std::int64_t> llama_405b(16, 8);  // arXiv:2407.21783 sec. 3.3.2
     llama_405b.front() = llama_405b.back() = 7;
@@ -46,8 +48,8 @@ TEST_CASE("can_split: needs a layer per stage, and equal chunks (but for the end
     CHECK(can_split(4, 4, 1));
     CHECK_FALSE(can_split(3, 4, 1));
     CHECK(can_split(32, 4, 2));
-    CHECK(can_split(30, 4, 2));        // both ends one short
-    CHECK(can_split(31, 4, 2));        // the last one short
+    CHECK(can_split(30, 4, 2));  // both ends one short
+    CHECK(can_split(31, 4, 2));  // the last one short
     CHECK_FALSE(can_split(28, 4, 2));
     CHECK(can_split(126, 16, 8));
 }
@@ -56,8 +58,10 @@ TEST_CASE("lay_out_stages: every layer lies on one stage, the ends on the first 
     std::mt19937_64 random(1);
     for (int i = 0; i < 300; ++i) {
         auto const layers = static_cast<std::int64_t>(1 + random() % 96);
-        ModelSpec model = mixture(1024, layers, 8, 2, 512, static_cast<std::int64_t>(random() % static_cast<unsigned>(layers)));
-        for (std::size_t k = 0; k < model.layers.size(); k += 2) model.layers[k].sliding = random() % 2 == 0;
+        ModelSpec model =
+            mixture(1024, layers, 8, 2, 512, static_cast<std::int64_t>(random() % static_cast<unsigned>(layers)));
+        for (std::size_t k = 0; k < model.layers.size(); k += 2)
+            model.layers[k].sliding = random() % 2 == 0;
         ParallelPlan plan;
         plan.pp = static_cast<std::int64_t>(1 + random() % 16);
         plan.vpp = plan.pp > 1 ? static_cast<std::int64_t>(1 + random() % 4) : 1;
@@ -70,7 +74,8 @@ TEST_CASE("lay_out_stages: every layer lies on one stage, the ends on the first 
             CHECK(stage.embedding == (s == 0));
             CHECK(stage.head == (s + 1 == layout.stages.size()));
             CHECK(stage.layers == sum(stage.layers_of_kind));
-            for (std::size_t k = 0; k < of_kind.size(); ++k) of_kind[k] += stage.layers_of_kind[k];
+            for (std::size_t k = 0; k < of_kind.size(); ++k)
+                of_kind[k] += stage.layers_of_kind[k];
         }
         for (std::size_t k = 0; k < of_kind.size(); ++k)
             CHECK(of_kind[k] == std::count(model.layers.begin(), model.layers.end(), layout.kinds[k]));

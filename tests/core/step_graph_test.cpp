@@ -20,7 +20,8 @@ double number(std::int64_t n) { return static_cast<double>(n); }
 /// Sum over stages, microbatches and ranks.
 Flops step_flops(StepGraph const& graph, Pass pass) {
     Flops total;
-    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) total += stage_work(graph, stage, pass).model;
+    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
+        total += stage_work(graph, stage, pass).model;
     ParallelPlan const& p = graph.plan;
     return number(p.tp * p.cp * p.dp * graph.microbatches) * total;
 }
@@ -73,7 +74,8 @@ TEST_CASE("FLOPs of a step are 6 (N - embedding - norms) D plus attention", "[IN
     CHECK(model_flops_per_step(model, workload).base() ==
           Approx(6 * (number(n.total - n.embedding) - norms) * tokens + attention).epsilon(1e-12));
     CHECK(six_n_d(model, workload).base() == 6 * number(n.total) * tokens);
-    CHECK(forward_flops_per_token(model, 8192).base() * tokens * 3 == Approx(model_flops_per_step(model, workload).base()).epsilon(1e-12));
+    CHECK(forward_flops_per_token(model, 8192).base() * tokens * 3 ==
+          Approx(model_flops_per_step(model, workload).base()).epsilon(1e-12));
 }
 
 TEST_CASE("a GPT step with full recomputation is Megatron-LM's 96 B s l h^2 (1 + s/6h + V/16lh), exactly", "[INV-4]") {
@@ -112,7 +114,8 @@ TEST_CASE("stages together hold the model, and a tied output matrix twice", "[IN
         plan.pp = pick<std::int64_t>(random, {1, 2, 4, 8});
         double held = 0;
         StepGraph const graph = build_step_graph(model, plan, workload);
-        for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) held += stage_parameters(graph, stage).total();
+        for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
+            held += stage_parameters(graph, stage).total();
         double const copy = tied && plan.pp > 1 ? 51200.0 * 1024 : 0;
         CHECK(held == number(count_parameters(model).total) + copy);
     }
@@ -134,22 +137,42 @@ TEST_CASE("digest: equal for equal input, different when anything about the work
     using Change = std::function<void(ModelSpec&, ParallelPlan&, Workload&)>;
     std::vector<Change> const changes{
         [](auto&, auto&, auto&) {},
-        [](auto& m, auto&, auto&) { m.hidden = 2304; m.attention.heads = 18; m.attention.kv_heads = 18; },
+        [](auto& m, auto&, auto&) {
+            m.hidden = 2304;
+            m.attention.heads = 18;
+            m.attention.kv_heads = 18;
+        },
         [](auto& m, auto&, auto&) { m.mlp.intermediate = 5888; },
         [](auto& m, auto&, auto&) { m.vocab = 64000; },
         [](auto& m, auto&, auto&) { m.layers.resize(12); },
         [](auto&, auto& p, auto&) { p.dp = 2; },
         [](auto&, auto& p, auto&) { p.tp = 2; },
-        [](auto&, auto& p, auto&) { p.tp = 2; p.sequence_parallel = Switch::on; },
+        [](auto&, auto& p, auto&) {
+            p.tp = 2;
+            p.sequence_parallel = Switch::on;
+        },
         [](auto&, auto& p, auto&) { p.pp = 2; },
-        [](auto&, auto& p, auto&) { p.pp = 2; p.schedule = Schedule::gpipe; },
-        [](auto&, auto& p, auto&) { p.pp = 2; p.vpp = 2; p.schedule = Schedule::interleaved; },
+        [](auto&, auto& p, auto&) {
+            p.pp = 2;
+            p.schedule = Schedule::gpipe;
+        },
+        [](auto&, auto& p, auto&) {
+            p.pp = 2;
+            p.vpp = 2;
+            p.schedule = Schedule::interleaved;
+        },
         [](auto&, auto& p, auto&) { p.cp = 2; },
-        [](auto&, auto& p, auto&) { p.cp = 2; p.cp_mode = ContextParallel::all_gather; },
+        [](auto&, auto& p, auto&) {
+            p.cp = 2;
+            p.cp_mode = ContextParallel::all_gather;
+        },
         [](auto&, auto& p, auto&) { p.micro_batch = 2; },
         [](auto&, auto& p, auto&) { p.zero = 1; },
         [](auto&, auto& p, auto&) { p.recompute = Recompute::full; },
-        [](auto&, auto& p, auto&) { p.recompute = Recompute::full; p.recompute_layers = 3; },
+        [](auto&, auto& p, auto&) {
+            p.recompute = Recompute::full;
+            p.recompute_layers = 3;
+        },
         [](auto&, auto& p, auto&) { p.offload = Offload::optimizer; },
         [](auto&, auto& p, auto&) { p.attention = AttentionKernel::unfused; },
         [](auto&, auto& p, auto&) { p.optimizer = Optimizer::sgd; },
@@ -175,5 +198,6 @@ TEST_CASE("digest: equal for equal input, different when anything about the work
 }
 
 TEST_CASE("build_step_graph: refuses a plan that breaks a rule", "[INV-11]") {
-    CHECK_THROWS_AS(build_step_graph(llama(2048, 16, 8, 16, 5632), {.tp = 3}, {.sequence = 2048, .global_batch = 64}), InputError);
+    CHECK_THROWS_AS(build_step_graph(llama(2048, 16, 8, 16, 5632), {.tp = 3}, {.sequence = 2048, .global_batch = 64}),
+                    InputError);
 }

@@ -18,7 +18,9 @@ static_assert(!std::is_convertible_v<double, Seconds>, "a bare number has no dim
 static_assert(!std::is_convertible_v<Seconds, double>, "a dimension is not dropped silently");
 
 template <class A, class B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+    a + b;
+};
 static_assert(Addable<Seconds, Seconds>);
 static_assert(!Addable<Seconds, Bytes>, "seconds and bytes do not add up");
 static_assert(!Addable<Flops, double>);

@@ -13,11 +13,20 @@ Op op_of(auto what) { return Op{.name = "op", .what = what}; }
 
 Gemm random_gemm(std::mt19937_64& random) {
     auto const size = [&] { return static_cast<std::int64_t>(1 + random() % 20000); };
-    return {.m = size(), .n = size(), .k = size(), .precision = fixtures::pick(random, {Precision::bf16, Precision::fp32, Precision::fp8})};
+    return {.m = size(),
+            .n = size(),
+            .k = size(),
+            .precision = fixtures::pick(random, {Precision::bf16, Precision::fp32, Precision::fp8})};
 }
 
 Attention square(std::int64_t batch, std::int64_t heads, std::int64_t tokens, std::int64_t head_dim) {
-    return {.batch = batch, .heads = heads, .kv_heads = heads, .queries = tokens, .keys = tokens, .head_dim = head_dim, .value_head_dim = head_dim};
+    return {.batch = batch,
+            .heads = heads,
+            .kv_heads = heads,
+            .queries = tokens,
+            .keys = tokens,
+            .head_dim = head_dim,
+            .value_head_dim = head_dim};
 }
 
 }  // namespace
@@ -47,7 +56,8 @@ TEST_CASE("work_of: fp8 operands are half of bf16's bytes, results stay at two",
     Gemm narrow = wide;
     narrow.precision = Precision::fp8;
     double const operands = 2.0 * (524288 + 2097152);
-    CHECK((work_of(op_of(wide), Pass::forward).moved - work_of(op_of(narrow), Pass::forward).moved).base() == operands / 2);
+    CHECK((work_of(op_of(wide), Pass::forward).moved - work_of(op_of(narrow), Pass::forward).moved).base() ==
+          operands / 2);
     CHECK(work_of(op_of(wide), Pass::forward).executed == work_of(op_of(narrow), Pass::forward).executed);
 }
 
@@ -56,10 +66,13 @@ TEST_CASE("work_of: a grouped product is as much work as its groups one by one",
     for (int i = 0; i < 100; ++i) {
         Gemm const one = random_gemm(random);
         auto const groups = static_cast<std::int64_t>(1 + random() % 64);
-        GroupedGemm const all{.groups = groups, .m = groups * one.m, .n = one.n, .k = one.k, .precision = one.precision};
+        GroupedGemm const all{
+            .groups = groups, .m = groups * one.m, .n = one.n, .k = one.k, .precision = one.precision};
         for (Pass const pass : {Pass::forward, Pass::backward}) {
-            CHECK(work_of(op_of(all), pass).executed.base() == Approx(static_cast<double>(groups) * work_of(op_of(one), pass).executed.base()));
-            CHECK(work_of(op_of(all), pass).moved.base() == Approx(static_cast<double>(groups) * work_of(op_of(one), pass).moved.base()));
+            CHECK(work_of(op_of(all), pass).executed.base() ==
+                  Approx(static_cast<double>(groups) * work_of(op_of(one), pass).executed.base()));
+            CHECK(work_of(op_of(all), pass).moved.base() ==
+                  Approx(static_cast<double>(groups) * work_of(op_of(one), pass).moved.base()));
         }
     }
 }
@@ -72,7 +85,8 @@ TEST_CASE("work_of: attention counts 4 b s^2 h FLOPs forward; a causal flash ker
         auto const tokens = static_cast<std::int64_t>(128 * (1 + random() % 64));
         Attention const a = square(batch, heads, tokens, fixtures::pick<std::int64_t>(random, {64, 128}));
         double const hidden = static_cast<double>(a.heads * a.head_dim);
-        double const full = 4.0 * static_cast<double>(batch) * static_cast<double>(tokens) * static_cast<double>(tokens) * hidden;
+        double const full =
+            4.0 * static_cast<double>(batch) * static_cast<double>(tokens) * static_cast<double>(tokens) * hidden;
         Work const forward = work_of(op_of(a), Pass::forward);
         Work const backward = work_of(op_of(a), Pass::backward);
         CHECK(forward.model.base() == Approx(full));
@@ -87,10 +101,12 @@ TEST_CASE("work_of: unfused attention runs the masked half too and moves the sco
     Attention unfused = flash;
     unfused.kernel = AttentionKernel::unfused;
     CHECK(work_of(op_of(unfused), Pass::forward).executed == work_of(op_of(unfused), Pass::forward).model);
-    CHECK(work_of(op_of(unfused), Pass::backward).executed.base() == Approx(2 * work_of(op_of(unfused), Pass::forward).executed.base()));
+    CHECK(work_of(op_of(unfused), Pass::backward).executed.base() ==
+          Approx(2 * work_of(op_of(unfused), Pass::forward).executed.base()));
     // At least one write and one read of the scores in two bytes.
     double const scores = 2.0 * 16 * 2048 * 2048;
-    CHECK((work_of(op_of(unfused), Pass::forward).moved - work_of(op_of(flash), Pass::forward).moved).base() >= 4 * scores);
+    CHECK((work_of(op_of(unfused), Pass::forward).moved - work_of(op_of(flash), Pass::forward).moved).base() >=
+          4 * scores);
 }
 
 TEST_CASE("causal_fraction: agrees with counting the keys of every query", "[INV-3]") {
@@ -99,7 +115,8 @@ TEST_CASE("causal_fraction: agrees with counting the keys of every query", "[INV
         Attention a = square(1, 1, static_cast<std::int64_t>(16 + random() % 4096), 64);
         a.window = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(1 + random() % 5000);
         double seen = 0;
-        for (std::int64_t query = 1; query <= a.keys; ++query) seen += static_cast<double>(std::min(query, attended_keys(a)));
+        for (std::int64_t query = 1; query <= a.keys; ++query)
+            seen += static_cast<double>(std::min(query, attended_keys(a)));
         double const counted = seen / static_cast<double>(a.keys) / static_cast<double>(attended_keys(a));
         CAPTURE(a.keys, a.window);
         CHECK(causal_fraction(a) == Approx(counted).margin(0.51 / static_cast<double>(a.keys)));
@@ -114,7 +131,8 @@ TEST_CASE("work_of: a window no shorter than the sequence changes nothing, a sho
     narrow.window = 1024;
     CHECK(work_of(op_of(wide), Pass::forward).executed == work_of(op_of(full), Pass::forward).executed);
     CHECK(work_of(op_of(narrow), Pass::forward).executed < work_of(op_of(full), Pass::forward).executed);
-    CHECK(work_of(op_of(narrow), Pass::forward).model.base() == Approx(work_of(op_of(full), Pass::forward).model.base() / 4));
+    CHECK(work_of(op_of(narrow), Pass::forward).model.base() ==
+          Approx(work_of(op_of(full), Pass::forward).model.base() / 4));
 }
 
 TEST_CASE("work_of: an op has no work in a pass that it is not in", "[INV-3]") {
@@ -132,7 +150,8 @@ TEST_CASE("work_of: streaming ops move their bytes, collectives send theirs, nei
     CHECK(work_of(stream, Pass::forward).moved.base() == 100);
     CHECK(work_of(stream, Pass::backward).moved.base() == 170);
     CHECK(work_of(stream, Pass::forward).executed == Flops{});
-    Op const send = op_of(Collective{.kind = CollectiveKind::all_gather, .group = GroupKind::tensor, .bytes = 42 * units::B});
+    Op const send =
+        op_of(Collective{.kind = CollectiveKind::all_gather, .group = GroupKind::tensor, .bytes = 42 * units::B});
     CHECK(work_of(send, Pass::forward).sent.base() == 42);
     CHECK(work_of(send, Pass::forward).moved == Bytes{});
     CHECK(send.op_class() == OpClass::communication);

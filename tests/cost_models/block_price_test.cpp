@@ -19,7 +19,8 @@ std::int64_t rank_of(ParallelPlan const& p, std::int64_t tp, std::int64_t cp, st
 
 std::int64_t domains_of(std::set<std::int64_t> const& ranks, std::int64_t domain) {
     std::set<std::int64_t> domains;
-    for (std::int64_t const rank : ranks) domains.insert(rank / domain);
+    for (std::int64_t const rank : ranks)
+        domains.insert(rank / domain);
     return static_cast<std::int64_t>(domains.size());
 }
 
@@ -54,7 +55,8 @@ TEST_CASE("price: tensor-parallel communication is the time of its collectives, 
     ParallelPlan plan;
     plan.tp = 8;
     Block const layer = build_layer(model, {}, plan, 4096);
-    Seconds const one = collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 1, 8)).time(2.0 * 4096 * 4096 * units::B);
+    Seconds const one =
+        collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 1, 8)).time(2.0 * 4096 * 4096 * units::B);
     for (double const overlap : {0.0, 0.25, 1.0}) {
         FrameworkTiming framework = neutral_timing();
         framework.tp_overlap = known(overlap);
@@ -76,7 +78,8 @@ TEST_CASE("price: the host floor is a maximum, not an addition", "[INV-19]") {
         FrameworkTiming slow_host = neutral_timing();
         slow_host.host_floor_forward = known(factor * bare);
         Pricer pricer(machine, slow_host);
-        CHECK(pricer.price(layer, {}, HostFloor::per_layer).forward.total().base() == Approx(std::max(1.0, factor) * bare.base()));
+        CHECK(pricer.price(layer, {}, HostFloor::per_layer).forward.total().base() ==
+              Approx(std::max(1.0, factor) * bare.base()));
         CHECK(pricer.price(layer, {}, HostFloor::none).forward.total() == bare);
     }
 }
@@ -88,8 +91,10 @@ TEST_CASE("price: kernel gaps add up per launch", "[INV-19]") {
     framework.kernel_gap = known(3 * units::us);
     Pricer pricer(machine, framework);
     std::int64_t kernels = 0;
-    for (Op const& op : layer.ops) kernels += kernel_count(op, Pass::backward);
-    CHECK(pricer.price(layer, {}, HostFloor::none).backward.gaps.in(units::us) == Approx(3.0 * static_cast<double>(kernels)));
+    for (Op const& op : layer.ops)
+        kernels += kernel_count(op, Pass::backward);
+    CHECK(pricer.price(layer, {}, HostFloor::none).backward.gaps.in(units::us) ==
+          Approx(3.0 * static_cast<double>(kernels)));
 }
 
 TEST_CASE("price: the ring of context parallelism shows only where attention does not cover it", "[INV-19]") {
@@ -109,7 +114,8 @@ TEST_CASE("price: the ring of context parallelism shows only where attention doe
     slow.scale_up.bandwidth = known(1 * units::GB / units::s);
     Pricer slow_network(slow, all);
     CHECK(slow_network.price(long_layer, plan, HostFloor::none).forward.cp > Seconds{});
-    CHECK(slow_network.price(long_layer, plan, HostFloor::none).forward.cp < Pricer(slow, none).price(long_layer, plan, HostFloor::none).forward.cp);
+    CHECK(slow_network.price(long_layer, plan, HostFloor::none).forward.cp <
+          Pricer(slow, none).price(long_layer, plan, HostFloor::none).forward.cp);
 }
 
 TEST_CASE("price: a pricer that has seen other blocks gives the same price", "[INV-12]") {
@@ -146,10 +152,13 @@ TEST_CASE("place: groups lie where counting ranks in Megatron-LM's order puts th
         plan.dp = pick<std::int64_t>(random, {1, 2, 8, 16});
         plan.pp = pick<std::int64_t>(random, {1, 2, 4});
         std::set<std::int64_t> tensor, context, data;
-        for (std::int64_t t = 0; t < plan.tp; ++t) tensor.insert(rank_of(plan, t, 0, 0, 0));
-        for (std::int64_t c = 0; c < plan.cp; ++c) context.insert(rank_of(plan, 0, c, 0, 0));
+        for (std::int64_t t = 0; t < plan.tp; ++t)
+            tensor.insert(rank_of(plan, t, 0, 0, 0));
         for (std::int64_t c = 0; c < plan.cp; ++c)
-            for (std::int64_t d = 0; d < plan.dp; ++d) data.insert(rank_of(plan, 0, c, d, 0));
+            context.insert(rank_of(plan, 0, c, 0, 0));
+        for (std::int64_t c = 0; c < plan.cp; ++c)
+            for (std::int64_t d = 0; d < plan.dp; ++d)
+                data.insert(rank_of(plan, 0, c, d, 0));
         CAPTURE(plan.tp, plan.cp, plan.dp, plan.pp, machine.domain_size);
         CHECK(place(GroupKind::tensor, plan, machine).domains == domains_of(tensor, machine.domain_size));
         CHECK(place(GroupKind::context, plan, machine).domains == domains_of(context, machine.domain_size));
@@ -158,7 +167,8 @@ TEST_CASE("place: groups lie where counting ranks in Megatron-LM's order puts th
         // Some pair of neighbouring stages lies in different domains: then the pipeline sends over the network.
         std::int64_t worst = 1;
         for (std::int64_t p = 0; p + 1 < plan.pp; ++p)
-            worst = std::max(worst, domains_of({rank_of(plan, 0, 0, 0, p), rank_of(plan, 0, 0, 0, p + 1)}, machine.domain_size));
+            worst = std::max(
+                worst, domains_of({rank_of(plan, 0, 0, 0, p), rank_of(plan, 0, 0, 0, p + 1)}, machine.domain_size));
         if (plan.pp > 1) CHECK(place(GroupKind::pipeline, plan, machine).domains == worst);
     }
 }

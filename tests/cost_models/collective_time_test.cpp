@@ -12,8 +12,9 @@ using namespace sextant::fixtures;
 
 namespace {
 
-constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-                                    CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_receive};
+constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                                    CollectiveKind::broadcast,      CollectiveKind::send_receive};
 
 ClusterSpec with_in_network_reduction() {
     ClusterSpec c = cluster();
@@ -30,7 +31,8 @@ ClusterSpec torus() {
 }
 
 GroupPlacement random_group(std::mt19937_64& random) {
-    return place_group(pick<std::int64_t>(random, {2, 4, 8, 16, 64, 256}), pick<std::int64_t>(random, {1, 2, 4, 8, 32}), 8);
+    return place_group(pick<std::int64_t>(random, {2, 4, 8, 16, 64, 256}), pick<std::int64_t>(random, {1, 2, 4, 8, 32}),
+                       8);
 }
 
 }  // namespace
@@ -41,7 +43,8 @@ TEST_CASE("place_group: agrees with counting the domains that the ranks fall int
             for (std::int64_t const size : {1, 2, 4, 8, 24, 64}) {
                 if (domain % stride != 0 && stride % domain != 0) continue;
                 std::set<std::int64_t> domains;
-                for (std::int64_t rank = 0; rank < size; ++rank) domains.insert(rank * stride / domain);
+                for (std::int64_t rank = 0; rank < size; ++rank)
+                    domains.insert(rank * stride / domain);
                 GroupPlacement const group = place_group(size, stride, domain);
                 CAPTURE(domain, stride, size);
                 CHECK(group.domains == static_cast<std::int64_t>(domains.size()));
@@ -69,7 +72,8 @@ TEST_CASE("collective curves grow with the bytes, and never faster than in propo
             CHECK(curve.time(small) > Seconds{});
             CHECK(curve.time(small) <= curve.time(large));
             CHECK(curve.time(large).base() <= (large / small * curve.time(small)).base() * (1 + 1e-12));
-            CHECK(curve.time(1e15 * units::B).base() == Approx((1e15 * units::B * curve.asymptotic_slope()).base()).epsilon(1e-3));
+            CHECK(curve.time(1e15 * units::B).base() ==
+                  Approx((1e15 * units::B * curve.asymptotic_slope()).base()).epsilon(1e-3));
         }
 }
 
@@ -79,7 +83,9 @@ TEST_CASE("collectives in one domain never beat its bandwidth", "[INV-17]") {
             for (double const bytes : {1.0, 1e3, 1e6, 1e9}) {
                 double const share = static_cast<double>(n - 1) / static_cast<double>(n);
                 Seconds const floor = share * bytes * units::B / machine.scale_up.bandwidth.value;
-                auto const time = [&](CollectiveKind kind) { return collective_curve(machine, kind, place_group(n, 1, 8)).time(bytes * units::B); };
+                auto const time = [&](CollectiveKind kind) {
+                    return collective_curve(machine, kind, place_group(n, 1, 8)).time(bytes * units::B);
+                };
                 CHECK(time(CollectiveKind::all_reduce) >= 2 * floor);
                 CHECK(time(CollectiveKind::all_gather) >= floor);
                 CHECK(time(CollectiveKind::reduce_scatter) >= floor);
@@ -94,13 +100,15 @@ TEST_CASE("collectives over domains never beat the NICs", "[INV-17]") {
         for (std::int64_t const n : {16, 64, 512}) {
             GroupPlacement const group = place_group(n, stride, 8);
             double const share = static_cast<double>(n - 1) / static_cast<double>(n);
-            BytesPerSecond const nics = static_cast<double>(group.ranks_per_domain) * machine.scale_out->bandwidth.value;
+            BytesPerSecond const nics =
+                static_cast<double>(group.ranks_per_domain) * machine.scale_out->bandwidth.value;
             Bytes const bytes = 1 * units::GB;
             CAPTURE(stride, n);
             CHECK(collective_curve(machine, CollectiveKind::all_reduce, group).time(bytes) >= 2 * share * bytes / nics);
             CHECK(collective_curve(machine, CollectiveKind::all_gather, group).time(bytes) >= share * bytes / nics);
             double const outside = static_cast<double>(n - group.ranks_per_domain) / static_cast<double>(n);
-            CHECK(collective_curve(machine, CollectiveKind::all_to_all, group).time(bytes) >= outside * bytes / machine.scale_out->bandwidth.value);
+            CHECK(collective_curve(machine, CollectiveKind::all_to_all, group).time(bytes) >=
+                  outside * bytes / machine.scale_out->bandwidth.value);
         }
 }
 
@@ -109,15 +117,19 @@ TEST_CASE("an all-reduce moves what a reduce-scatter and an all-gather move toge
     ClusterSpec const machine = cluster();
     for (int i = 0; i < 100; ++i) {
         GroupPlacement const group = random_group(random);
-        auto const slope = [&](CollectiveKind kind) { return collective_curve(machine, kind, group).asymptotic_slope().base(); };
-        CHECK(slope(CollectiveKind::all_reduce) == Approx(slope(CollectiveKind::reduce_scatter) + slope(CollectiveKind::all_gather)));
+        auto const slope = [&](CollectiveKind kind) {
+            return collective_curve(machine, kind, group).asymptotic_slope().base();
+        };
+        CHECK(slope(CollectiveKind::all_reduce) ==
+              Approx(slope(CollectiveKind::reduce_scatter) + slope(CollectiveKind::all_gather)));
     }
 }
 
 TEST_CASE("a ring all-reduce of 1 GB over 8 ranks of 450 GB/s at 0.8 takes 4.86 ms and its latency", "[INV-17]") {
     // 2 * 7/8 GB / 360 GB/s = 4.8611 ms; base 10 us and 14 steps of 1 us.
-    CHECK(collective_curve(cluster(), CollectiveKind::all_reduce, place_group(8, 1, 8)).time(1 * units::GB).in(units::us) ==
-          Approx(4861.11 + 24).epsilon(1e-6));
+    CHECK(collective_curve(cluster(), CollectiveKind::all_reduce, place_group(8, 1, 8))
+              .time(1 * units::GB)
+              .in(units::us) == Approx(4861.11 + 24).epsilon(1e-6));
 }
 
 TEST_CASE("in-network reduction sends the data up and down once", "[INV-17]") {
@@ -164,8 +176,8 @@ TEST_CASE("more bandwidth and less latency are never slower", "[INV-18]") {
         ClusterSpec twice = machine;
         twice.scale_up.bandwidth.value *= 2;
         twice.scale_out->bandwidth.value *= 2;
-        for (Seconds* latency : {&twice.scale_up.base_latency.value, &twice.scale_up.hop_latency.value, &twice.scale_out->base_latency.value,
-                                 &twice.scale_out->hop_latency.value})
+        for (Seconds* latency : {&twice.scale_up.base_latency.value, &twice.scale_up.hop_latency.value,
+                                 &twice.scale_out->base_latency.value, &twice.scale_out->hop_latency.value})
             *latency /= 2;
         CHECK(collective_curve(twice, kind, group).time(bytes).base() == Approx(0.5 * time.base()).epsilon(1e-12));
     }
@@ -178,7 +190,9 @@ TEST_CASE("over-subscription slows groups that leave their pod, and no others", 
     for (CollectiveKind const kind : {CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
         GroupPlacement const inside = place_group(16, 8, 8);
         GroupPlacement const outside = place_group(32, 8, 8);
-        auto const time = [&](ClusterSpec const& machine, GroupPlacement const& group) { return collective_curve(machine, kind, group).time(1 * units::GB); };
+        auto const time = [&](ClusterSpec const& machine, GroupPlacement const& group) {
+            return collective_curve(machine, kind, group).time(1 * units::GB);
+        };
         CHECK(time(tight, inside) == time(cluster(), inside));
         CHECK(time(tight, outside) > 3.5 * time(cluster(), outside));
     }
@@ -194,21 +208,25 @@ TEST_CASE("a group that leaves its domain needs a network between domains", "[IN
 TEST_CASE("torus: collectives that span more axes use more links", "[INV-18]") {
     ClusterSpec const machine = torus();
     auto const time = [&](std::int64_t n) {
-        return collective_curve(machine, CollectiveKind::all_gather, place_group(n, 1, machine.domain_size)).time(16 * units::GB);
+        return collective_curve(machine, CollectiveKind::all_gather, place_group(n, 1, machine.domain_size))
+            .time(16 * units::GB);
     };
     CHECK(time(256) < time(16));    // two axes of three against one
     CHECK(time(4096) < time(256));  // all three
     ClusterSpec open = machine;
     open.scale_up.torus_wraps = false;
-    CHECK(collective_curve(open, CollectiveKind::all_gather, place_group(4096, 1, 4096)).time(16 * units::GB) > 1.5 * time(4096));
+    CHECK(collective_curve(open, CollectiveKind::all_gather, place_group(4096, 1, 4096)).time(16 * units::GB) >
+          1.5 * time(4096));
 }
 
 TEST_CASE("mesh: a pair reaches only the links between the two", "[INV-18]") {
     ClusterSpec mesh = cluster();
     mesh.scale_up.kind = ScaleUpKind::mesh;
     Seconds const pair = collective_curve(mesh, CollectiveKind::send_receive, place_group(2, 1, 8)).time(1 * units::GB);
-    Seconds const switched = collective_curve(cluster(), CollectiveKind::send_receive, place_group(2, 1, 8)).time(1 * units::GB);
-    CHECK((pair - mesh.scale_up.hop_latency.value).base() == Approx(7 * (switched - mesh.scale_up.hop_latency.value).base()));
+    Seconds const switched =
+        collective_curve(cluster(), CollectiveKind::send_receive, place_group(2, 1, 8)).time(1 * units::GB);
+    CHECK((pair - mesh.scale_up.hop_latency.value).base() ==
+          Approx(7 * (switched - mesh.scale_up.hop_latency.value).base()));
     CHECK(collective_curve(mesh, CollectiveKind::all_gather, place_group(8, 1, 8)).time(1 * units::GB) ==
           collective_curve(cluster(), CollectiveKind::all_gather, place_group(8, 1, 8)).time(1 * units::GB));
 }

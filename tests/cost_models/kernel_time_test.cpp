@@ -13,7 +13,8 @@ namespace {
 
 /// Every rate times `factor`, every latency divided by it.
 AcceleratorProfile faster(AcceleratorProfile a, double factor) {
-    for (auto& [precision, peak] : a.peak) peak.value *= factor;
+    for (auto& [precision, peak] : a.peak)
+        peak.value *= factor;
     a.vector_peak.value *= factor;
     a.memory_bandwidth.value *= factor;
     a.launch_latency.value /= factor;
@@ -27,18 +28,27 @@ Op random_op(std::mt19937_64& random) {
         case 0: return {.name = "gemm", .what = Gemm{.m = size(random), .n = size(random), .k = size(random)}};
         case 1: {
             std::int64_t const groups = pick<std::int64_t>(random, {2, 8, 64});
-            return {.name = "grouped", .what = GroupedGemm{.groups = groups, .m = groups * size(random), .n = size(random), .k = size(random)}};
+            return {.name = "grouped",
+                    .what = GroupedGemm{
+                        .groups = groups, .m = groups * size(random), .n = size(random), .k = size(random)}};
         }
         case 2: {
             std::int64_t const tokens = 1 + size(random);
             return {.name = "attention",
-                    .what = Attention{.batch = pick<std::int64_t>(random, {1, 4}), .heads = 16, .kv_heads = 4, .queries = tokens, .keys = tokens,
-                                      .head_dim = pick<std::int64_t>(random, {64, 128}), .value_head_dim = 128,
+                    .what = Attention{.batch = pick<std::int64_t>(random, {1, 4}),
+                                      .heads = 16,
+                                      .kv_heads = 4,
+                                      .queries = tokens,
+                                      .keys = tokens,
+                                      .head_dim = pick<std::int64_t>(random, {64, 128}),
+                                      .value_head_dim = 128,
                                       .kernel = pick(random, {AttentionKernel::flash, AttentionKernel::unfused})}};
         }
         default:
-            return {.name = "stream", .what = Streaming{.forward = uniform(random, 1, 1e9) * units::B, .backward = uniform(random, 1, 1e9) * units::B,
-                                                        .kernels = pick<std::int64_t>(random, {1, 5})}};
+            return {.name = "stream",
+                    .what = Streaming{.forward = uniform(random, 1, 1e9) * units::B,
+                                      .backward = uniform(random, 1, 1e9) * units::B,
+                                      .kernels = pick<std::int64_t>(random, {1, 5})}};
     }
 }
 
@@ -53,7 +63,8 @@ TEST_CASE("kernel_time: a machine twice as fast in every respect takes half the 
         Op const op = random_op(random);
         for (Pass const pass : {Pass::forward, Pass::backward}) {
             CAPTURE(op.name);
-            CHECK(kernel_time(op, pass, twice, framework).base() == Approx(0.5 * kernel_time(op, pass, machine, framework).base()).epsilon(1e-12));
+            CHECK(kernel_time(op, pass, twice, framework).base() ==
+                  Approx(0.5 * kernel_time(op, pass, machine, framework).base()).epsilon(1e-12));
         }
     }
 }
@@ -78,7 +89,8 @@ TEST_CASE("gemm_time: a large square product reaches the efficiency of the profi
     AcceleratorProfile const machine = accelerator();
     auto const fraction = [&](std::int64_t n) {
         Flops const flops = 2 * std::pow(static_cast<double>(n), 3) * units::flop;
-        return flops / gemm_time(1, n, n, n, Precision::bf16, machine, neutral_timing()) / machine.peak_of(Precision::bf16).value;
+        return flops / gemm_time(1, n, n, n, Precision::bf16, machine, neutral_timing()) /
+               machine.peak_of(Precision::bf16).value;
     };
     CHECK(fraction(8192) > 0.9 * 0.8);
     CHECK(fraction(8192) <= 0.8);
@@ -90,7 +102,8 @@ TEST_CASE("gemm_time: one tile more than the machine holds costs another wave", 
     AcceleratorProfile machine = accelerator();
     machine.launch_latency.value = {};
     machine.memory_bandwidth.value *= 1e6;  // compute alone decides
-    // 132 multiprocessors, tiles of 256 x 128: 132 tiles fill one wave; the 133rd makes a second, whatever smaller tiles can save.
+    // 132 multiprocessors, tiles of 256 x 128: 132 tiles fill one wave; the 133rd makes a second, whatever smaller
+    // tiles can save.
     Seconds const one = gemm_time(1, 256, 128 * 132, 8192, Precision::bf16, machine, neutral_timing());
     Seconds const next = gemm_time(1, 256, 128 * 132 + 1, 8192, Precision::bf16, machine, neutral_timing());
     CHECK(next > 1.05 * one);
@@ -116,17 +129,25 @@ TEST_CASE("gemm_time: fp8 with twice the peak is never slower than bf16", "[INV-
     AcceleratorProfile const machine = accelerator();
     for (int i = 0; i < 200; ++i) {
         std::int64_t const m = size(random), n = size(random), k = size(random);
-        CHECK(gemm_time(1, m, n, k, Precision::fp8, machine, neutral_timing()) <= gemm_time(1, m, n, k, Precision::bf16, machine, neutral_timing()));
+        CHECK(gemm_time(1, m, n, k, Precision::fp8, machine, neutral_timing()) <=
+              gemm_time(1, m, n, k, Precision::bf16, machine, neutral_timing()));
     }
 }
 
-TEST_CASE("kernel_time: a framework that reaches half of the speed takes twice as long, but for the launch", "[INV-13]") {
+TEST_CASE("kernel_time: a framework that reaches half of the speed takes twice as long, but for the launch",
+          "[INV-13]") {
     AcceleratorProfile const machine = accelerator();
     FrameworkTiming half = neutral_timing();
     half.gemm_scale.value = half.attention_scale.value = half.memory_scale.value = 0.5;
     Op const products[] = {{.name = "gemm", .what = Gemm{.m = 8192, .n = 8192, .k = 8192}},
-                           {.name = "attention", .what = Attention{.batch = 4, .heads = 32, .kv_heads = 8, .queries = 8192, .keys = 8192,
-                                                                   .head_dim = 128, .value_head_dim = 128}},
+                           {.name = "attention",
+                            .what = Attention{.batch = 4,
+                                              .heads = 32,
+                                              .kv_heads = 8,
+                                              .queries = 8192,
+                                              .keys = 8192,
+                                              .head_dim = 128,
+                                              .value_head_dim = 128}},
                            {.name = "stream", .what = Streaming{.forward = 1 * units::GB, .backward = 1 * units::GB}}};
     Seconds const launch = machine.launch_latency.value;
     for (Op const& op : products)
@@ -136,22 +157,31 @@ TEST_CASE("kernel_time: a framework that reaches half of the speed takes twice a
 
 TEST_CASE("attention_time: long sequences approach the profile's efficiency, flash beats unfused there", "[INV-14]") {
     AcceleratorProfile const machine = accelerator();
-    Attention const a{.batch = 1, .heads = 32, .kv_heads = 32, .queries = 32768, .keys = 32768, .head_dim = 128, .value_head_dim = 128};
+    Attention const a{.batch = 1,
+                      .heads = 32,
+                      .kv_heads = 32,
+                      .queries = 32768,
+                      .keys = 32768,
+                      .head_dim = 128,
+                      .value_head_dim = 128};
     auto const reached = [&](Pass pass) {
-        return work_of({.name = "attention", .what = a}, pass).executed / attention_time(a, pass, machine, neutral_timing()) /
-               machine.peak_of(Precision::bf16).value;
+        return work_of({.name = "attention", .what = a}, pass).executed /
+               attention_time(a, pass, machine, neutral_timing()) / machine.peak_of(Precision::bf16).value;
     };
     CHECK(reached(Pass::forward) == Approx(0.6).epsilon(0.02));
     CHECK(reached(Pass::backward) == Approx(0.5).epsilon(0.02));
     Attention unfused = a;
     unfused.kernel = AttentionKernel::unfused;
-    CHECK(attention_time(unfused, Pass::forward, machine, neutral_timing()) > attention_time(a, Pass::forward, machine, neutral_timing()));
+    CHECK(attention_time(unfused, Pass::forward, machine, neutral_timing()) >
+          attention_time(a, Pass::forward, machine, neutral_timing()));
 }
 
-TEST_CASE("streaming_time: bytes over the reached bandwidth, a launch per kernel, unfused passes multiply", "[INV-14]") {
+TEST_CASE("streaming_time: bytes over the reached bandwidth, a launch per kernel, unfused passes multiply",
+          "[INV-14]") {
     AcceleratorProfile const machine = accelerator();
     FrameworkTiming framework = neutral_timing();
-    CHECK(streaming_time(3015 * units::MB, 1, machine, framework).in(units::us) == Approx(1000 + 4));  // 3,350 GB/s * 0.9
+    CHECK(streaming_time(3015 * units::MB, 1, machine, framework).in(units::us) ==
+          Approx(1000 + 4));  // 3,350 GB/s * 0.9
     CHECK(streaming_time({}, 5, machine, framework).in(units::us) == Approx(20));
     framework.activation_passes.value = 3;
     CHECK(streaming_time(3015 * units::MB, 1, machine, framework).in(units::us) == Approx(3000 + 4));
@@ -164,5 +194,6 @@ TEST_CASE("kernel_count: one per product forward, two backward, none in a pass t
     op.passes = Passes::forward;
     CHECK(kernel_count(op, Pass::backward) == 0);
     CHECK(kernel_time(op, Pass::backward, accelerator(), neutral_timing()) == Seconds{});
-    CHECK(kernel_count({.name = "stream", .what = Streaming{.forward = {}, .backward = {}, .kernels = 5}}, Pass::backward) == 5);
+    CHECK(kernel_count({.name = "stream", .what = Streaming{.forward = {}, .backward = {}, .kernels = 5}},
+                       Pass::backward) == 5);
 }

@@ -92,9 +92,9 @@ TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[I
         return state_bytes(plain_memory(), plan, 1).optimizer;
     };
     CHECK(bytes(Optimizer::adamw) == 12);
-    CHECK(bytes(Optimizer::adamw_bf16) == 8);   // moments in two bytes each
-    CHECK(bytes(Optimizer::adamw_8bit) == 6);   // moments in one byte each
-    CHECK(bytes(Optimizer::sgd) == 8);          // master weights and momentum
+    CHECK(bytes(Optimizer::adamw_bf16) == 8);  // moments in two bytes each
+    CHECK(bytes(Optimizer::adamw_8bit) == 6);  // moments in one byte each
+    CHECK(bytes(Optimizer::sgd) == 8);         // master weights and momentum
     CHECK(bytes(Optimizer::muon) == 8);
     StageLoad load;
     load.parameters = {.dense = 1e9, .embedding = 2e8};
@@ -146,12 +146,14 @@ TEST_CASE("the parts add up, and the reserved range holds the typical figure", "
         plan.dp = pick<std::int64_t>(random, {1, 8});
         plan.zero = plan.dp > 1 ? static_cast<int>(random() % 4) : 0;
         StageMemory const m = stage_memory(random_load(random), plan, framework);
-        CHECK(m.allocated() == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.buffers + m.workspaces);
+        CHECK(m.allocated() ==
+              m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.buffers + m.workspaces);
         CHECK(m.reserved() == m.allocated() + m.slack);
         CHECK(m.reserved_low >= m.allocated());
         CHECK(m.reserved_low <= m.reserved());
         CHECK(m.reserved() <= m.reserved_high);
-        for (Bytes const part : {m.weights, m.gradients, m.optimizer, m.activations, m.logits, m.buffers, m.workspaces, m.slack, m.host})
+        for (Bytes const part :
+             {m.weights, m.gradients, m.optimizer, m.activations, m.logits, m.buffers, m.workspaces, m.slack, m.host})
             CHECK(part >= Bytes{});
     }
 }

@@ -60,24 +60,29 @@ std::string_view first_folder(std::string_view path) {
     return slash == std::string_view::npos ? std::string_view{} : path.substr(0, slash);
 }
 
-void check_own_include(Layer const& layer, std::string const& include, std::string const& where, std::vector<std::string>& faults) {
+void check_own_include(Layer const& layer, std::string const& include, std::string const& where,
+                       std::vector<std::string>& faults) {
     std::string_view const folder = first_folder(include);
     if (folder.empty()) {
         faults.push_back(where + "\"" + include + "\" is not written from the project's root");
         return;
     }
     bool const ours = std::any_of(layers().begin(), layers().end(), [&](Layer const& l) { return l.folder == folder; });
-    bool const allowed = std::find(layer.may_include.begin(), layer.may_include.end(), folder) != layer.may_include.end();
+    bool const allowed =
+        std::find(layer.may_include.begin(), layer.may_include.end(), folder) != layer.may_include.end();
     if (ours && !allowed)
-        faults.push_back(where + std::string(layer.folder) + " must not include " + std::string(folder) + " (\"" + include + "\")");
+        faults.push_back(where + std::string(layer.folder) + " must not include " + std::string(folder) + " (\"" +
+                         include + "\")");
     if (!ours) faults.push_back(where + "\"" + include + "\" is in no library folder");
 }
 
-void check_foreign_include(std::string_view path, std::string const& include, std::string const& where, std::vector<std::string>& faults) {
+void check_foreign_include(std::string_view path, std::string const& include, std::string const& where,
+                           std::vector<std::string>& faults) {
     for (Foreign const& foreign : foreign_libraries()) {
         if (!std::regex_match(include, foreign.include)) continue;
-        bool const allowed = std::any_of(foreign.folders.begin(), foreign.folders.end(), [&](auto f) { return lies_in(path, f); }) ||
-                             (foreign.json_files && path.ends_with("_json.cpp"));
+        bool const allowed =
+            std::any_of(foreign.folders.begin(), foreign.folders.end(), [&](auto f) { return lies_in(path, f); }) ||
+            (foreign.json_files && path.ends_with("_json.cpp"));
         if (!allowed) faults.push_back(where + std::string(foreign.name) + " is not for this file (<" + include + ">)");
     }
 }
@@ -92,10 +97,12 @@ std::string code_of(std::string const& line) {
 
 std::vector<std::string> faults_of(std::string_view path, std::string_view text) {
     std::vector<std::string> faults;
-    auto const layer = std::find_if(layers().begin(), layers().end(), [&](Layer const& l) { return lies_in(path, l.folder); });
+    auto const layer =
+        std::find_if(layers().begin(), layers().end(), [&](Layer const& l) { return lies_in(path, l.folder); });
     if (layer == layers().end()) return faults;
     static std::regex const include_line(R"re(^\s*#\s*include\s*(["<])([^">]+)[">].*)re");
-    static std::regex const talks(R"re(\b(std::cout|std::cerr|std::clog|printf|fprintf|puts|fmt::print|std::exit|std::getenv|getenv)\b)re");
+    static std::regex const talks(
+        R"re(\b(std::cout|std::cerr|std::clog|printf|fprintf|puts|fmt::print|std::exit|std::getenv|getenv)\b)re");
     bool const quiet = layer->folder != "cli" && layer->folder != "kernels";
 
     std::istringstream lines{std::string(text)};
@@ -115,7 +122,8 @@ std::vector<std::string> faults_of(std::string_view path, std::string_view text)
             if (match[1] == "\"") check_own_include(*layer, include, where, faults);
             check_foreign_include(path, include, where, faults);
         } else if (std::string const code = code_of(line); quiet && std::regex_search(code, match, talks)) {
-            faults.push_back(where + "nothing below cli prints, exits or reads the environment ('" + match.str() + "')");
+            faults.push_back(where + "nothing below cli prints, exits or reads the environment ('" + match.str() +
+                             "')");
         }
     }
     if (path.ends_with(".hpp") && !guarded) faults.push_back(std::string(path) + ": header without #pragma once");
@@ -162,6 +170,14 @@ std::vector<std::string> sources_below(std::filesystem::path const& folder) {
     files.insert(files.end(), headers.begin(), headers.end());
     std::sort(files.begin(), files.end());
     return files;
+}
+
+std::vector<std::string> relative_links(std::string const& markdown) {
+    static std::regex const link(R"re(\]\(([^)#:\s]+)(#[^)]*)?\))re");
+    std::vector<std::string> targets;
+    for (std::sregex_iterator at(markdown.begin(), markdown.end(), link), end; at != end; ++at)
+        targets.push_back((*at)[1]);
+    return targets;
 }
 
 std::string read_text(std::filesystem::path const& file) {

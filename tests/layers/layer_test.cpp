@@ -17,7 +17,8 @@ TEST_CASE("every source keeps to the layers", "[INV-1]") {
     for (char const* folder : {"core", "cost_models", "simulator", "planner", "calibrate", "cli", "kernels"}) {
         for (std::string const& file : sources_below(root / folder)) {
             ++seen;
-            for (std::string const& fault : faults_of(std::string(folder) + "/" + file, read_text(root / folder / file)))
+            for (std::string const& fault :
+                 faults_of(std::string(folder) + "/" + file, read_text(root / folder / file)))
                 FAIL_CHECK(fault);
         }
     }
@@ -46,10 +47,30 @@ TEST_CASE("every test file is in the CMake list of its folder", "[INV-1]") {
 TEST_CASE("every model and every profile is in its catalog", "[INV-1]") {
     for (char const* folder : {"models", "hardware_profiles"}) {
         std::vector<std::string> names = files_below(root / folder, ".json");
-        for (std::string& name : names) name = std::string(folder) + "/" + name;
+        for (std::string& name : names)
+            name = std::string(folder) + "/" + name;
         for (std::string const& file : not_listed(read_text(root / folder / "catalog.cmake"), names))
             FAIL_CHECK(file << " is not in " << folder << "/catalog.cmake");
     }
+}
+
+TEST_CASE("every link in the documentation leads to a file", "[INV-1]") {
+    std::vector<std::filesystem::path> pages{root / "README.md"};
+    for (std::string const& page : files_below(root / "docs", ".md"))
+        pages.push_back(root / "docs" / page);
+    std::size_t links = 0;
+    for (auto const& page : pages)
+        for (std::string const& target : relative_links(read_text(page))) {
+            ++links;
+            INFO(page.string() << " links to " << target);
+            CHECK(std::filesystem::exists(page.parent_path() / target));
+        }
+    CHECK(links > 5);
+}
+
+TEST_CASE("links are found, but for those to other sites and within a page", "[INV-1]") {
+    CHECK(relative_links("see [a](a.md), [b](docs/b.md#part) and [c](https://example.org/c.md) or [d](#d).") ==
+          std::vector<std::string>{"a.md", "docs/b.md"});
 }
 
 TEST_CASE("planted violations of the layers are found", "[INV-1]") {

@@ -25,7 +25,8 @@ struct Question {
     SearchOptions options{};
 
     [[nodiscard]] SearchResult answer() const {
-        return search(model, workload, machine, framework, {make_search_space(model, workload, machine, accelerators, constraints)}, limit, options);
+        return search(model, workload, machine, framework,
+                      {make_search_space(model, workload, machine, accelerators, constraints)}, limit, options);
     }
     /// Every plan that fits, ranked.
     [[nodiscard]] SearchResult all() const {
@@ -39,8 +40,10 @@ struct Question {
 double cost_of(Candidate const& c) { return c.estimate.time.base() * static_cast<double>(c.plan.world_size()); }
 
 bool beats(Candidate const& a, Candidate const& b) {
-    bool const as_good = a.estimate.time <= b.estimate.time && a.estimate.peak() <= b.estimate.peak() && cost_of(a) <= cost_of(b);
-    return as_good && (a.estimate.time < b.estimate.time || a.estimate.peak() < b.estimate.peak() || cost_of(a) < cost_of(b));
+    bool const as_good =
+        a.estimate.time <= b.estimate.time && a.estimate.peak() <= b.estimate.peak() && cost_of(a) <= cost_of(b);
+    return as_good &&
+           (a.estimate.time < b.estimate.time || a.estimate.peak() < b.estimate.peak() || cost_of(a) < cost_of(b));
 }
 
 void check_same(std::vector<Candidate> const& a, std::vector<Candidate> const& b) {
@@ -69,7 +72,8 @@ TEST_CASE("search: the answer is the same for any number of threads", "[INV-12]"
             CHECK(alone.counts.rejected == together.counts.rejected);
             CHECK(alone.counts.enumerated == together.counts.enumerated);
             REQUIRE(alone.fastest_misfit.has_value() == together.fastest_misfit.has_value());
-            if (alone.fastest_misfit) CHECK(plan_key(alone.fastest_misfit->plan) == plan_key(together.fastest_misfit->plan));
+            if (alone.fastest_misfit)
+                CHECK(plan_key(alone.fastest_misfit->plan) == plan_key(together.fastest_misfit->plan));
         }
     }
 }
@@ -98,7 +102,8 @@ TEST_CASE("search: every plan found is valid, fits, and is what the closed form 
         REQUIRE(fresh.time == c.estimate.time);
         REQUIRE(fresh.peak() == c.estimate.peak());
     }
-    CHECK(std::is_sorted(all.best.begin(), all.best.end(), [](Candidate const& a, Candidate const& b) { return a.estimate.time < b.estimate.time; }));
+    CHECK(std::is_sorted(all.best.begin(), all.best.end(),
+                         [](Candidate const& a, Candidate const& b) { return a.estimate.time < b.estimate.time; }));
 }
 
 TEST_CASE("search: a short list is the head of the whole one, by layout the best of each", "[INV-26]") {
@@ -128,10 +133,12 @@ TEST_CASE("search: nothing beats the Pareto front, and everything else is beaten
     SearchResult const all = question.all();
     REQUIRE(all.pareto.size() > 2);
     for (Candidate const& front : all.pareto)
-        for (Candidate const& other : all.best) REQUIRE_FALSE(beats(other, front));
+        for (Candidate const& other : all.best)
+            REQUIRE_FALSE(beats(other, front));
     for (Candidate const& c : all.best) {
         bool const covered = std::any_of(all.pareto.begin(), all.pareto.end(), [&](Candidate const& front) {
-            return beats(front, c) || (front.estimate.time == c.estimate.time && front.estimate.peak() == c.estimate.peak());
+            return beats(front, c) ||
+                   (front.estimate.time == c.estimate.time && front.estimate.peak() == c.estimate.peak());
         });
         REQUIRE(covered);
     }
@@ -142,7 +149,8 @@ TEST_CASE("search: each objective puts its own best first", "[INV-26]") {
     SearchResult const all = question.all();
     question.options.objective = Objective::memory;
     Bytes least = all.best.front().estimate.peak();
-    for (Candidate const& c : all.best) least = std::min(least, c.estimate.peak());
+    for (Candidate const& c : all.best)
+        least = std::min(least, c.estimate.peak());
     CHECK(question.answer().best.front().estimate.peak() == least);
     // With one number of accelerators the cheapest is the fastest.
     question.options.objective = Objective::cost;
@@ -210,7 +218,8 @@ TEST_CASE("AxisFilter: lists, ranges and bounds", "[INV-11]") {
     CHECK(allowed("3..5") == std::vector<std::int64_t>{3, 4, 5});
     CHECK(allowed("<=2") == std::vector<std::int64_t>{1, 2});
     CHECK(allowed(">=9") == std::vector<std::int64_t>{9, 10});
-    for (char const* text : {"", "x", "0", "-1", "2..", "4..2", "<=0", "1,,2", "1.5", "99999999999999999999", "<8", "8 8"}) {
+    for (char const* text :
+         {"", "x", "0", "-1", "2..", "4..2", "<=0", "1,,2", "1.5", "99999999999999999999", "<8", "8 8"}) {
         CAPTURE(text);
         CHECK_THROWS_AS(AxisFilter::parse(text, "tp"), InputError);
     }

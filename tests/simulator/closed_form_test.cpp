@@ -55,7 +55,8 @@ FrameworkProfile lifelike() {
     return framework;
 }
 
-StepEstimate estimate(ModelSpec const& model, ParallelPlan const& plan, ClusterSpec const& machine, FrameworkProfile const& framework) {
+StepEstimate estimate(ModelSpec const& model, ParallelPlan const& plan, ClusterSpec const& machine,
+                      FrameworkProfile const& framework) {
     return ClosedForm(model, workload, machine, framework, plan.precision).evaluate(plan);
 }
 
@@ -68,10 +69,11 @@ TEST_CASE("the breakdown adds up to the step time, and no part is negative", "[I
         ParallelPlan const plan = random_plan(random, model);
         StepEstimate const e = estimate(model, plan, cluster(), lifelike());
         StepBreakdown const& b = e.breakdown;
-        CAPTURE(plan.dp, plan.tp, plan.pp, plan.vpp, plan.cp, plan.ep, plan.zero, name_of(plan.schedule), name_of(plan.recompute));
+        CAPTURE(plan.dp, plan.tp, plan.pp, plan.vpp, plan.cp, plan.ep, plan.zero, name_of(plan.schedule),
+                name_of(plan.recompute));
         CHECK(e.time.base() == Approx(b.total().base()).epsilon(1e-12));
-        for (Seconds const part : {b.gemm, b.attention, b.memory_bound, b.host, b.recompute, b.tp, b.cp, b.ep, b.pp, b.bubble, b.dp, b.optimizer,
-                                   b.offload, b.fixed})
+        for (Seconds const part : {b.gemm, b.attention, b.memory_bound, b.host, b.recompute, b.tp, b.cp, b.ep, b.pp,
+                                   b.bubble, b.dp, b.optimizer, b.offload, b.fixed})
             CHECK(part.base() >= -1e-12 * e.time.base());
         CHECK(b.gemm > Seconds{});
         if (plan.offload == Offload::none) CHECK(b.offload == Seconds{});
@@ -88,7 +90,8 @@ TEST_CASE("a step is never shorter than its FLOPs at the peak of all accelerator
         StepGraph const graph = build_step_graph(model, plan, workload);
         Flops executed;
         for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
-            executed += stage_work(graph, stage, Pass::forward).executed + stage_work(graph, stage, Pass::backward).executed;
+            executed +=
+                stage_work(graph, stage, Pass::forward).executed + stage_work(graph, stage, Pass::backward).executed;
         Seconds const floor = static_cast<double>(graph.microbatches) * executed / static_cast<double>(plan.pp) /
                               accelerator().peak_of(Precision::bf16).value;
         CHECK(estimate(model, plan, cluster(), neutral_framework()).time > floor);
@@ -98,26 +101,31 @@ TEST_CASE("a step is never shorter than its FLOPs at the peak of all accelerator
 TEST_CASE("a machine twice as fast in every respect takes half the step time", "[INV-13]") {
     ClusterSpec const machine = cluster();
     ClusterSpec twice = machine;
-    for (auto& [precision, peak] : twice.accelerator.peak) peak.value *= 2;
+    for (auto& [precision, peak] : twice.accelerator.peak)
+        peak.value *= 2;
     twice.accelerator.vector_peak.value *= 2;
     twice.accelerator.memory_bandwidth.value *= 2;
     twice.accelerator.host_bandwidth.value *= 2;
     twice.accelerator.launch_latency.value /= 2;
     twice.scale_up.bandwidth.value *= 2;
     twice.scale_out->bandwidth.value *= 2;
-    for (Seconds* latency : {&twice.scale_up.base_latency.value, &twice.scale_up.hop_latency.value, &twice.scale_out->base_latency.value,
-                             &twice.scale_out->hop_latency.value})
+    for (Seconds* latency : {&twice.scale_up.base_latency.value, &twice.scale_up.hop_latency.value,
+                             &twice.scale_out->base_latency.value, &twice.scale_out->hop_latency.value})
         *latency /= 2;
     FrameworkProfile const framework = lifelike();
     FrameworkProfile quick = framework;
     FrameworkTiming& t = quick.timing.front();
-    for (Seconds* time : {&t.host_floor_forward.value, &t.host_floor_backward.value, &t.kernel_gap.value, &t.fixed_per_step.value}) *time /= 2;
+    for (Seconds* time :
+         {&t.host_floor_forward.value, &t.host_floor_backward.value, &t.kernel_gap.value, &t.fixed_per_step.value})
+        *time /= 2;
     std::mt19937_64 random(3);
     for (std::size_t i = 0; i < 200; ++i) {
         ModelSpec const model = model_of(i);
         ParallelPlan plan = random_plan(random, model);
-        if (plan.offload == Offload::optimizer) plan.offload = Offload::none;  // the host's own speed is no part of the profile
-        CHECK(estimate(model, plan, twice, quick).time.base() == Approx(0.5 * estimate(model, plan, machine, framework).time.base()).epsilon(1e-9));
+        if (plan.offload == Offload::optimizer)
+            plan.offload = Offload::none;  // the host's own speed is no part of the profile
+        CHECK(estimate(model, plan, twice, quick).time.base() ==
+              Approx(0.5 * estimate(model, plan, machine, framework).time.base()).epsilon(1e-9));
     }
 }
 
@@ -192,7 +200,8 @@ TEST_CASE("the reported memory is that of the fullest stage of the budget sheet"
         std::vector<StageMemory> const sheet = memory_by_stage(form, plan);
         REQUIRE(static_cast<std::int64_t>(sheet.size()) == plan.pp);
         Bytes fullest;
-        for (StageMemory const& stage : sheet) fullest = std::max(fullest, stage.reserved());
+        for (StageMemory const& stage : sheet)
+            fullest = std::max(fullest, stage.reserved());
         StepEstimate const e = form.evaluate(plan);
         CHECK(e.peak() == fullest);
         CHECK(sheet[static_cast<std::size_t>(e.fullest_stage)].reserved() == fullest);
@@ -224,8 +233,9 @@ TEST_CASE("one accelerator: the step is the sum of its passes and the update", "
     ParallelPlan const plan;
     Pricer pricer(machine, framework.timing.front());
     PricedBlocks const blocks = pricer.price(build_blocks(model, plan, workload.sequence), plan);
-    Seconds const passes = 4 * (blocks.layers[0].forward.total() + blocks.layers[0].backward.total()) + blocks.embedding.forward.total() +
-                           blocks.embedding.backward.total() + blocks.head.forward.total() + blocks.head.backward.total();
+    Seconds const passes = 4 * (blocks.layers[0].forward.total() + blocks.layers[0].backward.total()) +
+                           blocks.embedding.forward.total() + blocks.embedding.backward.total() +
+                           blocks.head.forward.total() + blocks.head.backward.total();
     StepEstimate const e = estimate(model, plan, machine, framework);
     CHECK(e.time.base() == Approx((128 * passes + e.breakdown.optimizer).base()).epsilon(1e-12));
     CHECK(e.breakdown.bubble.base() == Approx(0).margin(1e-12));

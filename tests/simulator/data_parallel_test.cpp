@@ -31,10 +31,11 @@ StageLoad load_of(double parameters, double layers) {
     return load;
 }
 
-DataParallelTime time_of(StageLoad const& load, ParallelPlan const& plan, ClusterSpec const& machine, FrameworkTiming const& framework,
-                         Seconds forward = {}, Seconds backward = {}) {
+DataParallelTime time_of(StageLoad const& load, ParallelPlan const& plan, ClusterSpec const& machine,
+                         FrameworkTiming const& framework, Seconds forward = {}, Seconds backward = {}) {
     Pricer pricer(machine, framework);
-    return data_parallel_time(load, plan, forward, backward, data_parallel_curves(plan, pricer), machine.accelerator, framework);
+    return data_parallel_time(load, plan, forward, backward, data_parallel_curves(plan, pricer), machine.accelerator,
+                              framework);
 }
 
 }  // namespace
@@ -46,22 +47,28 @@ TEST_CASE("data_parallel_time: one replica exchanges nothing", "[INV-24]") {
 TEST_CASE("data_parallel_time: without overlap ZeRO 0 waits for an all-reduce per layer", "[INV-24]") {
     ClusterSpec const machine = cluster();
     ParallelPlan const plan{.dp = 64};
-    Seconds const one = collective_curve(machine, CollectiveKind::all_reduce, place_group(64, 1, 8)).time(2.0 * 1e9 / 32 * units::B);
+    Seconds const one =
+        collective_curve(machine, CollectiveKind::all_reduce, place_group(64, 1, 8)).time(2.0 * 1e9 / 32 * units::B);
     CHECK(time_of(load_of(1e9, 32), plan, machine, two_bytes()).exposed.base() == Approx(32 * one.base()));
 }
 
-TEST_CASE("data_parallel_time: volumes of the ZeRO paper: stages 1 and 2 as plain data parallelism, stage 3 half as much again", "[INV-24]") {
+TEST_CASE(
+    "data_parallel_time: volumes of the ZeRO paper: stages 1 and 2 as plain data parallelism, stage 3 half as much "
+    "again",
+    "[INV-24]") {
     // arXiv:1910.02054 sec. 7: 2 psi, 2 psi, 2 psi, 3 psi (one microbatch, gradients and weights in the same width).
     ClusterSpec const machine = without_latency();
     std::mt19937_64 random(1);
     for (int i = 0; i < 50; ++i) {
         StageLoad const load = load_of(uniform(random, 1e8, 1e11), 32);
-        ParallelPlan plan{.dp = pick<std::int64_t>(random, {2, 8, 64, 512}), .tp = pick<std::int64_t>(random, {1, 2, 8})};
+        ParallelPlan plan{.dp = pick<std::int64_t>(random, {2, 8, 64, 512}),
+                          .tp = pick<std::int64_t>(random, {1, 2, 8})};
         double const plain = time_of(load, plan, machine, two_bytes()).exposed.base();
         for (int zero = 1; zero <= 3; ++zero) {
             plan.zero = zero;
             CAPTURE(zero, plan.dp, plan.tp);
-            CHECK(time_of(load, plan, machine, two_bytes()).exposed.base() == Approx((zero == 3 ? 1.5 : 1.0) * plain).epsilon(1e-9));
+            CHECK(time_of(load, plan, machine, two_bytes()).exposed.base() ==
+                  Approx((zero == 3 ? 1.5 : 1.0) * plain).epsilon(1e-9));
         }
     }
 }
@@ -74,7 +81,8 @@ TEST_CASE("data_parallel_time: ZeRO 3 exchanges in every microbatch, ZeRO 1 once
     ParallelPlan plan{.dp = 64, .zero = 1};
     CHECK(time_of(eight, plan, machine, two_bytes()).exposed == time_of(one, plan, machine, two_bytes()).exposed);
     plan.zero = 3;
-    CHECK(time_of(eight, plan, machine, two_bytes()).exposed.base() == Approx(8 * time_of(one, plan, machine, two_bytes()).exposed.base()));
+    CHECK(time_of(eight, plan, machine, two_bytes()).exposed.base() ==
+          Approx(8 * time_of(one, plan, machine, two_bytes()).exposed.base()));
 }
 
 TEST_CASE("data_parallel_time: compute hides all but one layer's part, and never adds", "[INV-24]") {
@@ -85,10 +93,12 @@ TEST_CASE("data_parallel_time: compute hides all but one layer's part, and never
     for (int zero = 0; zero <= 3; ++zero) {
         ParallelPlan const plan{.dp = 64, .zero = zero};
         Seconds const open = time_of(load, plan, machine, framework).exposed;
-        CHECK(time_of(load, plan, machine, framework, 1000 * units::s, 1000 * units::s).exposed.base() == Approx(open.base() / 32));
+        CHECK(time_of(load, plan, machine, framework, 1000 * units::s, 1000 * units::s).exposed.base() ==
+              Approx(open.base() / 32));
         Seconds before = open;
         for (double compute = 0; compute < 2; compute += 0.05) {
-            Seconds const now = time_of(load, plan, machine, framework, compute * units::s, 2 * compute * units::s).exposed;
+            Seconds const now =
+                time_of(load, plan, machine, framework, compute * units::s, 2 * compute * units::s).exposed;
             CHECK(now <= before);
             before = now;
         }
@@ -105,8 +115,10 @@ TEST_CASE("data_parallel_time: shard groups gather inside the node and reduce on
     // Three gathers or scatters per microbatch in the node, one all-reduce of an eighth over the eight nodes.
     GroupPlacement const node = place_group(8, 1, 8);
     Seconds const inside = collective_curve(machine, CollectiveKind::all_gather, node).time(16e9 * units::B);
-    Seconds const across = collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 8, 8)).time(2e9 * units::B);
-    CHECK(time_of(load, grouped, machine, two_bytes()).exposed.base() == Approx((16 * 3 * inside + across).base()).epsilon(1e-9));
+    Seconds const across =
+        collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 8, 8)).time(2e9 * units::B);
+    CHECK(time_of(load, grouped, machine, two_bytes()).exposed.base() ==
+          Approx((16 * 3 * inside + across).base()).epsilon(1e-9));
 }
 
 TEST_CASE("data_parallel_time: experts reduce over their own, smaller group", "[INV-24]") {
@@ -115,12 +127,15 @@ TEST_CASE("data_parallel_time: experts reduce over their own, smaller group", "[
     load.parameters.expert = 4e9;
     load.moe_layers = 32;
     ParallelPlan const plan{.dp = 64, .ep = 8};
-    Seconds const dense = collective_curve(machine, CollectiveKind::all_reduce, place_group(64, 1, 8)).time(2e9 * units::B);
-    Seconds const expert = collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 8, 8)).time(8e9 * units::B);
+    Seconds const dense =
+        collective_curve(machine, CollectiveKind::all_reduce, place_group(64, 1, 8)).time(2e9 * units::B);
+    Seconds const expert =
+        collective_curve(machine, CollectiveKind::all_reduce, place_group(8, 8, 8)).time(8e9 * units::B);
     CHECK(time_of(load, plan, machine, two_bytes()).exposed.base() == Approx((dense + expert).base()).epsilon(1e-9));
 }
 
-TEST_CASE("data_parallel_time: experts that tensor-parallel ranks repeat are reduced even with one data-parallel rank", "[INV-24]") {
+TEST_CASE("data_parallel_time: experts that tensor-parallel ranks repeat are reduced even with one data-parallel rank",
+          "[INV-24]") {
     StageLoad load = load_of(1e9, 32);
     load.parameters.expert = 4e9;
     load.moe_layers = 32;
@@ -129,7 +144,8 @@ TEST_CASE("data_parallel_time: experts that tensor-parallel ranks repeat are red
     CHECK(time_of(load, plan, cluster(), two_bytes()).exposed > Seconds{});
 }
 
-TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less when sharded, elsewhere when offloaded", "[INV-24]") {
+TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less when sharded, elsewhere when offloaded",
+          "[INV-24]") {
     ClusterSpec const machine = cluster();
     ParallelPlan plan{.dp = 64};
     StageLoad const load = load_of(1e9, 32);

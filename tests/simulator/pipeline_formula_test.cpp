@@ -31,7 +31,8 @@ Case random_case(std::mt19937_64& random) {
 
 PipelineTime formula(Case const& c, std::vector<double> const& forward, std::vector<double> const& backward) {
     std::vector<StageTimes> stages;
-    for (std::size_t i = 0; i < forward.size(); ++i) stages.push_back({.forward = forward[i] * units::s, .backward = backward[i] * units::s});
+    for (std::size_t i = 0; i < forward.size(); ++i)
+        stages.push_back({.forward = forward[i] * units::s, .backward = backward[i] * units::s});
     return pipeline_time(c.schedule, stages, static_cast<std::int64_t>(c.m), static_cast<std::int64_t>(c.v));
 }
 
@@ -56,11 +57,13 @@ TEST_CASE("pipeline_time: uniform bubbles are (p - 1) / (m v) of the work", "[IN
         std::vector<double> const forward(c.p, 1), backward(c.p, 2);
         PipelineTime const time = formula(c, forward, backward);
         CHECK(time.busy.base() == Approx(3.0 * static_cast<double>(c.m)));
-        CHECK(time.bubble / time.busy == Approx(static_cast<double>(c.p - 1) / static_cast<double>(c.m * c.v)).margin(1e-12));
+        CHECK(time.bubble / time.busy ==
+              Approx(static_cast<double>(c.p - 1) / static_cast<double>(c.m * c.v)).margin(1e-12));
     }
 }
 
-TEST_CASE("pipeline_time: a slow first or last stage under 1F1B is exact with at least as many microbatches as stages", "[INV-22]") {
+TEST_CASE("pipeline_time: a slow first or last stage under 1F1B is exact with at least as many microbatches as stages",
+          "[INV-22]") {
     std::mt19937_64 random(3);
     for (int i = 0; i < 300; ++i) {
         Case c{.schedule = Schedule::one_f_one_b, .p = 2 + random() % 10};
@@ -71,11 +74,13 @@ TEST_CASE("pipeline_time: a slow first or last stage under 1F1B is exact with at
         forward[slow] *= slower;
         backward[slow] *= slower;
         CAPTURE(c.p, c.m, slow, f, b, slower);
-        CHECK(formula(c, forward, backward).total().base() == Approx(walk_pipeline(c.schedule, forward, backward, c.m, 1).makespan).epsilon(1e-12));
+        CHECK(formula(c, forward, backward).total().base() ==
+              Approx(walk_pipeline(c.schedule, forward, backward, c.m, 1).makespan).epsilon(1e-12));
     }
 }
 
-TEST_CASE("pipeline_time: uneven stages are exact under GPipe, and never overestimated under any schedule", "[INV-22]") {
+TEST_CASE("pipeline_time: uneven stages are exact under GPipe, and never overestimated under any schedule",
+          "[INV-22]") {
     std::mt19937_64 random(4);
     for (int i = 0; i < 1000; ++i) {
         Case const c = random_case(random);
@@ -91,7 +96,9 @@ TEST_CASE("pipeline_time: uneven stages are exact under GPipe, and never overest
         CAPTURE(name_of(c.schedule), c.p, c.v, c.m, spread, ratio);
         CHECK(total <= walked * (1 + 1e-12));
         // How far below: nothing, 3 % where stages differ by up to a factor of two, 10 % with chunks.
-        double const tolerance = c.schedule == Schedule::gpipe ? 1e-12 : c.schedule == Schedule::one_f_one_b ? 0.03 : 0.10;
+        double const tolerance = c.schedule == Schedule::gpipe         ? 1e-12
+                                 : c.schedule == Schedule::one_f_one_b ? 0.03
+                                                                       : 0.10;
         CHECK(total >= walked * (1 - tolerance));
     }
 }
@@ -104,10 +111,12 @@ TEST_CASE("pipeline_time: a run of equal stages counts as that many stages", "[I
         std::vector<double> forward(c.p, 1), backward(c.p, 2);
         forward.front() = backward.front() = 1.25;
         forward.back() = 1.5;
-        StageTimes const folded[] = {{.forward = 1.25 * units::s, .backward = 1.25 * units::s},
-                                     {.forward = 1 * units::s, .backward = 2 * units::s, .count = static_cast<std::int64_t>(c.p) - 2},
-                                     {.forward = 1.5 * units::s, .backward = 2 * units::s}};
-        PipelineTime const time = pipeline_time(c.schedule, folded, static_cast<std::int64_t>(c.m), static_cast<std::int64_t>(c.v));
+        StageTimes const folded[] = {
+            {.forward = 1.25 * units::s, .backward = 1.25 * units::s},
+            {.forward = 1 * units::s, .backward = 2 * units::s, .count = static_cast<std::int64_t>(c.p) - 2},
+            {.forward = 1.5 * units::s, .backward = 2 * units::s}};
+        PipelineTime const time =
+            pipeline_time(c.schedule, folded, static_cast<std::int64_t>(c.m), static_cast<std::int64_t>(c.v));
         CHECK(time.total().base() == Approx(formula(c, forward, backward).total().base()).epsilon(1e-12));
         CHECK(time.slowest == 2);
     }
@@ -125,11 +134,13 @@ TEST_CASE("microbatches_in_flight: what the schedule carried out task by task ho
     std::mt19937_64 random(6);
     for (int i = 0; i < 300; ++i) {
         Case const c = random_case(random);
-        WalkResult const walk = walk_pipeline(c.schedule, std::vector<double>(c.p, 1), std::vector<double>(c.p, 2), c.m, c.v);
+        WalkResult const walk =
+            walk_pipeline(c.schedule, std::vector<double>(c.p, 1), std::vector<double>(c.p, 2), c.m, c.v);
         for (std::size_t rank = 0; rank < c.p; ++rank) {
             CAPTURE(name_of(c.schedule), c.p, c.v, c.m, rank);
-            CHECK(static_cast<double>(c.v) * microbatches_in_flight(c.schedule, static_cast<std::int64_t>(c.p), static_cast<std::int64_t>(c.v),
-                                                                    static_cast<std::int64_t>(c.m), static_cast<std::int64_t>(rank)) ==
+            CHECK(static_cast<double>(c.v) *
+                      microbatches_in_flight(c.schedule, static_cast<std::int64_t>(c.p), static_cast<std::int64_t>(c.v),
+                                             static_cast<std::int64_t>(c.m), static_cast<std::int64_t>(rank)) ==
                   Approx(static_cast<double>(walk.most_held[rank])));
         }
     }

@@ -18,11 +18,13 @@ struct WalkTask {
 
 struct WalkResult {
     double makespan = 0;
-    std::vector<std::size_t> most_held;  ///< per rank: chunks whose forward has run and whose backward has not ended, at the peak
+    std::vector<std::size_t>
+        most_held;  ///< per rank: chunks whose forward has run and whose backward has not ended, at the peak
 };
 
 /// Tasks of one rank in the order that it runs them.
-inline std::vector<WalkTask> walk_order(Schedule schedule, std::size_t rank, std::size_t p, std::size_t v, std::size_t m) {
+inline std::vector<WalkTask> walk_order(Schedule schedule, std::size_t rank, std::size_t p, std::size_t v,
+                                        std::size_t m) {
     std::size_t const total = m * v;
     auto const forward = [&](std::size_t k) {
         std::size_t const chunk = k % (p * v) / p;
@@ -37,7 +39,8 @@ inline std::vector<WalkTask> walk_order(Schedule schedule, std::size_t rank, std
     if (schedule == Schedule::interleaved) warm_up = std::min(total, 2 * (p - 1 - rank) + (v - 1) * p);
     std::vector<WalkTask> order;
     std::size_t next_forward = 0, next_backward = 0;
-    while (next_forward < warm_up) order.push_back(forward(next_forward++));
+    while (next_forward < warm_up)
+        order.push_back(forward(next_forward++));
     while (next_backward < total) {
         if (next_forward < total) order.push_back(forward(next_forward++));
         order.push_back(backward(next_backward++));
@@ -45,16 +48,17 @@ inline std::vector<WalkTask> walk_order(Schedule schedule, std::size_t rank, std
     return order;
 }
 
-/// Runs the schedule on p = forward.size() ranks; `forward[r]`, `backward[r]`: time of one microbatch on all chunks of rank r.
-/// Interleaved schedules need m to be a multiple of p.
-inline WalkResult walk_pipeline(Schedule schedule, std::vector<double> const& forward, std::vector<double> const& backward, std::size_t m,
-                                std::size_t v) {
+/// Runs the schedule on p = forward.size() ranks; `forward[r]`, `backward[r]`: time of one microbatch on all chunks of
+/// rank r. Interleaved schedules need m to be a multiple of p.
+inline WalkResult walk_pipeline(Schedule schedule, std::vector<double> const& forward,
+                                std::vector<double> const& backward, std::size_t m, std::size_t v) {
     std::size_t const p = forward.size();
     std::size_t const places = p * v;
     double const pending = -1;
     std::vector<std::vector<double>> forward_end(places, std::vector<double>(m, pending)), backward_end = forward_end;
     std::vector<std::vector<WalkTask>> orders;
-    for (std::size_t rank = 0; rank < p; ++rank) orders.push_back(walk_order(schedule, rank, p, v, m));
+    for (std::size_t rank = 0; rank < p; ++rank)
+        orders.push_back(walk_order(schedule, rank, p, v, m));
     std::vector<std::size_t> position(p, 0);
     std::vector<double> free_at(p, 0);
     WalkResult result;
@@ -66,7 +70,8 @@ inline WalkResult walk_pipeline(Schedule schedule, std::vector<double> const& fo
                 double ready = 0;
                 if (task.forward && task.place > 0) ready = forward_end[task.place - 1][task.microbatch];
                 if (!task.forward)
-                    ready = task.place + 1 < places ? backward_end[task.place + 1][task.microbatch] : forward_end[task.place][task.microbatch];
+                    ready = task.place + 1 < places ? backward_end[task.place + 1][task.microbatch]
+                                                    : forward_end[task.place][task.microbatch];
                 if (ready == pending) break;
                 double const duration = (task.forward ? forward[rank] : backward[rank]) / static_cast<double>(v);
                 free_at[rank] = std::max(free_at[rank], ready) + duration;
