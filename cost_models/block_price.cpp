@@ -101,12 +101,16 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     price.parameters = block.parameters;
     Seconds forward_floor;
     Seconds backward_floor;
-    if (host_floor == HostFloor::per_layer) {
+    if (host_floor != HostFloor::none) {
         // Groups that leave the domain have been seen to need a floor that grows with the domains they span.
         auto const domains = static_cast<double>(place(GroupKind::tensor, plan, cluster_).domains);
         double const growth = 1 + framework_.cross_domain_floor_growth.value * (domains - 1);
         forward_floor = growth * framework_.host_floor_forward.value;
         backward_floor = growth * framework_.host_floor_backward.value;
+        if (host_floor == HostFloor::per_moe_layer) {
+            forward_floor = std::max(forward_floor, framework_.moe_floor_forward.value);
+            backward_floor = std::max(backward_floor, framework_.moe_floor_backward.value);
+        }
     }
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = forward_floor});
     price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = backward_floor});
@@ -123,7 +127,8 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
 
 PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
     PricedBlocks priced;
-    for (Block const& layer : blocks.layers) priced.layers.push_back(price(layer, plan, HostFloor::per_layer));
+    for (std::size_t k = 0; k < blocks.layers.size(); ++k)
+        priced.layers.push_back(price(blocks.layers[k], plan, blocks.kinds[k].moe ? HostFloor::per_moe_layer : HostFloor::per_layer));
     priced.embedding = price(blocks.embedding, plan, HostFloor::none);
     priced.head = price(blocks.head, plan, HostFloor::none);
     priced.mtp = price(blocks.mtp, plan, HostFloor::none);

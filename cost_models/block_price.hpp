@@ -28,7 +28,7 @@ struct PassTime {
 };
 
 /// Whether a block is a layer, for which a framework needs a least time on the host.
-enum class HostFloor : std::uint8_t { none, per_layer };
+enum class HostFloor : std::uint8_t { none, per_layer, per_moe_layer };
 
 /// A block priced: everything after this works without shapes.
 struct BlockPrice {

@@ -43,7 +43,7 @@ Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int6
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
     auto const processors = static_cast<double>(std::max<std::int64_t>(1, accelerator.multiprocessors.value));
     FlopsPerSecond const rate = accelerator.peak_of(precision).value * accelerator.gemm_efficiency_of(precision) *
-                                framework.gemm_scale.value / processors;
+                                framework.gemm_scale.value * (groups > 1 ? framework.grouped_gemm_scale.value : 1) / processors;
     Seconds best = Seconds::from_base(std::numeric_limits<double>::infinity());
     for (Tile const& tile : tiles) {
         double const count = static_cast<double>(groups) * std::ceil(static_cast<double>(m) / static_cast<double>(tile.m)) *

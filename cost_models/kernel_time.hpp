@@ -10,7 +10,7 @@ namespace sextant {
 ///
 /// The output is cut into tiles that run in waves over the multiprocessors; the library is taken to pick the tile shape
 /// and the split of k that finish first. T = launch + max(waves * tile work / multiprocessor rate, moved / memory rate), with the large-product
-/// efficiency of the profile times the framework's `gemm_scale`.
+/// efficiency of the profile times the framework's `gemm_scale` (and `grouped_gemm_scale` for several groups).
 /// Source: tile menu and their relative rates assumed (64 to 256 wide, smaller tiles reuse less); docs/flops.md.
 Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework);

@@ -17,6 +17,7 @@ struct ProfileField {
 /// The dimensionless constants of a timing entry, in the order of the file.
 inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"gemm_scale", &FrameworkTiming::gemm_scale, 2},
+    {"grouped_gemm_scale", &FrameworkTiming::grouped_gemm_scale, 2},
     {"attention_scale", &FrameworkTiming::attention_scale, 3},
     {"memory_scale", &FrameworkTiming::memory_scale, 2},
     {"activation_passes", &FrameworkTiming::activation_passes, 10},
@@ -36,6 +37,8 @@ inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
 inline constexpr ProfileField<FrameworkTiming, Seconds> timing_times[] = {
     {"host_floor_forward", &FrameworkTiming::host_floor_forward, 1},
     {"host_floor_backward", &FrameworkTiming::host_floor_backward, 1},
+    {"moe_floor_forward", &FrameworkTiming::moe_floor_forward, 1},
+    {"moe_floor_backward", &FrameworkTiming::moe_floor_backward, 1},
     {"kernel_gap", &FrameworkTiming::kernel_gap, 0.1},
     {"fixed_per_step", &FrameworkTiming::fixed_per_step, 100},
 };

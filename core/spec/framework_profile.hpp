@@ -14,11 +14,14 @@ struct FrameworkTiming {
     std::string generation;               ///< accelerator generation these hold for, "*": any other
     std::string precision;                ///< "bf16", "fp8", ..., "*": any other
     Sourced<double> gemm_scale;           ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
+    Sourced<double> grouped_gemm_scale;   ///< the same for the experts' grouped products, times gemm_scale
     Sourced<double> attention_scale;
     Sourced<double> memory_scale;         ///< of streaming kernels
     Sourced<double> activation_passes;    ///< unfused passes: multiplies the bytes of element-wise kernels
     Sourced<Seconds> host_floor_forward;  ///< per layer and microbatch; a pass takes at least this long
     Sourced<Seconds> host_floor_backward;
+    Sourced<Seconds> moe_floor_forward;   ///< the same two for a mixture-of-experts layer, if larger
+    Sourced<Seconds> moe_floor_backward;
     Sourced<double> cross_domain_floor_growth;  ///< the floors grow by this much per further domain a tp group spans
     Sourced<Seconds> kernel_gap;          ///< added per kernel
     Sourced<Seconds> fixed_per_step;
