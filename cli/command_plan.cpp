@@ -55,6 +55,14 @@ std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t 
     return kept;
 }
 
+/// Not one plan that keeps the structural rules is a fault of the question, not an answer to it.
+void require_runnable(Subject const& subject, SearchCounts const& counts, std::vector<std::string> const& advice) {
+    if (counts.rejected[rejected_for_memory] + counts.rejected[rejected_for_host_memory] > 0) return;
+    std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators" : rejection_summary(counts);
+    throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
+                     advice.empty() ? "see docs/plan.md for the rules" : advice.front());
+}
+
 int plan(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     Subject const subject = find_subject(o.plan);
@@ -84,10 +92,11 @@ int plan(Options const& o, CommandContext& context) {
     std::vector<std::string> advice;
     if (result.best.empty() && !result.interrupted) {
         advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints, subject.limit);
+        require_runnable(subject, result.counts, advice);
         if (advice.empty()) advice.push_back("no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory would help");
     }
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    PlanAnswer const answer{result, reports, front, advice};
+    PlanAnswer const answer{result, reports, front, advice, subject.limit};
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
@@ -108,6 +117,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
     add_output_options(app, o->output);
     app.footer(
+        "AXIS is a value, a list or a range: 8, or 1,2,4, or 2..16, or '<=8', or '>=2'. Without one the axis is searched.\n"
         "Ctrl-C ends the search and reports what it has found. Exit code 1 when nothing fits.\n\nExamples:\n"
         "  sextant plan --model llama-3.1-70b --cluster h100-sxm --gpus 512\n"
         "  sextant plan --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --global-batch 2048 --tp 8 --zero '<=1'\n"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <sstream>
 
 namespace sextant::cli {
 namespace {
@@ -19,7 +18,9 @@ std::int64_t number(std::string const& text, std::string_view flag, std::int64_t
     if (text.empty()) return fallback;
     std::int64_t value = 0;
     auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || stop != text.data() + text.size()) throw InputError("{}: '{}' is not a whole number", flag, text);
+    bool const digits = stop == text.data() + text.size();
+    if (digits && error == std::errc::result_out_of_range) throw InputError("{}: {} is out of range ({} to {})", flag, text, least, most_tokens);
+    if (error != std::errc{} || !digits) throw InputError("{}: '{}' is not a whole number", flag, text);
     if (value < least) throw InputError("{}: {} is too small (at least {})", flag, value, least);
     if (value > most_tokens) throw InputError("{}: {} is too large (at most {})", flag, value, most_tokens);
     return value;
@@ -32,8 +33,13 @@ std::optional<AxisFilter> filter(std::string const& text, std::string_view flag,
 
 std::vector<std::string> split_list(std::string const& text) {
     std::vector<std::string> parts;
-    std::istringstream in(text);
-    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+    if (text.empty()) return parts;
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        std::size_t const comma = std::min(text.find(',', begin), text.size());
+        parts.push_back(text.substr(begin, comma - begin));
+        begin = comma + 1;
+    }
     return parts;
 }
 
@@ -65,7 +71,13 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers;
     plan.stage_layers = o.stage_layers;
-    if (o.recompute_layers < 0) throw InputError("--recompute-layers: {} is negative (0: all layers)", o.recompute_layers);
+    auto const in_range = [](char const* flag, std::int64_t value, std::int64_t least) {
+        if (value < least || value > most_accelerators)
+            throw InputError("{}: {} is out of range ({} to {})", flag, value, least, most_accelerators);
+    };
+    in_range("--recompute-layers", o.recompute_layers, 0);
+    in_range("--expert-tp", o.expert_tp, 1);
+    in_range("--shard-group", o.shard_group, 0);
     return plan;
 }
 
@@ -85,7 +97,7 @@ std::int64_t default_global_batch(std::int64_t sequence) {
 
 void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine) {
     bool const search = axes == Axes::search;
-    std::string const degree = search ? " (8, 1,2,4, 2..16, <=8, >=2; default: search)" : "";
+    std::string const degree = search ? " (default: search)" : "";
     auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
         app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
     };
@@ -138,13 +150,14 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
 std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster) {
     std::vector<std::int64_t> counts;
     for (std::string const& part : split_list(options.accelerators)) {
+        if (part.empty()) throw InputError("--gpus: '{}' has an empty entry (such as 64 or 64,128,256)", options.accelerators);
         std::int64_t const n = number(part, "--gpus", 1);
         std::int64_t const most = cluster.max_accelerators > 0 ? cluster.max_accelerators : most_accelerators;
         if (n > most) throw InputError("--gpus: {} is more than {} has ({})", n, cluster.name, most);
         if (n > cluster.domain_size && !cluster.scale_out)
             throw InputError("--gpus: {} is more than one domain of {} holds ({}; the cluster has no scale-out network)", n, cluster.name,
                              cluster.domain_size);
-        counts.push_back(n);
+        if (std::find(counts.begin(), counts.end(), n) == counts.end()) counts.push_back(n);
     }
     return counts;
 }
@@ -190,6 +203,11 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
     plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
     plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
+    if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
+        throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)", plan.recompute_layers,
+                         name_of(plan.recompute));
+    if (plan.shard_group > 0 && plan.zero == 0)
+        throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)", plan.shard_group);
     bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
     plan.sequence_parallel = sp ? Switch::on : Switch::off;
     if (plan.zero >= 2 && plan.pp > 1 && o.zero.empty()) plan.zero = 1;
@@ -235,6 +253,9 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     c.zero = filter(o.zero, "--zero", 0);
     c.schedules = names<Schedule>(o.schedule, "--schedule", schedule_from);
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
+    if (o.recompute_layers > 0 && !c.recompute.empty() &&
+        std::find(c.recompute.begin(), c.recompute.end(), Recompute::full) == c.recompute.end())
+        throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers, o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);
     if (o.sequence_parallel) c.sequence_parallel = *o.sequence_parallel ? Switch::on : Switch::off;

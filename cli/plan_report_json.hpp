@@ -24,6 +24,7 @@ struct PlanAnswer {
     std::vector<StepReport> const& reports;   ///< one per `result.best`
     std::vector<StepReport> const& pareto;    ///< one per `result.pareto`
     std::vector<std::string> advice;          ///< what to relax when there is no answer
+    MemoryLimit limit;
 };
 std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer);
 

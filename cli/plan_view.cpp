@@ -118,7 +118,7 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
     } else {
         text += fmt::format("{}: no plan fits\n", q.model.name);
         text += fmt::format("{} plans enumerated; {}\n", grouped_digits(result.counts.enumerated), rejection_summary(result.counts));
-        text += misfit_sentence(result, default_memory_limit(q.cluster, q.framework));
+        text += misfit_sentence(result, answer.limit);
         for (std::string const& line : answer.advice) text += "- " + line + "\n";
     }
     if (result.interrupted)

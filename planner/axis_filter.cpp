@@ -8,10 +8,15 @@
 namespace sextant {
 namespace {
 
+constexpr std::int64_t most = std::int64_t{1} << 31;
+
 std::int64_t read_integer(std::string_view text, std::string_view whole, std::string_view where, std::int64_t least) {
     std::int64_t value = 0;
     auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || stop != text.data() + text.size())
+    bool const digits = stop == text.data() + text.size();
+    if (digits && (error == std::errc::result_out_of_range || value > most))
+        throw InputError("{}: {} is out of range (from {} to {})", where, text, least, most);
+    if (error != std::errc{} || !digits)
         throw InputError("{}: '{}' is not a number or a range (such as 8, 1,2,4, 2..16, <=8 or >=2)", where, whole);
     if (value < least) throw InputError("{}: {} is too small (at least {})", where, value, least);
     return value;

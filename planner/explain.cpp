@@ -49,8 +49,16 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     std::vector<std::string> lines;
     lines.push_back(bottleneck_sentence(e));
     Seconds const communication = b.tp + b.cp + b.ep + b.pp + b.dp;
-    lines.push_back(fmt::format("exposed communication {} ({:.1f} %): tp {}, cp {}, ep {}, pp {}, dp {}", human(communication),
-                                share(communication, e), human(b.tp), human(b.cp), human(b.ep), human(b.pp), human(b.dp)));
+    if (communication > Seconds{}) {
+        std::string line = fmt::format("exposed communication {} ({:.1f} %)", human(communication), share(communication, e));
+        char const* before = ": ";
+        for (auto const& [name, time] : {std::pair{"tp", b.tp}, {"cp", b.cp}, {"ep", b.ep}, {"pp", b.pp}, {"dp", b.dp}}) {
+            if (time <= Seconds{}) continue;
+            line += fmt::format("{}{} {}", before, name, human(time));
+            before = ", ";
+        }
+        lines.push_back(std::move(line));
+    }
     if (p.pp > 1) {
         lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} microbatches on {} stages; stage {} is the slowest", human(b.bubble),
                                     share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
@@ -138,6 +146,20 @@ bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec co
     return true;
 }
 
+/// How often the number of accelerators has to be doubled until something fits, if the cluster has as many.
+std::optional<std::string> more_accelerators(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                                             FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
+                                             SearchConstraints const& constraints, MemoryLimit const& limit) {
+    if (accelerators.empty()) return {};
+    std::int64_t most = cluster.max_accelerators > 0 ? cluster.max_accelerators : std::int64_t{1} << 16;
+    if (!cluster.scale_out) most = std::min(most, cluster.domain_size);
+    std::string example;
+    for (std::int64_t n = 2 * *std::max_element(accelerators.begin(), accelerators.end()); n <= most; n *= 2)
+        if (has_answer(model, workload, cluster, framework, {n}, constraints, limit, example))
+            return fmt::format("--gpus {} would give an answer, such as {}", n, example);
+    return {};
+}
+
 }  // namespace
 
 std::vector<std::string> relaxations(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
@@ -167,6 +189,11 @@ std::vector<std::string> relaxations(ModelSpec const& model, Workload const& wor
         attempt("without --recompute", relaxed, limit);
         relaxed = constraints;
     }
+    if (!constraints.offload.empty()) {
+        relaxed.offload.clear();
+        attempt("without --offload", relaxed, limit);
+        relaxed = constraints;
+    }
     if (!constraints.schedules.empty()) {
         relaxed.schedules.clear();
         attempt("without --schedule", relaxed, limit);
@@ -178,6 +205,8 @@ std::vector<std::string> relaxations(ModelSpec const& model, Workload const& wor
     }
     MemoryLimit const whole = default_memory_limit(cluster, framework);
     if (limit.usable < whole.usable) attempt(fmt::format("a memory limit of {}", human(whole.usable)), constraints, whole);
+    if (answers.empty())
+        if (auto more = more_accelerators(model, workload, cluster, framework, accelerators, constraints, limit)) answers.push_back(*more);
     return answers;
 }
 

@@ -12,11 +12,14 @@ namespace {
 
 using Values = std::vector<std::int64_t>;
 
-/// Default values that pass the filter, and the values it names.
-Values filtered(Values values, std::optional<AxisFilter> const& filter, std::string_view flag) {
+bool anything(std::int64_t) { return true; }
+
+/// Default values that pass the filter, and the values it names if they are possible at all.
+Values filtered(Values values, std::optional<AxisFilter> const& filter, std::string_view flag, auto&& possible) {
     if (!filter) return values;
     Values const offered = values;
-    values.insert(values.end(), filter->named().begin(), filter->named().end());
+    for (std::int64_t const v : filter->named())
+        if (possible(v)) values.push_back(v);
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
     std::erase_if(values, [&](std::int64_t v) { return !filter->allows(v); });
@@ -78,22 +81,29 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     space.accelerators = accelerators;
     space.base = c.base;
     space.dp = c.dp;
+    if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
+        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence, model.position_rows, model.name);
     Values const all = divisors(accelerators);
     std::int64_t const heads = model.attention.heads;
-    space.tp = filtered(keep_if(all, [&](std::int64_t v) { return v <= heads && (full || v <= cluster.domain_size) && heads % v == 0; }),
-                        c.tp, "--tp");
-    space.pp = filtered(keep_if(all, [&](std::int64_t v) { return v <= model.layer_count(); }), c.pp, "--pp");
+    auto const splits_heads = [&](std::int64_t v) { return accelerators % v == 0 && heads % v == 0; };
+    space.tp = filtered(keep_if(all, [&](std::int64_t v) { return splits_heads(v) && (full || v <= cluster.domain_size); }), c.tp, "--tp",
+                        splits_heads);
+    auto const splits_layers = [&](std::int64_t v) { return accelerators % v == 0 && v <= model.layer_count(); };
+    space.pp = filtered(keep_if(all, splits_layers), c.pp, "--pp", splits_layers);
     // Splitting the sequence pays once a rank's share is long.
     std::int64_t const shortest_share = full ? 512 : 2048;
-    space.cp = filtered(keep_if(all, [&](std::int64_t v) { return v == 1 || (workload.sequence / v >= shortest_share && workload.sequence % v == 0); }),
-                        c.cp, "--cp");
+    auto const splits_sequence = [&](std::int64_t v) { return accelerators % v == 0 && workload.sequence % v == 0; };
+    space.cp = filtered(keep_if(all, [&](std::int64_t v) { return v == 1 || (workload.sequence / v >= shortest_share && splits_sequence(v)); }),
+                        c.cp, "--cp", splits_sequence);
     Values experts{1};
     if (model.moe) experts = keep_if(divisors(model.moe->experts), [&](std::int64_t v) { return v <= accelerators; });
-    space.ep = filtered(experts, c.ep, "--ep");
+    space.ep = filtered(experts, c.ep, "--ep", [&](std::int64_t v) { return std::find(experts.begin(), experts.end(), v) != experts.end(); });
     std::int64_t const largest_micro_batch = full ? 256 : 32;
     Values const micro_batches = full ? divisors(workload.global_batch) : powers_of_two(largest_micro_batch);
     space.micro_batch = filtered(keep_if(micro_batches, [&](std::int64_t v) { return v <= std::min(largest_micro_batch, workload.global_batch); }),
-                                 c.micro_batch, "--micro-batch");
+                                 c.micro_batch, "--micro-batch", [&](std::int64_t v) { return workload.global_batch % v == 0; });
+    if (c.sequence_parallel == Switch::on && space.tp == Values{1})
+        throw InputError("--sequence-parallel: splits over the tensor-parallel group, and tp can only be 1 here (it needs tp > 1)");
 
     std::vector<Schedule> schedules = c.schedules;
     if (schedules.empty()) {
@@ -101,8 +111,15 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         if (full) schedules.push_back(Schedule::gpipe);
     }
     Values chunks = chunk_counts(model, space.pp, full);
-    if (c.vpp) chunks = filtered(chunks, c.vpp, "--vpp");
+    if (c.vpp) {
+        chunks.insert(chunks.begin(), 1);
+        chunks = filtered(chunks, c.vpp, "--vpp", [&](std::int64_t v) { return v <= model.layer_count(); });
+    }
     bool const one_chunk = !c.vpp || c.vpp->allows(1);
+    if (!one_chunk) {  // without a pipeline there is one chunk
+        std::erase(space.pp, 1);
+        if (space.pp.empty()) throw InputError("--vpp: '{}' needs a pipeline, and pp can only be 1 here", c.vpp->text());
+    }
     for (Schedule const schedule : schedules) {
         if (schedule != Schedule::interleaved) {
             if (one_chunk) space.pipelining.push_back({schedule, 1});
@@ -122,7 +139,7 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         space.cp_modes = full ? std::vector{ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses}
                               : std::vector{ContextParallel::ring};
     space.recompute = recomputations(c, model, full);
-    for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero")) {
+    for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero", anything)) {
         if (z > 3) throw InputError("--zero: {} is no ZeRO stage (0, 1, 2 or 3)", z);
         space.zero.push_back(static_cast<int>(z));
     }

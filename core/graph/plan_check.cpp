@@ -77,7 +77,8 @@ Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& 
 Fault check_experts(Detail detail, ModelSpec const& model, ParallelPlan const& plan) {
     if (plan.ep == 1 && plan.expert_tp == 1) return {};
     if (!model.moe)
-        return fault(detail, PlanProblem::experts, "ep {} but {} has no experts (ep must be 1)", plan.ep, model.name);
+        return fault(detail, PlanProblem::experts, "ep {} and expert tp {}, but {} has no experts (both must be 1)", plan.ep, plan.expert_tp,
+                     model.name);
     if (model.moe->experts % plan.ep != 0)
         return fault(detail, PlanProblem::experts, "ep {} does not divide the {} experts of {}", plan.ep, model.moe->experts, model.name);
     if (model.moe->intermediate % plan.expert_tp != 0)
@@ -98,6 +99,9 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (plan.zero >= 2 && plan.pp > 1)
         return fault(detail, PlanProblem::zero, "ZeRO-{} with pp {} would reduce gradients in every microbatch (use ZeRO 0 or 1 with "
                                                         "pipeline parallelism)", plan.zero, plan.pp);
+    if (plan.recompute_layers < 0 || plan.recompute_layers > model.layer_count())
+        return fault(detail, PlanProblem::layers, "recompute of {} layers a stage (0 for all, up to the {} of {})", plan.recompute_layers,
+                     model.layer_count(), model.name);
     if (!plan.stage_layers.empty()) {
         auto const chunks = static_cast<std::size_t>(plan.pp * plan.vpp);
         if (plan.stage_layers.size() != chunks)
