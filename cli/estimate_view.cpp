@@ -46,12 +46,12 @@ std::string assumption_lines(std::vector<std::string> const& assumptions, std::s
     std::string text = fmt::format("stands on {} assumed values", assumptions.size());
     if (assumptions.size() > most) text += fmt::format("; the first {} (--explain lists all)", most);
     text += ":\n";
-    for (std::size_t i = 0; i < std::min(most, assumptions.size()); ++i) text += "  " + assumptions[i] + "\n";
+    for (std::size_t i = 0; i < std::min(most, assumptions.size()); ++i) text += wrapped("  " + assumptions[i], "    ");
     return text;
 }
 
 std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vector<std::string> const& explanation) {
-    std::string text = headline(q, r.accelerators, r.plan.precision) + "\n";
+    std::string text = wrapped(headline(q, r.accelerators, r.plan.precision));
     text += fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(r.plan), r.microbatches, name_of(r.plan.schedule));
     text += aligned_pairs(key_figures(r), "  ");
     text += fmt::format("\nwhere the step goes (stage {}):\n", r.estimate.slowest_stage);
@@ -62,7 +62,7 @@ std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vecto
     text += fmt::format("\nmemory of stage {}, the fullest:\n", r.estimate.fullest_stage) + aligned_pairs(memory_lines(r.estimate.memory), "  ");
     if (!explanation.empty()) {
         text += "\nwhy:\n";
-        for (std::string const& line : explanation) text += "  - " + line + "\n";
+        for (std::string const& line : explanation) text += wrapped("  - " + line, "    ");
     }
     text += "\n" + assumption_lines(r.assumptions, explanation.empty() ? 3 : r.assumptions.size());
     text += fmt::format("graph digest {}\n", r.digest);

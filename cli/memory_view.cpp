@@ -78,16 +78,16 @@ std::string tensors_text(MemorySheet const& s, std::size_t stage) {
 std::string memory_text(MemorySheet const& s) {
     std::size_t const worst = fullest(s.stages);
     StageMemory const& m = s.stages[worst];
-    std::string text = headline(s.question, s.plan.world_size(), s.plan.precision) + "\n";
+    std::string text = wrapped(headline(s.question, s.plan.world_size(), s.plan.precision));
     text += fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(s.plan), s.graph.microbatches, name_of(s.plan.schedule));
     text += stages_text(s);
-    text += fmt::format("\nstage {} is the fullest: {} allocated, {} reserved (80 %: {} to {}) of {} usable, {} capacity: {}\n", worst,
-                        human(m.allocated()), human(m.reserved()), human(m.reserved_low), human(m.reserved_high), human(s.limit.usable),
-                        human(s.limit.capacity), s.limit.admits(m) ? "fits" : "DOES NOT FIT");
+    text += "\n" + wrapped(fmt::format("stage {} is the fullest: {} allocated, {} reserved (80 %: {} to {}) of {} usable, {} capacity: {}",
+                                       worst, human(m.allocated()), human(m.reserved()), human(m.reserved_low), human(m.reserved_high),
+                                       human(s.limit.usable), human(s.limit.capacity), s.limit.admits(m) ? "fits" : "DOES NOT FIT"));
     if (m.host > Bytes{}) text += fmt::format("host memory: {} of {} per accelerator\n", human(m.host), human(s.limit.host));
     text += "\n" + state_text(s, worst);
-    text += fmt::format("\nactivations kept of one microbatch on stage {} ({:.4g} in flight); T tokens, t tp, s sequence, b micro-batch:\n", worst,
-                        in_flight(s, worst));
+    text += "\n" + wrapped(fmt::format("activations kept of one microbatch on stage {} ({:.4g} in flight); T tokens, t tp, s sequence, b micro-batch:",
+                                       worst, in_flight(s, worst)));
     text += tensors_text(s, worst);
     text += "\nwhat would change (fullest stage):\n";
     Table variants({{"plan"}, {"allocated", Align::right}, {"reserved", Align::right}, {"change", Align::right}, {"fits"}});

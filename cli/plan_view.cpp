@@ -23,13 +23,13 @@ std::string misfit_sentence(SearchResult const& result, MemoryLimit const& limit
     std::string text;
     if (result.fastest_misfit && !result.best.empty() && result.fastest_misfit->score < result.best.front().score) {
         Candidate const& c = *result.fastest_misfit;
-        text += fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit\n", plan_label(c.plan), human(c.estimate.time),
-                            human(c.estimate.peak()), human(c.estimate.peak() - limit.usable));
+        text += wrapped(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit", plan_label(c.plan),
+                                    human(c.estimate.time), human(c.estimate.peak()), human(c.estimate.peak() - limit.usable)));
     }
     if (result.best.empty() && result.smallest_misfit) {
         Candidate const& c = *result.smallest_misfit;
-        text += fmt::format("nearest: {} needs {}, {} more than the {} that are usable\n", plan_label(c.plan), human(c.estimate.peak()),
-                            human(c.estimate.peak() - limit.usable), human(limit.usable));
+        text += wrapped(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan), human(c.estimate.peak()),
+                                    human(c.estimate.peak() - limit.usable), human(limit.usable)));
     }
     return text;
 }
@@ -90,18 +90,20 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
     std::string text;
     if (!answer.reports.empty()) {
         StepReport const& best = answer.reports.front();
-        text += headline(q, best.accelerators, best.plan.precision) + "\n\n";
+        text += wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
         text += plan_table(answer).text();
         text += fmt::format("\n1: {}\n", plan_label(best.plan));
-        text += fmt::format("   {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated {}, reserved up to {})\n",
-                            human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()), human(best.limit.usable),
-                            human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high));
+        text += wrapped(fmt::format("   {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated {}, reserved up to {})",
+                                    human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()),
+                                    human(best.limit.usable), human(best.estimate.memory.allocated()),
+                                    human(best.estimate.memory.reserved_high)),
+                        "   ");
         if (best.million_tokens_cost)
             text += fmt::format("   {} per million tokens at an indicative price (--price)\n", human(*best.million_tokens_cost));
         for (std::size_t i = 1; i < std::min<std::size_t>(4, answer.reports.size()); ++i)
             text += fmt::format("{}: {}\n   {}\n", i + 1, plan_label(answer.reports[i].plan), against_best(answer.reports[i], best));
-        text += fmt::format("\n{} plans enumerated, {} fit; {}\n", grouped_digits(result.counts.enumerated),
-                            grouped_digits(result.counts.evaluated), rejection_summary(result.counts));
+        text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
+                                           grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
         text += misfit_sentence(result, best.limit);
         if (answer.pareto.size() > 1) {
             text += "\ntime against memory (no plan is better in both):\n";
@@ -117,9 +119,9 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
         text += "\n" + assumption_lines(best.assumptions, 3);
     } else {
         text += fmt::format("{}: no plan fits\n", q.model.name);
-        text += fmt::format("{} plans enumerated; {}\n", grouped_digits(result.counts.enumerated), rejection_summary(result.counts));
+        text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated), rejection_summary(result.counts)));
         text += misfit_sentence(result, answer.limit);
-        for (std::string const& line : answer.advice) text += "- " + line + "\n";
+        for (std::string const& line : answer.advice) text += wrapped("- " + line);
     }
     if (result.interrupted)
         text += fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n", 100 * result.share_done);

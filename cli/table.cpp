@@ -118,4 +118,29 @@ std::string aligned_pairs(std::vector<std::pair<std::string, std::string>> const
     return out;
 }
 
+std::string wrapped(std::string_view paragraph, std::string_view indent) {
+    constexpr std::size_t width = 100;
+    std::string out;
+    std::string_view rest = paragraph;
+    std::size_t room = width;
+    while (width_of(rest) > room) {
+        std::size_t at = std::string_view::npos;  // the last space that still leaves the line within the width
+        for (std::size_t i = rest.find_first_not_of(' '); i < rest.size(); ++i) {
+            if (rest[i] != ' ') continue;
+            if (at != std::string_view::npos && width_of(rest.substr(0, i)) > room) break;
+            at = i;
+        }
+        if (at == std::string_view::npos) break;
+        out += rest.substr(0, at);
+        end_line(out);
+        out += indent;
+        room = width - std::min(width, width_of(indent));
+        rest = rest.substr(at);
+        rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    }
+    out += rest;
+    end_line(out);
+    return out;
+}
+
 }  // namespace sextant::cli
