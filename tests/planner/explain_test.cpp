@@ -1,0 +1,139 @@
+#include "planner/explain.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+StepReport report_with(StepBreakdown const& breakdown, ParallelPlan const& plan = {}) {
+    StepReport report;
+    report.plan = plan;
+    report.microbatches = 8;
+    report.estimate.breakdown = breakdown;
+    report.estimate.time = breakdown.total();
+    report.limit = {.capacity = 80 * units::GB, .usable = 76 * units::GB, .host = 256 * units::GB};
+    return report;
+}
+
+std::string all_of(std::vector<std::string> const& lines) {
+    std::string text;
+    for (std::string const& line : lines) text += line + "\n";
+    return text;
+}
+
+std::string why(StepReport const& report) { return all_of(explain(report, cluster(), neutral_timing())); }
+
+}  // namespace
+
+TEST_CASE("explain: the parts are all of the breakdown", "[INV-25]") {
+    StepBreakdown b;
+    double unit = 1;
+    for (Seconds StepBreakdown::*part : {&StepBreakdown::gemm, &StepBreakdown::attention, &StepBreakdown::memory_bound, &StepBreakdown::host,
+                                         &StepBreakdown::recompute, &StepBreakdown::tp, &StepBreakdown::cp, &StepBreakdown::ep,
+                                         &StepBreakdown::pp, &StepBreakdown::bubble, &StepBreakdown::dp, &StepBreakdown::optimizer,
+                                         &StepBreakdown::offload, &StepBreakdown::fixed}) {
+        b.*part = unit * units::s;
+        unit *= 2;
+    }
+    Seconds sum;
+    for (auto const& [name, time] : breakdown_parts(b)) sum += time;
+    CHECK(sum == (unit - 1) * units::s);
+    CHECK(sum == b.total());
+}
+
+TEST_CASE("explain: the largest losses are named, useful work is none", "[INV-25]") {
+    StepBreakdown b;
+    b.gemm = 50 * units::s;
+    b.attention = 20 * units::s;
+    StepEstimate e{.time = b.total(), .breakdown = b, .memory = {}};
+    CHECK(largest_losses(e) == "compute");
+    b.bubble = 20 * units::s;
+    b.tp = 10 * units::s;
+    b.dp = 1 * units::s;
+    e.breakdown = b;
+    e.time = b.total();
+    CHECK(largest_losses(e) == "bubble 20 %, tp 10 %");
+}
+
+TEST_CASE("explain: each sentence comes with what causes it and not without", "[INV-25]") {
+    StepBreakdown b;
+    b.gemm = 80 * units::s;
+    b.attention = 5 * units::s;
+    CHECK_THAT(why(report_with(b)), contains("the largest part is matrix products with 94 %"));
+    CHECK_THAT(why(report_with(b)), !contains("exposed communication"));
+    CHECK_THAT(why(report_with(b)), !contains("bubble"));
+
+    ParallelPlan plan;
+    plan.pp = 4;
+    b.bubble = 10 * units::s;
+    b.pp = 2 * units::s;
+    CHECK_THAT(why(report_with(b, plan)), contains("bubble 10 s") && contains("interleaved schedule would shrink"));
+    CHECK_THAT(why(report_with(b, plan)), contains("exposed communication 2 s (2.1 %): pp 2 s"));
+    plan.schedule = Schedule::interleaved;
+    plan.vpp = 2;
+    CHECK_THAT(why(report_with(b, plan)), !contains("interleaved schedule would shrink"));
+
+    plan.tp = 8;
+    b.tp = 20 * units::s;
+    CHECK_THAT(why(report_with(b, plan)), contains("stays inside a domain"));
+    plan.tp = 16;
+    CHECK_THAT(why(report_with(b, plan)), contains("crosses scale-up domains"));
+    b.host = 30 * units::s;
+    CHECK_THAT(why(report_with(b, plan)), contains("the host launches kernels slower"));
+    b.recompute = 20 * units::s;
+    CHECK_THAT(why(report_with(b, plan)), contains("recompute runs 20 s again"));
+}
+
+TEST_CASE("explain: headroom when it fits, the shortfall when it does not", "[INV-21]") {
+    StepBreakdown b;
+    b.gemm = 1 * units::s;
+    StepReport report = report_with(b);
+    report.estimate.memory.weights = 70 * units::GB;
+    CHECK_THAT(why(report), contains("70 GB of 76 GB usable, 6 GB to spare"));
+    report.estimate.memory.weights = 90 * units::GB;
+    CHECK_THAT(why(report), contains("needs 90 GB, 14 GB more than the 76 GB that are usable"));
+    report.estimate.memory.host = 300 * units::GB;
+    CHECK_THAT(why(report), contains("host memory: 300 GB are offloaded but there are 256 GB"));
+}
+
+TEST_CASE("explain: digits are grouped in threes", "[INV-12]") {
+    CHECK(grouped_digits(0) == "0");
+    CHECK(grouped_digits(999) == "999");
+    CHECK(grouped_digits(1000) == "1,000");
+    CHECK(grouped_digits(1234567) == "1,234,567");
+    CHECK(grouped_digits(-123) == "-123");
+    CHECK(grouped_digits(-1234) == "-1,234");
+    CHECK(grouped_digits(INT64_MAX) == "9,223,372,036,854,775,807");
+}
+
+TEST_CASE("explain: rejections are summed and ordered by number", "[INV-26]") {
+    SearchCounts counts;
+    CHECK(rejection_summary(counts) == "none rejected");
+    counts.rejected[static_cast<std::size_t>(PlanProblem::heads)] = 244;
+    counts.rejected[rejected_for_memory] = 960;
+    CHECK(rejection_summary(counts) == "1,204 rejected: 960 memory, 244 heads");
+    for (std::size_t a = 0; a < rejection_kinds; ++a) {
+        CHECK_FALSE(rejection_name(a).empty());
+        for (std::size_t b = a + 1; b < rejection_kinds; ++b) CHECK(rejection_name(a) != rejection_name(b));
+    }
+}
+
+TEST_CASE("explain: a label says what sets a plan apart", "[INV-12]") {
+    ParallelPlan plan;
+    CHECK(plan_label(plan) == "mb1 zero0");
+    plan.tp = 8;
+    plan.pp = 4;
+    plan.dp = 16;
+    plan.zero = 1;
+    plan.sequence_parallel = Switch::on;
+    CHECK(plan_label(plan) == "tp8 pp4 dp16 mb1 zero1 sp");
+    plan.recompute = Recompute::full;
+    plan.recompute_layers = 2;
+    plan.offload = Offload::optimizer;
+    CHECK(plan_label(plan) == "tp8 pp4 dp16 mb1 zero1 recompute-full-2 offload-optimizer sp");
+}

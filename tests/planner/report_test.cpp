@@ -1,0 +1,156 @@
+#include "planner/report.hpp"
+
+#include "core/error.hpp"
+#include "core/graph/model_flops.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <set>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+struct Subject {
+    ModelSpec model = llama(4096, 32, 8, 32, 14336);
+    Workload workload{.sequence = 2048, .global_batch = 64};
+    ClusterSpec machine = cluster();
+    FrameworkProfile framework = neutral_framework();
+    MemoryLimit limit{.capacity = 80 * units::GB, .usable = 76 * units::GB, .host = 256 * units::GB};
+
+    [[nodiscard]] StepReport report(ParallelPlan const& plan) const {
+        ClosedForm form(model, workload, machine, framework, plan.precision);
+        return make_report(form, plan, limit);
+    }
+};
+
+ParallelPlan tensor_pipeline_plan() {
+    ParallelPlan plan;
+    plan.tp = 2;
+    plan.pp = 4;
+    plan.dp = 2;
+    plan.zero = 1;
+    plan.sequence_parallel = Switch::on;
+    return plan;
+}
+
+}  // namespace
+
+TEST_CASE("report: rates are work over time and accelerators, utilisations those over the peak", "[INV-25]") {
+    Subject const s;
+    StepReport const r = s.report(tensor_pipeline_plan());
+    double const time = r.estimate.time.base();
+    double const flops = model_flops_per_step(s.model, s.workload).base();
+    CHECK(r.accelerators == 16);
+    CHECK(r.microbatches == 32);
+    CHECK(r.tokens_per_second == Approx(64.0 * 2048 / time));
+    CHECK(r.model_rate.base() == Approx(flops / time / 16));
+    CHECK(r.mfu == Approx(r.model_rate.base() / 989.4e12));
+    CHECK(r.hardware_rate.base() == Approx(r.model_rate.base()));  // nothing is run again
+    CHECK(r.fits);
+}
+
+TEST_CASE("report: recompute raises the hardware rate above the model rate, by one forward of four", "[INV-7]") {
+    Subject const s;
+    ParallelPlan plan = tensor_pipeline_plan();
+    plan.recompute = Recompute::full;
+    StepReport const r = s.report(plan);
+    CHECK(r.hfu > r.mfu);
+    // A full rerun repeats the layers' forward, a third of forward and backward, less the head.
+    CHECK(r.hfu / r.mfu > 1.28);
+    CHECK(r.hfu / r.mfu < 4.0 / 3 + 1e-9);
+}
+
+TEST_CASE("report: the price is per accelerator and hour, the user's before the device's", "[INV-25]") {
+    Subject s;
+    StepReport const unpriced = s.report(tensor_pipeline_plan());
+    CHECK_FALSE(unpriced.step_cost);
+    CHECK_FALSE(unpriced.million_tokens_cost);
+    CHECK_FALSE(price_of(s.machine, 16));
+
+    s.machine.accelerator.price_usd_per_hour = known(3.6);
+    StepReport const device = s.report(tensor_pipeline_plan());
+    REQUIRE(device.step_cost);
+    CHECK(device.step_cost->base() == Approx(16 * 3.6 / 3600 * device.estimate.time.base()));
+    CHECK(device.million_tokens_cost->base() == Approx(device.step_cost->base() * 1e6 / (64.0 * 2048)));
+
+    s.machine.usd_per_accelerator_hour = known(7.2);
+    CHECK(s.report(tensor_pipeline_plan()).step_cost->base() == Approx(2 * device.step_cost->base()));
+}
+
+TEST_CASE("report: the digest tells plans apart and is the same each time", "[INV-12]") {
+    Subject const s;
+    std::set<std::string> digests;
+    ParallelPlan plan = tensor_pipeline_plan();
+    digests.insert(s.report(plan).digest);
+    CHECK(s.report(plan).digest == *digests.begin());
+    plan.micro_batch = 2;
+    digests.insert(s.report(plan).digest);
+    plan.recompute = Recompute::full;
+    digests.insert(s.report(plan).digest);
+    plan.pp = 2;
+    digests.insert(s.report(plan).digest);
+    CHECK(digests.size() == 4);
+}
+
+TEST_CASE("report: a plan that breaks a rule is refused", "[INV-11]") {
+    Subject const s;
+    ParallelPlan plan = tensor_pipeline_plan();
+    plan.tp = 3;
+    CHECK_THROWS_AS(s.report(plan), InputError);
+}
+
+TEST_CASE("report: assumed values that the plan uses are listed once with value and source, and no network it does not use", "[INV-12]") {
+    Subject const s;
+    ParallelPlan inside;
+    inside.tp = 8;
+    inside.sequence_parallel = Switch::on;
+    StepReport const one_node = s.report(inside);
+    StepReport const two_nodes = s.report(tensor_pipeline_plan());
+    auto const mentions = [](StepReport const& r, std::string const& word) {
+        for (std::string const& line : r.assumptions)
+            if (line.find(word) != std::string::npos) return true;
+        return false;
+    };
+    REQUIRE_FALSE(one_node.assumptions.empty());
+    CHECK_FALSE(mentions(one_node, "scale-out"));
+    CHECK(mentions(two_nodes, "scale-out test-cluster bandwidth = "));
+    for (StepReport const* r : {&one_node, &two_nodes})
+        for (std::string const& line : r->assumptions) {
+            CAPTURE(line);
+            CHECK_THAT(line, contains(" = ") && contains(": "));
+        }
+    std::set<std::string> const once(two_nodes.assumptions.begin(), two_nodes.assumptions.end());
+    CHECK(once.size() == two_nodes.assumptions.size());
+}
+
+TEST_CASE("memory limit: a share, an amount, or the framework's usable fraction", "[INV-21]") {
+    ClusterSpec const machine = cluster();
+    MemoryLimit const usual = default_memory_limit(machine, neutral_framework());
+    CHECK(usual.capacity == 80 * units::GB);
+    CHECK(usual.usable.base() == Approx(76e9));
+    CHECK(usual.host == 256 * units::GB);
+    CHECK(parse_memory_limit("50%", machine, "x").usable.base() == Approx(40e9));
+    CHECK(parse_memory_limit("100%", machine, "x").usable.base() == Approx(80e9));
+    CHECK(parse_memory_limit("70 GB", machine, "x").usable.base() == Approx(70e9));
+    CHECK(parse_memory_limit("64 GiB", machine, "x").usable.base() == Approx(68719476736.0));
+    for (char const* text : {"", "%", "0%", "-5%", "120%", "nan%", "inf%", "90 %%", "80", "5 parsecs", "81 GB", "0 GB", "-1 GB", "1e999 GB", "1e99%"}) {
+        CAPTURE(text);
+        CHECK_THROWS_WITH(parse_memory_limit(text, machine, "--max-memory"), contains("--max-memory"));
+    }
+}
+
+TEST_CASE("memory limit: both the device and the host must have room", "[INV-21]") {
+    MemoryLimit const limit{.capacity = 80 * units::GB, .usable = 10 * units::GB, .host = 5 * units::GB};
+    StageMemory memory;
+    memory.weights = 9 * units::GB;
+    memory.slack = 1 * units::GB;
+    memory.host = 5 * units::GB;
+    CHECK(limit.admits(memory));
+    memory.slack = 1.1 * units::GB;
+    CHECK_FALSE(limit.admits(memory));
+    memory.slack = Bytes{};
+    memory.host = 5.1 * units::GB;
+    CHECK_FALSE(limit.admits(memory));
+}

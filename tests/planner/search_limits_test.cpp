@@ -1,0 +1,166 @@
+#include "planner/explain.hpp"
+#include "planner/ranking.hpp"
+#include "planner/search.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <atomic>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+struct Question {
+    ModelSpec model = llama(4096, 32, 8, 32, 14336);
+    Workload workload{.sequence = 2048, .global_batch = 64};
+    ClusterSpec machine = cluster();
+    FrameworkProfile framework = neutral_framework();
+    std::vector<std::int64_t> accelerators{8};
+    SearchConstraints constraints{};
+    MemoryLimit limit{.capacity = 80 * units::GB, .usable = 76 * units::GB, .host = 256 * units::GB};
+    SearchOptions options{.top = 1000000, .grouping = Grouping::none, .progress = {}};
+
+    [[nodiscard]] SearchResult answer() const {
+        std::vector<SearchSpace> spaces;
+        for (std::int64_t const n : accelerators) spaces.push_back(make_search_space(model, workload, machine, n, constraints));
+        return search(model, workload, machine, framework, spaces, limit, options);
+    }
+    [[nodiscard]] std::vector<std::string> advice() const {
+        return relaxations(model, workload, machine, framework, accelerators, constraints, limit);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("search: stopped before it begins it has found nothing and says so", "[INV-26]") {
+    Question question;
+    std::atomic<bool> stop{true};
+    question.options.stop = &stop;
+    SearchResult const result = question.answer();
+    CHECK(result.interrupted);
+    CHECK(result.share_done == 0);
+    CHECK(result.best.empty());
+    CHECK(result.counts.enumerated == 0);
+}
+
+TEST_CASE("search: stopped on the way it reports what it has seen, and that it is a part", "[INV-26]") {
+    Question question;
+    question.accelerators.assign(60, 64);  // long enough that progress is reported before the end
+    question.constraints.width = SearchConstraints::Width::full;
+    question.options.top = 10;
+    question.options.threads = 1;
+    std::atomic<bool> stop{false};
+    question.options.stop = &stop;
+    std::int64_t seen = 0;
+    question.options.progress = [&](double share, std::int64_t visited) {
+        CHECK(share > 0);
+        CHECK(share < 1);
+        seen = visited;
+        stop = true;
+    };
+    SearchResult const result = question.answer();
+    CHECK(result.interrupted);
+    CHECK(result.share_done > 0);
+    CHECK(result.share_done < 1);
+    CHECK(result.counts.enumerated == seen);
+    CHECK(result.counts.enumerated == result.counts.evaluated + result.counts.rejected_total());
+    for (Candidate const& c : result.best) CHECK(question.limit.admits(c.estimate.memory));
+}
+
+TEST_CASE("search: what is offloaded must fit into host memory", "[INV-26]") {
+    Question question;
+    question.constraints.offload = {Offload::optimizer_and_activations};
+    SearchResult const roomy = question.answer();
+    REQUIRE(roomy.counts.evaluated > 0);
+    question.limit.host = 2 * units::GB;
+    SearchResult const tight = question.answer();
+    CHECK(tight.counts.enumerated == roomy.counts.enumerated);
+    CHECK(tight.counts.rejected[rejected_for_host_memory] > 0);
+    CHECK(tight.counts.evaluated < roomy.counts.evaluated);
+    for (Candidate const& c : tight.best) CHECK(c.estimate.memory.host <= 2 * units::GB);
+    for (Candidate const& c : roomy.best) CHECK(c.estimate.memory.host > Bytes{});
+}
+
+TEST_CASE("search: misfits do not fit, the smallest is the least and the fastest is near", "[INV-26]") {
+    Question question;
+    question.limit.usable = 30 * units::GB;
+    SearchResult const result = question.answer();
+    REQUIRE(result.fastest_misfit);
+    REQUIRE(result.smallest_misfit);
+    CHECK_FALSE(question.limit.admits(result.fastest_misfit->estimate.memory));
+    CHECK_FALSE(question.limit.admits(result.smallest_misfit->estimate.memory));
+    CHECK(result.smallest_misfit->estimate.peak() <= result.fastest_misfit->estimate.peak());
+    CHECK(result.fastest_misfit->estimate.peak() <= 1.5 * question.limit.usable);
+    // With room for it, the smallest misfit is a plan like any other.
+    question.limit.usable = result.smallest_misfit->estimate.peak();
+    SearchResult const wider = question.answer();
+    CHECK(wider.counts.evaluated > result.counts.evaluated);
+}
+
+TEST_CASE("search: several numbers of accelerators are one search, cheapest first when cost is asked", "[INV-26]") {
+    Question question;
+    question.machine.usd_per_accelerator_hour = known(2.0);
+    question.options.objective = Objective::cost;
+    question.accelerators = {8, 16, 32};
+    SearchResult const together = question.answer();
+    std::int64_t enumerated = 0;
+    double cheapest = 1e300;
+    for (std::int64_t const n : {8, 16, 32}) {
+        Question alone = question;
+        alone.accelerators = {n};
+        SearchResult const result = alone.answer();
+        enumerated += result.counts.enumerated;
+        if (!result.best.empty()) cheapest = std::min(cheapest, result.best.front().score);
+    }
+    CHECK(together.counts.enumerated == enumerated);
+    CHECK(together.best.front().score == cheapest);
+}
+
+TEST_CASE("advice names the constraint that is to blame, and only that", "[INV-26]") {
+    Question question;
+    question.model = llama(8192, 64, 8, 80, 28672);
+    question.accelerators = {64};
+    question.constraints.tp = AxisFilter::parse("1", "--tp");
+    question.constraints.zero = AxisFilter::parse("0", "--zero", 0);
+    question.constraints.pp = AxisFilter::parse("1,2", "--pp");
+    REQUIRE(question.answer().best.empty());
+    auto const advice = question.advice();
+    REQUIRE_FALSE(advice.empty());
+    for (std::string const& line : advice) {
+        CAPTURE(line);
+        CHECK_THAT(line, contains("would give an answer, such as "));
+        // What it says must be so: the named constraint alone is dropped.
+        Question relaxed = question;
+        if (line.starts_with("without --tp"))
+            relaxed.constraints.tp.reset();
+        else if (line.starts_with("without --pp"))
+            relaxed.constraints.pp.reset();
+        else if (line.starts_with("without --zero"))
+            relaxed.constraints.zero.reset();
+        else if (line.starts_with("--space full"))
+            relaxed.constraints.width = SearchConstraints::Width::full;
+        else
+            FAIL("an unknown constraint: " << line);
+        CHECK_FALSE(relaxed.answer().best.empty());
+    }
+}
+
+TEST_CASE("advice: with nothing fixed the way out is more accelerators or more memory", "[INV-26]") {
+    Question question;
+    question.model = llama(16384, 128, 8, 126, 53248);
+    question.accelerators = {8};
+    question.workload.global_batch = 256;
+    question.machine.host_memory = known(0.0 * units::GB);
+    question.limit.host = Bytes{};
+    REQUIRE(question.answer().best.empty());
+    auto const more = question.advice();
+    REQUIRE(more.size() == 1);
+    CHECK_THAT(more[0], contains("--gpus "));
+
+    question.model = llama(4096, 32, 8, 32, 14336);
+    question.limit.usable = 1 * units::GB;
+    auto const memory = question.advice();
+    REQUIRE_FALSE(memory.empty());
+    CHECK_THAT(memory.back(), contains("a memory limit of 76 GB would give an answer"));
+}
