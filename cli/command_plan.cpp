@@ -21,6 +21,7 @@ struct Options {
     std::int64_t top = 10;
     std::int64_t threads = 0;
     bool every_plan = false;
+    bool explain = false;
     bool progress = false;
 };
 
@@ -96,7 +97,9 @@ int plan(Options const& o, CommandContext& context) {
         if (advice.empty()) advice.push_back("no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory would help");
     }
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    PlanAnswer const answer{result, reports, front, advice, subject.limit};
+    std::vector<std::string> const explanation =
+        o.explain && !reports.empty() ? explain(reports.front(), subject.cluster, form.timing()) : std::vector<std::string>{};
+    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit};
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
@@ -113,6 +116,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--space", o->space, "standard, or full: every degree and divisor, partial recompute, offload");
     app.add_option("--top", o->top, "how many plans to show");
     app.add_flag("--every-plan", o->every_plan, "rank every plan, not the best of each (dp, tp, pp, cp, ep)");
+    app.add_flag("--explain", o->explain, "say what binds the best plan, what would move it, and every assumed value");
     app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
     add_output_options(app, o->output);

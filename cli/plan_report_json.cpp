@@ -135,6 +135,7 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
     };
     json["fastest_rejected_for_memory"] = misfit(answer.result.fastest_misfit);
     json["smallest_rejected_for_memory"] = misfit(answer.result.smallest_misfit);
+    json["explanation"] = answer.explanation;
     json["advice"] = answer.advice;
     return text(json);
 }

@@ -23,6 +23,7 @@ struct PlanAnswer {
     SearchResult const& result;
     std::vector<StepReport> const& reports;   ///< one per `result.best`
     std::vector<StepReport> const& pareto;    ///< one per `result.pareto`
+    std::vector<std::string> explanation;     ///< of the best plan, with --explain
     std::vector<std::string> advice;          ///< what to relax when there is no answer
     MemoryLimit limit;
 };

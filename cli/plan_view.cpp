@@ -100,6 +100,7 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
                         "   ");
         if (best.million_tokens_cost)
             text += fmt::format("   {} per million tokens at an indicative price (--price)\n", human(*best.million_tokens_cost));
+        for (std::string const& line : answer.explanation) text += wrapped("   - " + line, "     ");
         for (std::size_t i = 1; i < std::min<std::size_t>(4, answer.reports.size()); ++i)
             text += fmt::format("{}: {}\n   {}\n", i + 1, plan_label(answer.reports[i].plan), against_best(answer.reports[i], best));
         text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
@@ -116,7 +117,7 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
             }
             text += front.text();
         }
-        text += "\n" + assumption_lines(best.assumptions, 3);
+        text += "\n" + assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
     } else {
         text += fmt::format("{}: no plan fits\n", q.model.name);
         text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated), rejection_summary(result.counts)));

@@ -75,6 +75,9 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
     }
     report.assumptions = collect_assumptions(form.cluster(), form.framework(), form.timing(), plan);
+    if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
+        report.assumptions.push_back(fmt::format("interleaved schedule with {} microbatches, no multiple of pp {}: bubble as if the last group were full",
+                                                 graph.microbatches, plan.pp));
     report.digest = digest(graph);
     return report;
 }

@@ -73,7 +73,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, Paral
         load.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
         load.parameters += n * price.parameters;
         if (price.parameters.total() > load.largest_layer.total()) load.largest_layer = price.parameters;
-        if (plan.recompute == Recompute::full) load.working_layer = std::max(load.working_layer, price.kept[0]);
+        if (plan.recompute == Recompute::full) load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }
     if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
