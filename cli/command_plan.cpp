@@ -7,8 +7,8 @@
 
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
-#include <ostream>
 
 namespace sextant::cli {
 namespace {
@@ -78,7 +78,8 @@ int plan(Options const& o, CommandContext& context) {
     InterruptGuard const interrupt;
     SearchOptions options = search_options(o);
     options.stop = &interrupt.flag();
-    bool const show_progress = o.progress || isatty(STDERR_FILENO) == 1;
+    bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
+    bool const show_progress = o.progress || terminal;
     if (show_progress)
         options.progress = [&context](double share, std::int64_t visited) {
             context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited)) << std::flush;

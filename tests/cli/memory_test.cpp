@@ -1,0 +1,70 @@
+#include "tests/catch.hpp"
+#include "tests/cli/report_checks.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <nlohmann/json.hpp>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments const mixtral{"-m", "mixtral-8x7b", "-c", "a100-sxm-80gb", "-n", "32", "--tp", "2", "--pp", "4", "--ep", "4", "--seq", "4096", "--global-batch", "64"};
+
+RunResult run(char const* command, Arguments const& more = {}) {
+    Arguments arguments{command};
+    arguments.insert(arguments.end(), mixtral.begin(), mixtral.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_sextant(arguments);
+}
+
+}  // namespace
+
+TEST_CASE("memory --format json has a budget for every stage whose parts add up", "[INV-21]") {
+    Json const json = Json::parse(run("memory", {"--format", "json"}).out);
+    CHECK(json.at("format") == "memory");
+    CHECK(json.at("version") == 1);
+    REQUIRE(json.at("stages").size() == 4);
+    for (Json const& stage : json.at("stages")) {
+        double sum = 0;
+        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "buffers_bytes", "overhead_bytes"})
+            sum += stage.at(part).get<double>();
+        CHECK(sum == Approx(stage.at("peak_bytes").get<double>()).epsilon(1e-9));
+    }
+    // With one-forward-one-backward an earlier stage holds more microbatches.
+    for (std::size_t i = 1; i < 3; ++i) CHECK(json.at("stages")[i - 1].at("activations_bytes") > json.at("stages")[i].at("activations_bytes"));
+}
+
+TEST_CASE("memory: the fullest stage is what estimate reports", "[INV-21]") {
+    Json const memory = Json::parse(run("memory", {"--format", "json"}).out);
+    Json const estimate = Json::parse(run("estimate", {"--format", "json"}).out);
+    auto const fullest = estimate.at("fullest_stage").get<std::size_t>();
+    for (auto const& [key, value] : estimate.at("memory").items()) CHECK(memory.at("stages").at(fullest).at(key) == value);
+    for (Json const& stage : memory.at("stages")) CHECK(stage.at("peak_bytes") <= estimate.at("memory").at("peak_bytes"));
+    CHECK(run("memory").code == run("estimate").code);
+}
+
+TEST_CASE("memory: exact bytes of the state are parameters times bytes per parameter", "[INV-20]") {
+    // GPT-2 small, one device, no sharding: 124,439,808 parameters, its tied output matrix held once.
+    RunResult const result = run_sextant({"memory", "-m", "gpt2", "-c", "a100-sxm-80gb", "--zero", "0", "--format", "csv"});
+    REQUIRE(result.code == 0);
+    auto const lines = lines_of(result.out);
+    REQUIRE(lines.size() == 2);
+    auto const header = csv_cells(lines[0]);
+    auto const cells = csv_cells(lines[1]);
+    REQUIRE(header[3] == "weights_bytes");
+    double const parameters = std::stod(cells[3]) / 2;
+    CHECK(parameters >= 124439808);
+    CHECK(parameters < 1.001 * 124439808);  // the vocabulary is padded to a multiple of 128
+}
+
+TEST_CASE("memory: text says what would change, and tables are well formed", "[INV-21]") {
+    RunResult const text = run("memory");
+    CHECK_THAT(text.out, contains("what would change") && contains("recompute full") && contains("is the fullest"));
+    CHECK(text.out.find(" \n") == std::string::npos);
+    CHECK(run("memory").out == text.out);
+    std::string const csv = run("memory", {"--format", "csv"}).out;
+    CHECK(is_csv_table(csv));
+    CHECK(lines_of(csv).size() == 5);
+    CHECK(is_markdown_table(run("memory", {"--format", "markdown"}).out));
+}
