@@ -1,0 +1,57 @@
+#pragma once
+
+#include "simulator/schedules/schedule.hpp"
+
+#include <cstdint>
+#include <vector>
+
+/// Pieces that several schedules are made of.
+namespace sextant::orders {
+
+// Placements of stages on ranks.
+/// Stage s on rank s mod ranks, whatever the microbatch.
+std::int64_t round_robin(ScheduleShape shape, std::int64_t stage, std::int64_t microbatch);
+/// Two chunks a rank, down and back up: stages r and 2 ranks - 1 - r on rank r.
+std::int64_t v_shape(ScheduleShape shape, std::int64_t stage, std::int64_t microbatch);
+
+/// "the schedule cuts the model into one chunk per rank, not 3"; nothing for `chunks` of them.
+std::optional<std::string> unless_chunks(ScheduleShape shape, std::int64_t chunks);
+
+Slot forward(std::int64_t stage, std::int64_t microbatch);
+Slot backward(std::int64_t stage, std::int64_t microbatch);
+Slot backward_input(std::int64_t stage, std::int64_t microbatch);
+Slot backward_weight(std::int64_t stage, std::int64_t microbatch);
+Slot pair(Slot const& forward, Slot const& backward);
+
+/// `warm_up` forwards, then a forward and a backward by turns, then the backwards that are left.
+/// `forward_at(k)`, `backward_at(k)`: the rank's k-th forward and backward of `total`.
+template <class ForwardAt, class BackwardAt>
+std::vector<Slot> one_by_one(std::int64_t total, std::int64_t warm_up, ForwardAt forward_at, BackwardAt backward_at) {
+    std::vector<Slot> order;
+    order.reserve(static_cast<std::size_t>(2 * total));
+    std::int64_t next = 0;
+    while (next < warm_up && next < total)
+        order.push_back(forward_at(next++));
+    for (std::int64_t done = 0; done < total; ++done) {
+        if (next < total) order.push_back(forward_at(next++));
+        order.push_back(backward_at(done));
+    }
+    return order;
+}
+
+/// One chunk a rank with split backwards: `warm_up` forwards, then forward, input half and, `delay` microbatches late,
+/// weight half by turns; weight halves fill the end, where input halves have to wait for other ranks.
+std::vector<Slot> delayed_weights(ScheduleShape shape, std::int64_t rank, std::int64_t warm_up, std::int64_t delay);
+
+/// One end of a pipeline that microbatches enter from both sides: what the rank `place` (0: at the end) of `half` ranks
+/// does, with `near` the stage and microbatches that come from its own end and `far` those that come from the other.
+struct Stream {
+    std::int64_t stage = 0;
+    std::int64_t first_microbatch = 0;
+};
+/// @param microbatches of each stream, at least 2 half.
+/// Source: arXiv:2412.19437 fig. 5; the phases are those of DeepSeek's published implementation.
+std::vector<Slot> two_streams(std::int64_t half, std::int64_t place, std::int64_t microbatches, Stream near,
+                              Stream far);
+
+}  // namespace sextant::orders
