@@ -13,8 +13,8 @@ double optimizer_saving(Optimizer optimizer) {
         case Optimizer::adamw: return 0;
         case Optimizer::adamw_bf16: return 4;  // moments in bf16
         case Optimizer::adamw_8bit: return 6;  // moments in 8 bit (block-wise scales below 1 %)
-        case Optimizer::sgd: return 4;         // momentum only
-        case Optimizer::muon: return 4;        // momentum only; embeddings are added back by the caller
+        case Optimizer::sgd:
+        case Optimizer::muon: return 4;        // momentum only; Muon's embeddings are added back by the caller
     }
     return 0;
 }

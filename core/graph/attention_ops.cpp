@@ -106,7 +106,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
 
     b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (q_width + kv_width));
     if (plan.attention == AttentionKernel::unfused) {
-        double const scores = static_cast<double>(plan.micro_batch * heads) * static_cast<double>(b.sequence / plan.cp) *
+        double const scores = static_cast<double>(core.batch * core.heads) * static_cast<double>(core.queries) *
                               static_cast<double>(attended_keys(core));
         b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
         if (plan.dropout == Switch::on) {

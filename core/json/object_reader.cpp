@@ -132,7 +132,7 @@ Json const& ObjectReader::require(std::string_view key) {
 std::string ObjectReader::text(std::string_view key) { return as_text(require(key), path_to(key)); }
 std::string ObjectReader::text(std::string_view key, std::string fallback) {
     auto const* const found = find(key);
-    return found != nullptr ? as_text(*found, path_to(key)) : fallback;
+    return found != nullptr ? as_text(*found, path_to(key)) : std::move(fallback);
 }
 std::int64_t ObjectReader::integer(std::string_view key) { return as_integer(require(key), path_to(key)); }
 std::int64_t ObjectReader::integer(std::string_view key, std::int64_t fallback) {

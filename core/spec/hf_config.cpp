@@ -84,6 +84,7 @@ void refuse_absurd_total(ModelSpec const& model) {
 
 std::vector<std::string> known_architectures() {
     std::vector<std::string> names;
+    names.reserve(std::size(architectures));
     for (auto const& entry : architectures)
         names.emplace_back(entry.name);
     return names;
