@@ -130,6 +130,14 @@ CsvTable parse_csv(std::string_view text, std::string name) {
     return table;
 }
 
+std::vector<CsvRecord> parse_csv_records(std::string_view text, std::string const& name) {
+    std::vector<CsvRecord> records;
+    CsvReader reader(text, name);
+    while (auto record = reader.next())
+        records.push_back(std::move(*record));
+    return records;
+}
+
 CsvTable read_csv(std::string const& path) { return parse_csv(read_text_file(path), path); }
 
 std::string csv_cell(std::string_view text) {

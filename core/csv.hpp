@@ -31,6 +31,9 @@ struct CsvTable {
 /// @throws InputError: empty, a record with more or fewer cells than the header (with its line), an open quote, text
 /// after a quote, a column named twice.
 CsvTable parse_csv(std::string_view text, std::string name);
+/// The records of a text without a header, each with as many cells as it has.
+/// @throws InputError: an open quote, text after a quote.
+std::vector<CsvRecord> parse_csv_records(std::string_view text, std::string const& name);
 /// The same from a file. @throws InputError also when it cannot be read.
 CsvTable read_csv(std::string const& path);
 

@@ -69,3 +69,14 @@ TEST_CASE("csv: every missing column is named") {
     CHECK(table.require({"b", "a"}) == std::vector<std::size_t>{1, 0});
     CHECK_THROWS_WITH(table.require({"a", "c", "d"}), contains("lacks 2 of 3 columns: c, d"));
 }
+
+TEST_CASE("parse_csv_records: records without a header keep their own length and line") {
+    auto const records = parse_csv_records("a,,a\n\nb\r\n\"c,d\",e\n", "r.csv");
+    REQUIRE(records.size() == 3);
+    CHECK(records[0].cells == std::vector<std::string>{"a", "", "a"});
+    CHECK(records[1].cells == std::vector<std::string>{"b"});
+    CHECK(records[1].line == 3);
+    CHECK(records[2].cells == std::vector<std::string>{"c,d", "e"});
+    CHECK(parse_csv_records("", "r.csv").empty());
+    CHECK_THROWS_WITH(parse_csv_records("\"open", "r.csv"), contains("r.csv: line 1"));
+}
