@@ -2,6 +2,8 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/search.hpp"
+#include "simulator/schedule_walk.hpp"
+#include "simulator/schedules/catalog.hpp"
 
 #include <fmt/format.h>
 
@@ -66,6 +68,37 @@ double closed_form_rate() {
     return static_cast<double>(count) / elapsed;
 }
 
+/// Slots a second of the schedule walk on one core, of the slowest of several schedules of 0.1 to 0.5 million slots.
+double schedule_walk_rate() {
+    struct Case {
+        char const* name;
+        ScheduleShape shape;
+    };
+    Case const cases[] = {{"1f1b", {.ranks = 64, .microbatches = 1024, .chunks = 1}},
+                          {"interleaved", {.ranks = 16, .microbatches = 2048, .chunks = 8}},
+                          {"breadth-first", {.ranks = 64, .microbatches = 1024, .chunks = 4}},
+                          {"zb-v", {.ranks = 16, .microbatches = 1024, .chunks = 2}},
+                          {"dualpipe-v", {.ranks = 16, .microbatches = 4096, .chunks = 2}}};
+    double slowest = 1e300;
+    for (Case const& c : cases) {
+        PipelineSchedule const schedule = build_schedule(find_schedule(c.name, "perf"), c.shape, "perf");
+        WalkCosts costs = uniform_costs(schedule.stages, {1 * units::ms, 1 * units::ms, 1 * units::ms, 3 * units::ms});
+        costs.transfers.assign(costs.stages.size() - 1, 100 * units::us);
+        std::size_t slots = 0;
+        for (auto const& rank : schedule.ranks) slots += rank.size();
+        Seconds total;  // keeps the work from being optimised away
+        double count = 0;
+        auto const start = Clock::now();
+        while (seconds_since(start) < 0.2) {
+            total += walk_schedule(schedule, costs).makespan;
+            count += static_cast<double>(slots);
+        }
+        slowest = std::min(slowest, count / seconds_since(start));
+        if (total <= Seconds{}) std::abort();
+    }
+    return slowest;
+}
+
 /// Wall time of a program run, best of `runs`; peak resident memory in bytes of the last.
 double program_seconds(std::vector<std::string> const& arguments, int runs, double& peak_bytes) {
     double best = 1e9;
@@ -108,6 +141,7 @@ void program_goal(char const* what, std::vector<std::string> const& arguments, d
 
 int main() {
     print("closed form, one core", closed_form_rate(), "plans/s", 1e6, ">=");
+    print("schedule walk, one core, slowest schedule", schedule_walk_rate(), "slots/s", 10e6, ">=");
     program_goal("sextant --help", {"--help"}, 0.010);
     program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"}, 0.3);
     program_goal("plan llama-3.1-405b on 16384 H100, cold",
