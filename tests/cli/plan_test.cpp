@@ -83,7 +83,8 @@ TEST_CASE("plan --format json has the keys that other programs read", "[INV-26]"
 TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
     for (Arguments const& question : {seventy, with(seventy, {"--space", "full"}),
                                       Arguments{"plan", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "32", "--seq", "4096", "--global-batch", "256"}}) {
-        for (Json const& candidate : answer(question).at("candidates")) {
+        Json const json = answer(question);
+        for (Json const& candidate : json.at("candidates")) {
             Arguments ask(question.begin(), question.end());
             ask[0] = "estimate";
             if (ask.back() == "full") ask.resize(ask.size() - 2);
