@@ -2,6 +2,7 @@
 
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 
@@ -63,4 +64,27 @@ TEST_CASE("Table text lines are all as wide as the longest, before trailing spac
 TEST_CASE("aligned_pairs starts every value in the same column") {
     CHECK(aligned_pairs({{"time", "1 s"}, {"memory", "2 GB"}, {"none", ""}}, "  ") ==
           "  time    1 s\n  memory  2 GB\n  none\n");
+}
+
+TEST_CASE("wrapped keeps every word in order, within 100 columns, and indents what follows the first line") {
+    std::string paragraph = "  - start";
+    for (int i = 0; i < 60; ++i) paragraph += " wörd" + std::string(static_cast<std::size_t>(i % 7), 'x');
+    std::string const text = wrapped(paragraph, "    ");
+    std::string joined;
+    std::istringstream lines(text);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+        auto const columns = std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+        CHECK(columns <= 100);
+        CHECK_FALSE(line.ends_with(' '));
+        if (count > 0) CHECK((line.starts_with("    ") && line[4] != ' '));
+        joined += count == 0 ? line : " " + line.substr(4);
+    }
+    CHECK(count > 3);
+    CHECK(joined == paragraph);
+    CHECK(wrapped("short") == "short\n");
+    CHECK(wrapped("") == "\n");
+    std::string const address(150, 'a');
+    CHECK(wrapped(address) == address + "\n");
+    CHECK(wrapped("see " + address + " there") == "see\n  " + address + "\n  there\n");
 }
