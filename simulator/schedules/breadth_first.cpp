@@ -27,7 +27,7 @@ std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) {
 extern constinit ScheduleEntry const breadth_first_schedule{
     .name = "breadth-first",
     .summary = "all microbatches through one chunk after the other (looped BFS)",
-    .source = "Lamy-Poirier, arXiv:2211.05953 sec. 3, 4",
+    .source = "Lamy-Poirier, arXiv:2211.05953",
     .unsupported = unsupported,
     .rank_of = orders::round_robin,
     .order = order,

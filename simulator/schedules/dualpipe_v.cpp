@@ -33,7 +33,7 @@ std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) {
 extern constinit ScheduleEntry const dualpipe_v_schedule{
     .name = "dualpipe-v",
     .summary = "DualPipe cut in half: two chunks per rank in a V, one copy of the parameters",
-    .source = "DeepSeek-AI, DualPipe (github.com/deepseek-ai/DualPipe), after sail.sea.com \"Cut-in-half\"",
+    .source = "DeepSeek-AI, github.com/deepseek-ai/DualPipe, after Sea AI Lab's note 'Cut-in-half'",
     .unsupported = unsupported,
     .rank_of = orders::v_shape,
     .order = order,

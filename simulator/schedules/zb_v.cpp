@@ -86,7 +86,7 @@ std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) {
 extern constinit ScheduleEntry const zb_v_schedule{
     .name = "zb-v",
     .summary = "zero bubble, two chunks per rank in a V, with the memory of 1F1B",
-    .source = "Qi et al., arXiv:2401.10241 sec. 6, fig. 5",
+    .source = "Qi et al., arXiv:2401.10241 sec. 6; the order for equal times is the one that PyTorch runs",
     .span = BubbleSpan::own_span,
     .unsupported = unsupported,
     .rank_of = orders::v_shape,
