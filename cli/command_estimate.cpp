@@ -39,9 +39,11 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.footer(
         "Exit code 1 when the plan does not fit into memory.\n\nExamples:\n"
         "  sextant estimate --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 2 --explain\n"
-        "  sextant estimate --model gpt3-175b --cluster a100-sxm-80gb --gpus 512 --tp 8 --pp 8 --vpp 3 --global-batch 1024 --seq 2048 \\\n"
+        "  sextant estimate --model gpt3-175b --cluster a100-sxm-80gb --gpus 512 --tp 8 --pp 8 --vpp 3 --global-batch "
+        "1024 --seq 2048 \\\n"
         "                   --no-flash-attention --recompute selective --dropout\n"
-        "  sextant estimate --model path/to/config.json --cluster h200-sxm --tp 2 --dp 4 --zero 3 --framework fsdp --format json\n");
+        "  sextant estimate --model path/to/config.json --cluster h200-sxm --tp 2 --dp 4 --zero 3 --framework fsdp "
+        "--format json\n");
     return [options, &context] { return estimate(*options, context); };
 }
 

@@ -66,7 +66,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.footer(
         "Exit code 1 when the plan does not fit.\n\nExamples:\n"
         "  sextant memory --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 2\n"
-        "  sextant memory --model mixtral-8x7b --cluster a100-sxm-80gb --gpus 32 --tp 2 --pp 4 --ep 4 --zero 1 --format csv\n");
+        "  sextant memory --model mixtral-8x7b --cluster a100-sxm-80gb --gpus 32 --tp 2 --pp 4 --ep 4 --zero 1 "
+        "--format csv\n");
     return [options, &context] { return memory(*options, context); };
 }
 

@@ -29,7 +29,8 @@ SearchOptions search_options(Options const& o) {
     SearchOptions options;
     options.objective = objective_from(o.objective, "--objective");
     if (o.top < 1 || o.top > 10000) throw InputError("--top: {} is out of range (1 to 10000)", o.top);
-    if (o.threads < 0 || o.threads > 1024) throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
+    if (o.threads < 0 || o.threads > 1024)
+        throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
     options.top = static_cast<std::size_t>(o.top);
     options.threads = static_cast<unsigned>(o.threads);
     options.grouping = o.every_plan ? Grouping::none : Grouping::layout;
@@ -42,9 +43,11 @@ SearchConstraints::Width width_from(std::string const& name) {
     throw InputError("--space: unknown space '{}' (standard or full)", name);
 }
 
-std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, ClosedForm& form, MemoryLimit const& limit) {
+std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, ClosedForm& form,
+                                   MemoryLimit const& limit) {
     std::vector<StepReport> reports;
-    for (Candidate const& candidate : candidates) reports.push_back(make_report(form, candidate.plan, limit));
+    for (Candidate const& candidate : candidates)
+        reports.push_back(make_report(form, candidate.plan, limit));
     return reports;
 }
 
@@ -52,14 +55,16 @@ std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, Clo
 std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t most) {
     if (front.size() <= most) return front;
     std::vector<Candidate> kept;
-    for (std::size_t i = 0; i < most; ++i) kept.push_back(front[i * (front.size() - 1) / (most - 1)]);
+    for (std::size_t i = 0; i < most; ++i)
+        kept.push_back(front[i * (front.size() - 1) / (most - 1)]);
     return kept;
 }
 
 /// Not one plan that keeps the structural rules is a fault of the question, not an answer to it.
 void require_runnable(Subject const& subject, SearchCounts const& counts, std::vector<std::string> const& advice) {
     if (counts.rejected[rejected_for_memory] + counts.rejected[rejected_for_host_memory] > 0) return;
-    std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators" : rejection_summary(counts);
+    std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators"
+                                                   : rejection_summary(counts);
     throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
                      advice.empty() ? "see docs/plan.md for the rules" : advice.front());
 }
@@ -70,7 +75,8 @@ int plan(Options const& o, CommandContext& context) {
     SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
     constraints.width = width_from(o.space);
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
-    if (counts.empty()) throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
+    if (counts.empty())
+        throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
     std::vector<SearchSpace> spaces;
     for (std::int64_t const n : counts)
         spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
@@ -82,9 +88,11 @@ int plan(Options const& o, CommandContext& context) {
     bool const show_progress = o.progress || terminal;
     if (show_progress)
         options.progress = [&context](double share, std::int64_t visited) {
-            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited)) << std::flush;
+            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited))
+                        << std::flush;
         };
-    SearchResult const result = search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
+    SearchResult const result =
+        search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
     if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
 
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
@@ -93,13 +101,18 @@ int plan(Options const& o, CommandContext& context) {
     std::vector<StepReport> const front = reports_of(thinned(result.pareto, most_of_front), form, subject.limit);
     std::vector<std::string> advice;
     if (result.best.empty() && !result.interrupted) {
-        advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints, subject.limit);
+        advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints,
+                             subject.limit);
         require_runnable(subject, result.counts, advice);
-        if (advice.empty()) advice.push_back("no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory would help");
+        if (advice.empty())
+            advice.push_back(
+                "no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory "
+                "would help");
     }
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    std::vector<std::string> const explanation =
-        o.explain && !reports.empty() ? explain(reports.front(), subject.cluster, form.timing()) : std::vector<std::string>{};
+    std::vector<std::string> const explanation = o.explain && !reports.empty()
+                                                     ? explain(reports.front(), subject.cluster, form.timing())
+                                                     : std::vector<std::string>{};
     PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit};
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
@@ -122,11 +135,14 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
     add_output_options(app, o->output);
     app.footer(
-        "AXIS is a value, a list or a range: 8, or 1,2,4, or 2..16, or '<=8', or '>=2'. Without one the axis is searched.\n"
+        "AXIS is a value, a list or a range: 8, or 1,2,4, or 2..16, or '<=8', or '>=2'. Without one the axis is "
+        "searched.\n"
         "Ctrl-C ends the search and reports what it has found. Exit code 1 when nothing fits.\n\nExamples:\n"
         "  sextant plan --model llama-3.1-70b --cluster h100-sxm --gpus 512\n"
-        "  sextant plan --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --global-batch 2048 --tp 8 --zero '<=1'\n"
-        "  sextant plan --model deepseek-v3 --cluster h100-sxm --gpus 2048 --seq 4096 --global-batch 15360 --max-memory 90%\n"
+        "  sextant plan --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --global-batch 2048 --tp 8 --zero "
+        "'<=1'\n"
+        "  sextant plan --model deepseek-v3 --cluster h100-sxm --gpus 2048 --seq 4096 --global-batch 15360 "
+        "--max-memory 90%\n"
         "  sextant plan --model llama-2-7b --cluster a100-sxm-80gb --gpus 8,16,32 --objective cost --format csv\n");
     return [o, &context] { return plan(*o, context); };
 }

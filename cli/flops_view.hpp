@@ -26,12 +26,12 @@ std::vector<FlopsRow> flops_rows(FlopsSheet const& sheet);
 
 /// A step's FLOPs and the formulas the field uses for it.
 struct FlopsTotals {
-    Flops model;          ///< as MFU counts: attention over the full square, no recompute
-    Flops executed;       ///< what kernels run on all accelerators, recompute and vocabulary padding included
-    Flops recompute;      ///< of which recompute
+    Flops model;      ///< as MFU counts: attention over the full square, no recompute
+    Flops executed;   ///< what kernels run on all accelerators, recompute and vocabulary padding included
+    Flops recompute;  ///< of which recompute
     Flops six_n_d;
-    Flops gpt_72;         ///< 72 L h^2 per token and the attention and vocabulary terms; zero unless the model is GPT-shaped
-    Flops megatron_96;    ///< with full recompute; zero unless GPT-shaped
+    Flops gpt_72;  ///< 72 L h^2 per token and the attention and vocabulary terms; zero unless the model is GPT-shaped
+    Flops megatron_96;  ///< with full recompute; zero unless GPT-shaped
 };
 FlopsTotals flops_totals(FlopsSheet const& sheet);
 

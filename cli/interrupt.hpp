@@ -4,8 +4,8 @@
 
 namespace sextant::cli {
 
-/// While this lives, Ctrl-C (SIGINT) and SIGTERM set a flag instead of ending the program, so that a long search can report what it has. A second
-/// signal ends the program at once.
+/// While this lives, Ctrl-C (SIGINT) and SIGTERM set a flag instead of ending the program, so that a long search can
+/// report what it has. A second signal ends the program at once.
 class InterruptGuard {
 public:
     InterruptGuard();

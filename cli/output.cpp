@@ -11,16 +11,11 @@ namespace sextant::cli {
 
 std::string_view name_of(Format format) {
     switch (format) {
-        case Format::text:
-            return "text";
-        case Format::json:
-            return "json";
-        case Format::csv:
-            return "csv";
-        case Format::markdown:
-            return "markdown";
-        case Format::html:
-            return "html";
+        case Format::text: return "text";
+        case Format::json: return "json";
+        case Format::csv: return "csv";
+        case Format::markdown: return "markdown";
+        case Format::html: return "html";
     }
     return "?";
 }
@@ -56,13 +51,9 @@ void deliver(OutputOptions const& options, CommandContext& context, std::string_
 
 std::string render(Table const& table, Format format) {
     switch (format) {
-        case Format::csv:
-            return table.csv();
-        case Format::markdown:
-            return table.markdown();
-        default:
-            assert(format == Format::text);
-            return table.text();
+        case Format::csv: return table.csv();
+        case Format::markdown: return table.markdown();
+        default: assert(format == Format::text); return table.text();
     }
 }
 

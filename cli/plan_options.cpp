@@ -19,7 +19,8 @@ std::int64_t number(std::string const& text, std::string_view flag, std::int64_t
     std::int64_t value = 0;
     auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     bool const digits = stop == text.data() + text.size();
-    if (digits && error == std::errc::result_out_of_range) throw InputError("{}: {} is out of range ({} to {})", flag, text, least, most_tokens);
+    if (digits && error == std::errc::result_out_of_range)
+        throw InputError("{}: {} is out of range ({} to {})", flag, text, least, most_tokens);
     if (error != std::errc{} || !digits) throw InputError("{}: '{}' is not a whole number", flag, text);
     if (value < least) throw InputError("{}: {} is too small (at least {})", flag, value, least);
     if (value > most_tokens) throw InputError("{}: {} is too large (at most {})", flag, value, most_tokens);
@@ -46,7 +47,8 @@ std::vector<std::string> split_list(std::string const& text) {
 template <class T>
 std::vector<T> names(std::string const& text, std::string_view flag, T (*read)(std::string_view, std::string_view)) {
     std::vector<T> values;
-    for (std::string const& part : split_list(text)) values.push_back(read(part, flag));
+    for (std::string const& part : split_list(text))
+        values.push_back(read(part, flag));
     return values;
 }
 
@@ -90,7 +92,8 @@ std::int64_t default_sequence(ModelSpec const& model) {
 std::int64_t default_global_batch(std::int64_t sequence) {
     constexpr double usual_tokens = 4.0 * 1024 * 1024;
     double const sequences = usual_tokens / static_cast<double>(sequence);
-    return std::max<std::int64_t>(1, std::int64_t{1} << std::max(0, static_cast<int>(std::lround(std::log2(sequences)))));
+    return std::max<std::int64_t>(1,
+                                  std::int64_t{1} << std::max(0, static_cast<int>(std::lround(std::log2(sequences)))));
 }
 
 }  // namespace
@@ -101,18 +104,29 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
         app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
     };
-    app.add_option("-m,--model", o.model, "preset (see 'sextant models') or a Hugging Face config.json")->required()->option_text("NAME|FILE");
+    app.add_option("-m,--model", o.model, "preset (see 'sextant models') or a Hugging Face config.json")
+        ->required()
+        ->option_text("NAME|FILE");
     if (machine == Machine::required)
-    app.add_option("-c,--cluster", o.cluster, "cluster (see 'sextant hardware') or a cluster file")->required()->option_text("NAME|FILE.json");
-    app.add_option("-n,--gpus", o.accelerators, search ? "accelerators; a list searches each" : "accelerators (default: what the degrees need)")
+        app.add_option("-c,--cluster", o.cluster, "cluster (see 'sextant hardware') or a cluster file")
+            ->required()
+            ->option_text("NAME|FILE.json");
+    app.add_option("-n,--gpus", o.accelerators,
+                   search ? "accelerators; a list searches each" : "accelerators (default: what the degrees need)")
         ->option_text(search ? "N[,N...]" : "N");
     app.add_option("--seq", o.sequence, "tokens per sequence (default: the model's, up to 8192)")->option_text("N");
-    app.add_option("--global-batch", o.global_batch, "sequences per step (default: about 4 M tokens)")->option_text("N");
+    app.add_option("--global-batch", o.global_batch, "sequences per step (default: about 4 M tokens)")
+        ->option_text("N");
     if (machine == Machine::required) {
-        app.add_option("--framework", o.framework, "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file")
+        app.add_option(
+               "--framework", o.framework,
+               "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file")
             ->option_text("NAME");
-        app.add_option("--max-memory", o.max_memory, "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")->option_text("SIZE");
-        app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")->option_text("USD");
+        app.add_option("--max-memory", o.max_memory,
+                       "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")
+            ->option_text("SIZE");
+        app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")
+            ->option_text("USD");
     }
 
     add_axis("--tp", o.tp, "tensor parallelism");
@@ -122,26 +136,42 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     add_axis("--ep", o.ep, "expert parallelism");
     add_axis("--vpp", o.vpp, "model chunks per stage (interleaved)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
-    add_axis("--zero", o.zero, search ? "ZeRO stage 0, 1, 2 or 3 (3: FSDP)" : "ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)");
+    add_axis("--zero", o.zero,
+             search ? "ZeRO stage 0, 1, 2 or 3 (3: FSDP)"
+                    : "ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)");
     char const* const list = search ? ", comma-separated" : "";
     app.add_option("--schedule", o.schedule, fmt::format("gpipe, 1f1b or interleaved{}", list))->group("Plan");
-    app.add_option("--recompute", o.recompute, fmt::format("none, selective (attention core) or full{}", list))->group("Plan");
-    app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")->group("Plan");
-    app.add_option("--offload", o.offload, fmt::format("none, optimizer, activations or optimizer+activations{}", list))->group("Plan");
+    app.add_option("--recompute", o.recompute, fmt::format("none, selective (attention core) or full{}", list))
+        ->group("Plan");
+    app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")
+        ->group("Plan");
+    app.add_option("--offload", o.offload, fmt::format("none, optimizer, activations or optimizer+activations{}", list))
+        ->group("Plan");
     app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{}", list))->group("Plan");
-    app.add_option("--moe-dispatcher", o.moe_dispatcher, "alltoall (default) or deduplicated (once per domain, as DeepEP)")->group("Plan");
+    app.add_option("--moe-dispatcher", o.moe_dispatcher,
+                   "alltoall (default) or deduplicated (once per domain, as DeepEP)")
+        ->group("Plan");
     app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert")->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
-    app.add_option("--precision", o.precision, "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")->group("Plan");
-    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->group("Plan");
-    app.add_flag_callback("--sequence-parallel", [&o] { o.sequence_parallel = true; }, "split norms and residuals over tp (default with tp > 1)")
+    app.add_option("--precision", o.precision,
+                   "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")
         ->group("Plan");
-    app.add_flag_callback("--no-sequence-parallel", [&o] { o.sequence_parallel = false; }, "do not")->group("Plan");
-    app.add_flag("--flash-attention,!--no-flash-attention", o.flash_attention, "fused attention (default)")->group("Plan");
+    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->group("Plan");
+    app.add_flag_callback(
+           "--sequence-parallel", [&o] { o.sequence_parallel = true; },
+           "split norms and residuals over tp (default with tp > 1)")
+        ->group("Plan");
+    app.add_flag_callback(
+           "--no-sequence-parallel", [&o] { o.sequence_parallel = false; }, "do not")
+        ->group("Plan");
+    app.add_flag("--flash-attention,!--no-flash-attention", o.flash_attention, "fused attention (default)")
+        ->group("Plan");
     app.add_flag("--dropout,!--no-dropout", o.dropout, "dropout in the model (default: none)")->group("Plan");
-    app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy, "loss in one kernel")->group("Plan");
+    app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy, "loss in one kernel")
+        ->group("Plan");
     if (!search)
-        app.add_option("--stage-layers", o.stage_layers, "layers of each pipeline chunk in model order, comma-separated")
+        app.add_option("--stage-layers", o.stage_layers,
+                       "layers of each pipeline chunk in model order, comma-separated")
             ->delimiter(',')
             ->option_text("N,N,...")
             ->group("Plan");
@@ -150,13 +180,15 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
 std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster) {
     std::vector<std::int64_t> counts;
     for (std::string const& part : split_list(options.accelerators)) {
-        if (part.empty()) throw InputError("--gpus: '{}' has an empty entry (such as 64 or 64,128,256)", options.accelerators);
+        if (part.empty())
+            throw InputError("--gpus: '{}' has an empty entry (such as 64 or 64,128,256)", options.accelerators);
         std::int64_t const n = number(part, "--gpus", 1);
         std::int64_t const most = cluster.max_accelerators > 0 ? cluster.max_accelerators : most_accelerators;
         if (n > most) throw InputError("--gpus: {} is more than {} has ({})", n, cluster.name, most);
         if (n > cluster.domain_size && !cluster.scale_out)
-            throw InputError("--gpus: {} is more than one domain of {} holds ({}; the cluster has no scale-out network)", n, cluster.name,
-                             cluster.domain_size);
+            throw InputError(
+                "--gpus: {} is more than one domain of {} holds ({}; the cluster has no scale-out network)", n,
+                cluster.name, cluster.domain_size);
         if (std::find(counts.begin(), counts.end(), n) == counts.end()) counts.push_back(n);
     }
     return counts;
@@ -164,12 +196,14 @@ std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, Cluster
 
 Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     auto const check = [](std::int64_t value, char const* flag) {
-        if (value < 1 || value > most_tokens) throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
+        if (value < 1 || value > most_tokens)
+            throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
         return value;
     };
     Workload workload;
     workload.sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
-    workload.global_batch = check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
+    workload.global_batch =
+        check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
     return workload;
 }
 
@@ -181,12 +215,14 @@ Subject find_subject(PlanOptions const& options) {
                     .limit = {}};
     if (options.price) {
         if (!(*options.price >= 0) || *options.price > 1e6)
-            throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)", *options.price);
+            throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)",
+                             *options.price);
         subject.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
     }
     subject.workload = find_workload(options, subject.model);
-    subject.limit = options.max_memory.empty() ? default_memory_limit(subject.cluster, subject.framework)
-                                               : parse_memory_limit(options.max_memory, subject.cluster, "--max-memory");
+    subject.limit = options.max_memory.empty()
+                        ? default_memory_limit(subject.cluster, subject.framework)
+                        : parse_memory_limit(options.max_memory, subject.cluster, "--max-memory");
     return subject;
 }
 
@@ -199,22 +235,26 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.vpp = number(o.vpp, "--vpp", 1);
     plan.micro_batch = number(o.micro_batch, "--micro-batch", 1);
     plan.zero = static_cast<int>(number(o.zero, "--zero", 1, 0));
-    plan.schedule = o.schedule.empty() ? (plan.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b) : schedule_from(o.schedule, "--schedule");
+    plan.schedule = o.schedule.empty() ? (plan.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b)
+                                       : schedule_from(o.schedule, "--schedule");
     plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
     plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
     plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
     if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
-        throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)", plan.recompute_layers,
-                         name_of(plan.recompute));
+        throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)",
+                         plan.recompute_layers, name_of(plan.recompute));
     if (plan.shard_group > 0 && plan.zero == 0)
-        throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)", plan.shard_group);
+        throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
+                         plan.shard_group);
     bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
     plan.sequence_parallel = sp ? Switch::on : Switch::off;
     if (plan.zero >= 2 && plan.pp > 1 && o.zero.empty()) plan.zero = 1;
 
     constexpr double most = 1e9;
-    double const inner_ranks = static_cast<double>(plan.tp) * static_cast<double>(plan.pp) * static_cast<double>(plan.cp);
-    if (inner_ranks > most) throw InputError("plan: tp * pp * cp = {:g} accelerators (at most {:g})", inner_ranks, most);
+    double const inner_ranks =
+        static_cast<double>(plan.tp) * static_cast<double>(plan.pp) * static_cast<double>(plan.cp);
+    if (inner_ranks > most)
+        throw InputError("plan: tp * pp * cp = {:g} accelerators (at most {:g})", inner_ranks, most);
     std::int64_t const inner = plan.tp * plan.pp * plan.cp;
     static ClusterSpec const anything = [] {
         ClusterSpec any;
@@ -224,7 +264,8 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     }();
     ClusterSpec const& where = cluster != nullptr ? *cluster : anything;
     auto const counts = accelerator_counts(o, where);
-    if (counts.size() > 1) throw InputError("--gpus: '{}' is a list (one number here; 'sextant plan' searches lists)", o.accelerators);
+    if (counts.size() > 1)
+        throw InputError("--gpus: '{}' is a list (one number here; 'sextant plan' searches lists)", o.accelerators);
     if (counts.empty()) {
         plan.dp = number(o.dp, "--dp", 1);
         PlanOptions all = o;
@@ -233,10 +274,12 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
         return plan;
     }
     if (counts[0] % inner != 0)
-        throw InputError("--gpus: {} is not a multiple of tp * pp * cp = {} * {} * {} = {}", counts[0], plan.tp, plan.pp, plan.cp, inner);
+        throw InputError("--gpus: {} is not a multiple of tp * pp * cp = {} * {} * {} = {}", counts[0], plan.tp,
+                         plan.pp, plan.cp, inner);
     plan.dp = number(o.dp, "--dp", counts[0] / inner);
     if (plan.dp * inner != counts[0])
-        throw InputError("--dp: dp * tp * pp * cp = {} but --gpus is {} (dp would have to be {})", plan.dp * inner, counts[0], counts[0] / inner);
+        throw InputError("--dp: dp * tp * pp * cp = {} but --gpus is {} (dp would have to be {})", plan.dp * inner,
+                         counts[0], counts[0] / inner);
     return plan;
 }
 
@@ -255,7 +298,8 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
     if (o.recompute_layers > 0 && !c.recompute.empty() &&
         std::find(c.recompute.begin(), c.recompute.end(), Recompute::full) == c.recompute.end())
-        throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers, o.recompute);
+        throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,
+                         o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);
     if (o.sequence_parallel) c.sequence_parallel = *o.sequence_parallel ? Switch::on : Switch::off;

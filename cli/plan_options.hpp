@@ -14,8 +14,8 @@
 
 namespace sextant::cli {
 
-/// The options that `plan`, `estimate`, `memory` and `flops` share (DESIGN: the same flags mean the same everywhere). Integer axes are kept as
-/// text: `estimate` wants one number, `plan` also takes lists and ranges.
+/// The options that `plan`, `estimate`, `memory` and `flops` share (DESIGN: the same flags mean the same everywhere).
+/// Integer axes are kept as text: `estimate` wants one number, `plan` also takes lists and ranges.
 struct PlanOptions {
     std::string model;
     std::string cluster;
@@ -67,8 +67,8 @@ std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, Cluster
 /// The workload that the options describe, with the defaults below.
 Workload find_workload(PlanOptions const& options, ModelSpec const& model);
 
-/// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about four million tokens,
-/// a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
+/// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about
+/// four million tokens, a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
 Subject find_subject(PlanOptions const& options);
 
 /// The one plan that the options describe, dp being what is left of the accelerators (of `cluster`, if there is one).

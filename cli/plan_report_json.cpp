@@ -53,11 +53,20 @@ Json memory_object(StageMemory const& m, MemoryLimit const& limit) {
 }
 
 Json breakdown_object(StepBreakdown const& b) {
-    return {{"gemm_s", b.gemm.base()},       {"attention_s", b.attention.base()}, {"memory_bound_s", b.memory_bound.base()},
-            {"host_s", b.host.base()},       {"recompute_s", b.recompute.base()}, {"tp_s", b.tp.base()},
-            {"cp_s", b.cp.base()},           {"ep_s", b.ep.base()},               {"pp_s", b.pp.base()},
-            {"bubble_s", b.bubble.base()},   {"dp_s", b.dp.base()},               {"optimizer_s", b.optimizer.base()},
-            {"offload_s", b.offload.base()}, {"fixed_s", b.fixed.base()}};
+    return {{"gemm_s", b.gemm.base()},
+            {"attention_s", b.attention.base()},
+            {"memory_bound_s", b.memory_bound.base()},
+            {"host_s", b.host.base()},
+            {"recompute_s", b.recompute.base()},
+            {"tp_s", b.tp.base()},
+            {"cp_s", b.cp.base()},
+            {"ep_s", b.ep.base()},
+            {"pp_s", b.pp.base()},
+            {"bubble_s", b.bubble.base()},
+            {"dp_s", b.dp.base()},
+            {"optimizer_s", b.optimizer.base()},
+            {"offload_s", b.offload.base()},
+            {"fixed_s", b.fixed.base()}};
 }
 
 Json report_object(StepReport const& r) {
@@ -106,7 +115,8 @@ std::string text(Json const& json) { return json.dump(2) + "\n"; }
 
 }  // namespace
 
-std::string step_report_json(PlanQuestion const& question, StepReport const& report, std::vector<std::string> const& explanation) {
+std::string step_report_json(PlanQuestion const& question, StepReport const& report,
+                             std::vector<std::string> const& explanation) {
     Json json = header("step_report", question);
     json["plan"] = plan_object(report.plan);
     json.update(report_object(report));
@@ -131,7 +141,9 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
     json["pareto"] = candidate_list(answer.pareto);
     auto const misfit = [](std::optional<Candidate> const& c) {
         if (!c) return Json(nullptr);
-        return Json{{"plan", plan_object(c->plan)}, {"iteration_time_s", c->estimate.time.base()}, {"peak_bytes", c->estimate.peak().base()}};
+        return Json{{"plan", plan_object(c->plan)},
+                    {"iteration_time_s", c->estimate.time.base()},
+                    {"peak_bytes", c->estimate.peak().base()}};
     };
     json["fastest_rejected_for_memory"] = misfit(answer.result.fastest_misfit);
     json["smallest_rejected_for_memory"] = misfit(answer.result.smallest_misfit);
@@ -140,11 +152,13 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
     return text(json);
 }
 
-std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages, MemoryLimit const& limit) {
+std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages,
+                        MemoryLimit const& limit) {
     Json json = header("memory", question);
     json["plan"] = plan_object(plan);
     Json list = Json::array();
-    for (StageMemory const& stage : stages) list.push_back(memory_object(stage, limit));
+    for (StageMemory const& stage : stages)
+        list.push_back(memory_object(stage, limit));
     json["stages"] = std::move(list);
     return text(json);
 }

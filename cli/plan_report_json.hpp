@@ -16,20 +16,22 @@ struct PlanQuestion {
 };
 
 /// A step report as JSON text (`format` "step_report", version 1): SI base units, unit-suffixed keys.
-std::string step_report_json(PlanQuestion const& question, StepReport const& report, std::vector<std::string> const& explanation);
+std::string step_report_json(PlanQuestion const& question, StepReport const& report,
+                             std::vector<std::string> const& explanation);
 
 /// A ranked plan list as JSON text (`format` "plan", version 1).
 struct PlanAnswer {
     SearchResult const& result;
-    std::vector<StepReport> const& reports;   ///< one per `result.best`
-    std::vector<StepReport> const& pareto;    ///< one per `result.pareto`
-    std::vector<std::string> explanation;     ///< of the best plan, with --explain
-    std::vector<std::string> advice;          ///< what to relax when there is no answer
+    std::vector<StepReport> const& reports;  ///< one per `result.best`
+    std::vector<StepReport> const& pareto;   ///< one per `result.pareto`
+    std::vector<std::string> explanation;    ///< of the best plan, with --explain
+    std::vector<std::string> advice;         ///< what to relax when there is no answer
     MemoryLimit limit;
 };
 std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer);
 
 /// Memory of every stage as JSON text (`format` "memory", version 1).
-std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages, MemoryLimit const& limit);
+std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages,
+                        MemoryLimit const& limit);
 
 }  // namespace sextant::cli

@@ -10,7 +10,8 @@ namespace {
 std::string extras(ParallelPlan const& p) {
     std::string text;
     auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
-    if (p.recompute == Recompute::full) add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
+    if (p.recompute == Recompute::full)
+        add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
     if (p.recompute == Recompute::selective) add("sel");
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
@@ -23,13 +24,15 @@ std::string misfit_sentence(SearchResult const& result, MemoryLimit const& limit
     std::string text;
     if (result.fastest_misfit && !result.best.empty() && result.fastest_misfit->score < result.best.front().score) {
         Candidate const& c = *result.fastest_misfit;
-        text += wrapped(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit", plan_label(c.plan),
-                                    human(c.estimate.time), human(c.estimate.peak()), human(c.estimate.peak() - limit.usable)));
+        text += wrapped(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit",
+                                    plan_label(c.plan), human(c.estimate.time), human(c.estimate.peak()),
+                                    human(c.estimate.peak() - limit.usable)));
     }
     if (result.best.empty() && result.smallest_misfit) {
         Candidate const& c = *result.smallest_misfit;
-        text += wrapped(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan), human(c.estimate.peak()),
-                                    human(c.estimate.peak() - limit.usable), human(limit.usable)));
+        text += wrapped(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan),
+                                    human(c.estimate.peak()), human(c.estimate.peak() - limit.usable),
+                                    human(limit.usable)));
     }
     return text;
 }
@@ -54,7 +57,8 @@ std::string against_best(StepReport const& r, StepReport const& best) {
         }
     }
     if (growth <= Seconds{}) return "as fast as the first, ranked by memory";
-    return fmt::format("+{:.1f} %: {} {} more", 100 * (r.estimate.time / best.estimate.time - 1), human(growth), mine[worst].first);
+    return fmt::format("+{:.1f} %: {} {} more", 100 * (r.estimate.time / best.estimate.time - 1), human(growth),
+                       mine[worst].first);
 }
 
 }  // namespace
@@ -66,19 +70,26 @@ Table plan_table(PlanAnswer const& answer) {
     std::vector<Column> columns{{"#", Align::right}, {"dp", Align::right}, {"tp", Align::right}, {"pp", Align::right}};
     if (cp) columns.push_back({"cp", Align::right});
     if (ep) columns.push_back({"ep", Align::right});
-    for (Column const& c : {Column{"vpp", Align::right}, {"mb", Align::right}, {"zero", Align::right}, {"extra"}, {"step", Align::right},
-                            {"MFU", Align::right}, {"memory", Align::right}, {"losses"}})
+    for (Column const& c : {Column{"vpp", Align::right},
+                            {"mb", Align::right},
+                            {"zero", Align::right},
+                            {"extra"},
+                            {"step", Align::right},
+                            {"MFU", Align::right},
+                            {"memory", Align::right},
+                            {"losses"}})
         columns.push_back(c);
     Table table(columns);
     for (std::size_t i = 0; i < reports.size(); ++i) {
         StepReport const& r = reports[i];
         ParallelPlan const& p = r.plan;
-        std::vector<std::string> row{fmt::format("{}", i + 1), fmt::format("{}", p.dp), fmt::format("{}", p.tp), fmt::format("{}", p.pp)};
+        std::vector<std::string> row{fmt::format("{}", i + 1), fmt::format("{}", p.dp), fmt::format("{}", p.tp),
+                                     fmt::format("{}", p.pp)};
         if (cp) row.push_back(fmt::format("{}", p.cp));
         if (ep) row.push_back(fmt::format("{}", p.ep));
-        for (std::string cell : {fmt::format("{}", p.vpp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.zero), extras(p),
-                                 human(r.estimate.time), fmt::format("{:.1f} %", 100 * r.mfu), human(r.estimate.peak()),
-                                 largest_losses(r.estimate)})
+        for (std::string cell : {fmt::format("{}", p.vpp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.zero),
+                                 extras(p), human(r.estimate.time), fmt::format("{:.1f} %", 100 * r.mfu),
+                                 human(r.estimate.peak()), largest_losses(r.estimate)})
             row.push_back(std::move(cell));
         table.add_row(std::move(row));
     }
@@ -93,16 +104,22 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
         text += wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
         text += plan_table(answer).text();
         text += fmt::format("\n1: {}\n", plan_label(best.plan));
-        text += wrapped(fmt::format("   {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated {}, reserved up to {})",
-                                    human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()),
-                                    human(best.limit.usable), human(best.estimate.memory.allocated()),
-                                    human(best.estimate.memory.reserved_high)),
-                        "   ");
+        text += wrapped(
+            fmt::format("   {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated {}, reserved up to {})",
+                        human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()),
+                        human(best.limit.usable), human(best.estimate.memory.allocated()),
+                        human(best.estimate.memory.reserved_high)),
+            "   ");
+        if (best.estimate.memory.reserved_high > best.limit.usable)
+            text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
         if (best.million_tokens_cost)
-            text += fmt::format("   {} per million tokens at an indicative price (--price)\n", human(*best.million_tokens_cost));
-        for (std::string const& line : answer.explanation) text += wrapped("   - " + line, "     ");
+            text += fmt::format("   {} per million tokens at an indicative price (--price)\n",
+                                human(*best.million_tokens_cost));
+        for (std::string const& line : answer.explanation)
+            text += wrapped("   - " + line, "     ");
         for (std::size_t i = 1; i < std::min<std::size_t>(4, answer.reports.size()); ++i)
-            text += fmt::format("{}: {}\n   {}\n", i + 1, plan_label(answer.reports[i].plan), against_best(answer.reports[i], best));
+            text += fmt::format("{}: {}\n   {}\n", i + 1, plan_label(answer.reports[i].plan),
+                                against_best(answer.reports[i], best));
         text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
                                            grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
         text += misfit_sentence(result, best.limit);
@@ -113,19 +130,23 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
             std::size_t const n = answer.pareto.size();
             for (std::size_t i = 0; i < std::min(most, n); ++i) {
                 StepReport const& r = answer.pareto[n <= most ? i : i * (n - 1) / (most - 1)];
-                front.add_row({human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators), plan_label(r.plan)});
+                front.add_row({human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators),
+                               plan_label(r.plan)});
             }
             text += front.text();
         }
         text += "\n" + assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
     } else {
         text += fmt::format("{}: no plan fits\n", q.model.name);
-        text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated), rejection_summary(result.counts)));
+        text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated),
+                                    rejection_summary(result.counts)));
         text += misfit_sentence(result, answer.limit);
-        for (std::string const& line : answer.advice) text += wrapped("- " + line);
+        for (std::string const& line : answer.advice)
+            text += wrapped("- " + line);
     }
     if (result.interrupted)
-        text += fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n", 100 * result.share_done);
+        text +=
+            fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n", 100 * result.share_done);
     return text;
 }
 

@@ -15,7 +15,8 @@ std::string headline(PlanQuestion const& question, std::int64_t accelerators, Pr
 ///
 ///     step time      2.345 s      (tokens/s 1.79 M, per GPU 3.49 K)
 ///     MFU            43.1 %       ...
-std::string estimate_text(PlanQuestion const& question, StepReport const& report, std::vector<std::string> const& explanation);
+std::string estimate_text(PlanQuestion const& question, StepReport const& report,
+                          std::vector<std::string> const& explanation);
 /// The same as a table of key and value, for csv and markdown.
 Table estimate_table(StepReport const& report);
 

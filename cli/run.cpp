@@ -75,14 +75,15 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
         return fmt::format("unexpected argument '{}'{}", extra, did_you_mean(extra, subcommands));
     }
     std::string text = error.what();
-    if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr && text.find("At Most 1 required") != std::string::npos)
+    if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr &&
+        text.find("At Most 1 required") != std::string::npos)
         return text.substr(0, text.find(':')) + ": given more than once";
     if (dynamic_cast<CLI::ConversionError const*>(&error) != nullptr) {
         std::string_view constexpr before = "Could not convert: ";
         auto const equals = text.find(" = ");
         if (text.starts_with(before) && equals != std::string::npos)
-            return fmt::format("{}: '{}' is not a number of the kind it takes", text.substr(before.size(), equals - before.size()),
-                               text.substr(equals + 3));
+            return fmt::format("{}: '{}' is not a number of the kind it takes",
+                               text.substr(before.size(), equals - before.size()), text.substr(equals + 3));
     }
     if (auto const line = text.find('\n'); line != std::string::npos) text.resize(line);
     return text;
@@ -92,7 +93,9 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
 void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
     for (auto const* option : chosen_app(app).get_options())
         for (auto const& value : option->results())
-            if (value.empty()) throw InputError("{}: {}: the value is empty (see 'sextant {} --help')", entry.name, option->get_name(), entry.name);
+            if (value.empty())
+                throw InputError("{}: {}: the value is empty (see 'sextant {} --help')", entry.name, option->get_name(),
+                                 entry.name);
 }
 
 int run_command(CommandEntry const& entry, std::vector<std::string> arguments, CommandContext& context) {

@@ -25,10 +25,22 @@ public:
     constexpr auto operator<=>(Quantity const&) const = default;
 
     constexpr Quantity operator-() const { return Quantity(-base_); }
-    constexpr Quantity& operator+=(Quantity other) { base_ += other.base_; return *this; }
-    constexpr Quantity& operator-=(Quantity other) { base_ -= other.base_; return *this; }
-    constexpr Quantity& operator*=(double factor) { base_ *= factor; return *this; }
-    constexpr Quantity& operator/=(double divisor) { base_ /= divisor; return *this; }
+    constexpr Quantity& operator+=(Quantity other) {
+        base_ += other.base_;
+        return *this;
+    }
+    constexpr Quantity& operator-=(Quantity other) {
+        base_ -= other.base_;
+        return *this;
+    }
+    constexpr Quantity& operator*=(double factor) {
+        base_ *= factor;
+        return *this;
+    }
+    constexpr Quantity& operator/=(double divisor) {
+        base_ /= divisor;
+        return *this;
+    }
 
     friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.base_ + b.base_); }
     friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.base_ - b.base_); }

@@ -16,8 +16,13 @@ PassTime& PassTime::operator+=(PassTime const& other) {
 }
 
 PassTime operator*(double factor, PassTime const& t) {
-    return {.gemm = factor * t.gemm, .attention = factor * t.attention, .streaming = factor * t.streaming, .gaps = factor * t.gaps,
-            .tp = factor * t.tp, .cp = factor * t.cp, .ep = factor * t.ep};
+    return {.gemm = factor * t.gemm,
+            .attention = factor * t.attention,
+            .streaming = factor * t.streaming,
+            .gaps = factor * t.gaps,
+            .tp = factor * t.tp,
+            .cp = factor * t.cp,
+            .ep = factor * t.ep};
 }
 
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster) {
@@ -32,7 +37,10 @@ GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec cons
             // One neighbour pair: the worst is the one that crosses a domain, if any does.
             std::int64_t const stride = plan.tp * plan.cp * plan.dp;
             bool const inside = stride * plan.pp <= domain;
-            return {.size = std::min<std::int64_t>(2, plan.pp), .ranks_per_domain = inside ? 2 : 1, .domains = inside ? 1 : 2, .stride = stride};
+            return {.size = std::min<std::int64_t>(2, plan.pp),
+                    .ranks_per_domain = inside ? 2 : 1,
+                    .domains = inside ? 1 : 2,
+                    .stride = stride};
         }
     }
     return {};
@@ -53,10 +61,18 @@ Seconds Pricer::kernel(Op const& op, Pass pass) {
     auto const* grouped = std::get_if<GroupedGemm>(&op.what);
     if (gemm == nullptr && grouped == nullptr) return kernel_time(op, pass, cluster_.accelerator, framework_);
     std::array<std::int64_t, 6> const key =
-        gemm != nullptr ? std::array<std::int64_t, 6>{1, gemm->m, gemm->n, gemm->k, static_cast<std::int64_t>(gemm->precision),
+        gemm != nullptr ? std::array<std::int64_t, 6>{1,
+                                                      gemm->m,
+                                                      gemm->n,
+                                                      gemm->k,
+                                                      static_cast<std::int64_t>(gemm->precision),
                                                       static_cast<std::int64_t>(pass)}
-                        : std::array<std::int64_t, 6>{-grouped->groups, grouped->m, grouped->n, grouped->k,
-                                                      static_cast<std::int64_t>(grouped->precision), static_cast<std::int64_t>(pass)};
+                        : std::array<std::int64_t, 6>{-grouped->groups,
+                                                      grouped->m,
+                                                      grouped->n,
+                                                      grouped->k,
+                                                      static_cast<std::int64_t>(grouped->precision),
+                                                      static_cast<std::int64_t>(pass)};
     auto const [found, is_new] = products_.try_emplace(key);
     if (is_new) found->second = kernel_time(op, pass, cluster_.accelerator, framework_);
     return found->second;
@@ -118,9 +134,10 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy);
         if (policy != Recompute::none)
-            price.rerun[i] = price_pass(block, plan, {.pass = Pass::forward,
-                                                      .rerun = policy,
-                                                      .floor = policy == Recompute::full ? forward_floor : Seconds{}});
+            price.rerun[i] = price_pass(block, plan,
+                                        {.pass = Pass::forward,
+                                         .rerun = policy,
+                                         .floor = policy == Recompute::full ? forward_floor : Seconds{}});
     }
     return price;
 }
@@ -128,7 +145,8 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
 PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
     PricedBlocks priced;
     for (std::size_t k = 0; k < blocks.layers.size(); ++k)
-        priced.layers.push_back(price(blocks.layers[k], plan, blocks.kinds[k].moe ? HostFloor::per_moe_layer : HostFloor::per_layer));
+        priced.layers.push_back(
+            price(blocks.layers[k], plan, blocks.kinds[k].moe ? HostFloor::per_moe_layer : HostFloor::per_layer));
     priced.embedding = price(blocks.embedding, plan, HostFloor::none);
     priced.head = price(blocks.head, plan, HostFloor::none);
     priced.mtp = price(blocks.mtp, plan, HostFloor::none);
@@ -137,7 +155,8 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 5> const key{static_cast<std::int64_t>(kind), group.size, group.ranks_per_domain, group.stride, group.copies};
+    std::array<std::int64_t, 5> const key{static_cast<std::int64_t>(kind), group.size, group.ranks_per_domain,
+                                          group.stride, group.copies};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

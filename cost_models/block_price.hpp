@@ -16,7 +16,7 @@ struct PassTime {
     Seconds gemm;
     Seconds attention;
     Seconds streaming;
-    Seconds gaps;   ///< between kernels, and waiting for the host when it launches slower than the device runs
+    Seconds gaps;  ///< between kernels, and waiting for the host when it launches slower than the device runs
     Seconds tp;
     Seconds cp;
     Seconds ep;
@@ -33,9 +33,9 @@ enum class HostFloor : std::uint8_t { none, per_layer, per_moe_layer };
 /// A block priced: everything after this works without shapes.
 struct BlockPrice {
     PassTime forward;
-    PassTime backward;                 ///< without recompute
-    std::array<PassTime, 3> rerun{};   ///< what each `Recompute` policy adds to the backward pass
-    std::array<Bytes, 3> kept{};       ///< activations kept per microbatch under each policy
+    PassTime backward;                ///< without recompute
+    std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
+    std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy
     LocalParameters parameters;
 };
 
@@ -48,7 +48,8 @@ struct PricedBlocks {
     LocalParameters tied_output_copy;
 };
 
-/// The groups of a plan placed on a cluster (Megatron-LM's rank order: tp, cp, dp, pp; experts: expert tp, ep, expert dp).
+/// The groups of a plan placed on a cluster (Megatron-LM's rank order: tp, cp, dp, pp; experts: expert tp, ep, expert
+/// dp).
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster);
 
 /// Prices blocks for one cluster and framework; remembers collective curves and matrix products it has seen.

@@ -16,8 +16,8 @@ constexpr double tree_bandwidth_fraction = 0.92;
 struct Fabric {
     double n, m, domains;
     Seconds base, hop_up, hop_out;
-    BytesPerSecond ring;      ///< bus bandwidth of ring collectives
-    BytesPerSecond out;       ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
+    BytesPerSecond ring;  ///< bus bandwidth of ring collectives
+    BytesPerSecond out;   ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
 };
 
 bool crosses_pods(ScaleOutNetwork const& network, GroupPlacement const& group) {
@@ -45,8 +45,10 @@ Fabric fabric_of(ClusterSpec const& cluster, GroupPlacement const& group) {
         f.ring *= (f.m - 1 > 0 ? f.m - 1 : 1) / static_cast<double>(cluster.domain_size - 1);
     if (group.domains > 1) {
         if (!cluster.scale_out)
-            throw InputError("{}: a group of {} ranks does not fit into one domain of {} accelerators (the cluster has no scale-out network)",
-                             cluster.name, group.size, cluster.domain_size);
+            throw InputError(
+                "{}: a group of {} ranks does not fit into one domain of {} accelerators (the cluster has no scale-out "
+                "network)",
+                cluster.name, group.size, cluster.domain_size);
         ScaleOutNetwork const& out = *cluster.scale_out;
         f.base = std::max(f.base, out.base_latency.value);
         f.hop_out = out.hop_latency.value;
@@ -87,7 +89,8 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
     CollectiveCurve curve;
     switch (kind) {
         case CollectiveKind::all_to_all:
-            // Half of the data crosses the bisection of the longest axis: S n / 4 over 2 links per ring of it, so S * axis / 8 per link pair.
+            // Half of the data crosses the bisection of the longest axis: S n / 4 over 2 links per ring of it, so S *
+            // axis / 8 per link pair.
             curve.add(latency, 1 / (rate * up.all_to_all_efficiency.value) * std::max(1.0, axis_length / 4));
             break;
         case CollectiveKind::send_receive:
@@ -146,7 +149,8 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
 Seconds CollectiveCurve::time(Bytes bytes) const {
     if (count_ == 0) return {};
     Seconds best = lines_[0].latency + bytes * lines_[0].slope;
-    for (std::size_t i = 1; i < count_; ++i) best = std::min(best, lines_[i].latency + bytes * lines_[i].slope);
+    for (std::size_t i = 1; i < count_; ++i)
+        best = std::min(best, lines_[i].latency + bytes * lines_[i].slope);
     return best;
 }
 
@@ -157,7 +161,8 @@ void CollectiveCurve::add(Seconds latency, SecondsPerByte slope) {
 
 SecondsPerByte CollectiveCurve::asymptotic_slope() const {
     SecondsPerByte slope = count_ == 0 ? SecondsPerByte{} : lines_[0].slope;
-    for (std::size_t i = 1; i < count_; ++i) slope = std::min(slope, lines_[i].slope);
+    for (std::size_t i = 1; i < count_; ++i)
+        slope = std::min(slope, lines_[i].slope);
     return slope;
 }
 

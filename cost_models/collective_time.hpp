@@ -17,11 +17,13 @@ struct GroupPlacement {
     std::int64_t copies = 1;  ///< see `Collective::copies`
 };
 
-/// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's boundary or fill it evenly.
+/// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's
+/// boundary or fill it evenly.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t domain_size);
 
-/// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm. T(S) = min_i (latency_i + S * slope_i).
-/// Source: shape as NCCL's tuner chooses (research/comm_hardware.md sec. 2.1 and 2.3).
+/// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm.
+/// T(S) = min_i (latency_i + S * slope_i). Source: shape as NCCL's tuner chooses (research/comm_hardware.md sec. 2.1
+/// and 2.3).
 class CollectiveCurve {
 public:
     [[nodiscard]] Seconds time(Bytes bytes) const;
@@ -42,12 +44,14 @@ private:
 /// Curve of a collective on a group. Group size 1 costs nothing (an empty curve).
 ///
 /// With n ranks on N domains, m per domain, S the nccl-tests size:
-/// - ring: latency base + (steps - inter) hop_up + inter hop_out, steps n - 1 (all-reduce 2 (n - 1)), inter N - 1 (2 (N - 1));
+/// - ring: latency base + (steps - inter) hop_up + inter hop_out, steps n - 1 (all-reduce 2 (n - 1)), inter N - 1 (2 (N
+/// - 1));
 ///   slope (steps / n) / min(ring rate of the domain, m NIC rates): every rank of a domain drives its own NIC.
 /// - tree (all-reduce over domains): base + 2 ((m - 1) hop_up + log2(N) hop_out), the ring's slope / 0.92.
 /// - in-network reduction (NVLS) inside one domain, and under a tree over several.
 /// - all-to-all: share inside the domain at its rate, share outside at the NIC's, the slower decides.
-/// - all-to-all of tokens with k copies each that are sent once per domain: of N domains a token visits N (1 - (1 - 1/N)^k) (balanced
+/// - all-to-all of tokens with k copies each that are sent once per domain: of N domains a token visits N (1 - (1 -
+/// 1/N)^k) (balanced
 ///   routing), so the outside share shrinks by that over k.
 /// - send/receive: one pair; over domains at the NIC's rate.
 /// - torus: ring collectives use the axes the group spans, all-to-all is bound by the bisection.

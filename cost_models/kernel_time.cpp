@@ -17,8 +17,8 @@ struct Tile {
 };
 
 /// assumed: a tile of m x n reads (m + n) operands for m n products, so smaller tiles wait longer for memory.
-constexpr std::array tiles{Tile{256, 128, 1.0}, Tile{128, 256, 1.0}, Tile{128, 128, 0.95}, Tile{128, 64, 0.80},
-                           Tile{64, 128, 0.80}, Tile{64, 64, 0.60}};
+constexpr std::array tiles{Tile{256, 128, 1.0}, Tile{128, 256, 1.0}, Tile{128, 128, 0.95},
+                           Tile{128, 64, 0.80}, Tile{64, 128, 0.80}, Tile{64, 64, 0.60}};
 constexpr std::array<std::int64_t, 4> splits{1, 2, 4, 8};
 
 constexpr double attention_half_length = 256;    // assumed
@@ -43,10 +43,12 @@ Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int6
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
     auto const processors = static_cast<double>(std::max<std::int64_t>(1, accelerator.multiprocessors.value));
     FlopsPerSecond const rate = accelerator.peak_of(precision).value * accelerator.gemm_efficiency_of(precision) *
-                                framework.gemm_scale.value * (groups > 1 ? framework.grouped_gemm_scale.value : 1) / processors;
+                                framework.gemm_scale.value * (groups > 1 ? framework.grouped_gemm_scale.value : 1) /
+                                processors;
     Seconds best = Seconds::from_base(std::numeric_limits<double>::infinity());
     for (Tile const& tile : tiles) {
-        double const count = static_cast<double>(groups) * std::ceil(static_cast<double>(m) / static_cast<double>(tile.m)) *
+        double const count = static_cast<double>(groups) *
+                             std::ceil(static_cast<double>(m) / static_cast<double>(tile.m)) *
                              std::ceil(static_cast<double>(n) / static_cast<double>(tile.n));
         for (std::int64_t const split : splits) {
             if (k / split < 256 && split > 1) break;
@@ -55,20 +57,23 @@ Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int6
             Flops const tile_work = 2 * static_cast<double>(tile.m * tile.n) * depth * units::flop;
             Seconds time = waves * tile_work / (rate * tile.relative_rate);
             if (split > 1)  // partial sums in fp32 are written and added
-                time += 8.0 * static_cast<double>(split) * static_cast<double>(groups * m) * static_cast<double>(n) * units::B /
-                        streaming_rate(accelerator, framework);
+                time += 8.0 * static_cast<double>(split) * static_cast<double>(groups * m) * static_cast<double>(n) *
+                        units::B / streaming_rate(accelerator, framework);
             best = std::min(best, time);
         }
     }
     double const operand = bytes_per_element(precision);
     auto const rows = static_cast<double>(groups * m);
-    double const moved = operand * (rows * static_cast<double>(k) + static_cast<double>(groups * k) * static_cast<double>(n)) +
-                         std::max(2.0, operand) * rows * static_cast<double>(n);
-    Seconds const memory = moved * units::B / (accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value);
+    double const moved =
+        operand * (rows * static_cast<double>(k) + static_cast<double>(groups * k) * static_cast<double>(n)) +
+        std::max(2.0, operand) * rows * static_cast<double>(n);
+    Seconds const memory =
+        moved * units::B / (accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value);
     return accelerator.launch_latency.value + std::max(best, memory);
 }
 
-Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
+                       FrameworkTiming const& framework) {
     Work const work = work_of(Op{.name = "attention", .what = a}, pass);
     FlopsPerSecond const peak = tensor_rate(accelerator);
     Seconds const traffic = work.moved / streaming_rate(accelerator, framework);
@@ -84,7 +89,8 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
     return launch + std::max(work.executed / (peak * efficiency), traffic);
 }
 
-Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator,
+                       FrameworkTiming const& framework) {
     Seconds const transfer = bytes * framework.activation_passes.value / streaming_rate(accelerator, framework);
     return static_cast<double>(kernels) * accelerator.launch_latency.value + transfer;
 }
@@ -96,7 +102,8 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         AcceleratorProfile const& accelerator;
         FrameworkTiming const& framework;
 
-        Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision) const {
+        Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
+                        Precision precision) const {
             if (pass == Pass::forward) return gemm_time(groups, m, n, k, precision, accelerator, framework);
             return gemm_time(groups, m, k, n, precision, accelerator, framework) +  // input gradient
                    gemm_time(groups, n, k, m, precision, accelerator, framework);   // weight gradient
@@ -117,7 +124,8 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
 std::int64_t kernel_count(Op const& op, Pass pass) {
     if (!op.in(pass)) return 0;
     if (auto const* streaming = std::get_if<Streaming>(&op.what)) return streaming->kernels;
-    if (auto const* attention = std::get_if<Attention>(&op.what)) return attention->pieces * (attention->kernel == AttentionKernel::flash ? 1 : 5);
+    if (auto const* attention = std::get_if<Attention>(&op.what))
+        return attention->pieces * (attention->kernel == AttentionKernel::flash ? 1 : 5);
     return pass == Pass::forward ? 1 : 2;
 }
 

@@ -14,16 +14,21 @@ double optimizer_saving(Optimizer optimizer) {
         case Optimizer::adamw_bf16: return 4;  // moments in bf16
         case Optimizer::adamw_8bit: return 6;  // moments in 8 bit (block-wise scales below 1 %)
         case Optimizer::sgd:
-        case Optimizer::muon: return 4;        // momentum only; Muon's embeddings are added back by the caller
+        case Optimizer::muon: return 4;  // momentum only; Muon's embeddings are added back by the caller
     }
     return 0;
 }
 
-bool offloads_optimizer(Offload offload) { return offload == Offload::optimizer || offload == Offload::optimizer_and_activations; }
-bool offloads_activations(Offload offload) { return offload == Offload::activations || offload == Offload::optimizer_and_activations; }
+bool offloads_optimizer(Offload offload) {
+    return offload == Offload::optimizer || offload == Offload::optimizer_and_activations;
+}
+bool offloads_activations(Offload offload) {
+    return offload == Offload::activations || offload == Offload::optimizer_and_activations;
+}
 
-/// Weights that ZeRO-3 holds unsharded at one time: two layers (the one at work and the one prefetched) and the ends, which stay gathered
-/// from the first use to the last, in 2 bytes; and the gradients of one layer and the ends before they are reduced.
+/// Weights that ZeRO-3 holds unsharded at one time: two layers (the one at work and the one prefetched) and the ends,
+/// which stay gathered from the first use to the last, in 2 bytes; and the gradients of one layer and the ends before
+/// they are reduced.
 Bytes gathered_weights(StageLoad const& load) {
     double const layer = load.largest_layer.total();
     double const ends = load.ends.total();
@@ -44,7 +49,8 @@ double expert_shards(ParallelPlan const& plan) {
 StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
     bool const fp16 = plan.precision == Precision::fp16;
     double const gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
-    double const master = (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
+    double const master =
+        (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
     StateBytes bytes;
     bytes.weights = framework.weight_bytes.value / (plan.zero >= 3 ? shards : 1);
     bytes.gradients = gradient / (plan.zero >= 2 ? shards : 1);
@@ -90,7 +96,8 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     // Only the forward-only half of GPipe holds the logits' gradients of every microbatch.
     double const logit_sets = plan.schedule == Schedule::gpipe && plan.pp > 1 ? load.microbatches : 1;
     Bytes const logits = framework.logits_bytes.value * load.logits * logit_sets * B;
-    Bytes const fused_extra = plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value * load.logits * B : Bytes{};
+    Bytes const fused_extra =
+        plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value * load.logits * B : Bytes{};
     // A layer being run again does not add to the logits: they are gone by then.
     m.logits = std::max(logits + fused_extra, load.working_layer);
 
@@ -102,8 +109,11 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     Bytes const shortfall = optimizer_phase - (m.activations + m.logits);
     if (shortfall > Bytes{}) m.buffers += shortfall;
 
-    double const slack_tokens = plan.pp > 1 ? framework.extra_hidden_bytes.value * load.sharded_hidden_tokens * load.layers * load.in_flight : 0;
-    double const held = framework.held_gather_bytes.value * load.hidden_tokens * load.layers * std::max(0.0, load.in_flight - 2);
+    double const slack_tokens =
+        plan.pp > 1 ? framework.extra_hidden_bytes.value * load.sharded_hidden_tokens * load.layers * load.in_flight
+                    : 0;
+    double const held =
+        framework.held_gather_bytes.value * load.hidden_tokens * load.layers * std::max(0.0, load.in_flight - 2);
     double const logit_slack = (framework.logits_bytes_reserved.value - framework.logits_bytes.value) * load.logits;
     Bytes const needed = m.allocated();
     Bytes const base = needed + (slack_tokens + (plan.tp > 1 ? held : 0.0) + std::max(0.0, logit_slack)) * B;

@@ -6,39 +6,40 @@
 
 namespace sextant {
 
-/// What one pipeline stage has to hold, in numbers that no longer know the model. Tokens are those of one microbatch on one rank.
+/// What one pipeline stage has to hold, in numbers that no longer know the model. Tokens are those of one microbatch on
+/// one rank.
 struct StageLoad {
     LocalParameters parameters;
-    LocalParameters largest_layer;   ///< parameters of the largest layer (ZeRO-3 gathers layer by layer)
-    LocalParameters ends;            ///< parameters of embedding and head on this stage
+    LocalParameters largest_layer;  ///< parameters of the largest layer (ZeRO-3 gathers layer by layer)
+    LocalParameters ends;           ///< parameters of embedding and head on this stage
     double layers = 0;
     double moe_layers = 0;
-    Bytes kept;                      ///< activations of one microbatch over the stage, under the plan's recompute policy
-    Bytes kept_by_layer;             ///< of one layer (mean), under the policy
-    Bytes working_layer;             ///< what one layer adds to its kept input while it is run again (full recompute), else zero
-    double in_flight = 1;            ///< microbatches whose activations are held at the same time
+    Bytes kept;            ///< activations of one microbatch over the stage, under the plan's recompute policy
+    Bytes kept_by_layer;   ///< of one layer (mean), under the policy
+    Bytes working_layer;   ///< what one layer adds to its kept input while it is run again (full recompute), else zero
+    double in_flight = 1;  ///< microbatches whose activations are held at the same time
     double microbatches = 1;
-    double hidden_tokens = 0;        ///< T h: unsharded tokens times hidden size
-    double sharded_hidden_tokens = 0;///< T h / tp
-    double gated_tokens = 0;         ///< T f / tp of the gated feed-forward layers of one layer, 0 without
-    double routed_hidden_tokens = 0; ///< routed tokens times hidden, of one MoE layer
-    double logits = 0;               ///< T V / tp on the stage with the head (and once more per MTP module), else 0
+    double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size
+    double sharded_hidden_tokens = 0;  ///< T h / tp
+    double gated_tokens = 0;           ///< T f / tp of the gated feed-forward layers of one layer, 0 without
+    double routed_hidden_tokens = 0;   ///< routed tokens times hidden, of one MoE layer
+    double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
 };
 
-/// Bytes on one accelerator, by what they are. `allocated()` is what the tensors need at the peak; `reserved` is what the framework's
-/// allocator takes for that, as a typical figure and an 80 % range.
+/// Bytes on one accelerator, by what they are. `allocated()` is what the tensors need at the peak; `reserved` is what
+/// the framework's allocator takes for that, as a typical figure and an 80 % range.
 struct StageMemory {
     Bytes weights;
     Bytes gradients;
     Bytes optimizer;
     Bytes activations;
     Bytes logits;
-    Bytes buffers;       ///< communication buckets, gathered weights, step buffers
-    Bytes workspaces;    ///< BLAS and communication workspaces inside the allocator
-    Bytes slack;         ///< reserved, not allocated: copies that linger, held gathers, fragmentation (typical)
+    Bytes buffers;     ///< communication buckets, gathered weights, step buffers
+    Bytes workspaces;  ///< BLAS and communication workspaces inside the allocator
+    Bytes slack;       ///< reserved, not allocated: copies that linger, held gathers, fragmentation (typical)
     Bytes reserved_low;
     Bytes reserved_high;
-    Bytes host;          ///< in host memory: offloaded optimizer state and activations
+    Bytes host;  ///< in host memory: offloaded optimizer state and activations
 
     [[nodiscard]] Bytes state() const { return weights + gradients + optimizer; }
     [[nodiscard]] Bytes allocated() const { return state() + activations + logits + buffers + workspaces; }
@@ -59,9 +60,9 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 double dense_shards(ParallelPlan const& plan);
 double expert_shards(ParallelPlan const& plan);
 
-/// Peak of one stage: static state, plus the larger of the forward/backward peak (activations in flight, logits or a layer being run
-/// again, gathered weights) and the optimizer phase (updated weights before they are spread).
-/// Source: term by term in docs/memory.md.
+/// Peak of one stage: static state, plus the larger of the forward/backward peak (activations in flight, logits or a
+/// layer being run again, gathered weights) and the optimizer phase (updated weights before they are spread). Source:
+/// term by term in docs/memory.md.
 StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework);
 
 }  // namespace sextant

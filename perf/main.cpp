@@ -30,7 +30,8 @@ void print(char const* what, double value, char const* unit, double goal, char c
     fmt::print("{:<62} {:>12.4g} {:<14} goal {} {:g}  {}\n", what, value, unit, relation, goal, met ? "met" : "MISSED");
 }
 
-/// Plans a second of the closed form alone on one core: memory and time of every leaf of assembled pipelines, none rejected.
+/// Plans a second of the closed form alone on one core: memory and time of every leaf of assembled pipelines, none
+/// rejected.
 double closed_form_rate() {
     ModelSpec const model = find_model("llama-3.1-70b");
     ClusterSpec const cluster = find_cluster("h100-sxm", "perf");
@@ -85,7 +86,8 @@ double schedule_walk_rate() {
         WalkCosts costs = uniform_costs(schedule.stages, {1 * units::ms, 1 * units::ms, 1 * units::ms, 3 * units::ms});
         costs.transfers.assign(costs.stages.size() - 1, 100 * units::us);
         std::size_t slots = 0;
-        for (auto const& rank : schedule.ranks) slots += rank.size();
+        for (auto const& rank : schedule.ranks)
+            slots += rank.size();
         Seconds total;  // keeps the work from being optimised away
         double count = 0;
         auto const start = Clock::now();
@@ -111,7 +113,8 @@ double program_seconds(std::vector<std::string> const& arguments, int runs, doub
             std::string program = SEXTANT_PROGRAM;
             argv.push_back(program.data());
             std::vector<std::string> copies = arguments;
-            for (std::string& a : copies) argv.push_back(a.data());
+            for (std::string& a : copies)
+                argv.push_back(a.data());
             argv.push_back(nullptr);
             if (freopen("/dev/null", "w", stdout) == nullptr) _exit(127);
             execv(program.c_str(), argv.data());
@@ -143,13 +146,15 @@ int main() {
     print("closed form, one core", closed_form_rate(), "plans/s", 1e6, ">=");
     print("schedule walk, one core, slowest schedule", schedule_walk_rate(), "slots/s", 10e6, ">=");
     program_goal("sextant --help", {"--help"}, 0.010);
-    program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"}, 0.3);
+    program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"},
+                 0.3);
     program_goal("plan llama-3.1-405b on 16384 H100, cold",
                  {"plan", "-m", "llama-3.1-405b", "-c", "h100-sxm", "-n", "16384", "--global-batch", "2048"}, 2);
-    program_goal("plan deepseek-v3 on 2048 H100, cold",
-                 {"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--seq", "4096", "--global-batch", "15360"}, 2);
+    program_goal(
+        "plan deepseek-v3 on 2048 H100, cold",
+        {"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--seq", "4096", "--global-batch", "15360"}, 2);
     program_goal("plan gpt3-175b on 64 A100, whole space, one thread",
-                 {"plan", "-m", "gpt3-175b", "-c", "a100-sxm-80gb", "-n", "64", "--seq", "2048", "--global-batch", "1536", "--space", "full",
-                  "--threads", "1"},
+                 {"plan", "-m", "gpt3-175b", "-c", "a100-sxm-80gb", "-n", "64", "--seq", "2048", "--global-batch",
+                  "1536", "--space", "full", "--threads", "1"},
                  5);
 }

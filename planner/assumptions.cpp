@@ -13,7 +13,8 @@ public:
     template <class T>
     void add(std::string_view owner, std::string_view key, Sourced<T> const& value) {
         if (value.basis != Basis::assumed) return;
-        lines_.push_back(fmt::format("{} {} = {}: {}", owner, key, text(value.value), value.source.empty() ? "no source" : value.source));
+        lines_.push_back(fmt::format("{} {} = {}: {}", owner, key, text(value.value),
+                                     value.source.empty() ? "no source" : value.source));
     }
     std::vector<std::string> take() { return std::move(lines_); }
 
@@ -37,12 +38,7 @@ void add_scale_out(Assumptions& list, ClusterSpec const& cluster) {
     list.add(owner, "hop_latency", out.hop_latency);
 }
 
-}  // namespace
-
-std::vector<std::string> collect_assumptions(ClusterSpec const& cluster, FrameworkProfile const& framework,
-                                             FrameworkTiming const& timing, ParallelPlan const& plan) {
-    Assumptions list;
-    AcceleratorProfile const& a = cluster.accelerator;
+void add_accelerator(Assumptions& list, AcceleratorProfile const& a, ParallelPlan const& plan) {
     if (auto const found = a.gemm_efficiency.find(plan.precision); found != a.gemm_efficiency.end())
         list.add(a.name, "gemm_efficiency", found->second);
     list.add(a.name, "attention_forward_efficiency", a.attention_forward_efficiency);
@@ -50,30 +46,59 @@ std::vector<std::string> collect_assumptions(ClusterSpec const& cluster, Framewo
     list.add(a.name, "memory_efficiency", a.memory_efficiency);
     list.add(a.name, "launch_latency", a.launch_latency);
     if (plan.offload != Offload::none) list.add(a.name, "host_bandwidth", a.host_bandwidth);
-    if (plan.world_size() > 1) {
-        ScaleUpNetwork const& up = cluster.scale_up;
-        std::string const owner = "scale-up " + cluster.name;
-        list.add(owner, "ring_efficiency", up.ring_efficiency);
-        list.add(owner, "all_to_all_efficiency", up.all_to_all_efficiency);
-        if (up.in_network_reduction_efficiency) list.add(owner, "in_network_reduction_efficiency", *up.in_network_reduction_efficiency);
-        list.add(owner, "base_latency", up.base_latency);
-        list.add(owner, "hop_latency", up.hop_latency);
-    }
+}
+
+void add_scale_up(Assumptions& list, ClusterSpec const& cluster) {
+    ScaleUpNetwork const& up = cluster.scale_up;
+    std::string const owner = "scale-up " + cluster.name;
+    list.add(owner, "ring_efficiency", up.ring_efficiency);
+    list.add(owner, "all_to_all_efficiency", up.all_to_all_efficiency);
+    if (up.in_network_reduction_efficiency)
+        list.add(owner, "in_network_reduction_efficiency", *up.in_network_reduction_efficiency);
+    list.add(owner, "base_latency", up.base_latency);
+    list.add(owner, "hop_latency", up.hop_latency);
+}
+
+/// Whether a constant of a framework plays a part in this plan.
+bool is_used(std::string_view key, ParallelPlan const& plan, ModelSpec const& model) {
+    bool const alone = plan.dp * plan.cp == 1;
+    if (key.starts_with("moe_") || key.starts_with("grouped_") || key.starts_with("routed_"))
+        return model.moe.has_value();
+    if (key.starts_with("tp_")) return plan.tp > 1;
+    if (key.starts_with("pp_")) return plan.pp > 1;
+    if (key.starts_with("ep_")) return plan.ep > 1;
+    if (key.starts_with("cp_")) return plan.cp > 1;
+    if (key.starts_with("fsdp_")) return plan.zero >= 3;
+    if (key.starts_with("dp_") || key.ends_with("_sent")) return !alone;
+    if (key.starts_with("fp16_")) return plan.precision == Precision::fp16;
+    return true;
+}
+
+}  // namespace
+
+std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec const& cluster,
+                                             FrameworkProfile const& framework, FrameworkTiming const& timing,
+                                             ParallelPlan const& plan) {
+    Assumptions list;
+    add_accelerator(list, cluster.accelerator, plan);
+    if (plan.world_size() > 1) add_scale_up(list, cluster);
     if (plan.world_size() > cluster.domain_size && cluster.scale_out) add_scale_out(list, cluster);
     std::string const owner = fmt::format("framework {} ({}, {})", framework.name, timing.generation, timing.precision);
-    for (auto const& field : timing_numbers) {
-        bool const unused = (field.key.starts_with("tp_") && plan.tp == 1) || (field.key.starts_with("pp_") && plan.pp == 1) ||
-                            (field.key.starts_with("ep_") && plan.ep == 1) || (field.key.starts_with("cp_") && plan.cp == 1) ||
-                            (field.key.starts_with("fsdp_") && plan.zero < 3) ||
-                            ((field.key.starts_with("dp_") || field.key.ends_with("_sent")) && plan.dp * plan.cp == 1);
-        if (!unused) list.add(owner, field.key, timing.*field.member);
-    }
-    for (auto const& field : timing_times) list.add(owner, field.key, timing.*field.member);
     std::string const memory = "memory of " + framework.name;
-    for (auto const& field : memory_numbers)
-        if (!field.key.starts_with("fp16_") || plan.precision == Precision::fp16) list.add(memory, field.key, framework.memory.*field.member);
-    for (auto const& field : memory_sizes) list.add(memory, field.key, framework.memory.*field.member);
-    return list.take();
+    auto const add_fields = [&](std::string const& name, auto const& fields, auto const& holder) {
+        for (auto const& field : fields)
+            if (is_used(field.key, plan, model)) list.add(name, field.key, holder.*field.member);
+    };
+    add_fields(owner, timing_numbers, timing);
+    add_fields(owner, timing_times, timing);
+    add_fields(memory, memory_numbers, framework.memory);
+    add_fields(memory, memory_sizes, framework.memory);
+    std::vector<std::string> lines = list.take();
+    if (plan.offload != Offload::none)
+        lines.emplace_back(
+            "offload: transfers have the host link to themselves and the host updates at 25 GB/s; no measurement here "
+            "supports offload times");
+    return lines;
 }
 
 }  // namespace sextant

@@ -35,7 +35,8 @@ AxisFilter AxisFilter::parse(std::string_view text, std::string_view where, std:
     } else if (auto const dots = text.find(".."); dots != std::string_view::npos) {
         filter.least_ = read_integer(text.substr(0, dots), text, where, least);
         filter.most_ = read_integer(text.substr(dots + 2), text, where, least);
-        if (filter.most_ < filter.least_) throw InputError("{}: '{}' is an empty range (the first end is the smaller one)", where, text);
+        if (filter.most_ < filter.least_)
+            throw InputError("{}: '{}' is an empty range (the first end is the smaller one)", where, text);
     } else {
         std::size_t begin = 0;
         while (begin <= text.size()) {

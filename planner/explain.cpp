@@ -15,8 +15,8 @@ double share(Seconds part, StepEstimate const& estimate) { return 100 * (part / 
 std::string bottleneck_sentence(StepEstimate const& e) {
     auto parts = breakdown_parts(e.breakdown);
     std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
-    return fmt::format("the largest part is {} with {:.0f} % of the step, then {} with {:.0f} %", parts[0].first, share(parts[0].second, e),
-                       parts[1].first, share(parts[1].second, e));
+    return fmt::format("the largest part is {} with {:.0f} % of the step, then {} with {:.0f} %", parts[0].first,
+                       share(parts[0].second, e), parts[1].first, share(parts[1].second, e));
 }
 
 }  // namespace
@@ -37,7 +37,8 @@ std::string largest_losses(StepEstimate const& estimate) {
     std::string text;
     for (std::size_t i = 0; i < 2; ++i) {
         if (share(parts[i].second, estimate) < 0.5) break;
-        text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", word(parts[i].first), share(parts[i].second, estimate));
+        text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", word(parts[i].first),
+                            share(parts[i].second, estimate));
     }
     return text.empty() ? "compute" : text;
 }
@@ -50,9 +51,11 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     lines.push_back(bottleneck_sentence(e));
     Seconds const communication = b.tp + b.cp + b.ep + b.pp + b.dp;
     if (communication > Seconds{}) {
-        std::string line = fmt::format("exposed communication {} ({:.1f} %)", human(communication), share(communication, e));
+        std::string line =
+            fmt::format("exposed communication {} ({:.1f} %)", human(communication), share(communication, e));
         char const* before = ": ";
-        for (auto const& [name, time] : {std::pair{"tp", b.tp}, {"cp", b.cp}, {"ep", b.ep}, {"pp", b.pp}, {"dp", b.dp}}) {
+        for (auto const& [name, time] :
+             {std::pair{"tp", b.tp}, {"cp", b.cp}, {"ep", b.ep}, {"pp", b.pp}, {"dp", b.dp}}) {
             if (time <= Seconds{}) continue;
             line += fmt::format("{}{} {}", before, name, human(time));
             before = ", ";
@@ -60,27 +63,40 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
         lines.push_back(std::move(line));
     }
     if (p.pp > 1) {
-        lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} microbatches on {} stages; stage {} is the slowest", human(b.bubble),
-                                    share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
+        lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} microbatches on {} stages; stage {} is the slowest",
+                                    human(b.bubble), share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
         if (share(b.bubble, e) > 5)
-            lines.push_back(p.schedule == Schedule::interleaved
-                                ? "a larger global batch or fewer stages would shrink the bubble"
-                                : "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble");
+            lines.push_back(
+                p.schedule == Schedule::interleaved
+                    ? "a larger global batch or fewer stages would shrink the bubble"
+                    : "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble");
     }
     GroupPlacement const tensor = place(GroupKind::tensor, p, cluster);
     if (p.tp > 1 && share(b.tp, e) > 8)
-        lines.push_back(fmt::format("tensor parallelism {}: a smaller tp or overlapping it (now {:.0f} % hidden) would help",
-                                    tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain", 100 * timing.tp_overlap.value));
-    if (share(b.host, e) > 8) lines.push_back("the host launches kernels slower than the device runs them: a larger micro-batch or CUDA graphs would help");
+        lines.push_back(fmt::format(
+            "tensor parallelism {}: a smaller tp or overlapping it (now {:.0f} % hidden) would help",
+            tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain", 100 * timing.tp_overlap.value));
+    if (share(b.host, e) > 8)
+        lines.push_back(
+            "the host launches kernels slower than the device runs them: a larger micro-batch or CUDA graphs would "
+            "help");
     if (share(b.recompute, e) > 5)
-        lines.push_back(fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it", human(b.recompute)));
+        lines.push_back(
+            fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it",
+                        human(b.recompute)));
     Bytes const headroom = report.limit.usable - e.peak();
     if (e.memory.host > report.limit.host)
-        lines.push_back(fmt::format("host memory: {} are offloaded but there are {} per accelerator", human(e.memory.host), human(report.limit.host)));
-    lines.push_back(headroom >= Bytes{} ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage, human(e.peak()),
-                                              human(report.limit.usable), human(headroom))
-                                : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage, human(e.peak()),
-                                              human(-headroom), human(report.limit.usable)));
+        lines.push_back(fmt::format("host memory: {} are offloaded but there are {} per accelerator",
+                                    human(e.memory.host), human(report.limit.host)));
+    lines.push_back(headroom >= Bytes{}
+                        ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage,
+                                      human(e.peak()), human(report.limit.usable), human(headroom))
+                        : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage,
+                                      human(e.peak()), human(-headroom), human(report.limit.usable)));
+    if (report.fits && e.memory.reserved_high > report.limit.usable)
+        lines.push_back(
+            fmt::format("memory is tight: the upper end of the 80 % range is {}; --max-memory asks for more room",
+                        human(e.memory.reserved_high)));
     return lines;
 }
 
@@ -127,9 +143,9 @@ std::string plan_label(ParallelPlan const& p) {
 namespace {
 
 /// Whether the space with these constraints holds a plan that fits.
-bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
-                std::vector<std::int64_t> const& accelerators, SearchConstraints const& constraints, MemoryLimit const& limit,
-                std::string& example) {
+bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
+                SearchConstraints const& constraints, MemoryLimit const& limit, std::string& example) {
     std::vector<SearchSpace> spaces;
     for (std::int64_t const n : accelerators) {
         try {
@@ -147,8 +163,9 @@ bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec co
 }
 
 /// How often the number of accelerators has to be doubled until something fits, if the cluster has as many.
-std::optional<std::string> more_accelerators(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
-                                             FrameworkProfile const& framework, std::vector<std::int64_t> const& accelerators,
+std::optional<std::string> more_accelerators(ModelSpec const& model, Workload const& workload,
+                                             ClusterSpec const& cluster, FrameworkProfile const& framework,
+                                             std::vector<std::int64_t> const& accelerators,
                                              SearchConstraints const& constraints, MemoryLimit const& limit) {
     if (accelerators.empty()) return {};
     std::int64_t most = cluster.max_accelerators > 0 ? cluster.max_accelerators : std::int64_t{1} << 16;
@@ -175,9 +192,14 @@ std::vector<std::string> relaxations(ModelSpec const& model, Workload const& wor
         char const* flag;
         std::optional<AxisFilter> SearchConstraints::*member;
     };
-    for (Axis const axis : {Axis{"--dp", &SearchConstraints::dp}, {"--tp", &SearchConstraints::tp}, {"--pp", &SearchConstraints::pp},
-                            {"--cp", &SearchConstraints::cp}, {"--ep", &SearchConstraints::ep}, {"--vpp", &SearchConstraints::vpp},
-                            {"--micro-batch", &SearchConstraints::micro_batch}, {"--zero", &SearchConstraints::zero}}) {
+    for (Axis const axis : {Axis{"--dp", &SearchConstraints::dp},
+                            {"--tp", &SearchConstraints::tp},
+                            {"--pp", &SearchConstraints::pp},
+                            {"--cp", &SearchConstraints::cp},
+                            {"--ep", &SearchConstraints::ep},
+                            {"--vpp", &SearchConstraints::vpp},
+                            {"--micro-batch", &SearchConstraints::micro_batch},
+                            {"--zero", &SearchConstraints::zero}}) {
         if (!(constraints.*axis.member)) continue;
         SearchConstraints relaxed = constraints;
         (relaxed.*axis.member).reset();
@@ -204,9 +226,11 @@ std::vector<std::string> relaxations(ModelSpec const& model, Workload const& wor
         attempt("--space full (offload, every degree and divisor)", relaxed, limit);
     }
     MemoryLimit const whole = default_memory_limit(cluster, framework);
-    if (limit.usable < whole.usable) attempt(fmt::format("a memory limit of {}", human(whole.usable)), constraints, whole);
+    if (limit.usable < whole.usable)
+        attempt(fmt::format("a memory limit of {}", human(whole.usable)), constraints, whole);
     if (answers.empty())
-        if (auto more = more_accelerators(model, workload, cluster, framework, accelerators, constraints, limit)) answers.push_back(*more);
+        if (auto more = more_accelerators(model, workload, cluster, framework, accelerators, constraints, limit))
+            answers.push_back(*more);
     return answers;
 }
 

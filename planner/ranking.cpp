@@ -5,11 +5,30 @@
 namespace sextant {
 
 std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
-    return {p.world_size(), p.tp, p.cp, p.pp, p.dp, p.ep, p.expert_tp, p.vpp, p.micro_batch, static_cast<std::int64_t>(p.schedule), p.zero,
-            p.shard_group, static_cast<std::int64_t>(p.recompute), p.recompute_layers, static_cast<std::int64_t>(p.sequence_parallel),
-            static_cast<std::int64_t>(p.cp_mode), static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.attention),
-            static_cast<std::int64_t>(p.optimizer), static_cast<std::int64_t>(p.precision), static_cast<std::int64_t>(p.dropout),
-            static_cast<std::int64_t>(p.fused_cross_entropy), static_cast<std::int64_t>(p.dispatcher), 0};
+    return {p.world_size(),
+            p.tp,
+            p.cp,
+            p.pp,
+            p.dp,
+            p.ep,
+            p.expert_tp,
+            p.vpp,
+            p.micro_batch,
+            static_cast<std::int64_t>(p.schedule),
+            p.zero,
+            p.shard_group,
+            static_cast<std::int64_t>(p.recompute),
+            p.recompute_layers,
+            static_cast<std::int64_t>(p.sequence_parallel),
+            static_cast<std::int64_t>(p.cp_mode),
+            static_cast<std::int64_t>(p.offload),
+            static_cast<std::int64_t>(p.attention),
+            static_cast<std::int64_t>(p.optimizer),
+            static_cast<std::int64_t>(p.precision),
+            static_cast<std::int64_t>(p.dropout),
+            static_cast<std::int64_t>(p.fused_cross_entropy),
+            static_cast<std::int64_t>(p.dispatcher),
+            0};
 }
 
 bool Candidate::before(Candidate const& other) const {
@@ -33,19 +52,22 @@ void Ranking::offer(Candidate const& candidate) {
         found->second = candidate;
     }
     auto const worst = [&] {
-        return std::max_element(groups_.begin(), groups_.end(), [](auto const& a, auto const& b) { return a.second.before(b.second); });
+        return std::max_element(groups_.begin(), groups_.end(),
+                                [](auto const& a, auto const& b) { return a.second.before(b.second); });
     };
     if (groups_.size() > top_) groups_.erase(worst());
     if (groups_.size() == top_) worst_score_ = worst()->second.score;
 }
 
 void Ranking::merge(Ranking const& other) {
-    for (auto const& [key, candidate] : other.groups_) offer(candidate);
+    for (auto const& [key, candidate] : other.groups_)
+        offer(candidate);
 }
 
 std::vector<Candidate> Ranking::sorted() const {
     std::vector<Candidate> list;
-    for (auto const& [key, candidate] : groups_) list.push_back(candidate);
+    for (auto const& [key, candidate] : groups_)
+        list.push_back(candidate);
     std::sort(list.begin(), list.end(), [](Candidate const& a, Candidate const& b) { return a.before(b); });
     return list;
 }
@@ -55,32 +77,40 @@ void ParetoFront::offer(Candidate const& candidate) {
     Seconds const time = candidate.estimate.time;
     Bytes const peak = candidate.estimate.peak();
     // First step that is not faster; everything before it is faster, so only its memory matters.
-    auto const at = std::lower_bound(stairs.begin(), stairs.end(), time, [](Candidate const& c, Seconds t) { return c.estimate.time < t; });
+    auto const at = std::lower_bound(stairs.begin(), stairs.end(), time,
+                                     [](Candidate const& c, Seconds t) { return c.estimate.time < t; });
     if (at != stairs.begin() && std::prev(at)->estimate.peak() <= peak) return;
     if (at != stairs.end() && at->estimate.time == time) {
         if (at->estimate.peak() < peak) return;
         if (at->estimate.peak() == peak && !candidate.before(*at)) return;
     }
     auto last = at;
-    while (last != stairs.end() && last->estimate.peak() >= peak) ++last;
+    while (last != stairs.end() && last->estimate.peak() >= peak)
+        ++last;
     auto const position = stairs.erase(at, last);
     stairs.insert(position, candidate);
 }
 
 void ParetoFront::merge(ParetoFront const& other) {
     for (auto const& [accelerators, stairs] : other.by_accelerators_)
-        for (Candidate const& candidate : stairs) offer(candidate);
+        for (Candidate const& candidate : stairs)
+            offer(candidate);
 }
 
 std::vector<Candidate> ParetoFront::sorted() const {
     std::vector<Candidate> all;
-    for (auto const& [accelerators, stairs] : by_accelerators_) all.insert(all.end(), stairs.begin(), stairs.end());
-    auto const cost = [](Candidate const& c) { return c.estimate.time.base() * static_cast<double>(c.plan.world_size()); };
+    for (auto const& [accelerators, stairs] : by_accelerators_)
+        all.insert(all.end(), stairs.begin(), stairs.end());
+    auto const cost = [](Candidate const& c) {
+        return c.estimate.time.base() * static_cast<double>(c.plan.world_size());
+    };
     std::vector<Candidate> front;
     for (Candidate const& c : all) {
         bool const beaten = std::any_of(all.begin(), all.end(), [&](Candidate const& other) {
-            bool const as_good = other.estimate.time <= c.estimate.time && other.estimate.peak() <= c.estimate.peak() && cost(other) <= cost(c);
-            bool const better = other.estimate.time < c.estimate.time || other.estimate.peak() < c.estimate.peak() || cost(other) < cost(c);
+            bool const as_good = other.estimate.time <= c.estimate.time && other.estimate.peak() <= c.estimate.peak() &&
+                                 cost(other) <= cost(c);
+            bool const better = other.estimate.time < c.estimate.time || other.estimate.peak() < c.estimate.peak() ||
+                                cost(other) < cost(c);
             return as_good && better;
         });
         if (!beaten) front.push_back(c);

@@ -34,7 +34,8 @@ public:
     [[nodiscard]] std::vector<Candidate> sorted() const;
 
 private:
-    std::map<std::int64_t, std::vector<Candidate>> by_accelerators_;  ///< each a staircase: time ascending, peak descending
+    std::map<std::int64_t, std::vector<Candidate>>
+        by_accelerators_;  ///< each a staircase: time ascending, peak descending
 };
 
 /// Numbers that tell two plans apart, in a fixed order.

@@ -14,7 +14,8 @@ namespace {
 /// FLOPs that recompute adds to a step, over all accelerators.
 Flops recomputed_flops(StepGraph const& graph) {
     Flops total;
-    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) total += stage_rerun_work(graph, stage).model;
+    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
+        total += stage_rerun_work(graph, stage).model;
     ParallelPlan const& p = graph.plan;
     return total * static_cast<double>(graph.microbatches) * static_cast<double>(p.tp * p.cp * p.dp);
 }
@@ -23,7 +24,9 @@ Flops recomputed_flops(StepGraph const& graph) {
 
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
-    return {.capacity = capacity, .usable = framework.memory.usable_fraction.value * capacity, .host = cluster.host_memory.value};
+    return {.capacity = capacity,
+            .usable = framework.memory.usable_fraction.value * capacity,
+            .host = cluster.host_memory.value};
 }
 
 MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where) {
@@ -45,7 +48,8 @@ MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster
 }
 
 std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_t accelerators) {
-    auto const& price = cluster.usd_per_accelerator_hour ? cluster.usd_per_accelerator_hour : cluster.accelerator.price_usd_per_hour;
+    auto const& price =
+        cluster.usd_per_accelerator_hour ? cluster.usd_per_accelerator_hour : cluster.accelerator.price_usd_per_hour;
     if (!price) return {};
     return price->value * static_cast<double>(accelerators) * units::USD / units::hour;
 }
@@ -74,10 +78,11 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
         report.step_cost = *price * time;
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
     }
-    report.assumptions = collect_assumptions(form.cluster(), form.framework(), form.timing(), plan);
+    report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
-        report.assumptions.push_back(fmt::format("interleaved schedule with {} microbatches, no multiple of pp {}: bubble as if the last group were full",
-                                                 graph.microbatches, plan.pp));
+        report.assumptions.push_back(fmt::format(
+            "interleaved schedule with {} microbatches, no multiple of pp {}: bubble as if the last group were full",
+            graph.microbatches, plan.pp));
     report.digest = digest(graph);
     return report;
 }

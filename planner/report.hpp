@@ -13,12 +13,15 @@ struct MemoryLimit {
     Bytes capacity;  ///< of the device
     Bytes usable;    ///< what the allocator may reserve before a run is called out of memory
     Bytes host;      ///< host memory per accelerator, for what is offloaded
-    [[nodiscard]] bool admits(StageMemory const& memory) const { return memory.reserved() <= usable && memory.host <= host; }
+    [[nodiscard]] bool admits(StageMemory const& memory) const {
+        return memory.reserved() <= usable && memory.host <= host;
+    }
 };
 
 /// The device's capacity, and the framework's usable fraction of it.
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework);
-/// The same with what the user allows: "90%", "70 GB". @throws InputError: not a size nor a percentage, or outside (0, capacity].
+/// The same with what the user allows: "90%", "70 GB". @throws InputError: not a size nor a percentage, or outside (0,
+/// capacity].
 MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where);
 
 /// What one step costs in money; absent when neither cluster nor user names a price.
@@ -32,9 +35,9 @@ struct StepReport {
     std::int64_t microbatches = 1;
     StepEstimate estimate;
     double tokens_per_second = 0;
-    FlopsPerSecond model_rate;      ///< model FLOPs per second and accelerator (attention over the full square)
-    FlopsPerSecond hardware_rate;   ///< the same with recomputed work
-    double mfu = 0;                 ///< model_rate over the dense peak at the plan's precision
+    FlopsPerSecond model_rate;     ///< model FLOPs per second and accelerator (attention over the full square)
+    FlopsPerSecond hardware_rate;  ///< the same with recomputed work
+    double mfu = 0;                ///< model_rate over the dense peak at the plan's precision
     double hfu = 0;
     MemoryLimit limit;
     bool fits = false;
@@ -48,7 +51,8 @@ struct StepReport {
 StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit);
 
 /// The assumed values behind a report: "gemm_scale 0.85 (framework megatron): <why>". Only terms that this plan uses.
-std::vector<std::string> collect_assumptions(ClusterSpec const& cluster, FrameworkProfile const& framework,
-                                             FrameworkTiming const& timing, ParallelPlan const& plan);
+std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec const& cluster,
+                                             FrameworkProfile const& framework, FrameworkTiming const& timing,
+                                             ParallelPlan const& plan);
 
 }  // namespace sextant

@@ -61,15 +61,17 @@ struct Findings {
     }
     void note_smallest(Candidate const& c) {
         if (!smallest_misfit || c.estimate.peak() < smallest_misfit->estimate.peak() ||
-            (c.estimate.peak() == smallest_misfit->estimate.peak() && plan_key(c.plan) < plan_key(smallest_misfit->plan)))
+            (c.estimate.peak() == smallest_misfit->estimate.peak() &&
+             plan_key(c.plan) < plan_key(smallest_misfit->plan)))
             smallest_misfit = c;
     }
 };
 
 class Worker {
 public:
-    Worker(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
-           Precision precision, MemoryLimit const& limit, SearchOptions const& options)
+    Worker(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+           FrameworkProfile const& framework, Precision precision, MemoryLimit const& limit,
+           SearchOptions const& options)
         : found(options), form_(model, workload, cluster, framework, precision), limit_(limit), options_(options) {
         if (auto const price = price_of(cluster, 1)) price_ = price->base();
     }
@@ -124,7 +126,8 @@ private:
                 plan.zero = space.zero[z];
                 if (plan.zero >= 2 && plan.pp > 1) {
                     found.counts.enumerated += static_cast<std::int64_t>(space.offload.size());
-                    found.counts.rejected[static_cast<std::size_t>(PlanProblem::zero)] += static_cast<std::int64_t>(space.offload.size());
+                    found.counts.rejected[static_cast<std::size_t>(PlanProblem::zero)] +=
+                        static_cast<std::int64_t>(space.offload.size());
                     continue;
                 }
                 for (Offload const offload : space.offload) {
@@ -196,9 +199,11 @@ void run_parallel(unsigned count, Work&& work) {
             failure = std::current_exception();
         }
     };
-    for (unsigned i = 1; i < count; ++i) threads.emplace_back(guarded, i);
+    for (unsigned i = 1; i < count; ++i)
+        threads.emplace_back(guarded, i);
     guarded(0);
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& thread : threads)
+        thread.join();
     if (failure) std::rethrow_exception(failure);
 }
 
@@ -207,12 +212,14 @@ void run_parallel(unsigned count, Work&& work) {
 void SearchCounts::add(SearchCounts const& other) {
     enumerated += other.enumerated;
     evaluated += other.evaluated;
-    for (std::size_t i = 0; i < rejected.size(); ++i) rejected[i] += other.rejected[i];
+    for (std::size_t i = 0; i < rejected.size(); ++i)
+        rejected[i] += other.rejected[i];
 }
 
 std::int64_t SearchCounts::rejected_total() const {
     std::int64_t total = 0;
-    for (std::int64_t const n : rejected) total += n;
+    for (std::int64_t const n : rejected)
+        total += n;
     return total;
 }
 
@@ -241,16 +248,19 @@ Objective objective_from(std::string_view name, std::string_view where) {
     throw InputError("{}: unknown objective '{}' (known: {}{})", where, name, join(known), did_you_mean(name, known));
 }
 
-SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
-                    std::vector<SearchSpace> const& spaces, MemoryLimit const& limit, SearchOptions const& options) {
+SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                    FrameworkProfile const& framework, std::vector<SearchSpace> const& spaces, MemoryLimit const& limit,
+                    SearchOptions const& options) {
     std::vector<Shape> const shapes = shapes_of(spaces);
     Precision const precision = spaces.empty() ? Precision::bf16 : spaces.front().base.precision;
-    static_cast<void>(cluster.accelerator.peak_of(precision));  // a device without it is an error, before any thread starts
+    static_cast<void>(
+        cluster.accelerator.peak_of(precision));  // a device without it is an error, before any thread starts
     unsigned const hardware = std::max(1U, std::thread::hardware_concurrency());
     unsigned const wanted = options.threads > 0 ? options.threads : hardware;
     auto const threads = static_cast<unsigned>(std::clamp<std::size_t>(shapes.size(), 1, wanted));
     std::vector<Worker> workers;
-    for (unsigned i = 0; i < threads; ++i) workers.emplace_back(model, workload, cluster, framework, precision, limit, options);
+    for (unsigned i = 0; i < threads; ++i)
+        workers.emplace_back(model, workload, cluster, framework, precision, limit, options);
 
     std::atomic<std::size_t> next{0};
     std::atomic<std::size_t> done{0};
@@ -274,7 +284,8 @@ SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpe
     });
 
     Findings all(options);
-    for (Worker const& worker : workers) all.merge(worker.found);
+    for (Worker const& worker : workers)
+        all.merge(worker.found);
     SearchResult result;
     result.best = all.ranking.sorted();
     result.pareto = all.pareto.sorted();

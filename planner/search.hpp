@@ -40,8 +40,8 @@ struct SearchOptions {
     Objective objective = Objective::time;
     std::size_t top = 10;
     Grouping grouping = Grouping::layout;
-    unsigned threads = 0;                      ///< 0: as many as the machine has
-    std::atomic<bool> const* stop = nullptr;   ///< set by an interrupt: finish what is begun and report that
+    unsigned threads = 0;                     ///< 0: as many as the machine has
+    std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: finish what is begun and report that
     std::function<void(double share, std::int64_t visited)> progress;  ///< called from one thread, a few times a second
 };
 
@@ -60,8 +60,8 @@ struct SearchCounts {
 };
 
 struct SearchResult {
-    std::vector<Candidate> best;               ///< ranked
-    std::vector<Candidate> pareto;             ///< no other plan is better in time, peak memory and cost at once; by time
+    std::vector<Candidate> best;    ///< ranked
+    std::vector<Candidate> pareto;  ///< no other plan is better in time, peak memory and cost at once; by time
     SearchCounts counts;
     std::optional<Candidate> fastest_misfit;   ///< fastest plan among those that miss the memory limit by up to a half
     std::optional<Candidate> smallest_misfit;  ///< the plan that misses it by least
@@ -69,9 +69,10 @@ struct SearchResult {
     double share_done = 1;
 };
 
-/// Visits every plan of the spaces (one per number of accelerators): structural rules, memory, closed-form time. Deterministic: the same result
-/// for any number of threads (unless interrupted).
-SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
-                    std::vector<SearchSpace> const& spaces, MemoryLimit const& limit, SearchOptions const& options);
+/// Visits every plan of the spaces (one per number of accelerators): structural rules, memory, closed-form time.
+/// Deterministic: the same result for any number of threads (unless interrupted).
+SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                    FrameworkProfile const& framework, std::vector<SearchSpace> const& spaces, MemoryLimit const& limit,
+                    SearchOptions const& options);
 
 }  // namespace sextant

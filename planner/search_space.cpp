@@ -24,13 +24,15 @@ Values filtered(Values values, std::optional<AxisFilter> const& filter, std::str
     values.erase(std::unique(values.begin(), values.end()), values.end());
     std::erase_if(values, [&](std::int64_t v) { return !filter->allows(v); });
     if (values.empty())
-        throw InputError("{}: nothing of '{}' can be searched (the values here are {})", flag, filter->text(), fmt::join(offered, ", "));
+        throw InputError("{}: nothing of '{}' can be searched (the values here are {})", flag, filter->text(),
+                         fmt::join(offered, ", "));
     return values;
 }
 
 Values powers_of_two(std::int64_t most) {
     Values values;
-    for (std::int64_t v = 1; v <= most; v *= 2) values.push_back(v);
+    for (std::int64_t v = 1; v <= most; v *= 2)
+        values.push_back(v);
     return values;
 }
 
@@ -67,43 +69,53 @@ std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& 
         }
         list.push_back({policy, 0});
         if (policy == Recompute::full)
-            for (std::int64_t n = 1; n < model.layer_count(); n *= 2) list.push_back({policy, n});
+            for (std::int64_t n = 1; n < model.layer_count(); n *= 2)
+                list.push_back({policy, n});
     }
     return list;
 }
 
 }  // namespace
 
-SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, std::int64_t accelerators,
-                              SearchConstraints const& c) {
+SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                              std::int64_t accelerators, SearchConstraints const& c) {
     bool const full = c.width == SearchConstraints::Width::full;
     SearchSpace space;
     space.accelerators = accelerators;
     space.base = c.base;
     space.dp = c.dp;
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
-        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence, model.position_rows, model.name);
+        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
+                         model.position_rows, model.name);
     Values const all = divisors(accelerators);
     std::int64_t const heads = model.attention.heads;
     auto const splits_heads = [&](std::int64_t v) { return accelerators % v == 0 && heads % v == 0; };
-    space.tp = filtered(keep_if(all, [&](std::int64_t v) { return splits_heads(v) && (full || v <= cluster.domain_size); }), c.tp, "--tp",
-                        splits_heads);
+    space.tp =
+        filtered(keep_if(all, [&](std::int64_t v) { return splits_heads(v) && (full || v <= cluster.domain_size); }),
+                 c.tp, "--tp", splits_heads);
     auto const splits_layers = [&](std::int64_t v) { return accelerators % v == 0 && v <= model.layer_count(); };
     space.pp = filtered(keep_if(all, splits_layers), c.pp, "--pp", splits_layers);
     // Splitting the sequence pays once a rank's share is long.
     std::int64_t const shortest_share = full ? 512 : 2048;
     auto const splits_sequence = [&](std::int64_t v) { return accelerators % v == 0 && workload.sequence % v == 0; };
-    space.cp = filtered(keep_if(all, [&](std::int64_t v) { return v == 1 || (workload.sequence / v >= shortest_share && splits_sequence(v)); }),
+    space.cp = filtered(keep_if(all,
+                                [&](std::int64_t v) {
+                                    return v == 1 || (workload.sequence / v >= shortest_share && splits_sequence(v));
+                                }),
                         c.cp, "--cp", splits_sequence);
     Values experts{1};
     if (model.moe) experts = keep_if(divisors(model.moe->experts), [&](std::int64_t v) { return v <= accelerators; });
-    space.ep = filtered(experts, c.ep, "--ep", [&](std::int64_t v) { return std::find(experts.begin(), experts.end(), v) != experts.end(); });
+    space.ep = filtered(experts, c.ep, "--ep",
+                        [&](std::int64_t v) { return std::find(experts.begin(), experts.end(), v) != experts.end(); });
     std::int64_t const largest_micro_batch = full ? 256 : 32;
     Values const micro_batches = full ? divisors(workload.global_batch) : powers_of_two(largest_micro_batch);
-    space.micro_batch = filtered(keep_if(micro_batches, [&](std::int64_t v) { return v <= std::min(largest_micro_batch, workload.global_batch); }),
-                                 c.micro_batch, "--micro-batch", [&](std::int64_t v) { return workload.global_batch % v == 0; });
+    space.micro_batch =
+        filtered(keep_if(micro_batches,
+                         [&](std::int64_t v) { return v <= std::min(largest_micro_batch, workload.global_batch); }),
+                 c.micro_batch, "--micro-batch", [&](std::int64_t v) { return workload.global_batch % v == 0; });
     if (c.sequence_parallel == Switch::on && space.tp == Values{1})
-        throw InputError("--sequence-parallel: splits over the tensor-parallel group, and tp can only be 1 here (it needs tp > 1)");
+        throw InputError(
+            "--sequence-parallel: splits over the tensor-parallel group, and tp can only be 1 here (it needs tp > 1)");
 
     std::vector<Schedule> schedules = c.schedules;
     if (schedules.empty()) {
@@ -118,7 +130,8 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     bool const one_chunk = !c.vpp || c.vpp->allows(1);
     if (!one_chunk) {  // without a pipeline there is one chunk
         std::erase(space.pp, 1);
-        if (space.pp.empty()) throw InputError("--vpp: '{}' needs a pipeline, and pp can only be 1 here", c.vpp->text());
+        if (space.pp.empty())
+            throw InputError("--vpp: '{}' needs a pipeline, and pp can only be 1 here", c.vpp->text());
     }
     for (Schedule const schedule : schedules) {
         if (schedule != Schedule::interleaved) {
@@ -136,8 +149,9 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         space.sequence_parallel = full ? std::vector{Switch::off, Switch::on} : std::vector{Switch::on};
     space.cp_modes = c.cp_modes;
     if (space.cp_modes.empty())
-        space.cp_modes = full ? std::vector{ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses}
-                              : std::vector{ContextParallel::ring};
+        space.cp_modes = full
+                             ? std::vector{ContextParallel::ring, ContextParallel::all_gather, ContextParallel::ulysses}
+                             : std::vector{ContextParallel::ring};
     space.recompute = recomputations(c, model, full);
     for (std::int64_t const z : filtered({0, 1, 2, 3}, c.zero, "--zero", anything)) {
         if (z > 3) throw InputError("--zero: {} is no ZeRO stage (0, 1, 2 or 3)", z);
@@ -145,7 +159,8 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     }
     space.offload = c.offload;
     if (space.offload.empty())
-        space.offload = full ? std::vector{Offload::none, Offload::optimizer, Offload::activations, Offload::optimizer_and_activations}
+        space.offload = full ? std::vector{Offload::none, Offload::optimizer, Offload::activations,
+                                           Offload::optimizer_and_activations}
                              : std::vector{Offload::none};
     return space;
 }

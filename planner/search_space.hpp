@@ -45,8 +45,8 @@ struct SearchConstraints {
     } width = Width::standard;
 };
 
-/// Values of every axis that the search visits. The product of the axes, less what cannot differ (vpp without a pipeline, ZeRO without
-/// data parallelism, ...), is what a search enumerates.
+/// Values of every axis that the search visits. The product of the axes, less what cannot differ (vpp without a
+/// pipeline, ZeRO without data parallelism, ...), is what a search enumerates.
 struct SearchSpace {
     std::int64_t accelerators = 0;
     std::vector<std::int64_t> tp, cp, pp, ep, micro_batch;
@@ -56,7 +56,7 @@ struct SearchSpace {
         Schedule schedule;
         std::int64_t vpp;
     };
-    std::vector<Pipelining> pipelining;         ///< for pp > 1
+    std::vector<Pipelining> pipelining;  ///< for pp > 1
     struct Recomputation {
         Recompute policy;
         std::int64_t layers;  ///< 0: all
@@ -69,8 +69,8 @@ struct SearchSpace {
 };
 
 /// @throws InputError when a constraint leaves an axis empty, saying which and what it may be.
-SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, std::int64_t accelerators,
-                              SearchConstraints const& constraints);
+SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                              std::int64_t accelerators, SearchConstraints const& constraints);
 
 /// Positive divisors, ascending.
 std::vector<std::int64_t> divisors(std::int64_t n);

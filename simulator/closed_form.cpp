@@ -15,7 +15,8 @@ bool offloads_activations(ParallelPlan const& plan) {
 }
 
 /// How far a pass is stretched because the activations it saves or fetches do not get through to the host in time.
-Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, AcceleratorProfile const& accelerator, Seconds pass) {
+Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, AcceleratorProfile const& accelerator,
+                     Seconds pass) {
     if (!offloads_activations(plan)) return {};
     return std::max(Seconds{}, stage.load.kept / accelerator.host_bandwidth.value - pass);
 }
@@ -23,11 +24,12 @@ Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, Accelerat
 }  // namespace
 
 Seconds StepBreakdown::total() const {
-    return gemm + attention + memory_bound + host + recompute + tp + cp + ep + pp + bubble + dp + optimizer + offload + fixed;
+    return gemm + attention + memory_bound + host + recompute + tp + cp + ep + pp + bubble + dp + optimizer + offload +
+           fixed;
 }
 
-ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
-                       Precision precision)
+ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                       FrameworkProfile const& framework, Precision precision)
     : model_(model),
       workload_(workload),
       cluster_(cluster),
@@ -73,7 +75,8 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, Paral
         load.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
         load.parameters += n * price.parameters;
         if (price.parameters.total() > load.largest_layer.total()) load.largest_layer = price.parameters;
-        if (plan.recompute == Recompute::full) load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
+        if (plan.recompute == Recompute::full)
+            load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }
     if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
@@ -92,14 +95,16 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, Paral
             load.parameters += shape.blocks.tied_output_copy;
             load.ends += shape.blocks.tied_output_copy;
         }
-        load.logits = tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);
+        load.logits =
+            tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);
     }
     load.microbatches = as_double(microbatches(plan, workload_));
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
     if (model_.mlp.gated) load.gated_tokens = tokens * as_double(model_.mlp.intermediate) / tp;
-    if (model_.moe) load.routed_hidden_tokens = load.sharded_hidden_tokens * as_double(model_.moe->top_k * plan.expert_tp);
+    if (model_.moe)
+        load.routed_hidden_tokens = load.sharded_hidden_tokens * as_double(model_.moe->top_k * plan.expert_tp);
     return stage;
 }
 
@@ -108,11 +113,14 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     pipeline.microbatches = microbatches(plan, workload_);
     std::vector<StageRun> const& runs = runs_of(plan);
     pipeline.stages.reserve(runs.size());
-    for (StageRun const& run : runs) pipeline.stages.push_back(cost_of(shape, run, plan));
+    for (StageRun const& run : runs)
+        pipeline.stages.push_back(cost_of(shape, run, plan));
     if (plan.pp > 1) {
-        // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473 sec. 4.1).
+        // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
+        // sec. 4.1).
         Bytes const bytes = 2 * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
-        pipeline.transfer = pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_)).time(bytes);
+        pipeline.transfer =
+            pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_)).time(bytes);
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
     return pipeline;

@@ -25,12 +25,12 @@ struct StepBreakdown {
     Seconds tp;
     Seconds cp;
     Seconds ep;
-    Seconds pp;         ///< exposed point-to-point transfers
+    Seconds pp;  ///< exposed point-to-point transfers
     Seconds bubble;
-    Seconds dp;         ///< exposed gradient reduction and weight gathers
+    Seconds dp;  ///< exposed gradient reduction and weight gathers
     Seconds optimizer;
-    Seconds offload;    ///< exposed transfers to and from the host
-    Seconds fixed;      ///< per step, whatever the plan
+    Seconds offload;  ///< exposed transfers to and from the host
+    Seconds fixed;    ///< per step, whatever the plan
     [[nodiscard]] Seconds total() const;
 };
 
@@ -40,7 +40,7 @@ struct StepEstimate {
     StepBreakdown breakdown;
     std::int64_t slowest_stage = 0;
     std::int64_t fullest_stage = 0;
-    StageMemory memory;      ///< of the fullest stage
+    StageMemory memory;  ///< of the fullest stage
     [[nodiscard]] Bytes peak() const { return memory.reserved(); }
 };
 
@@ -49,31 +49,32 @@ struct StageCost {
     std::int64_t first = 0;
     std::int64_t count = 1;
     PassTime forward;
-    PassTime backward;   ///< without recompute
+    PassTime backward;  ///< without recompute
     PassTime rerun;
-    StageLoad load;      ///< for the first of these ranks, which holds the most microbatches
+    StageLoad load;  ///< for the first of these ranks, which holds the most microbatches
 };
 
 /// All stages of a pipeline, and the transfers between them.
 struct PipelineCost {
     std::vector<StageCost> stages;
     std::int64_t microbatches = 1;
-    Seconds transfer;    ///< one send of a microbatch's activations to the next stage
+    Seconds transfer;  ///< one send of a microbatch's activations to the next stage
     DataParallelCurves data_parallel;
 };
 
-/// One plan shape priced: what is the same for all plans that differ only in dp, pp, vpp, ZeRO, recompute, schedule and offload.
+/// One plan shape priced: what is the same for all plans that differ only in dp, pp, vpp, ZeRO, recompute, schedule and
+/// offload.
 struct ShapeCost {
     PricedBlocks blocks;
     std::vector<LayerKind> kinds;
 };
 
-/// Evaluates plans of one model, workload, cluster and framework in closed form, reusing what they share. Not thread-safe: one per
-/// thread. Holds references: all four must outlive it.
+/// Evaluates plans of one model, workload, cluster and framework in closed form, reusing what they share. Not
+/// thread-safe: one per thread. Holds references: all four must outlive it.
 class ClosedForm {
 public:
-    ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster, FrameworkProfile const& framework,
-               Precision precision);
+    ClosedForm(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+               FrameworkProfile const& framework, Precision precision);
 
     /// Everything at once. @throws InputError when the plan breaks a structural rule.
     StepEstimate evaluate(ParallelPlan const& plan);

@@ -16,13 +16,14 @@ using Group = DataParallelCurves::Group;
 
 /// Raw times of one kind of parameters, split by what they can hide behind.
 struct Traffic {
-    Seconds forward_each;   ///< every microbatch
+    Seconds forward_each;  ///< every microbatch
     Seconds backward_each;
     Seconds backward_last;  ///< once per step
     Seconds forward_first;
 };
 
-Traffic traffic_of(double parameters, double layers, Group const& g, ParallelPlan const& plan, FrameworkTiming const& f) {
+Traffic traffic_of(double parameters, double layers, Group const& g, ParallelPlan const& plan,
+                   FrameworkTiming const& f) {
     double const gradient = f.gradient_bytes_sent.value * parameters;
     double const weight = f.weight_bytes_sent.value * parameters;
     Traffic t;
@@ -64,10 +65,11 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
     std::int64_t const ranks = plan.dp * plan.cp;
     if (ranks > 1) {
         std::int64_t const shard = plan.shard_group > 0 ? plan.shard_group : ranks;
-        curves.dense = group_curves(place(GroupKind::data, plan, cluster), place_group(shard, plan.tp, cluster.domain_size), pricer);
+        curves.dense = group_curves(place(GroupKind::data, plan, cluster),
+                                    place_group(shard, plan.tp, cluster.domain_size), pricer);
         if (shard < ranks)
-            curves.dense.across =
-                &pricer.curve(CollectiveKind::all_reduce, place_group(ranks / shard, plan.tp * shard, cluster.domain_size));
+            curves.dense.across = &pricer.curve(CollectiveKind::all_reduce,
+                                                place_group(ranks / shard, plan.tp * shard, cluster.domain_size));
     }
     // Tensor-parallel ranks that each hold whole experts are replicas of them, even where dp * cp is one.
     if (plan.expert_dp() > 1) {
@@ -87,7 +89,8 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
         Traffic t;
         if (curves.dense.gather != nullptr) t = traffic_of(load.parameters.dense, layers, curves.dense, plan, f);
         if (experts) {
-            Traffic const e = traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers), curves.expert, plan, f);
+            Traffic const e =
+                traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers), curves.expert, plan, f);
             t.forward_each += e.forward_each;
             t.backward_each += e.backward_each;
             t.backward_last += e.backward_last;
@@ -105,7 +108,8 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
                            load.parameters.expert / (sharded ? expert_shards(plan) : 1);
     if (plan.offload == Offload::optimizer || plan.offload == Offload::optimizer_and_activations) {
         double const moved = (f.gradient_bytes_sent.value + f.weight_bytes_sent.value) * updated;
-        time.offload = moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
+        time.offload =
+            moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
     } else {
         BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
         time.optimizer = f.optimizer_bytes_per_parameter.value * updated * B / memory;

@@ -131,8 +131,9 @@ inline FrameworkTiming neutral_timing() {
     FrameworkTiming t;
     t.generation = "*";
     t.precision = "*";
-    for (auto const scale : {&FrameworkTiming::gemm_scale, &FrameworkTiming::grouped_gemm_scale, &FrameworkTiming::attention_scale,
-                             &FrameworkTiming::memory_scale, &FrameworkTiming::activation_passes})
+    for (auto const scale :
+         {&FrameworkTiming::gemm_scale, &FrameworkTiming::grouped_gemm_scale, &FrameworkTiming::attention_scale,
+          &FrameworkTiming::memory_scale, &FrameworkTiming::activation_passes})
         t.*scale = known(1.0);
     t.gradient_bytes_sent = known(4.0);
     t.weight_bytes_sent = known(2.0);

@@ -14,8 +14,8 @@ void append_query_key_value(BlockBuilder& b) {
     b.gemm("qkv", heads * a.head_dim + kv_heads * (a.head_dim + a.value_head_dim), b.model.hidden);
 }
 
-/// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank computes them
-/// on the tokens of its norm region.
+/// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank
+/// computes them on the tokens of its norm region.
 void append_latent_projections(BlockBuilder& b) {
     AttentionSpec const& a = b.model.attention;
     LatentAttention const& latent = *a.latent;
@@ -25,7 +25,8 @@ void append_latent_projections(BlockBuilder& b) {
     if (latent.query_rank > 0) {
         b.gemm_on(rows, "q down", latent.query_rank, b.model.hidden, b.plan.precision);
         b.streaming("q norm", 4 * b.norm_tokens * static_cast<double>(latent.query_rank), 2.0);
-        b.keep("q latent and its norm", "4 T r_q [/t with SP]", 4 * b.norm_tokens * static_cast<double>(latent.query_rank));
+        b.keep("q latent and its norm", "4 T r_q [/t with SP]",
+               4 * b.norm_tokens * static_cast<double>(latent.query_rank));
         b.gemm("q up", heads * a.head_dim, latent.query_rank);
     } else {
         b.gemm("q", heads * a.head_dim, b.model.hidden);
@@ -35,7 +36,8 @@ void append_latent_projections(BlockBuilder& b) {
     b.keep("kv latent and its norm", "2 T (2 r_kv + d_r) [/t with SP]",
            2 * b.norm_tokens * static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim));
     b.gemm("kv up", heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank);
-    b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)), 1.0, 2);
+    b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)), 1.0,
+                2);
 }
 
 void append_context_exchange(BlockBuilder& b, double key_value_bytes, double query_bytes, double output_bytes) {
@@ -44,17 +46,22 @@ void append_context_exchange(BlockBuilder& b, double key_value_bytes, double que
     switch (b.plan.cp_mode) {
         case ContextParallel::ring:
             // cp - 1 steps, each sends this rank's keys and values; the backward pass also sends their gradients.
-            b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, (cp - 1) * key_value_bytes, Passes::forward);
+            b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, (cp - 1) * key_value_bytes,
+                         Passes::forward);
             b.collective("cp ring", CollectiveKind::send_receive, GroupKind::context, 2 * (cp - 1) * key_value_bytes,
                          Passes::backward);
             break;
         case ContextParallel::all_gather:
-            b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes, Passes::forward);
-            b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes, Passes::backward);
-            b.collective("cp reduce", CollectiveKind::reduce_scatter, GroupKind::context, cp * key_value_bytes, Passes::backward);
+            b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes,
+                         Passes::forward);
+            b.collective("cp gather", CollectiveKind::all_gather, GroupKind::context, cp * key_value_bytes,
+                         Passes::backward);
+            b.collective("cp reduce", CollectiveKind::reduce_scatter, GroupKind::context, cp * key_value_bytes,
+                         Passes::backward);
             break;
         case ContextParallel::ulysses:
-            b.collective("cp heads", CollectiveKind::all_to_all, GroupKind::context, query_bytes + key_value_bytes, Passes::both);
+            b.collective("cp heads", CollectiveKind::all_to_all, GroupKind::context, query_bytes + key_value_bytes,
+                         Passes::both);
             b.collective("cp heads", CollectiveKind::all_to_all, GroupKind::context, output_bytes, Passes::both);
             break;
     }
@@ -82,8 +89,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
         b.streaming("q k norm", 4 * tokens * (q_width + kv_width / 2), 2.0, 2);
         b.keep("q k before norm", "2 T (a + kv) d / t", 2 * tokens * (q_width + kv_width / 2));
     }
-    if (b.model.position == PositionKind::rotary)
-        b.streaming("rotary", 4 * tokens * (q_width + kv_width / 2), 1.0, 2);
+    if (b.model.position == PositionKind::rotary) b.streaming("rotary", 4 * tokens * (q_width + kv_width / 2), 1.0, 2);
 
     append_context_exchange(b, 2 * tokens * kv_width, 2 * tokens * q_width, 2 * tokens * out_width);
     bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
@@ -102,7 +108,8 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     b.block.ops.push_back({.name = "attention", .what = core, .rerun = Rerun::selective});
 
     // Each further ring step reads the fp32 running output and statistics, and writes them.
-    if (ring) b.streaming("merge ring steps", 10 * static_cast<double>(plan.cp - 1) * tokens * out_width, 1.0, plan.cp - 1);
+    if (ring)
+        b.streaming("merge ring steps", 10 * static_cast<double>(plan.cp - 1) * tokens * out_width, 1.0, plan.cp - 1);
 
     b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (q_width + kv_width));
     if (plan.attention == AttentionKernel::unfused) {

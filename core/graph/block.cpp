@@ -36,7 +36,8 @@ Work Block::work(Pass pass) const {
 Work Block::rerun_work(Recompute recompute) const {
     Work total;
     for (Op const& op : ops)
-        if (op.op_class() != OpClass::communication && runs_again(recompute, op.rerun)) total += work_of(op, Pass::forward);
+        if (op.op_class() != OpClass::communication && runs_again(recompute, op.rerun))
+            total += work_of(op, Pass::forward);
     return total;
 }
 
@@ -57,13 +58,15 @@ std::vector<LayerKind> distinct_kinds(ModelSpec const& model) {
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
     BlockSet set;
     set.kinds = distinct_kinds(model);
-    for (LayerKind const kind : set.kinds) set.layers.push_back(build_layer(model, kind, plan, sequence));
+    for (LayerKind const kind : set.kinds)
+        set.layers.push_back(build_layer(model, kind, plan, sequence));
     set.embedding = build_embedding(model, plan, sequence);
     set.head = build_head(model, plan, sequence);
     set.mtp = build_mtp(model, plan, sequence);
     if (model.tied_embeddings)
         set.tied_output_copy = local_parameters(
-            {{.name = "output copy", .rows = model.vocab, .columns = model.hidden, .sharding = Sharding::vocabulary}}, model, plan);
+            {{.name = "output copy", .rows = model.vocab, .columns = model.hidden, .sharding = Sharding::vocabulary}},
+            model, plan);
     return set;
 }
 

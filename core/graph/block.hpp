@@ -51,8 +51,8 @@ struct Block {
 /// True if this recompute policy runs `rerun` ops again.
 bool runs_again(Recompute policy, Rerun rerun);
 
-/// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision and dropout of
-/// the plan, and on the sequence length; nothing else.
+/// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision
+/// and dropout of the plan, and on the sequence length; nothing else.
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
@@ -68,7 +68,8 @@ struct BlockSet {
     Block embedding;
     Block head;
     Block mtp;
-    LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with optimizer state
+    LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with
+                                       ///< optimizer state
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
 /// The distinct layer kinds of a model, in order of first appearance.

@@ -16,11 +16,13 @@ void append_vocabulary_product(BlockBuilder& b) {
     // Frameworks keep the head in 16 bit when the rest of the step is narrower.
     bool const narrow = b.plan.precision == Precision::fp8 || b.plan.precision == Precision::fp4;
     b.gemm_on(b.tokens, "head", width, b.model.hidden, narrow ? Precision::bf16 : b.plan.precision);
-    // bf16 logits to fp32 (2 + 4), maximum (4), exponentials and sum (4 + 4); backward: softmax minus one-hot to bf16 (4 + 2).
+    // bf16 logits to fp32 (2 + 4), maximum (4), exponentials and sum (4 + 4); backward: softmax minus one-hot to bf16
+    // (4 + 2).
     bool const fused = b.plan.fused_cross_entropy == Switch::on;
     b.streaming("cross entropy", (fused ? 8.0 : 18.0) * logits, fused ? 0.75 : 0.5, fused ? 1 : 5);
     if (b.plan.tp > 1)
-        b.collective("loss", CollectiveKind::all_reduce, GroupKind::tensor, 8 * static_cast<double>(b.tokens), Passes::forward);
+        b.collective("loss", CollectiveKind::all_reduce, GroupKind::tensor, 8 * static_cast<double>(b.tokens),
+                     Passes::forward);
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
 void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     ParallelPlan const& plan = b.plan;
     auto const top_k = static_cast<double>(moe.top_k);
-    // Routed tokens leave from the norm region: every tensor-parallel rank dispatches its own share. Without sequence parallelism the
-    // tp ranks hold the same tokens and each dispatches 1 / tp of them.
+    // Routed tokens leave from the norm region: every tensor-parallel rank dispatches its own share. Without sequence
+    // parallelism the tp ranks hold the same tokens and each dispatches 1 / tp of them.
     double const own_tokens = static_cast<double>(b.tokens) / static_cast<double>(plan.tp);
     double const sent = own_tokens * top_k;
     // Balanced routing; expert tensor parallelism gathers the tokens of its group.
@@ -46,7 +46,8 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
                               .copies = plan.dispatcher == Dispatcher::deduplicated ? moe.top_k : 1};
     if (plan.ep > 1) b.block.ops.push_back({.name = "dispatch", .what = exchange});
     if (plan.expert_tp > 1)
-        b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes, Passes::both);
+        b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
+                     Passes::both);
     b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
     b.block.ops.push_back({.name = "experts up",
                            .what = GroupedGemm{.groups = local_experts,
@@ -57,20 +58,19 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
     b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
     b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
-    b.block.ops.push_back({.name = "experts down",
-                           .what = GroupedGemm{.groups = local_experts,
-                                               .m = rows,
-                                               .n = b.model.hidden,
-                                               .k = width,
-                                               .precision = plan.precision}});
+    b.block.ops.push_back(
+        {.name = "experts down",
+         .what = GroupedGemm{
+             .groups = local_experts, .m = rows, .n = b.model.hidden, .k = width, .precision = plan.precision}});
     b.keep("expert outputs", "2 T k h / t", received * token_bytes);
     if (plan.expert_tp > 1)
-        b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes, Passes::both);
+        b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,
+                     Passes::both);
     if (plan.ep > 1) b.block.ops.push_back({.name = "combine", .what = exchange});
     b.streaming("combine", 2 * sent * token_bytes + 2 * own_tokens * b.hidden, 1.0, 2);
     if (plan.sequence_parallel == Switch::off && plan.tp > 1)
-        b.collective("moe gather", CollectiveKind::all_gather, GroupKind::tensor, 2 * static_cast<double>(b.tokens) * b.hidden,
-                     Passes::both);
+        b.collective("moe gather", CollectiveKind::all_gather, GroupKind::tensor,
+                     2 * static_cast<double>(b.tokens) * b.hidden, Passes::both);
     if (moe.shared_intermediate > 0) append_mlp(b, moe.shared_intermediate);
 }
 

@@ -18,7 +18,8 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
         append_mlp(b, b.model.mlp.intermediate);
 }
 
-/// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear layers).
+/// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear
+/// layers).
 void append_input_norm(BlockBuilder& b, std::string_view name, bool input_is_layer_input) {
     b.norm(name);
     if (!input_is_layer_input) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);

@@ -44,7 +44,8 @@ Flops model_flops_per_step(ModelSpec const& model, Workload const& workload) {
 }
 
 Flops six_n_d(ModelSpec const& model, Workload const& workload) {
-    return 6.0 * static_cast<double>(count_parameters(model).active) * static_cast<double>(workload.tokens()) * units::flop;
+    return 6.0 * static_cast<double>(count_parameters(model).active) * static_cast<double>(workload.tokens()) *
+           units::flop;
 }
 
 Flops megatron_step_flops(ModelSpec const& model, Workload const& workload) {
@@ -52,7 +53,8 @@ Flops megatron_step_flops(ModelSpec const& model, Workload const& workload) {
     auto const l = static_cast<double>(model.layer_count());
     auto const s = static_cast<double>(workload.sequence);
     auto const v = static_cast<double>(model.vocab);
-    return 96 * static_cast<double>(workload.global_batch) * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)) * units::flop;
+    return 96 * static_cast<double>(workload.global_batch) * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)) *
+           units::flop;
 }
 
 }  // namespace sextant

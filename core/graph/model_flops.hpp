@@ -6,15 +6,16 @@
 
 namespace sextant {
 
-/// Forward FLOPs of the matrix products of one token in a sequence of this length, averaged over the sequence, multi-token-prediction
-/// modules not counted. Attention is counted over the full sequence square, as MFU is (arXiv:2204.02311 app. B; arXiv:2104.04473 app. A):
-/// a causal kernel runs half of that part, see `causal_forward_flops_per_token`.
+/// Forward FLOPs of the matrix products of one token in a sequence of this length, averaged over the sequence,
+/// multi-token-prediction modules not counted. Attention is counted over the full sequence square, as MFU is
+/// (arXiv:2204.02311 app. B; arXiv:2104.04473 app. A): a causal kernel runs half of that part, see
+/// `causal_forward_flops_per_token`.
 Flops forward_flops_per_token(ModelSpec const& model, std::int64_t sequence);
 /// The same with the masked half of the attention scores left out.
 Flops causal_forward_flops_per_token(ModelSpec const& model, std::int64_t sequence);
 
-/// FLOPs of a whole training step as MFU counts them: three times the forward FLOPs of all tokens (multi-token-prediction modules
-/// included where the model trains them).
+/// FLOPs of a whole training step as MFU counts them: three times the forward FLOPs of all tokens
+/// (multi-token-prediction modules included where the model trains them).
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload);
 
 /// 6 N D with N the parameters used by one token and D the tokens of a step.

@@ -27,20 +27,28 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
         char const* name;
         std::int64_t value;
     };
-    for (auto const& [name, value] : {Named{"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep},
-                                      {"expert-tp", plan.expert_tp}, {"vpp", plan.vpp}, {"micro-batch", plan.micro_batch},
-                                      {"seq", workload.sequence}, {"global-batch", workload.global_batch}}) {
+    for (auto const& [name, value] : {Named{"dp", plan.dp},
+                                      {"tp", plan.tp},
+                                      {"pp", plan.pp},
+                                      {"cp", plan.cp},
+                                      {"ep", plan.ep},
+                                      {"expert-tp", plan.expert_tp},
+                                      {"vpp", plan.vpp},
+                                      {"micro-batch", plan.micro_batch},
+                                      {"seq", workload.sequence},
+                                      {"global-batch", workload.global_batch}}) {
         constexpr std::int64_t largest = std::int64_t{1} << 31;
         if (value < 1 || value > largest)
-            return fault(detail, PlanProblem::not_positive, "{} is {} (it must be between 1 and {})", name, value, largest);
+            return fault(detail, PlanProblem::not_positive, "{} is {} (it must be between 1 and {})", name, value,
+                         largest);
     }
     double const ranks = static_cast<double>(plan.dp) * static_cast<double>(plan.tp) * static_cast<double>(plan.pp) *
                          static_cast<double>(plan.cp);
-    if (ranks > 1e9) return fault(detail, PlanProblem::not_positive, "dp * tp * pp * cp = {:g} accelerators (at most 1e9)", ranks);
+    if (ranks > 1e9)
+        return fault(detail, PlanProblem::not_positive, "dp * tp * pp * cp = {:g} accelerators (at most 1e9)", ranks);
     if (static_cast<double>(plan.ep) * static_cast<double>(plan.expert_tp) > 1e9)
         return fault(detail, PlanProblem::not_positive, "ep * expert-tp is larger than 1e9");
-    if (plan.zero < 0 || plan.zero > 3)
-        return fault(detail, PlanProblem::zero, "zero is {} (0, 1, 2 or 3)", plan.zero);
+    if (plan.zero < 0 || plan.zero > 3) return fault(detail, PlanProblem::zero, "zero is {} (0, 1, 2 or 3)", plan.zero);
     return {};
 }
 
@@ -48,15 +56,17 @@ Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& pl
     std::int64_t const tp = plan.tp;
     AttentionSpec const& a = model.attention;
     if (a.heads % tp != 0)
-        return fault(detail, PlanProblem::heads, "tp {} does not divide the {} attention heads of {}", tp, a.heads, model.name);
+        return fault(detail, PlanProblem::heads, "tp {} does not divide the {} attention heads of {}", tp, a.heads,
+                     model.name);
     if (!a.latent && a.kv_heads % tp != 0 && tp % a.kv_heads != 0)
-        return fault(detail, PlanProblem::kv_heads, "tp {} and the {} key/value heads of {} do not divide one another", tp,
-                                                            a.kv_heads, model.name);
+        return fault(detail, PlanProblem::kv_heads, "tp {} and the {} key/value heads of {} do not divide one another",
+                     tp, a.kv_heads, model.name);
     if (model.hidden % tp != 0 || (model.mlp.intermediate > 0 && model.mlp.intermediate % tp != 0))
-        return fault(detail, PlanProblem::width, "tp {} does not divide hidden {} and feed-forward {} of {}", tp, model.hidden,
-                                                         model.mlp.intermediate, model.name);
+        return fault(detail, PlanProblem::width, "tp {} does not divide hidden {} and feed-forward {} of {}", tp,
+                     model.hidden, model.mlp.intermediate, model.name);
     if (plan.sequence_parallel == Switch::on && tp == 1)
-        return fault(detail, PlanProblem::sequence_parallel, "sequence parallelism splits over the tensor-parallel group (it needs tp > 1)");
+        return fault(detail, PlanProblem::sequence_parallel,
+                     "sequence parallelism splits over the tensor-parallel group (it needs tp > 1)");
     return {};
 }
 
@@ -64,63 +74,74 @@ Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& 
     std::int64_t const split = plan.cp * (plan.sequence_parallel == Switch::on ? plan.tp : 1);
     if (workload.sequence % split != 0)
         return fault(detail, PlanProblem::sequence, "sequence {} is not divisible by cp{} = {}", workload.sequence,
-                                                            plan.sequence_parallel == Switch::on ? " * tp" : "", split);
+                     plan.sequence_parallel == Switch::on ? " * tp" : "", split);
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
-                                                             workload.sequence, model.position_rows, model.name);
+                     workload.sequence, model.position_rows, model.name);
     if (plan.cp > 1 && plan.cp_mode == ContextParallel::ulysses && (model.attention.heads / plan.tp) % plan.cp != 0)
-        return fault(detail, PlanProblem::sequence, "Ulysses needs cp {} to divide the {} heads of a tensor-parallel rank",
-                                                            plan.cp, model.attention.heads / plan.tp);
+        return fault(detail, PlanProblem::sequence,
+                     "Ulysses needs cp {} to divide the {} heads of a tensor-parallel rank", plan.cp,
+                     model.attention.heads / plan.tp);
     return {};
 }
 
 Fault check_experts(Detail detail, ModelSpec const& model, ParallelPlan const& plan) {
+    if (plan.dispatcher == Dispatcher::deduplicated && !model.moe)
+        return fault(detail, PlanProblem::experts,
+                     "a deduplicating dispatcher, but {} has no experts (leave --moe-dispatcher out)", model.name);
     if (plan.ep == 1 && plan.expert_tp == 1) return {};
     if (!model.moe)
-        return fault(detail, PlanProblem::experts, "ep {} and expert tp {}, but {} has no experts (both must be 1)", plan.ep, plan.expert_tp,
-                     model.name);
+        return fault(detail, PlanProblem::experts, "ep {} and expert tp {}, but {} has no experts (both must be 1)",
+                     plan.ep, plan.expert_tp, model.name);
     if (model.moe->experts % plan.ep != 0)
-        return fault(detail, PlanProblem::experts, "ep {} does not divide the {} experts of {}", plan.ep, model.moe->experts, model.name);
+        return fault(detail, PlanProblem::experts, "ep {} does not divide the {} experts of {}", plan.ep,
+                     model.moe->experts, model.name);
     if (model.moe->intermediate % plan.expert_tp != 0)
         return fault(detail, PlanProblem::experts, "expert tp {} does not divide the expert width {}", plan.expert_tp,
-                                                           model.moe->intermediate);
+                     model.moe->intermediate);
     std::int64_t const ranks = plan.dp * plan.cp * plan.tp;
     if (ranks % (plan.ep * plan.expert_tp) != 0)
         return fault(detail, PlanProblem::experts, "ep * expert tp = {} does not divide dp * cp * tp = {}",
-                                                           plan.ep * plan.expert_tp, ranks);
+                     plan.ep * plan.expert_tp, ranks);
     return {};
 }
 
 Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     if (plan.schedule == Schedule::interleaved && (plan.vpp < 2 || plan.pp < 2))
-        return fault(detail, PlanProblem::schedule, "the interleaved schedule needs pp > 1 and vpp > 1 (pp {}, vpp {})", plan.pp, plan.vpp);
+        return fault(detail, PlanProblem::schedule, "the interleaved schedule needs pp > 1 and vpp > 1 (pp {}, vpp {})",
+                     plan.pp, plan.vpp);
     if (plan.schedule != Schedule::interleaved && plan.vpp != 1)
         return fault(detail, PlanProblem::schedule, "vpp {} needs the interleaved schedule", plan.vpp);
     if (plan.zero >= 2 && plan.pp > 1)
-        return fault(detail, PlanProblem::zero, "ZeRO-{} with pp {} would reduce gradients in every microbatch (use ZeRO 0 or 1 with "
-                                                        "pipeline parallelism)", plan.zero, plan.pp);
+        return fault(detail, PlanProblem::zero,
+                     "ZeRO-{} with pp {} would reduce gradients in every microbatch (use ZeRO 0 or 1 with "
+                     "pipeline parallelism)",
+                     plan.zero, plan.pp);
     if (plan.recompute_layers < 0 || plan.recompute_layers > model.layer_count())
-        return fault(detail, PlanProblem::layers, "recompute of {} layers a stage (0 for all, up to the {} of {})", plan.recompute_layers,
-                     model.layer_count(), model.name);
+        return fault(detail, PlanProblem::layers, "recompute of {} layers a stage (0 for all, up to the {} of {})",
+                     plan.recompute_layers, model.layer_count(), model.name);
     if (!plan.stage_layers.empty()) {
         auto const chunks = static_cast<std::size_t>(plan.pp * plan.vpp);
         if (plan.stage_layers.size() != chunks)
-            return fault(detail, PlanProblem::layers, "stage layers has {} entries (pp * vpp = {})", plan.stage_layers.size(), chunks);
+            return fault(detail, PlanProblem::layers, "stage layers has {} entries (pp * vpp = {})",
+                         plan.stage_layers.size(), chunks);
         std::int64_t const sum = std::accumulate(plan.stage_layers.begin(), plan.stage_layers.end(), std::int64_t{0});
         for (std::int64_t const n : plan.stage_layers)
             if (n < 0) return fault(detail, PlanProblem::layers, "stage layers has a negative entry {}", n);
         if (sum != model.layer_count())
-            return fault(detail, PlanProblem::layers, "stage layers add up to {} ({} has {})", sum, model.name, model.layer_count());
+            return fault(detail, PlanProblem::layers, "stage layers add up to {} ({} has {})", sum, model.name,
+                         model.layer_count());
     } else if (!can_split(model.layer_count(), plan.pp, plan.vpp)) {
-        return fault(detail, PlanProblem::layers, "{} layers cannot be split into pp {} x vpp {} chunks{}", model.layer_count(), plan.pp,
-                                                          plan.vpp, plan.vpp > 1 ? " of equal size" : "");
+        return fault(detail, PlanProblem::layers, "{} layers cannot be split into pp {} x vpp {} chunks{}",
+                     model.layer_count(), plan.pp, plan.vpp, plan.vpp > 1 ? " of equal size" : "");
     }
     std::int64_t const replica = plan.dp * plan.micro_batch;
     if (workload.global_batch % replica != 0)
         return fault(detail, PlanProblem::batch, "global batch {} is not a multiple of dp * micro-batch = {} * {} = {}",
-                                                         workload.global_batch, plan.dp, plan.micro_batch, replica);
+                     workload.global_batch, plan.dp, plan.micro_batch, replica);
     if (plan.shard_group < 0 || (plan.shard_group > 0 && (plan.dp * plan.cp) % plan.shard_group != 0))
-        return fault(detail, PlanProblem::zero, "shard group {} does not divide dp * cp = {}", plan.shard_group, plan.dp * plan.cp);
+        return fault(detail, PlanProblem::zero, "shard group {} does not divide dp * cp = {}", plan.shard_group,
+                     plan.dp * plan.cp);
     return {};
 }
 

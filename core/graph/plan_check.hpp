@@ -12,17 +12,17 @@ namespace sextant {
 /// Why a plan cannot be run at all, whatever the machine.
 enum class PlanProblem : std::uint8_t {
     not_positive,
-    heads,            ///< tp does not divide the attention heads
-    kv_heads,         ///< tp and kv_heads do not divide one another
-    width,            ///< tp does not divide the hidden or feed-forward width
-    layers,           ///< more stages (times chunks) than layers, or chunks that cannot be even
-    schedule,         ///< schedule, pp, vpp and microbatches do not go together
-    batch,            ///< global batch is no multiple of dp * micro_batch
-    sequence,         ///< cp does not divide the sequence
-    experts,          ///< ep without experts, or that does not divide them or the ranks
-    sequence_parallel,///< needs tp > 1
-    zero,             ///< ZeRO stage and schedule or group do not go together
-    positions,        ///< sequence longer than a learned position table
+    heads,              ///< tp does not divide the attention heads
+    kv_heads,           ///< tp and kv_heads do not divide one another
+    width,              ///< tp does not divide the hidden or feed-forward width
+    layers,             ///< more stages (times chunks) than layers, or chunks that cannot be even
+    schedule,           ///< schedule, pp, vpp and microbatches do not go together
+    batch,              ///< global batch is no multiple of dp * micro_batch
+    sequence,           ///< cp does not divide the sequence
+    experts,            ///< ep without experts, or that does not divide them or the ranks
+    sequence_parallel,  ///< needs tp > 1
+    zero,               ///< ZeRO stage and schedule or group do not go together
+    positions,          ///< sequence longer than a learned position table
 };
 std::string_view name_of(PlanProblem problem);
 

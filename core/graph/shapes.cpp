@@ -16,11 +16,15 @@ BlockBuilder::BlockBuilder(std::string name, ModelSpec const& m, ParallelPlan co
     block.name = std::move(name);
 }
 
-void BlockBuilder::gemm(std::string_view name, std::int64_t n, std::int64_t k) { gemm_on(tokens, name, n, k, plan.precision); }
+void BlockBuilder::gemm(std::string_view name, std::int64_t n, std::int64_t k) {
+    gemm_on(tokens, name, n, k, plan.precision);
+}
 
-void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision) {
+void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k,
+                           Precision precision) {
     block.ops.push_back({.name = name, .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision}});
-    // Narrow formats quantise the inputs of each product: read 2 bytes and write 1 (and the transposed copy in the backward pass).
+    // Narrow formats quantise the inputs of each product: read 2 bytes and write 1 (and the transposed copy in the
+    // backward pass).
     if (precision == Precision::fp8 || precision == Precision::fp4)
         streaming("quantise", 3.0 * static_cast<double>(rows) * static_cast<double>(k), 2.0);
 }
@@ -84,7 +88,8 @@ void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
     block.parameters += local_parameters(parameters, model, plan);
 }
 
-LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model, ParallelPlan const& plan) {
+LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,
+                                 ParallelPlan const& plan) {
     LocalParameters local;
     auto const tp = static_cast<double>(plan.tp);
     auto const kv_shards = static_cast<double>(std::min(plan.tp, std::max<std::int64_t>(1, model.attention.kv_heads)));
@@ -100,9 +105,7 @@ LocalParameters local_parameters(std::vector<Parameter> const& parameters, Model
                 local.embedding += rows * static_cast<double>(p.columns * p.copies);
                 break;
             }
-            case Sharding::expert:
-                local.expert += count / static_cast<double>(plan.ep * plan.expert_tp);
-                break;
+            case Sharding::expert: local.expert += count / static_cast<double>(plan.ep * plan.expert_tp); break;
         }
     }
     return local;

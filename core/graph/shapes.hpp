@@ -40,7 +40,8 @@ public:
 };
 
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.
-LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model, ParallelPlan const& plan);
+LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,
+                                 ParallelPlan const& plan);
 
 /// Attention half of a layer (without its norm), and the feed-forward halves.
 void append_attention(BlockBuilder& builder, LayerKind kind);

@@ -38,12 +38,14 @@ StageLayout lay_out_stages(ModelSpec const& model, ParallelPlan const& plan) {
     layout.chunk_layers =
         plan.stage_layers.empty() ? balanced_split(model.layer_count(), plan.pp, plan.vpp) : plan.stage_layers;
     layout.stages.assign(static_cast<std::size_t>(plan.pp), {});
-    for (StageContent& stage : layout.stages) stage.layers_of_kind.assign(layout.kinds.size(), 0);
+    for (StageContent& stage : layout.stages)
+        stage.layers_of_kind.assign(layout.kinds.size(), 0);
     std::size_t layer = 0;
     for (std::size_t chunk = 0; chunk < layout.chunk_layers.size(); ++chunk) {
         StageContent& stage = layout.stages[chunk % static_cast<std::size_t>(plan.pp)];
         for (std::int64_t i = 0; i < layout.chunk_layers[chunk]; ++i, ++layer) {
-            auto const kind = std::find(layout.kinds.begin(), layout.kinds.end(), model.layers[layer]) - layout.kinds.begin();
+            auto const kind =
+                std::find(layout.kinds.begin(), layout.kinds.end(), model.layers[layer]) - layout.kinds.begin();
             ++stage.layers_of_kind[static_cast<std::size_t>(kind)];
             ++stage.layers;
         }

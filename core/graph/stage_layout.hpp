@@ -19,17 +19,20 @@ struct StageContent {
 
 /// Which layers lie on which pipeline rank.
 struct StageLayout {
-    std::vector<LayerKind> kinds;             ///< the distinct kinds of the model
-    std::vector<std::int64_t> chunk_layers;   ///< layers of each of the pp * vpp chunks in model order; chunk c lies on rank c mod pp
-    std::vector<StageContent> stages;         ///< one per pipeline rank
+    std::vector<LayerKind> kinds;  ///< the distinct kinds of the model
+    std::vector<std::int64_t>
+        chunk_layers;  ///< layers of each of the pp * vpp chunks in model order; chunk c lies on rank c mod pp
+    std::vector<StageContent> stages;  ///< one per pipeline rank
 };
 
-/// True if `layers` can be laid on pp x vpp chunks: at least one layer per chunk for vpp = 1; for interleaving equal chunks, where the
-/// first and last may be one layer short for embedding and head (Llama 3.1 405B: 126 layers on 16 stages, arXiv:2407.21783 sec. 3.3.2).
+/// True if `layers` can be laid on pp x vpp chunks: at least one layer per chunk for vpp = 1; for interleaving equal
+/// chunks, where the first and last may be one layer short for embedding and head (Llama 3.1 405B: 126 layers on 16
+/// stages, arXiv:2407.21783 sec. 3.3.2).
 bool can_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
 
-/// Layers of each chunk: as even as possible. When layers + 2 (or + 1) is a multiple of the chunks, first and last (or last) are one short, since they
-/// also hold embedding and head; any other remainder goes to the chunks before the last, which hold the fewest microbatches in flight.
+/// Layers of each chunk: as even as possible. When layers + 2 (or + 1) is a multiple of the chunks, first and last (or
+/// last) are one short, since they also hold embedding and head; any other remainder goes to the chunks before the
+/// last, which hold the fewest microbatches in flight.
 /// @pre can_split
 std::vector<std::int64_t> balanced_split(std::int64_t layers, std::int64_t pp, std::int64_t vpp);
 

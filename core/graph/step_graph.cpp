@@ -14,11 +14,13 @@ namespace {
 class Hash {
 public:
     void add(std::string_view text) {
-        for (char const c : text) mix(static_cast<unsigned char>(c));
+        for (char const c : text)
+            mix(static_cast<unsigned char>(c));
         mix(0xff);
     }
     void add(std::int64_t value) {
-        for (int i = 0; i < 8; ++i) mix(static_cast<unsigned char>(static_cast<std::uint64_t>(value) >> (8 * i)));
+        for (int i = 0; i < 8; ++i)
+            mix(static_cast<unsigned char>(static_cast<std::uint64_t>(value) >> (8 * i)));
     }
     void add(double value) { add(std::bit_cast<std::int64_t>(value)); }
     [[nodiscard]] std::string hex() const { return fmt::format("{:016x}", state_); }
@@ -89,19 +91,22 @@ StepGraph build_step_graph(ModelSpec const& model, ParallelPlan const& plan, Wor
 
 std::string digest(StepGraph const& graph) {
     Hash hash;
-    for (Block const& block : graph.blocks.layers) add_block(hash, block);
+    for (Block const& block : graph.blocks.layers)
+        add_block(hash, block);
     add_block(hash, graph.blocks.embedding);
     add_block(hash, graph.blocks.head);
     add_block(hash, graph.blocks.mtp);
     for (StageContent const& stage : graph.layout.stages) {
-        for (std::int64_t const n : stage.layers_of_kind) hash.add(n);
+        for (std::int64_t const n : stage.layers_of_kind)
+            hash.add(n);
         hash.add(static_cast<std::int64_t>(stage.embedding) + 2 * static_cast<std::int64_t>(stage.head));
     }
     ParallelPlan const& p = graph.plan;
-    for (std::int64_t const v : {p.dp, p.tp, p.pp, p.cp, p.ep, p.expert_tp, p.vpp, p.micro_batch, p.shard_group, p.recompute_layers,
-                                 graph.microbatches, graph.workload.sequence, static_cast<std::int64_t>(p.zero),
-                                 static_cast<std::int64_t>(p.schedule), static_cast<std::int64_t>(p.recompute),
-                                 static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.optimizer)})
+    for (std::int64_t const v :
+         {p.dp, p.tp, p.pp, p.cp, p.ep, p.expert_tp, p.vpp, p.micro_batch, p.shard_group, p.recompute_layers,
+          graph.microbatches, graph.workload.sequence, static_cast<std::int64_t>(p.zero),
+          static_cast<std::int64_t>(p.schedule), static_cast<std::int64_t>(p.recompute),
+          static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.optimizer)})
         hash.add(v);
     return hash.hex();
 }

@@ -22,7 +22,8 @@ struct StepGraph {
 /// @throws InputError when the plan breaks a structural rule (see plan_check.hpp).
 StepGraph build_step_graph(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
 
-/// 16 hexadecimal digits over every op, tensor, repeat count and the plan: two reports with the same digest are about the same work.
+/// 16 hexadecimal digits over every op, tensor, repeat count and the plan: two reports with the same digest are about
+/// the same work.
 std::string digest(StepGraph const& graph);
 
 /// Work of one stage in one microbatch, forward and backward, without recompute.

@@ -51,11 +51,8 @@ public:
                                      key);
                 break;
             }
-            case Json::parse_event_t::object_end:
-                open_.pop_back();
-                break;
-            default:
-                break;
+            case Json::parse_event_t::object_end: open_.pop_back(); break;
+            default: break;
         }
         return true;
     }

@@ -17,18 +17,12 @@ constexpr double exact_limit = 9007199254740992.0;  // 2^53: beyond it a double 
 
 std::string kind_of(Json const& value) {
     switch (value.type()) {
-        case Json::value_t::null:
-            return "null";
-        case Json::value_t::object:
-            return "an object";
-        case Json::value_t::array:
-            return "a list";
-        case Json::value_t::string:
-            return fmt::format("the text '{}'", value.get<std::string>().substr(0, 60));
-        case Json::value_t::boolean:
-            return value.get<bool>() ? "true" : "false";
-        default:
-            return fmt::format("the number {}", value.dump());
+        case Json::value_t::null: return "null";
+        case Json::value_t::object: return "an object";
+        case Json::value_t::array: return "a list";
+        case Json::value_t::string: return fmt::format("the text '{}'", value.get<std::string>().substr(0, 60));
+        case Json::value_t::boolean: return value.get<bool>() ? "true" : "false";
+        default: return fmt::format("the number {}", value.dump());
     }
 }
 

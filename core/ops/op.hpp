@@ -51,7 +51,14 @@ struct Streaming {
     std::int64_t kernels = 1;  ///< launches when nothing is fused (backward: the same number)
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive };
+enum class CollectiveKind : std::uint8_t {
+    all_reduce,
+    all_gather,
+    reduce_scatter,
+    all_to_all,
+    broadcast,
+    send_receive
+};
 enum class GroupKind : std::uint8_t { tensor, context, expert, data, expert_data, pipeline };
 
 /// Communication of one rank group. `bytes` follows nccl-tests' size: the whole buffer of an all-reduce, the gathered
@@ -60,7 +67,8 @@ struct Collective {
     CollectiveKind kind = CollectiveKind::all_reduce;
     GroupKind group = GroupKind::tensor;
     Bytes bytes;
-    /// All-to-all of tokens that go to this many experts each and cross to another domain only once for all of them there; 1: no such saving.
+    /// All-to-all of tokens that go to this many experts each and cross to another domain only once for all of them
+    /// there; 1: no such saving.
     std::int64_t copies = 1;
 };
 

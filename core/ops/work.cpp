@@ -35,8 +35,8 @@ Work gemm_work(double groups, double m, double n, double k, Precision precision,
 constexpr double unfused_score_bytes = 23;
 
 Work attention_work(Attention const& a, Pass pass) {
-    double const scores = static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) *
-                          static_cast<double>(attended_keys(a));
+    double const scores =
+        static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) * static_cast<double>(attended_keys(a));
     double const forward = 2 * scores * static_cast<double>(a.head_dim + a.value_head_dim);
     bool const flash = a.kernel == AttentionKernel::flash;
     double const tokens = static_cast<double>(a.batch * a.queries);
@@ -76,7 +76,8 @@ Work work_of(Op const& op, Pass pass) {
     struct Visitor {
         Pass pass;
         Work operator()(Gemm const& g) const {
-            return gemm_work(1, static_cast<double>(g.m), static_cast<double>(g.n), static_cast<double>(g.k), g.precision, pass);
+            return gemm_work(1, static_cast<double>(g.m), static_cast<double>(g.n), static_cast<double>(g.k),
+                             g.precision, pass);
         }
         Work operator()(GroupedGemm const& g) const {
             return gemm_work(static_cast<double>(g.groups), static_cast<double>(g.m), static_cast<double>(g.n),

@@ -7,9 +7,9 @@ namespace sextant {
 /// What one pass of an op asks of the machine.
 struct Work {
     Flops executed;  ///< what the kernels run: causal kernels skip the masked half of the scores
-    Flops model;     ///< as MFU counts it: attention over the full sequence square (PaLM app. B, arXiv:2104.04473 app. A)
-    Bytes moved;     ///< read and written in device memory by a kernel that reads each operand once
-    Bytes sent;      ///< size of the collective, in nccl-tests' sense
+    Flops model;  ///< as MFU counts it: attention over the full sequence square (PaLM app. B, arXiv:2104.04473 app. A)
+    Bytes moved;  ///< read and written in device memory by a kernel that reads each operand once
+    Bytes sent;   ///< size of the collective, in nccl-tests' sense
 
     constexpr Work& operator+=(Work const& other) {
         executed += other.executed;
@@ -22,18 +22,18 @@ struct Work {
 
 /// Every FLOP and byte formula of the project.
 ///
-/// GEMM forward: 2 m n k FLOPs, e (m k + k n) + 2 m n bytes (operands of e bytes, 2-byte or wider result); backward: input gradient
-/// [m, n] x [n, k] plus weight gradient [k, m] x [m, n], so 4 m n k.
-/// Attention forward: 2 b a q K (d + d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read q, k, v once;
-/// unfused kernels run all of it and move the score matrix (softmax, mask, dropout). Backward: 2x the matrix products, 2.5x with flash,
+/// GEMM forward: 2 m n k FLOPs, e (m k + k n) + 2 m n bytes (operands of e bytes, 2-byte or wider result); backward:
+/// input gradient [m, n] x [n, k] plus weight gradient [k, m] x [m, n], so 4 m n k. Attention forward: 2 b a q K (d +
+/// d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read q, k, v once; unfused kernels run
+/// all of it and move the score matrix (softmax, mask, dropout). Backward: 2x the matrix products, 2.5x with flash,
 /// which computes the scores again (arXiv:2205.14135).
 /// Streaming ops: their bytes. Collectives: their size.
 Work work_of(Op const& op, Pass pass);
 
 /// Mean number of keys a query attends to, counted the way MFU does (no causal saving): min(window, keys), or all.
 std::int64_t attended_keys(Attention const& attention);
-/// Fraction of `attended_keys` that a kernel which skips masked blocks computes: one half for a full causal square, near one for a
-/// window much shorter than the sequence.
+/// Fraction of `attended_keys` that a kernel which skips masked blocks computes: one half for a full causal square,
+/// near one for a window much shorter than the sequence.
 double causal_fraction(Attention const& attention);
 
 }  // namespace sextant

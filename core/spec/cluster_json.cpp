@@ -21,14 +21,10 @@ struct NetworkDefaults {
 NetworkDefaults defaults_of(ScaleUpKind kind) {
     using namespace units;
     switch (kind) {
-        case ScaleUpKind::switched:
-            return {0.78, 0.74, 9 * us, 0.9 * us};  // 8 x A100, H100, B200 with NVSwitch
-        case ScaleUpKind::mesh:
-            return {0.72, 0.70, 14 * us, 1.0 * us};  // MI300X, GH200 nodes
-        case ScaleUpKind::pcie:
-            return {0.38, 0.35, 6 * us, 1.3 * us};  // RTX PRO 6000 boxes
-        case ScaleUpKind::torus:
-            return {0.85, 0.80, 3 * us, 1.0 * us};  // jax-ml scaling book: about 1 us per hop
+        case ScaleUpKind::switched: return {0.78, 0.74, 9 * us, 0.9 * us};  // 8 x A100, H100, B200 with NVSwitch
+        case ScaleUpKind::mesh: return {0.72, 0.70, 14 * us, 1.0 * us};     // MI300X, GH200 nodes
+        case ScaleUpKind::pcie: return {0.38, 0.35, 6 * us, 1.3 * us};      // RTX PRO 6000 boxes
+        case ScaleUpKind::torus: return {0.85, 0.80, 3 * us, 1.0 * us};     // jax-ml scaling book: about 1 us per hop
     }
     return {0.72, 0.70, 14 * us, 1.0 * us};
 }

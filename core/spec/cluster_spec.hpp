@@ -13,10 +13,10 @@ namespace sextant {
 
 /// How the accelerators of one scale-up domain are joined.
 enum class ScaleUpKind : std::uint8_t {
-    switched,   ///< NVSwitch: any pair at full rate
-    mesh,       ///< direct links between all pairs: a pair gets its share of the total
-    pcie,       ///< PCIe tree, traffic shares the host bridge
-    torus,      ///< TPU/Trainium: links to neighbours along 2 or 3 axes
+    switched,  ///< NVSwitch: any pair at full rate
+    mesh,      ///< direct links between all pairs: a pair gets its share of the total
+    pcie,      ///< PCIe tree, traffic shares the host bridge
+    torus,     ///< TPU/Trainium: links to neighbours along 2 or 3 axes
 };
 std::string_view name_of(ScaleUpKind kind);
 /// @throws InputError with the known names and the nearest one.
@@ -25,27 +25,27 @@ ScaleUpKind scale_up_kind_from(std::string_view name, std::string_view where);
 /// The fast network inside a node (or rack, or torus slice).
 struct ScaleUpNetwork {
     ScaleUpKind kind = ScaleUpKind::switched;
-    Sourced<BytesPerSecond> bandwidth;      ///< per accelerator, one direction, all links together
-    Sourced<double> ring_efficiency;        ///< reached fraction of `bandwidth` by large ring collectives (busbw / bandwidth)
+    Sourced<BytesPerSecond> bandwidth;  ///< per accelerator, one direction, all links together
+    Sourced<double> ring_efficiency;  ///< reached fraction of `bandwidth` by large ring collectives (busbw / bandwidth)
     Sourced<double> all_to_all_efficiency;
     /// All-reduce in the switch (NVLS): busbw as a fraction of `bandwidth`; absent: the network cannot.
     std::optional<Sourced<double>> in_network_reduction_efficiency;
-    Sourced<Seconds> base_latency;          ///< of any collective: launch, rendezvous
-    Sourced<Seconds> hop_latency;           ///< one ring step
-    std::vector<std::int64_t> torus;        ///< axis lengths of the largest slice, torus only
+    Sourced<Seconds> base_latency;    ///< of any collective: launch, rendezvous
+    Sourced<Seconds> hop_latency;     ///< one ring step
+    std::vector<std::int64_t> torus;  ///< axis lengths of the largest slice, torus only
     bool torus_wraps = true;
 };
 
 /// The network between scale-up domains.
 struct ScaleOutNetwork {
-    std::string kind;                        ///< "infiniband", "roce", "efa", "slingshot", "ethernet", "dcn"
-    Sourced<BytesPerSecond> bandwidth;       ///< per accelerator, one direction (NIC share)
-    Sourced<double> ring_efficiency;         ///< reached fraction of line rate by large ring and tree collectives
+    std::string kind;                   ///< "infiniband", "roce", "efa", "slingshot", "ethernet", "dcn"
+    Sourced<BytesPerSecond> bandwidth;  ///< per accelerator, one direction (NIC share)
+    Sourced<double> ring_efficiency;    ///< reached fraction of line rate by large ring and tree collectives
     Sourced<double> all_to_all_efficiency;
     Sourced<Seconds> base_latency;
-    Sourced<Seconds> hop_latency;            ///< one step between domains
-    Sourced<double> oversubscription;        ///< of the levels above the leaf switch, 1: none
-    std::int64_t pod_domains = 0;            ///< domains under full bisection, 0: all
+    Sourced<Seconds> hop_latency;      ///< one step between domains
+    Sourced<double> oversubscription;  ///< of the levels above the leaf switch, 1: none
+    std::int64_t pod_domains = 0;      ///< domains under full bisection, 0: all
 };
 
 /// Machines: accelerators, how they are joined, and what they cost.
@@ -57,8 +57,8 @@ struct ClusterSpec {
     std::int64_t domain_size = 8;       ///< accelerators per scale-up domain (node, NVL72 rack, torus slice)
     std::int64_t max_accelerators = 0;  ///< how many there are, 0: as many as asked for
     ScaleUpNetwork scale_up;
-    std::optional<ScaleOutNetwork> scale_out;  ///< absent: one domain is all there is
-    Sourced<Bytes> host_memory;         ///< per accelerator
+    std::optional<ScaleOutNetwork> scale_out;                 ///< absent: one domain is all there is
+    Sourced<Bytes> host_memory;                               ///< per accelerator
     std::optional<Sourced<double>> usd_per_accelerator_hour;  ///< overrides the accelerator's price
 };
 

@@ -32,7 +32,8 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
         in.allow(field.key);
         if (complete || in.has(field.key)) timing.*field.member = bounded_quantity<Seconds>(in, field.key, field.most);
     }
-    for (auto const* divisor : {&timing.gemm_scale, &timing.grouped_gemm_scale, &timing.attention_scale, &timing.memory_scale})
+    for (auto const* divisor :
+         {&timing.gemm_scale, &timing.grouped_gemm_scale, &timing.attention_scale, &timing.memory_scale})
         if (!(divisor->value > 0)) throw InputError("{}: a scale is zero (it must be positive)", in.where());
     in.finish();
     return timing;

@@ -8,68 +8,71 @@
 
 namespace sextant {
 
-/// What a training framework makes of the hardware: kept per family, device generation and precision, because that is how far
-/// such constants carry (research: within a family 2-8 % median, across families 20-36 %).
+/// What a training framework makes of the hardware: kept per family, device generation and precision, because that is
+/// how far such constants carry (research: within a family 2-8 % median, across families 20-36 %).
 struct FrameworkTiming {
-    std::string generation;               ///< accelerator generation these hold for, "*": any other
-    std::string precision;                ///< "bf16", "fp8", ..., "*": any other
-    Sourced<double> gemm_scale;           ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
-    Sourced<double> grouped_gemm_scale;   ///< the same for the experts' grouped products, times gemm_scale
+    std::string generation;      ///< accelerator generation these hold for, "*": any other
+    std::string precision;       ///< "bf16", "fp8", ..., "*": any other
+    Sourced<double> gemm_scale;  ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
+    Sourced<double> grouped_gemm_scale;  ///< the same for the experts' grouped products, times gemm_scale
     Sourced<double> attention_scale;
     Sourced<double> memory_scale;         ///< of streaming kernels
     Sourced<double> activation_passes;    ///< unfused passes: multiplies the bytes of element-wise kernels
     Sourced<Seconds> host_floor_forward;  ///< per layer and microbatch; a pass takes at least this long
     Sourced<Seconds> host_floor_backward;
-    Sourced<Seconds> moe_floor_forward;   ///< the same two for a mixture-of-experts layer, if larger
+    Sourced<Seconds> moe_floor_forward;  ///< the same two for a mixture-of-experts layer, if larger
     Sourced<Seconds> moe_floor_backward;
     Sourced<double> cross_domain_floor_growth;  ///< the floors grow by this much per further domain a tp group spans
-    Sourced<Seconds> kernel_gap;          ///< added per kernel
+    Sourced<Seconds> kernel_gap;                ///< added per kernel
     Sourced<Seconds> fixed_per_step;
-    Sourced<double> tp_overlap;           ///< fraction of tensor-parallel communication hidden behind compute
-    Sourced<double> dp_overlap;           ///< of the compute that may hide data-parallel communication, the part that does
-    Sourced<double> fsdp_overlap;         ///< the same for ZeRO-3/FSDP gathers
+    Sourced<double> tp_overlap;    ///< fraction of tensor-parallel communication hidden behind compute
+    Sourced<double> dp_overlap;    ///< of the compute that may hide data-parallel communication, the part that does
+    Sourced<double> fsdp_overlap;  ///< the same for ZeRO-3/FSDP gathers
     Sourced<double> pp_overlap;
     Sourced<double> ep_overlap;
     Sourced<double> cp_overlap;
-    Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
-    Sourced<double> weight_bytes_sent;    ///< per parameter, by ZeRO's gathers
+    Sourced<double> gradient_bytes_sent;            ///< per parameter, by data-parallel reduction
+    Sourced<double> weight_bytes_sent;              ///< per parameter, by ZeRO's gathers
     Sourced<double> optimizer_bytes_per_parameter;  ///< read and written by one update
 };
 
 /// Bytes a framework keeps, per parameter or per token; see docs/memory.md.
 struct FrameworkMemory {
-    Sourced<double> weight_bytes;            ///< per parameter, working copy
-    Sourced<double> gradient_bytes;          ///< per parameter, accumulated
-    Sourced<double> fp16_gradient_bytes;     ///< the same two under fp16 with loss scaling
+    Sourced<double> weight_bytes;         ///< per parameter, working copy
+    Sourced<double> gradient_bytes;       ///< per parameter, accumulated
+    Sourced<double> fp16_gradient_bytes;  ///< the same two under fp16 with loss scaling
     Sourced<double> fp16_master_bytes;
-    Sourced<double> master_bytes;            ///< per parameter, fp32 copy and the like, sharded by ZeRO-1
-    Sourced<double> bucket_bytes;            ///< per parameter, communication buckets that stay (dp > 1), not sharded
-    Sourced<double> gather_bytes;            ///< per parameter at the optimizer, updated weights before they are spread (ZeRO-1)
-    Sourced<double> logits_bytes;            ///< per token and vocabulary entry, need
-    Sourced<double> logits_bytes_reserved;   ///< the same as the allocator keeps it
+    Sourced<double> master_bytes;  ///< per parameter, fp32 copy and the like, sharded by ZeRO-1
+    Sourced<double> bucket_bytes;  ///< per parameter, communication buckets that stay (dp > 1), not sharded
+    Sourced<double> gather_bytes;  ///< per parameter at the optimizer, updated weights before they are spread (ZeRO-1)
+    Sourced<double> logits_bytes;  ///< per token and vocabulary entry, need
+    Sourced<double> logits_bytes_reserved;      ///< the same as the allocator keeps it
     Sourced<double> fused_cross_entropy_bytes;  ///< what a fused cross entropy adds, per token and vocabulary entry
-    Sourced<double> gated_extra_bytes;       ///< per token and feed-forward unit, where gate and product are not one kernel
-    Sourced<double> extra_hidden_bytes;      ///< per token and hidden unit and layer, kept besides the tensor list (pp > 1)
-    Sourced<double> held_gather_bytes;       ///< per token (not / tp), hidden unit and layer, for each microbatch in flight beyond the second
-    Sourced<double> step_buffer_bytes;       ///< per unsharded token and hidden unit, once
-    Sourced<double> routed_token_bytes;      ///< per routed token and hidden unit: permute and combine copies of MoE
-    Sourced<Bytes> constant;                 ///< workspaces of BLAS and communication libraries inside the allocator
-    Sourced<Bytes> context;                  ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
-    Sourced<double> reserved_low;            ///< reserved / allocated prediction: 10 % quantile
+    Sourced<double> gated_extra_bytes;   ///< per token and feed-forward unit, where gate and product are not one kernel
+    Sourced<double> extra_hidden_bytes;  ///< per token and hidden unit and layer, kept besides the tensor list (pp > 1)
+    Sourced<double> held_gather_bytes;   ///< per token (not / tp), hidden unit and layer, for each microbatch in flight
+                                         ///< beyond the second
+    Sourced<double> step_buffer_bytes;   ///< per unsharded token and hidden unit, once
+    Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: permute and combine copies of MoE
+    Sourced<Bytes> constant;             ///< workspaces of BLAS and communication libraries inside the allocator
+    Sourced<Bytes> context;              ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
+    Sourced<double> reserved_low;        ///< reserved / allocated prediction: 10 % quantile
     Sourced<double> reserved_typical;
-    Sourced<double> reserved_high;           ///< 90 % quantile
-    Sourced<double> usable_fraction;         ///< of the device memory, before a run is called out of memory
+    Sourced<double> reserved_high;    ///< 90 % quantile
+    Sourced<double> usable_fraction;  ///< of the device memory, before a run is called out of memory
 };
 
 struct FrameworkProfile {
-    std::string name;   ///< "megatron", "fsdp", ...
+    std::string name;  ///< "megatron", "fsdp", ...
     std::string title;
     std::vector<std::string> aliases;
     std::vector<FrameworkTiming> timing;
     FrameworkMemory memory;
 };
 
-/// The entry for this device generation and precision; more specific entries win. @throws InputError if even "*" is missing.
-FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation, std::string const& precision);
+/// The entry for this device generation and precision; more specific entries win. @throws InputError if even "*" is
+/// missing.
+FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation,
+                                  std::string const& precision);
 
 }  // namespace sextant

@@ -19,18 +19,12 @@ std::span<Precision const> stand_ins(Precision precision) {
     static constexpr Precision for_fp8[] = {bf16, fp16};
     static constexpr Precision for_fp4[] = {fp8, bf16, fp16};
     switch (precision) {
-        case fp32:
-            return for_fp32;
-        case tf32:
-            return for_tf32;
-        case fp16:
-            return for_fp16;
-        case bf16:
-            return for_bf16;
-        case fp8:
-            return for_fp8;
-        case fp4:
-            return for_fp4;
+        case fp32: return for_fp32;
+        case tf32: return for_tf32;
+        case fp16: return for_fp16;
+        case bf16: return for_bf16;
+        case fp8: return for_fp8;
+        case fp4: return for_fp4;
     }
     return {};
 }

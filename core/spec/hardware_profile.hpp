@@ -21,7 +21,7 @@ struct AcceleratorProfile {
     std::string title;                 ///< "NVIDIA H100 SXM5 80GB"
     std::vector<std::string> aliases;  ///< other spellings, e.g. as measurement files write it
     std::string vendor;
-    std::string generation;            ///< volta, ampere, hopper, blackwell, ada, cdna2, cdna3, cdna4, tpu, gaudi, trainium
+    std::string generation;  ///< volta, ampere, hopper, blackwell, ada, cdna2, cdna3, cdna4, tpu, gaudi, trainium
     int year = 0;
 
     std::map<Precision, Sourced<FlopsPerSecond>> peak;  ///< dense matrix throughput; absent: the device cannot
@@ -29,16 +29,16 @@ struct AcceleratorProfile {
     Sourced<Bytes> memory_capacity;
     Sourced<BytesPerSecond> memory_bandwidth;
     Sourced<Bytes> l2;
-    Sourced<std::int64_t> multiprocessors;              ///< units that tiles are scheduled on (SMs, CUs, cores)
-    Sourced<BytesPerSecond> host_bandwidth;             ///< to host memory, one direction (PCIe or C2C)
+    Sourced<std::int64_t> multiprocessors;   ///< units that tiles are scheduled on (SMs, CUs, cores)
+    Sourced<BytesPerSecond> host_bandwidth;  ///< to host memory, one direction (PCIe or C2C)
     Sourced<double> power_watts;
 
     std::map<Precision, Sourced<double>> gemm_efficiency;  ///< fraction of peak on large, well-shaped products
-    Sourced<double> attention_forward_efficiency;          ///< fraction of bf16 peak of a fused attention kernel, long sequence
+    Sourced<double> attention_forward_efficiency;  ///< fraction of bf16 peak of a fused attention kernel, long sequence
     Sourced<double> attention_backward_efficiency;
-    Sourced<double> memory_efficiency;                     ///< fraction of memory bandwidth that streaming kernels reach
-    Sourced<Seconds> launch_latency;                       ///< floor of one kernel
-    std::optional<Sourced<double>> price_usd_per_hour;     ///< indicative; users override it
+    Sourced<double> memory_efficiency;                  ///< fraction of memory bandwidth that streaming kernels reach
+    Sourced<Seconds> launch_latency;                    ///< floor of one kernel
+    std::optional<Sourced<double>> price_usd_per_hour;  ///< indicative; users override it
 
     /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.

@@ -29,9 +29,14 @@ struct AttentionSpec {
     bool output_bias = false;
     /// Learned scales of query/key norms: none, one vector per head_dim shared by all heads (Qwen3, Gemma 3), or
     /// one over all heads (OLMo 2), or one per head with its own values (Cohere).
-    enum class QueryKeyNorm : std::uint8_t { none, shared_head, all_heads, per_head } query_key_norm = QueryKeyNorm::none;
-    bool sinks = false;               ///< one learned logit per head (gpt-oss)
-    std::int64_t window = 0;          ///< sliding window in tokens of the `sliding` layers, 0: none
+    enum class QueryKeyNorm : std::uint8_t {
+        none,
+        shared_head,
+        all_heads,
+        per_head
+    } query_key_norm = QueryKeyNorm::none;
+    bool sinks = false;       ///< one learned logit per head (gpt-oss)
+    std::int64_t window = 0;  ///< sliding window in tokens of the `sliding` layers, 0: none
 };
 
 struct MlpSpec {
@@ -67,25 +72,25 @@ struct ModelSpec {
     std::int64_t vocab = 0;
     std::int64_t max_positions = 0;  ///< longest sequence the model was built for; rows of a learned table
     AttentionSpec attention;
-    MlpSpec mlp;                     ///< of the dense layers
+    MlpSpec mlp;  ///< of the dense layers
     std::optional<MoeSpec> moe;
-    std::vector<LayerKind> layers;   ///< one entry per decoder layer, in order
+    std::vector<LayerKind> layers;  ///< one entry per decoder layer, in order
 
     NormKind norm = NormKind::rms;
     bool norm_bias = false;
-    bool norm_scale = true;          ///< false: norms without learned parameters
-    int norms_per_layer = 2;         ///< 1: parallel attention and MLP on one norm; 4: before and after both (Gemma 2)
-    bool parallel_block = false;     ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
+    bool norm_scale = true;       ///< false: norms without learned parameters
+    int norms_per_layer = 2;      ///< 1: parallel attention and MLP on one norm; 4: before and after both (Gemma 2)
+    bool parallel_block = false;  ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
     bool final_norm = true;
-    bool embedding_norm = false;     ///< a norm right after the embedding (BLOOM)
+    bool embedding_norm = false;  ///< a norm right after the embedding (BLOOM)
     PositionKind position = PositionKind::rotary;
     std::int64_t position_rows = 0;  ///< rows of a learned position table (OPT: max_positions + 2), 0 without one
     bool tied_embeddings = false;
     bool head_bias = false;
     std::int64_t embedding_width = 0;  ///< width of the token embedding where it is not `hidden` (OPT-350M), else 0
 
-    /// Multi-token-prediction modules (DeepSeek-V3): one more layer each, with three norms, a projection [2 hidden, hidden] and
-    /// the shared embedding and head. Not counted in `layers`.
+    /// Multi-token-prediction modules (DeepSeek-V3): one more layer each, with three norms, a projection [2 hidden,
+    /// hidden] and the shared embedding and head. Not counted in `layers`.
     std::int64_t mtp_modules = 0;
 
     [[nodiscard]] std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }

@@ -40,7 +40,8 @@ constexpr Named<Optimizer> optimizers[] = {
     {Optimizer::muon, "muon"},
 };
 
-constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"}, {Dispatcher::deduplicated, "deduplicated"}};
+constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"},
+                                             {Dispatcher::deduplicated, "deduplicated"}};
 
 constexpr Named<AttentionKernel> attention_kernels[] = {{AttentionKernel::flash, "flash"},
                                                         {AttentionKernel::unfused, "unfused"}};

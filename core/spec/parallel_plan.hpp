@@ -16,8 +16,8 @@ enum class Offload : std::uint8_t { none, optimizer, activations, optimizer_and_
 enum class ContextParallel : std::uint8_t { ring, all_gather, ulysses };
 enum class Optimizer : std::uint8_t { adamw, adamw_bf16, adamw_8bit, sgd, muon };
 enum class AttentionKernel : std::uint8_t { flash, unfused };
-/// How mixture-of-experts layers send tokens: once per chosen expert (NCCL all-to-all), or once per domain that holds a chosen
-/// expert and on from there (DeepEP, HybridEP).
+/// How mixture-of-experts layers send tokens: once per chosen expert (NCCL all-to-all), or once per domain that holds a
+/// chosen expert and on from there (DeepEP, HybridEP).
 enum class Dispatcher : std::uint8_t { all_to_all, deduplicated };
 enum class Switch : std::uint8_t { off, on };
 
@@ -38,20 +38,20 @@ Dispatcher dispatcher_from(std::string_view name, std::string_view where);
 
 /// How one model is split over accelerators, and how its step is run.
 ///
-/// World size = dp * tp * pp * cp; expert parallelism lies inside dp * cp * tp. Ranks are placed tp fastest, then cp, dp, pp
-/// (so tensor-parallel groups are neighbours): Megatron-LM's order.
+/// World size = dp * tp * pp * cp; expert parallelism lies inside dp * cp * tp. Ranks are placed tp fastest, then cp,
+/// dp, pp (so tensor-parallel groups are neighbours): Megatron-LM's order.
 struct ParallelPlan {
     std::int64_t dp = 1;
     std::int64_t tp = 1;
     std::int64_t pp = 1;
     std::int64_t cp = 1;
     std::int64_t ep = 1;
-    std::int64_t expert_tp = 1;      ///< tensor parallelism inside an expert
-    std::int64_t vpp = 1;            ///< model chunks per pipeline stage (interleaved only)
-    std::int64_t micro_batch = 1;    ///< sequences
+    std::int64_t expert_tp = 1;    ///< tensor parallelism inside an expert
+    std::int64_t vpp = 1;          ///< model chunks per pipeline stage (interleaved only)
+    std::int64_t micro_batch = 1;  ///< sequences
     Schedule schedule = Schedule::one_f_one_b;
-    int zero = 0;                    ///< 0: replicas, 1: optimizer state, 2: + gradients, 3: + weights (FSDP)
-    std::int64_t shard_group = 0;    ///< ranks that a ZeRO state is split over (HSDP), 0: all of dp * cp
+    int zero = 0;                  ///< 0: replicas, 1: optimizer state, 2: + gradients, 3: + weights (FSDP)
+    std::int64_t shard_group = 0;  ///< ranks that a ZeRO state is split over (HSDP), 0: all of dp * cp
     Recompute recompute = Recompute::none;
     std::int64_t recompute_layers = 0;  ///< with `full`: layers per stage that are recomputed, 0: all
     Switch sequence_parallel = Switch::off;
@@ -63,7 +63,8 @@ struct ParallelPlan {
     Precision precision = Precision::bf16;
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
-    std::vector<std::int64_t> stage_layers{};  ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
+    std::vector<std::int64_t>
+        stage_layers{};  ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
 
     [[nodiscard]] std::int64_t world_size() const { return dp * tp * pp * cp; }
     [[nodiscard]] std::int64_t expert_dp() const { return dp * cp * tp / (ep * expert_tp); }

@@ -38,11 +38,11 @@ std::vector<Parameter> mtp_parameters(ModelSpec const& model);
 
 /// Totals of a whole model, in parameters.
 struct ParameterCounts {
-    std::int64_t total = 0;       ///< without multi-token-prediction modules, as checkpoints are usually counted
-    std::int64_t active = 0;      ///< used by one token: top_k of the routed experts, everything else
-    std::int64_t embedding = 0;   ///< token and position tables; a tied table counts once, here
-    std::int64_t head = 0;        ///< output matrix if it is not tied
-    std::int64_t mtp = 0;         ///< all multi-token-prediction modules together
+    std::int64_t total = 0;              ///< without multi-token-prediction modules, as checkpoints are usually counted
+    std::int64_t active = 0;             ///< used by one token: top_k of the routed experts, everything else
+    std::int64_t embedding = 0;          ///< token and position tables; a tied table counts once, here
+    std::int64_t head = 0;               ///< output matrix if it is not tied
+    std::int64_t mtp = 0;                ///< all multi-token-prediction modules together
     std::int64_t without_embedding = 0;  ///< total - embedding - head
 };
 ParameterCounts count_parameters(ModelSpec const& model);

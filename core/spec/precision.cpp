@@ -21,15 +21,11 @@ Precision precision_from(std::string_view name, std::string_view where) {
 double bytes_per_element(Precision precision) {
     switch (precision) {
         case Precision::fp32:
-        case Precision::tf32:
-            return 4;
+        case Precision::tf32: return 4;
         case Precision::fp16:
-        case Precision::bf16:
-            return 2;
-        case Precision::fp8:
-            return 1;
-        case Precision::fp4:
-            return 0.5;
+        case Precision::bf16: return 2;
+        case Precision::fp8: return 1;
+        case Precision::fp4: return 0.5;
     }
     return 0;  // not reached: the switch names every format
 }

@@ -129,9 +129,11 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     }
     if (out.model.moe && plan.ep > 1) {
         bool const named = row.notes_have("DeepEP") || row.notes_have("HybridEP");
-        bool const recipe = lower_case(row.framework).find("megatron-bridge") != std::string::npos && !row.notes_have("dispatcher=");
+        bool const recipe =
+            lower_case(row.framework).find("megatron-bridge") != std::string::npos && !row.notes_have("dispatcher=");
         if (named || recipe) plan.dispatcher = Dispatcher::deduplicated;
-        if (recipe && !named) out.assumptions.emplace_back("tokens dispatched once per domain, as in the recipes of Megatron-Bridge");
+        if (recipe && !named)
+            out.assumptions.emplace_back("tokens dispatched once per domain, as in the recipes of Megatron-Bridge");
     }
     if (by_megatron && is_gpt(out.model)) plan.dropout = Switch::on;
     if (is_megatron_test(row)) plan.dropout = Switch::on;

@@ -24,24 +24,31 @@ Arguments const plan = Arguments{"plan"} + llama + Arguments{"-n", "8"};
 /// Exit code 2, nothing on standard output, one line on standard error that has each of `parts`.
 void check_refused(Arguments const& arguments, std::vector<std::string> const& parts) {
     std::string shown;
-    for (std::string const& a : arguments) shown += " '" + a + "'";
+    for (std::string const& a : arguments)
+        shown += " '" + a + "'";
     INFO("sextant" << shown);
     RunResult const result = run_sextant(arguments);
     CHECK(result.code == 2);
     CHECK(result.out.empty());
     CHECK(result.err.starts_with("sextant: error: "));
     CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    for (std::string const& part : parts) CHECK_THAT(result.err, contains(part));
+    for (std::string const& part : parts)
+        CHECK_THAT(result.err, contains(part));
 }
 
 /// The shipped H100 cluster as JSON, to be spoiled.
-Json cluster_json() { return Json::parse(sextant::read_text_file(SEXTANT_SOURCE_DIR "/hardware_profiles/clusters/h100-sxm.json", 1 << 20)); }
+Json cluster_json() {
+    return Json::parse(
+        sextant::read_text_file(SEXTANT_SOURCE_DIR "/hardware_profiles/clusters/h100-sxm.json", 1 << 20));
+}
 
 }  // namespace
 
 TEST_CASE("bad input: unknown names are refused with the nearest one", "[INV-11]") {
-    check_refused({"plan", "-m", "lama-2-7b", "-c", "h100-sxm", "-n", "8"}, {"'lama-2-7b'", "did you mean 'llama-2-7b'"});
-    check_refused({"estimate", "-m", "gpt2", "-c", "h100-smx"}, {"--cluster", "'h100-smx'", "did you mean 'h100-sxm'", "known: "});
+    check_refused({"plan", "-m", "lama-2-7b", "-c", "h100-sxm", "-n", "8"},
+                  {"'lama-2-7b'", "did you mean 'llama-2-7b'"});
+    check_refused({"estimate", "-m", "gpt2", "-c", "h100-smx"},
+                  {"--cluster", "'h100-smx'", "did you mean 'h100-sxm'", "known: "});
     check_refused(estimate + Arguments{"--framework", "megatrom"}, {"--framework", "did you mean 'megatron'"});
     check_refused(estimate + Arguments{"--schedule", "1g1b"}, {"--schedule", "did you mean '1f1b'"});
     check_refused(plan + Arguments{"--schedule", "1f1b,"}, {"--schedule", "''"});
@@ -63,7 +70,8 @@ TEST_CASE("bad input: options are refused when unknown, missing, empty or given 
     check_refused({"estimate", "-c", "h100-sxm"}, {"--model is required"});
     check_refused({"estimate", "-m", "gpt2"}, {"--cluster is required"});
     check_refused({"plan", "-m", "gpt2", "-c", "h100-sxm"}, {"--gpus", "how many accelerators"});
-    for (char const* flag : {"--tp", "--seq", "--gpus", "--price", "--max-memory", "--expert-tp", "--output", "--framework", "--format"})
+    for (char const* flag :
+         {"--tp", "--seq", "--gpus", "--price", "--max-memory", "--expert-tp", "--output", "--framework", "--format"})
         check_refused(estimate + Arguments{flag, ""}, {flag, "empty"});
 }
 
@@ -82,8 +90,10 @@ TEST_CASE("bad input: files that are missing, empty, cut off or folders are name
         };
         std::string const& whole = what == "-m" ? config : cluster;
         check_refused(with(scratch.path("absent.json")), {"absent.json", "cannot be opened"});
-        for (Case const& c : {Case{"empty.json", "", "is empty"}, {"cut.json", whole.substr(0, whole.size() / 2), "not valid JSON"},
-                              {"list.json", "[1, 2]", "list.json"}, {"binary.json", std::string("\0\xff\xfe\x01", 4), "binary.json"}}) {
+        for (Case const& c : {Case{"empty.json", "", "is empty"},
+                              {"cut.json", whole.substr(0, whole.size() / 2), "not valid JSON"},
+                              {"list.json", "[1, 2]", "list.json"},
+                              {"binary.json", std::string("\0\xff\xfe\x01", 4), "binary.json"}}) {
             check_refused(with(scratch.file(c.name, c.text)), {c.expected});
             std::filesystem::remove(scratch.path(c.name));
         }
@@ -102,7 +112,8 @@ TEST_CASE("bad input: a cluster file's wrong units, keys and values are named", 
     };
     REQUIRE(run_sextant(spoiled([](Json&) {})).code == 0);
     check_refused(spoiled([](Json& j) { j["scale_up"]["bandwidth"]["value"] = "450 GHz"; }), {"bandwidth", "450 GHz"});
-    check_refused(spoiled([](Json& j) { j["scale_up"]["bandwidth"]["value"] = "-450 GB/s"; }), {"bandwidth", "-450 GB/s"});
+    check_refused(spoiled([](Json& j) { j["scale_up"]["bandwidth"]["value"] = "-450 GB/s"; }),
+                  {"bandwidth", "-450 GB/s"});
     check_refused(spoiled([](Json& j) { j["scale_up"]["base_latency"]["value"] = 5; }), {"base_latency"});
     check_refused(spoiled([](Json& j) { j["domain_sise"] = 8; }), {"domain_sise", "did you mean 'domain_size'"});
     check_refused(spoiled([](Json& j) { j["domain_size"] = 0; }), {"domain_size"});
@@ -132,21 +143,25 @@ TEST_CASE("bad input: more accelerators than the cluster has", "[INV-11]") {
 }
 
 TEST_CASE("bad input: every integer option refuses what is no number, negative or huge", "[INV-11]") {
-    for (char const* flag : {"--tp", "--pp", "--dp", "--cp", "--ep", "--vpp", "--micro-batch", "--zero", "--seq", "--global-batch", "--gpus", "--expert-tp",
-                             "--shard-group", "--recompute-layers"})
-        for (char const* value : {"abc", "1.5", "-1", "-9223372036854775808", "99999999999999999999", "9223372036854775807", "8x", "1e3", " ", "+-8"}) {
+    for (char const* flag : {"--tp", "--pp", "--dp", "--cp", "--ep", "--vpp", "--micro-batch", "--zero", "--seq",
+                             "--global-batch", "--gpus", "--expert-tp", "--shard-group", "--recompute-layers"})
+        for (char const* value : {"abc", "1.5", "-1", "-9223372036854775808", "99999999999999999999",
+                                  "9223372036854775807", "8x", "1e3", " ", "+-8"}) {
             check_refused(estimate + Arguments{flag, value}, {flag});
             if (std::string(flag) == "--gpus")
                 check_refused(Arguments{"plan"} + llama + Arguments{flag, value}, {flag});
             else
                 check_refused(plan + Arguments{flag, value}, {flag});
         }
-    for (char const* flag : {"--tp", "--pp", "--dp", "--cp", "--ep", "--vpp", "--micro-batch", "--seq", "--global-batch", "--expert-tp"}) {
+    for (char const* flag :
+         {"--tp", "--pp", "--dp", "--cp", "--ep", "--vpp", "--micro-batch", "--seq", "--global-batch", "--expert-tp"}) {
         check_refused(estimate + Arguments{flag, "0"}, {flag});
         check_refused(plan + Arguments{flag, "0"}, {flag});
     }
-    for (char const* value : {"0", "-1", "10001", "x"}) check_refused(plan + Arguments{"--top", value}, {"--top"});
-    for (char const* value : {"-1", "1025", "x"}) check_refused(plan + Arguments{"--threads", value}, {"--threads"});
+    for (char const* value : {"0", "-1", "10001", "x"})
+        check_refused(plan + Arguments{"--top", value}, {"--top"});
+    for (char const* value : {"-1", "1025", "x"})
+        check_refused(plan + Arguments{"--threads", value}, {"--threads"});
 }
 
 TEST_CASE("bad input: lists and ranges with a fault in them", "[INV-11]") {
@@ -155,8 +170,10 @@ TEST_CASE("bad input: lists and ranges with a fault in them", "[INV-11]") {
         check_refused(estimate + Arguments{"--gpus", value}, {"--gpus"});
     }
     check_refused(estimate + Arguments{"--gpus", "8,16"}, {"--gpus", "is a list"});
-    for (char const* value : {"4..2", "2..", "..4", "1,", "<8", "=8", "<=", "1-4"}) check_refused(plan + Arguments{"--tp", value}, {"--tp"});
-    for (char const* value : {"<=8", "1,2", "2..4"}) check_refused(estimate + Arguments{"--tp", value}, {"--tp", "not a whole number"});
+    for (char const* value : {"4..2", "2..", "..4", "1,", "<8", "=8", "<=", "1-4"})
+        check_refused(plan + Arguments{"--tp", value}, {"--tp"});
+    for (char const* value : {"<=8", "1,2", "2..4"})
+        check_refused(estimate + Arguments{"--tp", value}, {"--tp", "not a whole number"});
 }
 
 TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]") {
@@ -182,7 +199,8 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(estimate + Arguments{"--sequence-parallel"}, {"tp > 1"});
     check_refused(plan + Arguments{"--sequence-parallel", "--tp", "1"}, {"--sequence-parallel", "tp > 1"});
     check_refused(estimate + Arguments{"--cp", "3", "--seq", "4096"}, {"4096", "cp = 3"});
-    check_refused(estimate + Arguments{"--cp", "64", "--cp-mode", "ulysses", "--seq", "8192"}, {"Ulysses", "64", "32 heads"});
+    check_refused(estimate + Arguments{"--cp", "64", "--cp-mode", "ulysses", "--seq", "8192"},
+                  {"Ulysses", "64", "32 heads"});
     check_refused(estimate + Arguments{"--pp", "2", "--stage-layers", "10,10"}, {"add up to 20", "32"});
     check_refused(estimate + Arguments{"--pp", "2", "--stage-layers", "10,10,12"}, {"3 entries", "2"});
     check_refused(estimate + Arguments{"--pp", "2", "--stage-layers", "33,-1"}, {"negative"});
@@ -193,20 +211,24 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(estimate + Arguments{"--shard-group", "3", "--dp", "4", "--zero", "3"}, {"shard group 3", "4"});
     check_refused(estimate + Arguments{"--shard-group", "2", "--dp", "4", "--zero", "0"}, {"--shard-group", "ZeRO 0"});
     check_refused({"estimate", "-m", "gpt2", "-c", "h100-sxm", "--seq", "2048"}, {"2048", "1024 learned positions"});
-    check_refused({"plan", "-m", "gpt2", "-c", "h100-sxm", "-n", "8", "--seq", "2048"}, {"2048", "1024 learned positions"});
+    check_refused({"plan", "-m", "gpt2", "-c", "h100-sxm", "-n", "8", "--seq", "2048"},
+                  {"2048", "1024 learned positions"});
     check_refused({"flops", "-m", "gpt2", "--seq", "2048"}, {"2048", "1024 learned positions"});
-    check_refused({"memory", "-m", "mixtral-8x7b", "-c", "h100-sxm", "--ep", "3", "--dp", "3", "--global-batch", "3"}, {"ep 3", "8 experts"});
+    check_refused({"memory", "-m", "mixtral-8x7b", "-c", "h100-sxm", "--ep", "3", "--dp", "3", "--global-batch", "3"},
+                  {"ep 3", "8 experts"});
 }
 
 TEST_CASE("bad input: what the device does not have", "[INV-11]") {
     for (char const* command : {"estimate", "memory"})
-        check_refused(Arguments{command} + llama + Arguments{"--precision", "fp8"}, {"a100-sxm-80gb", "fp8", "it has:"});
+        check_refused(Arguments{command} + llama + Arguments{"--precision", "fp8"},
+                      {"a100-sxm-80gb", "fp8", "it has:"});
     check_refused(plan + Arguments{"--precision", "fp8"}, {"a100-sxm-80gb", "fp8"});
     for (char const* value : {"120%", "0%", "-5%", "nan%", "x%", "5 parsecs", "-5 GB", "1 TB", "80", "0 GB"}) {
         check_refused(estimate + Arguments{"--max-memory", value}, {"--max-memory", value});
         check_refused(plan + Arguments{"--max-memory", value}, {"--max-memory", value});
     }
-    for (char const* value : {"nan", "inf", "-inf", "-1", "1e300", "two"}) check_refused(estimate + Arguments{"--price", value}, {"--price"});
+    for (char const* value : {"nan", "inf", "-inf", "-1", "1e300", "two"})
+        check_refused(estimate + Arguments{"--price", value}, {"--price"});
 }
 
 TEST_CASE("bad input: no output file is begun", "[INV-11]") {

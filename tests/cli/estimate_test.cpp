@@ -12,8 +12,8 @@ using Arguments = std::vector<std::string>;
 
 namespace {
 
-Arguments const gpt3{"estimate", "-m", "gpt3-175b", "-c", "a100-sxm-80gb", "-n", "512", "--tp", "8", "--pp", "8", "--vpp", "3", "--global-batch", "1024",
-                     "--seq", "2048"};
+Arguments const gpt3{"estimate", "-m", "gpt3-175b", "-c", "a100-sxm-80gb",  "-n",   "512",   "--tp", "8",
+                     "--pp",     "8",  "--vpp",     "3",  "--global-batch", "1024", "--seq", "2048"};
 
 Arguments with(Arguments arguments, Arguments const& more) {
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -28,7 +28,8 @@ Json report(Arguments const& arguments) {
 
 std::set<std::string> keys(Json const& json) {
     std::set<std::string> names;
-    for (auto const& [key, value] : json.items()) names.insert(key);
+    for (auto const& [key, value] : json.items())
+        names.insert(key);
     return names;
 }
 
@@ -38,7 +39,8 @@ TEST_CASE("estimate --format json has the keys that other programs read, each of
     Json const json = report(gpt3);
     CHECK(json.at("format") == "step_report");
     CHECK(json.at("version") == 1);
-    for (char const* key : {"iteration_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "hardware_tflops_per_gpu", "mfu", "hfu"}) {
+    for (char const* key : {"iteration_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
+                            "hardware_tflops_per_gpu", "mfu", "hfu"}) {
         CAPTURE(key);
         REQUIRE(json.at(key).is_number());
         CHECK(json.at(key) > 0);
@@ -47,9 +49,10 @@ TEST_CASE("estimate --format json has the keys that other programs read, each of
     CHECK(json.at("graph_digest").get<std::string>().size() >= 8);
     REQUIRE(json.at("assumptions").is_array());
     CHECK_FALSE(json.at("assumptions").empty());
-    for (Json const& line : json.at("assumptions")) CHECK(line.get<std::string>().find("no source") == std::string::npos);
-    for (char const* key : {"peak_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "buffers_bytes", "overhead_bytes",
-                            "capacity_bytes"}) {
+    for (Json const& line : json.at("assumptions"))
+        CHECK(line.get<std::string>().find("no source") == std::string::npos);
+    for (char const* key : {"peak_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
+                            "buffers_bytes", "overhead_bytes", "capacity_bytes"}) {
         CAPTURE(key);
         REQUIRE(json.at("memory").at(key).is_number());
         CHECK(json.at("memory").at(key) >= 0);
@@ -65,16 +68,21 @@ TEST_CASE("estimate --format json has the keys that other programs read, each of
     CHECK(json.at("plan").at("sequence_parallel") == true);
 }
 
-TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step, the rates to one another", "[INV-21][INV-25]") {
+TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step, the rates to one another",
+          "[INV-21][INV-25]") {
     for (Arguments const& arguments :
-         {gpt3, with(gpt3, {"--recompute", "full"}), with(gpt3, {"--offload", "optimizer+activations"}), with(gpt3, {"--zero", "0"}),
+         {gpt3, with(gpt3, {"--recompute", "full"}), with(gpt3, {"--offload", "optimizer+activations"}),
+          with(gpt3, {"--zero", "0"}),
           Arguments{"estimate", "-m", "llama-2-7b", "-c", "h100-sxm", "-n", "16", "--zero", "3", "--framework", "fsdp"},
-          Arguments{"estimate", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "64", "--tp", "2", "--pp", "4", "--ep", "8"},
-          Arguments{"estimate", "-m", "llama-3.1-8b", "-c", "gb200-nvl72", "-n", "72", "--cp", "4", "--tp", "2", "--seq", "131072", "--global-batch", "36"}}) {
+          Arguments{"estimate", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "64", "--tp", "2", "--pp", "4", "--ep",
+                    "8"},
+          Arguments{"estimate", "-m", "llama-3.1-8b", "-c", "gb200-nvl72", "-n", "72", "--cp", "4", "--tp", "2",
+                    "--seq", "131072", "--global-batch", "36"}}) {
         Json const json = report(arguments);
         Json const& m = json.at("memory");
         double sum = 0;
-        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "buffers_bytes", "overhead_bytes"})
+        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
+                                 "buffers_bytes", "overhead_bytes"})
             sum += m.at(part).get<double>();
         CHECK(sum == Approx(m.at("peak_bytes").get<double>()).epsilon(1e-9));
         CHECK(m.at("allocated_bytes") <= m.at("peak_bytes"));
@@ -84,12 +92,14 @@ TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step,
         CHECK(json.at("fits") == (m.at("peak_bytes") <= m.at("usable_bytes")));
 
         double time = 0;
-        for (auto const& [key, value] : json.at("breakdown").items()) time += value.get<double>();
+        for (auto const& [key, value] : json.at("breakdown").items())
+            time += value.get<double>();
         double const step = json.at("iteration_time_s").get<double>();
         CHECK(time == Approx(step).epsilon(1e-9));
         double const tokens = json.at("seq").get<double>() * json.at("global_batch").get<double>();
         CHECK(json.at("tokens_per_s").get<double>() == Approx(tokens / step).epsilon(1e-9));
-        CHECK(json.at("tokens_per_s_per_gpu").get<double>() == Approx(tokens / step / json.at("gpus").get<double>()).epsilon(1e-9));
+        CHECK(json.at("tokens_per_s_per_gpu").get<double>() ==
+              Approx(tokens / step / json.at("gpus").get<double>()).epsilon(1e-9));
         CHECK(json.at("mfu").get<double>() < 1);
         CHECK(json.at("hfu").get<double>() >= json.at("mfu").get<double>() - 1e-12);
         CHECK(json.at("model_tflops_per_gpu").get<double>() / json.at("mfu").get<double>() ==
@@ -117,7 +127,8 @@ TEST_CASE("estimate: each format says the same, and the same each time", "[INV-1
     CHECK(is_csv_table(csv));
     for (std::string const& line : lines_of(csv)) {
         auto const cells = csv_cells(line);
-        if (json.contains(cells[0]) && json[cells[0]].is_number()) CHECK(std::stod(cells[1]) == Approx(json[cells[0]].get<double>()).epsilon(1e-12));
+        if (json.contains(cells[0]) && json[cells[0]].is_number())
+            CHECK(std::stod(cells[1]) == Approx(json[cells[0]].get<double>()).epsilon(1e-12));
     }
     CHECK(is_markdown_table(run_sextant(with(gpt3, {"--format", "markdown"})).out));
 }
@@ -137,11 +148,13 @@ TEST_CASE("estimate --explain adds the reasons and every assumed value", "[INV-1
 }
 
 TEST_CASE("text reports of plans stay within 110 columns", "[INV-12]") {
-    for (Arguments const& arguments : {with(gpt3, {"--explain"}), Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64"},
-                                       Arguments{"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--global-batch", "15360"},
-                                       Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64", "--max-memory", "5%"},
-                                       Arguments{"memory", "-m", "mixtral-8x7b", "-c", "a100-sxm-80gb", "-n", "32", "--tp", "2", "--pp", "4", "--ep", "4"},
-                                       Arguments{"flops", "-m", "gpt3-175b"}}) {
+    for (Arguments const& arguments :
+         {with(gpt3, {"--explain"}), Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64"},
+          Arguments{"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--global-batch", "15360"},
+          Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64", "--max-memory", "5%"},
+          Arguments{"memory", "-m", "mixtral-8x7b", "-c", "a100-sxm-80gb", "-n", "32", "--tp", "2", "--pp", "4", "--ep",
+                    "4"},
+          Arguments{"flops", "-m", "gpt3-175b"}}) {
         INFO(arguments[0]);
         for (std::string const& line : lines_of(run_sextant(arguments).out)) {
             INFO(line);

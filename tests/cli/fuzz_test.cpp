@@ -8,7 +8,8 @@
 #include <cctype>
 #include <cmath>
 
-/// Random options, most of them valid alone: whatever comes together, a run answers, says no, or refuses with one sentence.
+/// Random options, most of them valid alone: whatever comes together, a run answers, says no, or refuses with one
+/// sentence.
 namespace {
 
 using Random = std::mt19937_64;
@@ -17,8 +18,8 @@ using Texts = std::vector<std::string>;
 struct Option {
     char const* flag;
     Texts values;
-    bool only_single = false;  ///< not an option of `plan`
-    bool only_machine = false; ///< not an option of `flops`
+    bool only_single = false;   ///< not an option of `plan`
+    bool only_machine = false;  ///< not an option of `flops`
 };
 
 std::vector<Option> const& options() {
@@ -59,7 +60,8 @@ T const& one_of(Random& random, std::vector<T> const& list) {
 
 Texts random_arguments(Random& random, std::string const& command) {
     static Texts const models{"gpt2", "llama-3.2-1b", "mixtral-8x7b", "deepseek-v2-lite", "opt-125m"};
-    static Texts const clusters{"a100-sxm-80gb", "h100-sxm", "l4-pcie", "gb200-nvl72", "tpu-v5p", "v100-16gb", "mi300x"};
+    static Texts const clusters{"a100-sxm-80gb", "h100-sxm",  "l4-pcie", "gb200-nvl72",
+                                "tpu-v5p",       "v100-16gb", "mi300x"};
     Texts arguments{command, "-m", one_of(random, models)};
     if (command != "flops") {
         arguments.emplace_back("-c");
@@ -80,13 +82,16 @@ Texts random_arguments(Random& random, std::string const& command) {
         arguments.emplace_back(option.flag);
         arguments.push_back(one_of(random, option.values));
     }
-    for (char const* flag : {"--no-sequence-parallel", "--sequence-parallel", "--no-flash-attention", "--dropout", "--fused-cross-entropy"})
+    for (char const* flag : {"--no-sequence-parallel", "--sequence-parallel", "--no-flash-attention", "--dropout",
+                             "--fused-cross-entropy"})
         if (random() % 12 == 0) arguments.emplace_back(flag);
     return arguments;
 }
 
 bool has_word(std::string const& text, std::string const& word) {
-    auto const letter = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
+    auto const letter = [&](std::size_t i) {
+        return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+    };
     for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
         if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
     return false;
@@ -99,7 +104,8 @@ bool all_finite(nlohmann::json const& json) {
 
 void check_outcome(Texts const& arguments) {
     std::string shown;
-    for (std::string const& a : arguments) shown += " " + a;
+    for (std::string const& a : arguments)
+        shown += " " + a;
     INFO("sextant" << shown);
     RunResult const result = run_sextant(arguments);
     INFO(result.err);
@@ -108,7 +114,8 @@ void check_outcome(Texts const& arguments) {
     REQUIRE(result.out.empty() == (result.code == 2));
     REQUIRE(result.err.empty() == (result.code != 2));
     if (result.code == 2) REQUIRE(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    for (char const* word : {"nan", "inf"}) REQUIRE_FALSE(has_word(result.out, word));
+    for (char const* word : {"nan", "inf"})
+        REQUIRE_FALSE(has_word(result.out, word));
     REQUIRE(result.err.size() < 2000);
     // Infinity and NaN are written as null, so a report that has numbers only has none of them.
     if (result.code != 2 && result.out.starts_with("{")) {
@@ -123,8 +130,10 @@ void check_outcome(Texts const& arguments) {
 TEST_CASE("random options end in an answer, a no, or one sentence of refusal", "[INV-11]") {
     Random random(20240607);
     for (int i = 0; i < 600; ++i)
-        for (char const* command : {"estimate", "memory", "flops"}) check_outcome(random_arguments(random, command));
-    for (int i = 0; i < 300; ++i) check_outcome(random_arguments(random, "plan"));
+        for (char const* command : {"estimate", "memory", "flops"})
+            check_outcome(random_arguments(random, command));
+    for (int i = 0; i < 300; ++i)
+        check_outcome(random_arguments(random, "plan"));
 }
 
 TEST_CASE("random bytes as values end in a refusal or an answer", "[INV-11]") {
@@ -133,7 +142,8 @@ TEST_CASE("random bytes as values end in a refusal or an answer", "[INV-11]") {
     for (int i = 0; i < 800; ++i) {
         std::string value;
         std::size_t const length = random() % 12;
-        for (std::size_t k = 0; k < length; ++k) value += alphabet[random() % alphabet.size()];
+        for (std::size_t k = 0; k < length; ++k)
+            value += alphabet[random() % alphabet.size()];
         Option const& option = one_of(random, options());
         std::string const command = sextant::fixtures::pick<char const*>(random, {"estimate", "plan"});
         Texts arguments{command, "-m", "gpt2", "-c", "l4-pcie"};
@@ -144,7 +154,8 @@ TEST_CASE("random bytes as values end in a refusal or an answer", "[INV-11]") {
         arguments.emplace_back(option.flag);
         arguments.push_back(value);
         std::string shown;
-        for (std::string const& a : arguments) shown += " " + a;
+        for (std::string const& a : arguments)
+            shown += " " + a;
         INFO("sextant" << shown);
         RunResult const result = run_sextant(arguments);
         INFO(result.err);

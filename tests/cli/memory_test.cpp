@@ -9,7 +9,8 @@ using Arguments = std::vector<std::string>;
 
 namespace {
 
-Arguments const mixtral{"-m", "mixtral-8x7b", "-c", "a100-sxm-80gb", "-n", "32", "--tp", "2", "--pp", "4", "--ep", "4", "--seq", "4096", "--global-batch", "64"};
+Arguments const mixtral{"-m", "mixtral-8x7b", "-c",   "a100-sxm-80gb",  "-n", "32", "--tp", "2", "--pp", "4", "--ep",
+                        "4",  "--seq",        "4096", "--global-batch", "64"};
 
 RunResult run(char const* command, Arguments const& more = {}) {
     Arguments arguments{command};
@@ -27,26 +28,31 @@ TEST_CASE("memory --format json has a budget for every stage whose parts add up"
     REQUIRE(json.at("stages").size() == 4);
     for (Json const& stage : json.at("stages")) {
         double sum = 0;
-        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "buffers_bytes", "overhead_bytes"})
+        for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
+                                 "buffers_bytes", "overhead_bytes"})
             sum += stage.at(part).get<double>();
         CHECK(sum == Approx(stage.at("peak_bytes").get<double>()).epsilon(1e-9));
     }
     // With one-forward-one-backward an earlier stage holds more microbatches.
-    for (std::size_t i = 1; i < 3; ++i) CHECK(json.at("stages")[i - 1].at("activations_bytes") > json.at("stages")[i].at("activations_bytes"));
+    for (std::size_t i = 1; i < 3; ++i)
+        CHECK(json.at("stages")[i - 1].at("activations_bytes") > json.at("stages")[i].at("activations_bytes"));
 }
 
 TEST_CASE("memory: the fullest stage is what estimate reports", "[INV-21]") {
     Json const memory = Json::parse(run("memory", {"--format", "json"}).out);
     Json const estimate = Json::parse(run("estimate", {"--format", "json"}).out);
     auto const fullest = estimate.at("fullest_stage").get<std::size_t>();
-    for (auto const& [key, value] : estimate.at("memory").items()) CHECK(memory.at("stages").at(fullest).at(key) == value);
-    for (Json const& stage : memory.at("stages")) CHECK(stage.at("peak_bytes") <= estimate.at("memory").at("peak_bytes"));
+    for (auto const& [key, value] : estimate.at("memory").items())
+        CHECK(memory.at("stages").at(fullest).at(key) == value);
+    for (Json const& stage : memory.at("stages"))
+        CHECK(stage.at("peak_bytes") <= estimate.at("memory").at("peak_bytes"));
     CHECK(run("memory").code == run("estimate").code);
 }
 
 TEST_CASE("memory: exact bytes of the state are parameters times bytes per parameter", "[INV-20]") {
     // GPT-2 small, one device, no sharding: 124,439,808 parameters, its tied output matrix held once.
-    RunResult const result = run_sextant({"memory", "-m", "gpt2", "-c", "a100-sxm-80gb", "--zero", "0", "--format", "csv"});
+    RunResult const result =
+        run_sextant({"memory", "-m", "gpt2", "-c", "a100-sxm-80gb", "--zero", "0", "--format", "csv"});
     REQUIRE(result.code == 0);
     auto const lines = lines_of(result.out);
     REQUIRE(lines.size() == 2);

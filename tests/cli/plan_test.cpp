@@ -14,7 +14,8 @@ using Arguments = std::vector<std::string>;
 
 namespace {
 
-Arguments const seventy{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64", "--seq", "4096", "--global-batch", "1024"};
+Arguments const seventy{"plan",  "-m",   "llama-2-70b",    "-c",  "a100-sxm-80gb", "-n", "64",
+                        "--seq", "4096", "--global-batch", "1024"};
 
 Arguments with(Arguments arguments, Arguments const& more) {
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -30,13 +31,24 @@ Json answer(Arguments const& arguments) {
 /// The options of `estimate` that ask for a plan of a report.
 Arguments options_of(Json const& plan) {
     Arguments options;
-    for (auto const& [flag, key] : {std::pair{"--tp", "tp"}, {"--pp", "pp"}, {"--cp", "cp"}, {"--ep", "ep"}, {"--dp", "dp"}, {"--vpp", "vpp"},
-                                    {"--micro-batch", "micro_batch"}, {"--zero", "zero"}, {"--recompute-layers", "recompute_layers"}}) {
+    for (auto const& [flag, key] : {std::pair{"--tp", "tp"},
+                                    {"--pp", "pp"},
+                                    {"--cp", "cp"},
+                                    {"--ep", "ep"},
+                                    {"--dp", "dp"},
+                                    {"--vpp", "vpp"},
+                                    {"--micro-batch", "micro_batch"},
+                                    {"--zero", "zero"},
+                                    {"--recompute-layers", "recompute_layers"}}) {
         options.emplace_back(flag);
         options.push_back(plan.at(key).dump());
     }
-    for (auto const& [flag, key] : {std::pair{"--schedule", "schedule"}, {"--recompute", "recompute"}, {"--offload", "offload"}, {"--cp-mode", "cp_mode"},
-                                    {"--precision", "precision"}, {"--optimizer", "optimizer"}}) {
+    for (auto const& [flag, key] : {std::pair{"--schedule", "schedule"},
+                                    {"--recompute", "recompute"},
+                                    {"--offload", "offload"},
+                                    {"--cp-mode", "cp_mode"},
+                                    {"--precision", "precision"},
+                                    {"--optimizer", "optimizer"}}) {
         options.emplace_back(flag);
         options.push_back(plan.at(key).get<std::string>());
     }
@@ -66,7 +78,8 @@ TEST_CASE("plan --format json has the keys that other programs read", "[INV-26]"
     double before = 0;
     for (Json const& candidate : json.at("candidates")) {
         Json const& report = candidate.at("report");
-        for (char const* key : {"iteration_time_s", "tokens_per_s", "mfu", "memory", "fits", "breakdown", "assumptions", "graph_digest"})
+        for (char const* key :
+             {"iteration_time_s", "tokens_per_s", "mfu", "memory", "fits", "breakdown", "assumptions", "graph_digest"})
             CHECK(report.contains(key));
         CHECK(report.at("fits") == true);
         CHECK(report.at("iteration_time_s") >= before);
@@ -82,7 +95,8 @@ TEST_CASE("plan --format json has the keys that other programs read", "[INV-26]"
 
 TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
     for (Arguments const& question : {seventy, with(seventy, {"--space", "full"}),
-                                      Arguments{"plan", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "32", "--seq", "4096", "--global-batch", "256"}}) {
+                                      Arguments{"plan", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "32", "--seq",
+                                                "4096", "--global-batch", "256"}}) {
         Json const json = answer(question);
         for (Json const& candidate : json.at("candidates")) {
             Arguments ask(question.begin(), question.end());
@@ -105,13 +119,14 @@ TEST_CASE("plan prints the same bytes with any number of threads, and each time"
         std::string const alone = run_sextant(with(question, {"--threads", "1"})).out;
         CHECK_FALSE(alone.empty());
         CHECK(alone.find(" \n") == std::string::npos);
-        for (char const* threads : {"2", "4", "0", "1"}) CHECK(run_sextant(with(question, {"--threads", threads})).out == alone);
+        for (char const* threads : {"2", "4", "0", "1"})
+            CHECK(run_sextant(with(question, {"--threads", threads})).out == alone);
     }
 }
 
 TEST_CASE("plan: constraints are kept by every plan that is shown", "[INV-26]") {
-    Json const json = answer(with(seventy, {"--tp", "8", "--zero", "<=1", "--pp", "2..8", "--micro-batch", "1,2", "--recompute", "none,full", "--every-plan",
-                                            "--top", "1000"}));
+    Json const json = answer(with(seventy, {"--tp", "8", "--zero", "<=1", "--pp", "2..8", "--micro-batch", "1,2",
+                                            "--recompute", "none,full", "--every-plan", "--top", "1000"}));
     REQUIRE(json.at("candidates").size() > 10);
     for (Json const& candidate : json.at("candidates")) {
         Json const& p = candidate.at("plan");
@@ -130,8 +145,11 @@ TEST_CASE("plan: constraints are kept by every plan that is shown", "[INV-26]") 
 }
 
 TEST_CASE("plan: objectives rank by what they say, over several numbers of accelerators", "[INV-26]") {
-    Arguments question{"plan", "-m", "llama-2-7b", "-c", "a100-sxm-80gb", "-n", "8,16,32", "--seq", "4096", "--global-batch", "512"};
-    auto const best = [&](char const* objective) { return answer(with(question, {"--objective", objective})).at("candidates").at(0).at("report"); };
+    Arguments question{"plan",  "-m",   "llama-2-7b",     "-c", "a100-sxm-80gb", "-n", "8,16,32",
+                       "--seq", "4096", "--global-batch", "512"};
+    auto const best = [&](char const* objective) {
+        return answer(with(question, {"--objective", objective})).at("candidates").at(0).at("report");
+    };
     Json const time = best("time");
     Json const cost = best("cost");
     Json const memory = best("memory");
@@ -148,7 +166,8 @@ TEST_CASE("plan: the full space has the standard answer or a better one", "[INV-
     Json const standard = answer(seventy);
     Json const full = answer(with(seventy, {"--space", "full"}));
     CHECK(full.at("counts").at("enumerated") > standard.at("counts").at("enumerated"));
-    CHECK(full.at("candidates")[0].at("report").at("iteration_time_s") <= standard.at("candidates")[0].at("report").at("iteration_time_s"));
+    CHECK(full.at("candidates")[0].at("report").at("iteration_time_s") <=
+          standard.at("candidates")[0].at("report").at("iteration_time_s"));
 }
 
 TEST_CASE("plan: nothing on the front is beaten in time and memory at once", "[INV-26]") {
@@ -170,7 +189,8 @@ TEST_CASE("plan: no answer is exit code 1 with advice that names a constraint", 
     Arguments const fixed = with(seventy, {"--tp", "1", "--pp", "1", "--zero", "0"});
     RunResult const bound = run_sextant(fixed);
     CHECK(bound.code == 1);
-    CHECK_THAT(bound.out, contains("without --zero would give an answer") && contains("without --pp would give an answer"));
+    CHECK_THAT(bound.out,
+               contains("without --zero would give an answer") && contains("without --pp would give an answer"));
     Json const json = answer(fixed);
     CHECK(json.at("candidates").empty());
     CHECK(json.at("pareto").empty());
@@ -179,7 +199,8 @@ TEST_CASE("plan: no answer is exit code 1 with advice that names a constraint", 
     // The nearest plan is compared with the limit that was asked for.
     RunResult const limited = run_sextant(with(seventy, {"--max-memory", "5%"}));
     CHECK(limited.code == 1);
-    CHECK_THAT(limited.out, contains("more than the 4.295 GB") && contains("a memory limit of 79.03 GB would give an answer"));
+    CHECK_THAT(limited.out,
+               contains("more than the 4.295 GB") && contains("a memory limit of 79.03 GB would give an answer"));
 }
 
 TEST_CASE("plan: tables are well formed, and --output writes what would be printed", "[INV-12]") {
@@ -198,10 +219,11 @@ TEST_CASE("plan: tables are well formed, and --output writes what would be print
 TEST_CASE("plan: an interrupt ends the search with a report that says it is a part", "[INV-26]") {
     // The whole space over many numbers of accelerators: seconds of work, of which a signal leaves a fraction.
     std::string counts;
-    for (int n = 1024; n < 4096; n += 64) counts += (counts.empty() ? "" : ",") + std::to_string(n);
+    for (int n = 1024; n < 4096; n += 64)
+        counts += (counts.empty() ? "" : ",") + std::to_string(n);
     std::signal(SIGINT, SIG_IGN);
     std::thread interrupt([] {
-        struct sigaction now{};
+        struct sigaction now {};
         do {  // until the search has taken the signal over
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
             sigaction(SIGINT, nullptr, &now);
@@ -209,7 +231,8 @@ TEST_CASE("plan: an interrupt ends the search with a report that says it is a pa
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
         std::raise(SIGINT);
     });
-    RunResult const result = run_sextant({"plan", "-m", "llama-3.1-405b", "-c", "h100-sxm", "-n", counts, "--space", "full", "--format", "json"});
+    RunResult const result = run_sextant(
+        {"plan", "-m", "llama-3.1-405b", "-c", "h100-sxm", "-n", counts, "--space", "full", "--format", "json"});
     interrupt.join();
     CHECK(result.code == 130);
     Json const json = Json::parse(result.out);

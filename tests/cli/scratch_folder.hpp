@@ -30,7 +30,8 @@ public:
     }
     [[nodiscard]] std::size_t count() const {
         std::size_t n = 0;
-        for ([[maybe_unused]] auto const& entry : std::filesystem::directory_iterator(path_)) ++n;
+        for ([[maybe_unused]] auto const& entry : std::filesystem::directory_iterator(path_))
+            ++n;
         return n;
     }
 

@@ -68,13 +68,15 @@ TEST_CASE("aligned_pairs starts every value in the same column") {
 
 TEST_CASE("wrapped keeps every word in order, within 100 columns, and indents what follows the first line") {
     std::string paragraph = "  - start";
-    for (int i = 0; i < 60; ++i) paragraph += " wörd" + std::string(static_cast<std::size_t>(i % 7), 'x');
+    for (int i = 0; i < 60; ++i)
+        paragraph += " wörd" + std::string(static_cast<std::size_t>(i % 7), 'x');
     std::string const text = wrapped(paragraph, "    ");
     std::string joined;
     std::istringstream lines(text);
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count) {
-        auto const columns = std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+        auto const columns = std::count_if(line.begin(), line.end(),
+                                           [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
         CHECK(columns <= 100);
         CHECK_FALSE(line.ends_with(' '));
         if (count > 0) CHECK((line.starts_with("    ") && line[4] != ' '));

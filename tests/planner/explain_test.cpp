@@ -22,7 +22,8 @@ StepReport report_with(StepBreakdown const& breakdown, ParallelPlan const& plan 
 
 std::string all_of(std::vector<std::string> const& lines) {
     std::string text;
-    for (std::string const& line : lines) text += line + "\n";
+    for (std::string const& line : lines)
+        text += line + "\n";
     return text;
 }
 
@@ -33,15 +34,17 @@ std::string why(StepReport const& report) { return all_of(explain(report, cluste
 TEST_CASE("explain: the parts are all of the breakdown", "[INV-25]") {
     StepBreakdown b;
     double unit = 1;
-    for (Seconds StepBreakdown::*part : {&StepBreakdown::gemm, &StepBreakdown::attention, &StepBreakdown::memory_bound, &StepBreakdown::host,
-                                         &StepBreakdown::recompute, &StepBreakdown::tp, &StepBreakdown::cp, &StepBreakdown::ep,
-                                         &StepBreakdown::pp, &StepBreakdown::bubble, &StepBreakdown::dp, &StepBreakdown::optimizer,
-                                         &StepBreakdown::offload, &StepBreakdown::fixed}) {
+    for (Seconds StepBreakdown::*part :
+         {&StepBreakdown::gemm, &StepBreakdown::attention, &StepBreakdown::memory_bound, &StepBreakdown::host,
+          &StepBreakdown::recompute, &StepBreakdown::tp, &StepBreakdown::cp, &StepBreakdown::ep, &StepBreakdown::pp,
+          &StepBreakdown::bubble, &StepBreakdown::dp, &StepBreakdown::optimizer, &StepBreakdown::offload,
+          &StepBreakdown::fixed}) {
         b.*part = unit * units::s;
         unit *= 2;
     }
     Seconds sum;
-    for (auto const& [name, time] : breakdown_parts(b)) sum += time;
+    for (auto const& [name, time] : breakdown_parts(b))
+        sum += time;
     CHECK(sum == (unit - 1) * units::s);
     CHECK(sum == b.total());
 }
@@ -119,7 +122,8 @@ TEST_CASE("explain: rejections are summed and ordered by number", "[INV-26]") {
     CHECK(rejection_summary(counts) == "1,204 rejected: 960 memory, 244 heads");
     for (std::size_t a = 0; a < rejection_kinds; ++a) {
         CHECK_FALSE(rejection_name(a).empty());
-        for (std::size_t b = a + 1; b < rejection_kinds; ++b) CHECK(rejection_name(a) != rejection_name(b));
+        for (std::size_t b = a + 1; b < rejection_kinds; ++b)
+            CHECK(rejection_name(a) != rejection_name(b));
     }
 }
 

@@ -101,7 +101,9 @@ TEST_CASE("report: a plan that breaks a rule is refused", "[INV-11]") {
     CHECK_THROWS_AS(s.report(plan), InputError);
 }
 
-TEST_CASE("report: assumed values that the plan uses are listed once with value and source, and no network it does not use", "[INV-12]") {
+TEST_CASE(
+    "report: assumed values that the plan uses are listed once with value and source, and no network it does not use",
+    "[INV-12]") {
     Subject const s;
     ParallelPlan inside;
     inside.tp = 8;
@@ -135,7 +137,8 @@ TEST_CASE("memory limit: a share, an amount, or the framework's usable fraction"
     CHECK(parse_memory_limit("100%", machine, "x").usable.base() == Approx(80e9));
     CHECK(parse_memory_limit("70 GB", machine, "x").usable.base() == Approx(70e9));
     CHECK(parse_memory_limit("64 GiB", machine, "x").usable.base() == Approx(68719476736.0));
-    for (char const* text : {"", "%", "0%", "-5%", "120%", "nan%", "inf%", "90 %%", "80", "5 parsecs", "81 GB", "0 GB", "-1 GB", "1e999 GB", "1e99%"}) {
+    for (char const* text : {"", "%", "0%", "-5%", "120%", "nan%", "inf%", "90 %%", "80", "5 parsecs", "81 GB", "0 GB",
+                             "-1 GB", "1e999 GB", "1e99%"}) {
         CAPTURE(text);
         CHECK_THROWS_WITH(parse_memory_limit(text, machine, "--max-memory"), contains("--max-memory"));
     }

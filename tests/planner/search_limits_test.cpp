@@ -23,7 +23,8 @@ struct Question {
 
     [[nodiscard]] SearchResult answer() const {
         std::vector<SearchSpace> spaces;
-        for (std::int64_t const n : accelerators) spaces.push_back(make_search_space(model, workload, machine, n, constraints));
+        for (std::int64_t const n : accelerators)
+            spaces.push_back(make_search_space(model, workload, machine, n, constraints));
         return search(model, workload, machine, framework, spaces, limit, options);
     }
     [[nodiscard]] std::vector<std::string> advice() const {
@@ -65,7 +66,8 @@ TEST_CASE("search: stopped on the way it reports what it has seen, and that it i
     CHECK(result.share_done < 1);
     CHECK(result.counts.enumerated == seen);
     CHECK(result.counts.enumerated == result.counts.evaluated + result.counts.rejected_total());
-    for (Candidate const& c : result.best) CHECK(question.limit.admits(c.estimate.memory));
+    for (Candidate const& c : result.best)
+        CHECK(question.limit.admits(c.estimate.memory));
 }
 
 TEST_CASE("search: what is offloaded must fit into host memory", "[INV-26]") {
@@ -78,8 +80,10 @@ TEST_CASE("search: what is offloaded must fit into host memory", "[INV-26]") {
     CHECK(tight.counts.enumerated == roomy.counts.enumerated);
     CHECK(tight.counts.rejected[rejected_for_host_memory] > 0);
     CHECK(tight.counts.evaluated < roomy.counts.evaluated);
-    for (Candidate const& c : tight.best) CHECK(c.estimate.memory.host <= 2 * units::GB);
-    for (Candidate const& c : roomy.best) CHECK(c.estimate.memory.host > Bytes{});
+    for (Candidate const& c : tight.best)
+        CHECK(c.estimate.memory.host <= 2 * units::GB);
+    for (Candidate const& c : roomy.best)
+        CHECK(c.estimate.memory.host > Bytes{});
 }
 
 TEST_CASE("search: misfits do not fit, the smallest is the least and the fastest is near", "[INV-26]") {

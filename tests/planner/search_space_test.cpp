@@ -29,7 +29,8 @@ struct Small {
     }
 };
 
-/// Every plan of the standard space that fits, found with plain loops over wider ranges than the space's and the rules of a single plan.
+/// Every plan of the standard space that fits, found with plain loops over wider ranges than the space's and the rules
+/// of a single plan.
 std::map<PlanKey, StepEstimate> every_fitting_plan(Small const& q) {
     std::map<PlanKey, StepEstimate> fitting;
     ClosedForm form(q.model, q.workload, q.machine, q.framework, Precision::bf16);
@@ -46,7 +47,8 @@ std::map<PlanKey, StepEstimate> every_fitting_plan(Small const& q) {
                 for (std::int64_t vpp = 1; vpp <= q.model.layer_count(); ++vpp)
                     for (std::int64_t micro_batch = 1; micro_batch <= 32; micro_batch *= 2)
                         for (int zero = 0; zero <= 3; ++zero)
-                            for (std::int64_t layers = -1; layers < q.model.layer_count(); layers = layers < 1 ? layers + 1 : 2 * layers) {
+                            for (std::int64_t layers = -1; layers < q.model.layer_count();
+                                 layers = layers < 1 ? layers + 1 : 2 * layers) {
                                 ParallelPlan plan;
                                 plan.tp = tp;
                                 plan.cp = cp;
@@ -56,7 +58,8 @@ std::map<PlanKey, StepEstimate> every_fitting_plan(Small const& q) {
                                 plan.schedule = vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
                                 plan.micro_batch = micro_batch;
                                 plan.zero = zero;
-                                if (zero > 0 && plan.dp * cp == 1) continue;  // nothing to shard over: the same as ZeRO 0
+                                if (zero > 0 && plan.dp * cp == 1)
+                                    continue;  // nothing to shard over: the same as ZeRO 0
                                 plan.recompute = layers < 0 ? Recompute::none : Recompute::full;
                                 plan.recompute_layers = std::max<std::int64_t>(0, layers);
                                 std::int64_t const deepest = (q.model.layer_count() + pp - 1) / pp;
@@ -77,7 +80,9 @@ std::string message_of(Small const& q, SearchConstraints const& constraints) {
     return "";
 }
 
-std::optional<AxisFilter> axis(char const* text, std::int64_t least = 1) { return AxisFilter::parse(text, "axis", least); }
+std::optional<AxisFilter> axis(char const* text, std::int64_t least = 1) {
+    return AxisFilter::parse(text, "axis", least);
+}
 
 }  // namespace
 
@@ -86,7 +91,8 @@ TEST_CASE("search: it finds the plans that plain loops find, with the same times
     std::map<PlanKey, StepEstimate> const expected = every_fitting_plan(q);
     REQUIRE(expected.size() > 200);
     SearchOptions options{.top = 1000000, .grouping = Grouping::none, .progress = {}};
-    for (Objective const objective : {Objective::time, Objective::memory, Objective::cost, Objective::tokens_per_dollar}) {
+    for (Objective const objective :
+         {Objective::time, Objective::memory, Objective::cost, Objective::tokens_per_dollar}) {
         options.objective = objective;
         SearchResult const found = search(q.model, q.workload, q.machine, q.framework, {q.space()}, q.limit, options);
         REQUIRE(found.best.size() == expected.size());
@@ -98,9 +104,12 @@ TEST_CASE("search: it finds the plans that plain loops find, with the same times
             REQUIRE(same->second.time == c.estimate.time);
             REQUIRE(same->second.peak() == c.estimate.peak());
         }
-        auto const measure = [&](StepEstimate const& e) { return objective == Objective::memory ? e.peak().base() : e.time.base(); };
+        auto const measure = [&](StepEstimate const& e) {
+            return objective == Objective::memory ? e.peak().base() : e.time.base();
+        };
         double least = measure(expected.begin()->second);
-        for (auto const& [key, estimate] : expected) least = std::min(least, measure(estimate));
+        for (auto const& [key, estimate] : expected)
+            least = std::min(least, measure(estimate));
         CHECK(measure(found.best.front().estimate) == least);
     }
 }
@@ -118,9 +127,12 @@ TEST_CASE("search space: every axis holds values that can be built, and nothing 
                 CHECK(values->front() == 1);
                 CHECK(std::adjacent_find(values->begin(), values->end(), std::greater_equal<>()) == values->end());
             }
-            for (std::int64_t const tp : space.tp) CHECK((n % tp == 0 && q.model.attention.heads % tp == 0));
-            for (std::int64_t const pp : space.pp) CHECK((n % pp == 0 && pp <= q.model.layer_count()));
-            for (std::int64_t const cp : space.cp) CHECK((n % cp == 0 && q.workload.sequence % cp == 0));
+            for (std::int64_t const tp : space.tp)
+                CHECK((n % tp == 0 && q.model.attention.heads % tp == 0));
+            for (std::int64_t const pp : space.pp)
+                CHECK((n % pp == 0 && pp <= q.model.layer_count()));
+            for (std::int64_t const cp : space.cp)
+                CHECK((n % cp == 0 && q.workload.sequence % cp == 0));
             CHECK(space.ep == std::vector<std::int64_t>{1});
         }
     }
@@ -199,7 +211,8 @@ TEST_CASE("search: fixed degrees, chunks and microbatches hold for every plan", 
 }
 
 TEST_CASE("AxisFilter: values that no machine has are out of range, not overflowed", "[INV-11]") {
-    for (char const* text : {"99999999999999999999", "9223372036854775807", "<=2147483649", "1..99999999999", "2,4294967296"}) {
+    for (char const* text :
+         {"99999999999999999999", "9223372036854775807", "<=2147483649", "1..99999999999", "2,4294967296"}) {
         CAPTURE(text);
         CHECK_THROWS_WITH(AxisFilter::parse(text, "--tp"), contains("--tp:") && contains("out of range"));
     }

@@ -8,15 +8,16 @@ using namespace sextant;
 /// Questions whose answer practice has settled, asked of the shipped profiles.
 namespace {
 
-SearchResult best_of(char const* model_name, char const* cluster_name, std::int64_t accelerators, Workload const& workload,
-                     char const* framework_name = "megatron") {
+SearchResult best_of(char const* model_name, char const* cluster_name, std::int64_t accelerators,
+                     Workload const& workload, char const* framework_name = "megatron") {
     ModelSpec const model = find_model(model_name);
     ClusterSpec const cluster = find_cluster(cluster_name, "test");
     FrameworkProfile const framework = find_framework(framework_name, "test");
     SearchOptions options;
     options.top = 5;
-    SearchResult result = search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, accelerators, {})},
-                                 default_memory_limit(cluster, framework), options);
+    SearchResult result =
+        search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, accelerators, {})},
+               default_memory_limit(cluster, framework), options);
     REQUIRE_FALSE(result.best.empty());
     for (Candidate const& c : result.best) {
         CHECK_FALSE(find_fault(model, c.plan, workload));
@@ -36,7 +37,8 @@ ParallelPlan best_plan(char const* model, char const* cluster, std::int64_t acce
 TEST_CASE("seed: 7B on 8 A100 is best without model parallelism: data parallel with sharded state", "[INV-26]") {
     for (char const* framework : {"megatron", "fsdp", "deepspeed"}) {
         CAPTURE(framework);
-        ParallelPlan const plan = best_plan("llama-2-7b", "a100-sxm-80gb", 8, {.sequence = 4096, .global_batch = 512}, framework);
+        ParallelPlan const plan =
+            best_plan("llama-2-7b", "a100-sxm-80gb", 8, {.sequence = 4096, .global_batch = 512}, framework);
         CHECK(plan.tp == 1);
         CHECK(plan.pp == 1);
         CHECK(plan.cp == 1);
@@ -48,7 +50,8 @@ TEST_CASE("seed: 7B on 8 A100 is best without model parallelism: data parallel w
 TEST_CASE("seed: 70B on 64 to 256 A100 needs tensor parallelism, inside the node", "[INV-26]") {
     for (std::int64_t const n : {64, 128, 256}) {
         CAPTURE(n);
-        ParallelPlan const plan = best_plan("llama-2-70b", "a100-sxm-80gb", n, {.sequence = 4096, .global_batch = 1024});
+        ParallelPlan const plan =
+            best_plan("llama-2-70b", "a100-sxm-80gb", n, {.sequence = 4096, .global_batch = 1024});
         CHECK(plan.tp > 1);
         CHECK(plan.tp <= 8);
     }
@@ -60,10 +63,14 @@ TEST_CASE("seed: 175B to 530B on 512 to 2048 A100 is split three ways", "[INV-26
         std::int64_t accelerators;
         std::int64_t global_batch;
     };
-    for (Case const& c : {Case{"gpt3-175b", 512, 1536}, {"gpt3-175b", 1024, 1536}, {"gpt3-175b", 2048, 2048}, {"megatron-310b", 1536, 2160},
+    for (Case const& c : {Case{"gpt3-175b", 512, 1536},
+                          {"gpt3-175b", 1024, 1536},
+                          {"gpt3-175b", 2048, 2048},
+                          {"megatron-310b", 1536, 2160},
                           {"megatron-530b", 2048, 2048}}) {
         CAPTURE(c.model, c.accelerators);
-        ParallelPlan const plan = best_plan(c.model, "a100-sxm-80gb", c.accelerators, {.sequence = 2048, .global_batch = c.global_batch});
+        ParallelPlan const plan =
+            best_plan(c.model, "a100-sxm-80gb", c.accelerators, {.sequence = 2048, .global_batch = c.global_batch});
         CHECK(plan.tp > 1);
         CHECK(plan.tp <= 8);
         CHECK(plan.pp > 1);
@@ -101,8 +108,9 @@ TEST_CASE("seed: 405B does not fit on eight H100, whatever the plan", "[INV-26]"
     ClusterSpec const cluster = find_cluster("h100-sxm", "test");
     FrameworkProfile const framework = find_framework("megatron", "test");
     Workload const workload{.sequence = 8192, .global_batch = 512};
-    SearchResult const result = search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, 8, {})},
-                                       default_memory_limit(cluster, framework), {});
+    SearchResult const result =
+        search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, 8, {})},
+               default_memory_limit(cluster, framework), {});
     CHECK(result.best.empty());
     REQUIRE(result.smallest_misfit);
     // Weights and their Adam state alone: at least 12 bytes for each of 405e9 parameters on eight devices.
