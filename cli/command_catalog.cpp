@@ -15,8 +15,8 @@ extern constinit CommandEntry const validate_command;
 namespace {
 
 constexpr std::array catalog{
-    &models_command, &plan_command,     &estimate_command, &memory_command,
-    &flops_command,  &hardware_command, &validate_command,
+    &plan_command,     &estimate_command, &memory_command,   &flops_command,
+    &validate_command, &models_command,   &hardware_command,
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace sextant::cli {
 namespace {
 
 void print_overview(std::ostream& out) {
-    out << "Plans large-model training and serving: how to split it, how long it takes, what it costs, and why.\n\n"
+    out << "Plans large-model training: how to split it, how long it takes, what it costs, and why.\n\n"
            "Usage: sextant COMMAND [OPTIONS]\n\nCommands:\n";
     std::size_t width = 0;
     for (auto const* entry : command_catalog())
