@@ -96,14 +96,9 @@ std::int64_t default_global_batch(std::int64_t sequence) {
                                   std::int64_t{1} << std::max(0, static_cast<int>(std::lround(std::log2(sequences)))));
 }
 
-}  // namespace
-
-void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine) {
+/// Model, machine and workload.
+void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine) {
     bool const search = axes == Axes::search;
-    std::string const degree = search ? " (default: search)" : "";
-    auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
-        app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
-    };
     app.add_option("-m,--model", o.model, "preset (see 'sextant models') or a Hugging Face config.json")
         ->required()
         ->option_text("NAME|FILE");
@@ -128,7 +123,15 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
         app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")
             ->option_text("USD");
     }
+}
 
+/// Degrees, schedule and policies: what a search varies.
+void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
+    bool const search = axes == Axes::search;
+    std::string const degree = search ? " (default: search)" : "";
+    auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
+        app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
+    };
     add_axis("--tp", o.tp, "tensor parallelism");
     add_axis("--pp", o.pp, "pipeline parallelism");
     add_axis("--dp", o.dp, search ? "data parallelism" : "data parallelism (default: what is left)");
@@ -148,6 +151,10 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     app.add_option("--offload", o.offload, fmt::format("none, optimizer, activations or optimizer+activations{}", list))
         ->group("Plan");
     app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{}", list))->group("Plan");
+}
+
+/// What a search takes as given: kernels, precision, optimizer, layout of shards and experts.
+void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_option("--moe-dispatcher", o.moe_dispatcher,
                    "alltoall (default) or deduplicated (once per domain, as DeepEP)")
         ->group("Plan");
@@ -169,7 +176,15 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     app.add_flag("--dropout,!--no-dropout", o.dropout, "dropout in the model (default: none)")->group("Plan");
     app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy, "loss in one kernel")
         ->group("Plan");
-    if (!search)
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine) {
+    add_subject_options(app, o, axes, machine);
+    add_axes(app, o, axes);
+    add_kernel_options(app, o);
+    if (axes == Axes::single)
         app.add_option("--stage-layers", o.stage_layers,
                        "layers of each pipeline chunk in model order, comma-separated")
             ->delimiter(',')

@@ -62,31 +62,40 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
     return bytes;
 }
 
-StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+namespace {
+
+void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     StateBytes const dense = state_bytes(framework, plan, dense_shards(plan));
     StateBytes const expert = state_bytes(framework, plan, expert_shards(plan));
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
-    StageMemory m;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;
-    if (plan.optimizer == Optimizer::muon)  // embeddings and output matrix keep AdamW's second moment
-        m.optimizer += 4 * load.parameters.embedding / (plan.zero >= 1 ? dense_shards(plan) : 1.0) * B;
+    if (plan.optimizer == Optimizer::muon) {  // embeddings and output matrix keep AdamW's second moment
+        Bytes const second_moment = 4 * load.parameters.embedding / (plan.zero >= 1 ? dense_shards(plan) : 1.0) * B;
+        (offloads_optimizer(plan.offload) ? m.host : m.optimizer) += second_moment;
+    }
+}
 
-    double const data_ranks = static_cast<double>(plan.dp * plan.cp);
-    if (data_ranks > 1) m.buffers += framework.bucket_bytes.value * load.parameters.total() * B;
-    m.buffers += framework.step_buffer_bytes.value * load.hidden_tokens * B;
-    if (plan.zero >= 3 && data_ranks > 1) m.buffers += gathered_weights(load);
-    if (plan.zero == 2 && data_ranks > 1) m.buffers += 2 * load.largest_layer.total() * B;
-    m.workspaces = framework.constant.value;
+/// Buckets, step buffers and gathered weights.
+Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
+    if (plan.dp * plan.cp == 1) return total;
+    total += framework.bucket_bytes.value * load.parameters.total() * B;
+    if (plan.zero >= 3) total += gathered_weights(load);
+    if (plan.zero == 2) total += 2 * load.largest_layer.total() * B;
+    return total;
+}
 
+/// Activations in flight, and the logits or the layer that is run again, whichever is larger.
+void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
+                      FrameworkMemory const& framework) {
     double const per_layer_extra = framework.routed_token_bytes.value * load.routed_hidden_tokens * load.moe_layers +
                                    framework.gated_extra_bytes.value * load.gated_tokens * load.layers;
     bool const rerun_all = plan.recompute == Recompute::full && plan.recompute_layers == 0;
-    Bytes const kept = load.kept + (rerun_all ? 0.0 : per_layer_extra) * B;
-    m.activations = load.in_flight * kept;
+    m.activations = load.in_flight * (load.kept + (rerun_all ? 0.0 : per_layer_extra) * B);
     if (offloads_activations(plan.offload)) {
         // The layer at work and the one in transfer stay.
         Bytes const staying = std::min(m.activations, 2.0 * load.kept_by_layer);
@@ -95,28 +104,45 @@ StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, Framew
     }
     // Only the forward-only half of GPipe holds the logits' gradients of every microbatch.
     double const logit_sets = plan.schedule == Schedule::gpipe && plan.pp > 1 ? load.microbatches : 1;
-    Bytes const logits = framework.logits_bytes.value * load.logits * logit_sets * B;
-    Bytes const fused_extra =
-        plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value * load.logits * B : Bytes{};
+    double const fused = plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value : 0;
+    Bytes const logits = (framework.logits_bytes.value * logit_sets + fused) * load.logits * B;
     // A layer being run again does not add to the logits: they are gone by then.
-    m.logits = std::max(logits + fused_extra, load.working_layer);
+    m.logits = std::max(logits, load.working_layer);
+}
 
-    // The optimizer phase holds no activations but the updated weights before they are spread.
-    double const shards = plan.zero >= 1 ? dense_shards(plan) : 1;
-    Bytes const optimizer_phase = plan.zero == 1 && data_ranks > 1
-                                      ? framework.gather_bytes.value * load.parameters.total() * (1 + 1 / shards) * B
-                                      : Bytes{};
-    Bytes const shortfall = optimizer_phase - (m.activations + m.logits);
-    if (shortfall > Bytes{}) m.buffers += shortfall;
+/// What the optimizer phase needs beyond the forward and backward passes: it holds no activations, but the updated
+/// weights before they are spread.
+Bytes optimizer_phase_excess(StageMemory const& m, StageLoad const& load, ParallelPlan const& plan,
+                             FrameworkMemory const& framework) {
+    if (plan.zero != 1 || plan.dp * plan.cp == 1) return {};
+    Bytes const gathered = framework.gather_bytes.value * load.parameters.total() * (1 + 1 / dense_shards(plan)) * B;
+    return std::max(Bytes{}, gathered - (m.activations + m.logits));
+}
 
-    double const slack_tokens =
-        plan.pp > 1 ? framework.extra_hidden_bytes.value * load.sharded_hidden_tokens * load.layers * load.in_flight
-                    : 0;
-    double const held =
-        framework.held_gather_bytes.value * load.hidden_tokens * load.layers * std::max(0.0, load.in_flight - 2);
-    double const logit_slack = (framework.logits_bytes_reserved.value - framework.logits_bytes.value) * load.logits;
+/// What the allocator holds on to: copies that linger, gathers held for later microbatches, logits in several
+/// precisions.
+Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    double bytes = std::max(0.0, framework.logits_bytes_reserved.value - framework.logits_bytes.value) * load.logits;
+    if (plan.pp > 1)
+        bytes += framework.extra_hidden_bytes.value * load.sharded_hidden_tokens * load.layers * load.in_flight;
+    if (plan.tp > 1)
+        bytes +=
+            framework.held_gather_bytes.value * load.hidden_tokens * load.layers * std::max(0.0, load.in_flight - 2);
+    return bytes * B;
+}
+
+}  // namespace
+
+StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    StageMemory m;
+    fill_state(m, load, plan, framework);
+    m.buffers = buffers(load, plan, framework);
+    m.workspaces = framework.constant.value;
+    fill_activations(m, load, plan, framework);
+    m.buffers += optimizer_phase_excess(m, load, plan, framework);
+
     Bytes const needed = m.allocated();
-    Bytes const base = needed + (slack_tokens + (plan.tp > 1 ? held : 0.0) + std::max(0.0, logit_slack)) * B;
+    Bytes const base = needed + lingering(load, plan, framework);
     m.slack = std::max(Bytes{}, framework.reserved_typical.value * base - needed);
     m.reserved_low = std::max(needed, framework.reserved_low.value * base);
     m.reserved_high = std::max(m.reserved(), framework.reserved_high.value * base);
