@@ -45,6 +45,10 @@ bool any_beside_one(std::vector<StepReport> const& reports, std::int64_t Paralle
 
 /// Why a plan is behind the first: the parts of the step that grew most.
 std::string against_best(StepReport const& r, StepReport const& best) {
+    Bytes const more = r.estimate.peak() - best.estimate.peak();
+    if (r.estimate.time < best.estimate.time)  // ranked by something else than time
+        return fmt::format("{:.1f} % faster, {} {} memory", 100 * (1 - r.estimate.time / best.estimate.time),
+                           human(more < Bytes{} ? -more : more), more < Bytes{} ? "less" : "more");
     auto const mine = breakdown_parts(r.estimate.breakdown);
     auto const theirs = breakdown_parts(best.estimate.breakdown);
     std::size_t worst = 0;
@@ -117,9 +121,10 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
                                 human(*best.million_tokens_cost));
         for (std::string const& line : answer.explanation)
             text += wrapped("   - " + line, "     ");
-        for (std::size_t i = 1; i < std::min<std::size_t>(4, answer.reports.size()); ++i)
-            text += fmt::format("{}: {}\n   {}\n", i + 1, plan_label(answer.reports[i].plan),
-                                against_best(answer.reports[i], best));
+        for (std::size_t i = 1; i < answer.reports.size(); ++i)
+            text += wrapped(fmt::format("{}: {}: {}", i + 1, plan_label(answer.reports[i].plan),
+                                        against_best(answer.reports[i], best)),
+                            "   ");
         text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
                                            grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
         text += misfit_sentence(result, best.limit);
