@@ -19,13 +19,6 @@ double optimizer_saving(Optimizer optimizer) {
     return 0;
 }
 
-bool offloads_optimizer(Offload offload) {
-    return offload == Offload::optimizer || offload == Offload::optimizer_and_activations;
-}
-bool offloads_activations(Offload offload) {
-    return offload == Offload::activations || offload == Offload::optimizer_and_activations;
-}
-
 /// Weights that ZeRO-3 holds unsharded at one time: two layers (the one at work and the one prefetched) and the ends,
 /// which stay gathered from the first use to the last, in 2 bytes; and the gradients of one layer and the ends before
 /// they are reduced.
@@ -55,7 +48,7 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
     bytes.weights = framework.weight_bytes.value / (plan.zero >= 3 ? shards : 1);
     bytes.gradients = gradient / (plan.zero >= 2 ? shards : 1);
     bytes.optimizer = std::max(0.0, master) / (plan.zero >= 1 ? shards : 1);
-    if (offloads_optimizer(plan.offload)) {
+    if (offloads_optimizer(plan)) {
         bytes.host = bytes.optimizer;
         bytes.optimizer = 0;
     }
@@ -75,7 +68,7 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     m.host = (dense.host * pd + expert.host * pe) * B;
     if (plan.optimizer == Optimizer::muon) {  // embeddings and output matrix keep AdamW's second moment
         Bytes const second_moment = 4 * load.parameters.embedding / (plan.zero >= 1 ? dense_shards(plan) : 1.0) * B;
-        (offloads_optimizer(plan.offload) ? m.host : m.optimizer) += second_moment;
+        (offloads_optimizer(plan) ? m.host : m.optimizer) += second_moment;
     }
 }
 
@@ -96,7 +89,7 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
                                    framework.gated_extra_bytes.value * load.gated_tokens * load.layers;
     bool const rerun_all = plan.recompute == Recompute::full && plan.recompute_layers == 0;
     m.activations = load.in_flight * (load.kept + (rerun_all ? 0.0 : per_layer_extra) * B);
-    if (offloads_activations(plan.offload)) {
+    if (offloads_activations(plan)) {
         // The layer at work and the one in transfer stay.
         Bytes const staying = std::min(m.activations, 2.0 * load.kept_by_layer);
         m.host += m.activations - staying;

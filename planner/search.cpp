@@ -124,7 +124,7 @@ private:
             PipelineCost const pipeline = form_.assemble(*cost, plan);
             for (std::size_t z = 0; z < zeros; ++z) {
                 plan.zero = space.zero[z];
-                if (plan.zero >= 2 && plan.pp > 1) {
+                if (!zero_suits_pipeline(plan)) {
                     found.counts.enumerated += static_cast<std::int64_t>(space.offload.size());
                     found.counts.rejected[static_cast<std::size_t>(PlanProblem::zero)] +=
                         static_cast<std::int64_t>(space.offload.size());

@@ -10,10 +10,6 @@ namespace {
 
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
-bool offloads_activations(ParallelPlan const& plan) {
-    return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
-}
-
 /// How far a pass is stretched because the activations it saves or fetches do not get through to the host in time.
 Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, AcceleratorProfile const& accelerator,
                      Seconds pass) {

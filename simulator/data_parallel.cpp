@@ -106,7 +106,7 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     bool const sharded = plan.zero >= 1;
     double const updated = load.parameters.dense / (sharded ? dense_shards(plan) : 1) +
                            load.parameters.expert / (sharded ? expert_shards(plan) : 1);
-    if (plan.offload == Offload::optimizer || plan.offload == Offload::optimizer_and_activations) {
+    if (offloads_optimizer(plan)) {
         double const moved = (f.gradient_bytes_sent.value + f.weight_bytes_sent.value) * updated;
         time.offload =
             moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;

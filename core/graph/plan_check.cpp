@@ -112,7 +112,7 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
                      plan.pp, plan.vpp);
     if (plan.schedule != Schedule::interleaved && plan.vpp != 1)
         return fault(detail, PlanProblem::schedule, "vpp {} needs the interleaved schedule", plan.vpp);
-    if (plan.zero >= 2 && plan.pp > 1)
+    if (!zero_suits_pipeline(plan))
         return fault(detail, PlanProblem::zero,
                      "ZeRO-{} with pp {} would reduce gradients in every microbatch (use ZeRO 0 or 1 with "
                      "pipeline parallelism)",

@@ -70,6 +70,14 @@ struct ParallelPlan {
     [[nodiscard]] std::int64_t expert_dp() const { return dp * cp * tp / (ep * expert_tp); }
 };
 
+/// What of the training state and of the activations lies in host memory.
+constexpr bool offloads_optimizer(ParallelPlan const& plan) {
+    return plan.offload == Offload::optimizer || plan.offload == Offload::optimizer_and_activations;
+}
+constexpr bool offloads_activations(ParallelPlan const& plan) {
+    return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
+}
+
 /// What one optimizer step has to process.
 struct Workload {
     std::int64_t sequence = 0;      ///< tokens per sequence
