@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 namespace sextant::cli {
@@ -16,17 +15,14 @@ struct Options {
     OutputOptions output;
 };
 
-StageMemory fullest_of(std::vector<StageMemory> const& stages) {
-    return *std::max_element(stages.begin(), stages.end(),
-                             [](StageMemory const& a, StageMemory const& b) { return a.reserved() < b.reserved(); });
-}
-
 /// The plan under each ZeRO stage and recompute policy that it could run with.
 std::vector<MemorySheet::Variant> variants_of(ClosedForm& form, ParallelPlan const& plan) {
     std::vector<MemorySheet::Variant> variants;
     auto const add = [&](std::string name, ParallelPlan const& other) {
-        if (!find_problem(form.model(), other, form.workload()))
-            variants.push_back({std::move(name), fullest_of(memory_by_stage(form, other))});
+        if (!find_problem(form.model(), other, form.workload())) {
+            std::vector<StageMemory> const stages = memory_by_stage(form, other);
+            variants.push_back({std::move(name), stages[fullest_stage(stages)]});
+        }
     };
     for (int zero = 0; zero <= 3; ++zero) {
         ParallelPlan other = plan;
@@ -56,7 +52,7 @@ int memory(Options const& options, CommandContext& context) {
         case Format::text: deliver(options.output, context, memory_text(sheet)); break;
         default: deliver(options.output, context, render(memory_table(sheet), format)); break;
     }
-    return subject.limit.admits(fullest_of(stages)) ? exit_code::done : exit_code::answer_is_no;
+    return subject.limit.admits(stages[fullest_stage(stages)]) ? exit_code::done : exit_code::answer_is_no;
 }
 
 Action describe(CLI::App& app, CommandContext& context) {

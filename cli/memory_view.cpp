@@ -15,13 +15,6 @@ namespace {
 
 std::string exact(Bytes bytes) { return fmt::format("{:.0f}", bytes.base()); }
 
-std::size_t fullest(std::vector<StageMemory> const& stages) {
-    auto const found = std::max_element(stages.begin(), stages.end(), [](StageMemory const& a, StageMemory const& b) {
-        return a.reserved() < b.reserved();
-    });
-    return static_cast<std::size_t>(found - stages.begin());
-}
-
 double in_flight(MemorySheet const& s, std::size_t stage) {
     return microbatches_in_flight(s.plan.schedule, s.plan.pp, s.plan.vpp, s.graph.microbatches,
                                   static_cast<std::int64_t>(stage));
@@ -96,8 +89,15 @@ std::string tensors_text(MemorySheet const& s, std::size_t stage) {
 
 }  // namespace
 
+std::size_t fullest_stage(std::vector<StageMemory> const& stages) {
+    auto const found = std::max_element(stages.begin(), stages.end(), [](StageMemory const& a, StageMemory const& b) {
+        return a.reserved() < b.reserved();
+    });
+    return static_cast<std::size_t>(found - stages.begin());
+}
+
 std::string memory_text(MemorySheet const& s) {
-    std::size_t const worst = fullest(s.stages);
+    std::size_t const worst = fullest_stage(s.stages);
     StageMemory const& m = s.stages[worst];
     std::string text = wrapped(headline(s.question, s.plan.world_size(), s.plan.precision));
     text += fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(s.plan), s.graph.microbatches,

@@ -23,6 +23,9 @@ struct MemorySheet {
     std::vector<Variant> variants;  ///< the same plan with another ZeRO stage or recompute policy
 };
 
+/// The stage that reserves the most. @pre there is one.
+std::size_t fullest_stage(std::vector<StageMemory> const& stages);
+
 /// Per stage, per tensor, and what ZeRO and recompute would change.
 std::string memory_text(MemorySheet const& sheet);
 /// One row per stage, exact bytes.
