@@ -1,0 +1,45 @@
+#pragma once
+
+#include "core/spec/cluster_spec.hpp"
+#include "simulator/task_graph.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// One direction of a cable, or of a bundle of them.
+struct FabricLink {
+    std::string name;  ///< "node3.gpu5.nvlink.out", "node3.gpu5.nic.in", "pod1.up"
+    BytesPerSecond bandwidth;
+};
+
+/// One transfer of a communication: over `links`, at no more than `rate`.
+struct Flow {
+    std::vector<std::int32_t> links;
+    BytesPerSecond rate;  ///< that it has alone; bytes = rate x (duration - latency)
+};
+
+/// The links that the simulated ranks of a task graph use, and which of them each demand goes over.
+///
+/// Folded (every rank stands for others): each simulated rank has its own links and its static share of what is shared
+/// above them. Unfolded (all ranks of the plan are there): the cluster's own links.
+class Fabric {
+public:
+    Fabric(ClusterSpec const& cluster, TaskGraph const& graph);
+    [[nodiscard]] std::span<FabricLink const> links() const { return links_; }
+    [[nodiscard]] std::span<Flow const> flows_of(std::size_t demand) const { return flows_[demand]; }
+
+    /// Multiplies the bandwidth of every link whose name matches (`*` stands for any text). @throws InputError "<where>:
+    /// ..." with the nearest name when none does, or the factor is not in (0, 1].
+    void degrade(std::string_view pattern, double factor, std::string_view where);
+
+private:
+    std::vector<FabricLink> links_;
+    std::vector<std::vector<Flow>> flows_;
+};
+
+}  // namespace sextant
