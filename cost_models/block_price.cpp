@@ -25,6 +25,15 @@ PassTime operator*(double factor, PassTime const& t) {
             .ep = factor * t.ep};
 }
 
+namespace {
+
+/// A step of ring attention, which hides behind the attention of another step.
+bool is_ring_step(Collective const& c) {
+    return c.group == GroupKind::context && c.kind == CollectiveKind::send_receive;
+}
+
+}  // namespace
+
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster) {
     std::int64_t const domain = cluster.domain_size;
     switch (group) {
@@ -56,10 +65,21 @@ struct Pricer::Selection {
     }
 };
 
-Seconds Pricer::kernel(Op const& op, Pass pass) {
+/// Least times of a layer's passes.
+struct Pricer::Floors {
+    Seconds forward;
+    Seconds backward;
+};
+
+Pricer::Product Pricer::kernel(Op const& op, Pass pass) {
+    auto const price = [&] {
+        return Product{
+            .time = kernel_time(op, pass, cluster_.accelerator, framework_),
+            .weight = pass == Pass::backward ? weight_gradient_time(op, cluster_.accelerator, framework_) : Seconds{}};
+    };
     auto const* gemm = std::get_if<Gemm>(&op.what);
     auto const* grouped = std::get_if<GroupedGemm>(&op.what);
-    if (gemm == nullptr && grouped == nullptr) return kernel_time(op, pass, cluster_.accelerator, framework_);
+    if (gemm == nullptr && grouped == nullptr) return price();
     std::array<std::int64_t, 6> const key =
         gemm != nullptr ? std::array<std::int64_t, 6>{1,
                                                       gemm->m,
@@ -74,62 +94,126 @@ Seconds Pricer::kernel(Op const& op, Pass pass) {
                                                       static_cast<std::int64_t>(grouped->precision),
                                                       static_cast<std::int64_t>(pass)};
     auto const [found, is_new] = products_.try_emplace(key);
-    if (is_new) found->second = kernel_time(op, pass, cluster_.accelerator, framework_);
+    if (is_new) found->second = price();
     return found->second;
 }
 
-PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection) {
-    PassTime time;
-    Seconds context_communication;
+/// Prices the selected ops one by one, in forward order. Communication between context-parallel neighbours counts as
+/// hidden: what attention hides of it is known only at the end of the block.
+template <class Sink>
+void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink) {
     for (Op const& op : block.ops) {
         if (!selection.takes(op)) continue;
+        PricedOp priced;
+        priced.name = op.name;
+        priced.op_class = op.op_class();
         if (auto const* c = std::get_if<Collective>(&op.what)) {
             if (op.hiding == Hiding::hidden) continue;
             GroupPlacement group = place(c->group, plan, cluster_);
             group.copies = c->copies;
-            Seconds const t = curve(c->kind, group).time(c->bytes);
-            switch (c->group) {
-                case GroupKind::tensor: time.tp += (1 - framework_.tp_overlap.value) * t; break;
-                case GroupKind::expert: time.ep += (1 - framework_.ep_overlap.value) * t; break;
-                case GroupKind::context:
-                    // Ring steps hide under attention; gathers and head exchanges come before it.
-                    (c->kind == CollectiveKind::send_receive ? context_communication : time.cp) += t;
-                    break;
-                default: break;
-            }
-            continue;
+            CollectiveCurve const& cost = curve(c->kind, group);
+            Seconds const t = cost.time(c->bytes);
+            double overlap = 0;
+            if (c->group == GroupKind::tensor) overlap = framework_.tp_overlap.value;
+            if (c->group == GroupKind::expert) overlap = framework_.ep_overlap.value;
+            if (is_ring_step(*c)) overlap = 1;
+            priced.collective = *c;
+            priced.exposed = (1 - overlap) * t;
+            priced.hidden = overlap * t;
+            priced.latency = cost.latency(c->bytes);
+        } else {
+            Product const product = kernel(op, selection.pass);
+            priced.compute = product.time;
+            priced.weight = product.weight;
+            priced.gap = static_cast<double>(kernel_count(op, selection.pass)) * framework_.kernel_gap.value;
         }
-        Seconds const t = kernel(op, selection.pass);
-        switch (op.op_class()) {
-            case OpClass::gemm: time.gemm += t; break;
-            case OpClass::attention: time.attention += t; break;
-            default: time.streaming += t; break;
-        }
-        time.gaps += static_cast<double>(kernel_count(op, selection.pass)) * framework_.kernel_gap.value;
+        sink(priced);
     }
-    time.cp += std::max(Seconds{}, context_communication - framework_.cp_overlap.value * time.attention);
+}
+
+PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection) {
+    PassTime time;
+    Seconds ring;
+    each_op(block, plan, selection, [&](PricedOp const& op) {
+        time.gaps += op.gap;
+        switch (op.op_class) {
+            case OpClass::gemm: time.gemm += op.compute; break;
+            case OpClass::attention: time.attention += op.compute; break;
+            case OpClass::streaming: time.streaming += op.compute; break;
+            case OpClass::communication:
+                if (is_ring_step(op.collective)) ring += op.hidden;
+                switch (op.collective.group) {
+                    case GroupKind::tensor: time.tp += op.exposed; break;
+                    case GroupKind::expert: time.ep += op.exposed; break;
+                    case GroupKind::context: time.cp += op.exposed; break;
+                    default: break;
+                }
+        }
+    });
+    time.cp += std::max(Seconds{}, ring - framework_.cp_overlap.value * time.attention);
     time.gaps += std::max(Seconds{}, selection.floor - time.total());
+    return time;
+}
+
+Pricer::Floors Pricer::floors(ParallelPlan const& plan, HostFloor host_floor) const {
+    if (host_floor == HostFloor::none) return {};
+    // Groups that leave the domain have been seen to need a floor that grows with the domains they span.
+    auto const domains = static_cast<double>(place(GroupKind::tensor, plan, cluster_).domains);
+    double const growth = 1 + framework_.cross_domain_floor_growth.value * (domains - 1);
+    Floors floors{.forward = growth * framework_.host_floor_forward.value,
+                  .backward = growth * framework_.host_floor_backward.value};
+    if (host_floor == HostFloor::per_moe_layer) {
+        floors.forward = std::max(floors.forward, framework_.moe_floor_forward.value);
+        floors.backward = std::max(floors.backward, framework_.moe_floor_backward.value);
+    }
+    return floors;
+}
+
+PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostFloor host_floor, Pass pass,
+                             Recompute rerun) {
+    Floors const least = floors(plan, host_floor);
+    Selection selection{.pass = pass, .rerun = rerun, .floor = pass == Pass::forward ? least.forward : least.backward};
+    if (rerun == Recompute::selective) selection.floor = Seconds{};
+    PricedPass priced;
+    Seconds attention, ring, total;
+    each_op(block, plan, selection, [&](PricedOp const& op) {
+        if (op.op_class == OpClass::attention) attention += op.compute;
+        if (op.op_class == OpClass::communication && is_ring_step(op.collective)) ring += op.hidden;
+        total += op.compute + op.gap + op.exposed;
+        priced.ops.push_back(op);
+    });
+    // Ring steps share what attention hides in proportion to their times.
+    double const shown =
+        ring > Seconds{} ? std::max(Seconds{}, ring - framework_.cp_overlap.value * attention) / ring : 0.0;
+    for (PricedOp& op : priced.ops) {
+        if (op.op_class != OpClass::communication || !is_ring_step(op.collective)) continue;
+        op.exposed = shown * op.hidden;
+        op.hidden -= op.exposed;
+        total += op.exposed;
+    }
+    priced.waiting = std::max(Seconds{}, selection.floor - total);
+    if (pass == Pass::backward) std::reverse(priced.ops.begin(), priced.ops.end());
+    return priced;
+}
+
+PassTime Pricer::price_weights(Block const& block) {
+    PassTime time;
+    for (Op const& op : block.ops) {
+        Seconds const weight = op.in(Pass::backward) ? kernel(op, Pass::backward).weight : Seconds{};
+        if (weight <= Seconds{}) continue;
+        time.gemm += weight;
+        time.gaps += framework_.kernel_gap.value;
+    }
     return time;
 }
 
 BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor host_floor) {
     BlockPrice price;
     price.parameters = block.parameters;
-    Seconds forward_floor;
-    Seconds backward_floor;
-    if (host_floor != HostFloor::none) {
-        // Groups that leave the domain have been seen to need a floor that grows with the domains they span.
-        auto const domains = static_cast<double>(place(GroupKind::tensor, plan, cluster_).domains);
-        double const growth = 1 + framework_.cross_domain_floor_growth.value * (domains - 1);
-        forward_floor = growth * framework_.host_floor_forward.value;
-        backward_floor = growth * framework_.host_floor_backward.value;
-        if (host_floor == HostFloor::per_moe_layer) {
-            forward_floor = std::max(forward_floor, framework_.moe_floor_forward.value);
-            backward_floor = std::max(backward_floor, framework_.moe_floor_backward.value);
-        }
-    }
-    price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = forward_floor});
-    price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = backward_floor});
+    Floors const least = floors(plan, host_floor);
+    price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
+    price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});
+    price.weight = price_weights(block);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy);
@@ -137,7 +221,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,
                                          .rerun = policy,
-                                         .floor = policy == Recompute::full ? forward_floor : Seconds{}});
+                                         .floor = policy == Recompute::full ? least.forward : Seconds{}});
     }
     return price;
 }

@@ -33,10 +33,31 @@ enum class HostFloor : std::uint8_t { none, per_layer, per_moe_layer };
 /// A block priced: everything after this works without shapes.
 struct BlockPrice {
     PassTime forward;
-    PassTime backward;                ///< without recompute
+    PassTime backward;  ///< without recompute
+    PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products and their gaps
     std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy
     LocalParameters parameters;
+};
+
+/// One op priced, in the order of execution. Of a kernel `compute` and `gap`; of a communication the time that the pass
+/// waits for it, `exposed`, and the time that it runs beside compute, `hidden`.
+struct PricedOp {
+    std::string_view name;
+    OpClass op_class = OpClass::gemm;
+    Collective collective;  ///< of a communication
+    Seconds compute;
+    Seconds weight;  ///< the part of `compute` that is the weight gradient
+    Seconds gap;
+    Seconds exposed;
+    Seconds hidden;
+    Seconds latency;  ///< of `exposed` and `hidden` together, the part in which no bytes move
+};
+
+/// One pass over a block, op by op. Adds up to the `PassTime` of the same pass.
+struct PricedPass {
+    std::vector<PricedOp> ops;
+    Seconds waiting;  ///< for the host, at the end
 };
 
 /// A whole model under one plan shape, priced.
@@ -59,19 +80,32 @@ public:
 
     [[nodiscard]] PricedBlocks price(BlockSet const& blocks, ParallelPlan const& plan);
     [[nodiscard]] BlockPrice price(Block const& block, ParallelPlan const& plan, HostFloor floor);
+    /// The ops of one pass, or with a recompute policy other than `none` the forward ops that the backward pass runs
+    /// again. Backward ops come in reverse order.
+    [[nodiscard]] PricedPass price_ops(Block const& block, ParallelPlan const& plan, HostFloor floor, Pass pass,
+                                       Recompute rerun = Recompute::none);
     CollectiveCurve const& curve(CollectiveKind kind, GroupPlacement const& group);
     [[nodiscard]] ClusterSpec const& cluster() const { return cluster_; }
     [[nodiscard]] FrameworkTiming const& framework() const { return framework_; }
 
 private:
     struct Selection;
+    struct Floors;
+    struct Product {
+        Seconds time;
+        Seconds weight;  ///< the part of `time` that is the weight gradient
+    };
+    template <class Sink>
+    void each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink);
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
-    Seconds kernel(Op const& op, Pass pass);
+    [[nodiscard]] Floors floors(ParallelPlan const& plan, HostFloor host_floor) const;
+    PassTime price_weights(Block const& block);
+    Product kernel(Op const& op, Pass pass);
 
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
     std::map<std::array<std::int64_t, 5>, CollectiveCurve> curves_;
-    std::map<std::array<std::int64_t, 6>, Seconds> products_;
+    std::map<std::array<std::int64_t, 6>, Product> products_;
 };
 
 }  // namespace sextant

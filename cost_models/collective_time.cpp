@@ -103,18 +103,31 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
     return curve;
 }
 
-CollectiveCurve all_to_all_curve(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
-    double const inside = (f.m - 1) / f.n;
+/// Seconds per byte that an all-to-all needs inside its domains and between them, side by side.
+struct AllToAllSlopes {
+    SecondsPerByte inside;
+    SecondsPerByte outside;
+};
+
+AllToAllSlopes all_to_all_slopes(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
     double outside = (f.n - f.m) / f.n;
     if (group.copies > 1) {
         auto const copies = static_cast<double>(group.copies);
         outside *= f.domains * (1 - std::pow(1 - 1 / f.domains, copies)) / copies;
     }
-    SecondsPerByte slope = inside / (cluster.scale_up.bandwidth.value * cluster.scale_up.all_to_all_efficiency.value);
+    AllToAllSlopes slopes{
+        .inside = (f.m - 1) / f.n / (cluster.scale_up.bandwidth.value * cluster.scale_up.all_to_all_efficiency.value),
+        .outside = {}};
     if (group.domains > 1)
-        slope = std::max(slope, outside / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value));
+        slopes.outside = outside / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value);
+    return slopes;
+}
+
+CollectiveCurve all_to_all_curve(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
+    AllToAllSlopes const slopes = all_to_all_slopes(cluster, group, f);
     CollectiveCurve curve;
-    curve.add(f.base + (group.domains > 1 ? std::log2(f.domains) * f.hop_out : Seconds{}), slope);
+    curve.add(f.base + (group.domains > 1 ? std::log2(f.domains) * f.hop_out : Seconds{}),
+              std::max(slopes.inside, slopes.outside));
     return curve;
 }
 
@@ -146,13 +159,20 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
     return group;
 }
 
-Seconds CollectiveCurve::time(Bytes bytes) const {
-    if (count_ == 0) return {};
-    Seconds best = lines_[0].latency + bytes * lines_[0].slope;
+std::size_t CollectiveCurve::fastest(Bytes bytes) const {
+    std::size_t best = 0;
     for (std::size_t i = 1; i < count_; ++i)
-        best = std::min(best, lines_[i].latency + bytes * lines_[i].slope);
+        if (lines_[i].latency + bytes * lines_[i].slope < lines_[best].latency + bytes * lines_[best].slope) best = i;
     return best;
 }
+
+Seconds CollectiveCurve::time(Bytes bytes) const {
+    if (count_ == 0) return {};
+    Line const& line = lines_[fastest(bytes)];
+    return line.latency + bytes * line.slope;
+}
+
+Seconds CollectiveCurve::latency(Bytes bytes) const { return count_ == 0 ? Seconds{} : lines_[fastest(bytes)].latency; }
 
 void CollectiveCurve::add(Seconds latency, SecondsPerByte slope) {
     lines_.at(count_) = {latency, slope};
@@ -185,6 +205,23 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
         }
         default: return ring_and_tree_curve(cluster, kind, f);
     }
+}
+
+NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
+    if (group.size <= 1) return {};
+    if (group.domains == 1 && (kind != CollectiveKind::send_receive || cluster.scale_up.kind != ScaleUpKind::mesh))
+        return {.scale_up = 1, .scale_out = 0};
+    Fabric const f = fabric_of(cluster, group);
+    BytesPerSecond const up = cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
+    if (kind == CollectiveKind::send_receive)
+        return group.domains > 1 ? NetworkShares{.scale_up = 0, .scale_out = 1}
+                                 : NetworkShares{.scale_up = f.ring / up, .scale_out = 0};
+    if (kind == CollectiveKind::all_to_all) {
+        AllToAllSlopes const slopes = all_to_all_slopes(cluster, group, f);
+        SecondsPerByte const slope = std::max(slopes.inside, slopes.outside);
+        return {.scale_up = slopes.inside / slope, .scale_out = slopes.outside / slope};
+    }
+    return {.scale_up = group.ranks_per_domain > 1 ? f.ring / up : 0.0, .scale_out = f.ring / (f.m * f.out)};
 }
 
 }  // namespace sextant

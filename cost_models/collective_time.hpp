@@ -27,6 +27,8 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
 class CollectiveCurve {
 public:
     [[nodiscard]] Seconds time(Bytes bytes) const;
+    /// The part of `time` in which no bytes move.
+    [[nodiscard]] Seconds latency(Bytes bytes) const;
     void add(Seconds latency, SecondsPerByte slope);
     [[nodiscard]] bool empty() const { return count_ == 0; }
     /// Time per byte of the largest messages.
@@ -37,6 +39,7 @@ private:
         Seconds latency;
         SecondsPerByte slope;
     };
+    [[nodiscard]] std::size_t fastest(Bytes bytes) const;
     std::array<Line, 4> lines_{};
     std::size_t count_ = 0;
 };
@@ -57,5 +60,13 @@ private:
 /// - torus: ring collectives use the axes the group spans, all-to-all is bound by the bisection.
 /// @throws InputError when the group spans domains of a cluster that has no scale-out network.
 CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
+
+/// How much of a rank's own links a collective occupies while it runs alone: of its scale-up and of its scale-out
+/// bandwidth, 1 where that is what bounds it. Nothing for a group of one.
+struct NetworkShares {
+    double scale_up = 0;
+    double scale_out = 0;
+};
+NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
 
 }  // namespace sextant

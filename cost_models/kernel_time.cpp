@@ -95,6 +95,18 @@ Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile con
     return static_cast<double>(kernels) * accelerator.launch_latency.value + transfer;
 }
 
+namespace {
+
+/// [n, m] x [m, k]: what the gradient of a weight is.
+Seconds weight_product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
+                       AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+    return gemm_time(groups, n, k, m, precision, accelerator, framework);
+}
+
+std::int64_t rows_of_group(GroupedGemm const& g) { return std::max<std::int64_t>(1, g.m / g.groups); }
+
+}  // namespace
+
 Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
     if (!op.in(pass)) return {};
     struct Visitor {
@@ -106,11 +118,11 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
                         Precision precision) const {
             if (pass == Pass::forward) return gemm_time(groups, m, n, k, precision, accelerator, framework);
             return gemm_time(groups, m, k, n, precision, accelerator, framework) +  // input gradient
-                   gemm_time(groups, n, k, m, precision, accelerator, framework);   // weight gradient
+                   weight_product(groups, m, n, k, precision, accelerator, framework);
         }
         Seconds operator()(Gemm const& g) const { return product(1, g.m, g.n, g.k, g.precision); }
         Seconds operator()(GroupedGemm const& g) const {
-            return product(g.groups, std::max<std::int64_t>(1, g.m / g.groups), g.n, g.k, g.precision);
+            return product(g.groups, rows_of_group(g), g.n, g.k, g.precision);
         }
         Seconds operator()(Attention const& a) const { return attention_time(a, pass, accelerator, framework); }
         Seconds operator()(Streaming const& s) const {
@@ -119,6 +131,15 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         Seconds operator()(Collective const&) const { return {}; }
     };
     return std::visit(Visitor{pass, accelerator, framework}, op.what);
+}
+
+Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+    if (!op.in(Pass::backward)) return {};
+    if (auto const* g = std::get_if<Gemm>(&op.what))
+        return weight_product(1, g->m, g->n, g->k, g->precision, accelerator, framework);
+    if (auto const* g = std::get_if<GroupedGemm>(&op.what))
+        return weight_product(g->groups, rows_of_group(*g), g->n, g->k, g->precision, accelerator, framework);
+    return {};
 }
 
 std::int64_t kernel_count(Op const& op, Pass pass) {

@@ -29,6 +29,9 @@ Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile con
 /// Time of one pass of an op that is not communication; zero for a pass it is not in.
 Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
+/// The part of a matrix product's backward pass that is the gradient of its weights; zero for any other op.
+Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
+
 /// Kernels that one pass of the op launches.
 std::int64_t kernel_count(Op const& op, Pass pass);
 

@@ -3,6 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
+#include <random>
 #include <set>
 
 using namespace sextant;
@@ -171,4 +172,69 @@ TEST_CASE("place: groups lie where counting ranks in Megatron-LM's order puts th
                 worst, domains_of({rank_of(plan, 0, 0, 0, p), rank_of(plan, 0, 0, 0, p + 1)}, machine.domain_size));
         if (plan.pp > 1) CHECK(place(GroupKind::pipeline, plan, machine).domains == worst);
     }
+}
+
+TEST_CASE("price: the ops of a pass add up to its time, whatever is split or overlapped") {
+    std::mt19937_64 random(11);
+    ClusterSpec const cluster = cluster();
+    for (int i = 0; i < 200; ++i) {
+        FrameworkTiming timing = neutral_timing();
+        timing.tp_overlap = known(uniform(random, 0, 1));
+        timing.ep_overlap = known(uniform(random, 0, 1));
+        timing.cp_overlap = known(uniform(random, 0, 1));
+        timing.kernel_gap = known(uniform(random, 0, 5) * units::us);
+        timing.host_floor_forward = known(uniform(random, 0, 400) * units::us);
+        timing.host_floor_backward = known(uniform(random, 0, 800) * units::us);
+        Pricer pricer(cluster, timing);
+        ModelSpec const model = i % 2 == 0 ? llama(4096, 32, 8, 4, 11008) : mixture(2048, 4, 8, 2, 1024);
+        ParallelPlan plan;
+        plan.tp = pick<std::int64_t>(random, {1, 2, 4, 8});
+        plan.cp = pick<std::int64_t>(random, {1, 2, 4});
+        plan.dp = 8;
+        plan.ep = model.moe ? pick<std::int64_t>(random, {1, 2, 8}) : 1;
+        plan.cp_mode = pick(random, {ContextParallel::ring, ContextParallel::all_gather});
+        plan.sequence_parallel = plan.tp > 1 ? Switch::on : Switch::off;
+        Block const block = build_layer(model, LayerKind{.moe = model.moe.has_value()}, plan, 4096);
+        HostFloor const floor = model.moe ? HostFloor::per_moe_layer : HostFloor::per_layer;
+        BlockPrice const price = pricer.price(block, plan, floor);
+        auto const sum = [](PricedPass const& pass) {
+            Seconds total = pass.waiting;
+            for (PricedOp const& op : pass.ops) {
+                CHECK(op.hidden >= Seconds{});
+                CHECK(op.latency <= (op.exposed + op.hidden) * (1 + 1e-12));
+                total += op.compute + op.gap + op.exposed;
+            }
+            return total.base();
+        };
+        CHECK(sum(pricer.price_ops(block, plan, floor, Pass::forward)) == Approx(price.forward.total().base()));
+        PricedPass const backward = pricer.price_ops(block, plan, floor, Pass::backward);
+        CHECK(sum(backward) == Approx(price.backward.total().base()));
+        for (Recompute const policy : {Recompute::selective, Recompute::full})
+            CHECK(sum(pricer.price_ops(block, plan, floor, Pass::forward, policy)) ==
+                  Approx(price.rerun[static_cast<std::size_t>(policy)].total().base()));
+        Seconds weight;
+        for (PricedOp const& op : backward.ops)
+            weight += op.weight;
+        CHECK(price.weight.gemm.base() == Approx(weight.base()));
+        CHECK(price.weight.gemm > 0.3 * price.backward.gemm);
+        CHECK(price.weight.total() < price.backward.total());
+    }
+}
+
+TEST_CASE(
+    "price: a collective that leaves the domain occupies the NICs, and the links inside as far as it has to wait") {
+    ClusterSpec const cluster = cluster();
+    NetworkShares const inside = network_shares(cluster, CollectiveKind::all_reduce, place_group(8, 1, 8));
+    CHECK(inside.scale_up == 1);
+    CHECK(inside.scale_out == 0);
+    NetworkShares const rails = network_shares(cluster, CollectiveKind::reduce_scatter, place_group(16, 8, 8));
+    CHECK(rails.scale_up == 0);
+    CHECK(rails.scale_out == 1);
+    NetworkShares const both = network_shares(cluster, CollectiveKind::all_reduce, place_group(16, 1, 8));
+    CHECK(both.scale_up == 1);  // 8 NICs of 45 GB/s reach the 360 GB/s inside
+    CHECK(both.scale_out == 1);
+    NetworkShares const exchange = network_shares(cluster, CollectiveKind::all_to_all, place_group(64, 1, 8));
+    CHECK(exchange.scale_out == 1);
+    CHECK(exchange.scale_up < 0.05);
+    CHECK(network_shares(cluster, CollectiveKind::all_reduce, {}).scale_up == 0);
 }
