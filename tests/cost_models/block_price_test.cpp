@@ -176,7 +176,7 @@ TEST_CASE("place: groups lie where counting ranks in Megatron-LM's order puts th
 
 TEST_CASE("price: the ops of a pass add up to its time, whatever is split or overlapped") {
     std::mt19937_64 random(11);
-    ClusterSpec const cluster = cluster();
+    ClusterSpec const machine = cluster();
     for (int i = 0; i < 200; ++i) {
         FrameworkTiming timing = neutral_timing();
         timing.tp_overlap = known(uniform(random, 0, 1));
@@ -185,7 +185,7 @@ TEST_CASE("price: the ops of a pass add up to its time, whatever is split or ove
         timing.kernel_gap = known(uniform(random, 0, 5) * units::us);
         timing.host_floor_forward = known(uniform(random, 0, 400) * units::us);
         timing.host_floor_backward = known(uniform(random, 0, 800) * units::us);
-        Pricer pricer(cluster, timing);
+        Pricer pricer(machine, timing);
         ModelSpec const model = i % 2 == 0 ? llama(4096, 32, 8, 4, 11008) : mixture(2048, 4, 8, 2, 1024);
         ParallelPlan plan;
         plan.tp = pick<std::int64_t>(random, {1, 2, 4, 8});
@@ -223,18 +223,18 @@ TEST_CASE("price: the ops of a pass add up to its time, whatever is split or ove
 
 TEST_CASE(
     "price: a collective that leaves the domain occupies the NICs, and the links inside as far as it has to wait") {
-    ClusterSpec const cluster = cluster();
-    NetworkShares const inside = network_shares(cluster, CollectiveKind::all_reduce, place_group(8, 1, 8));
+    ClusterSpec const machine = cluster();
+    NetworkShares const inside = network_shares(machine, CollectiveKind::all_reduce, place_group(8, 1, 8));
     CHECK(inside.scale_up == 1);
     CHECK(inside.scale_out == 0);
-    NetworkShares const rails = network_shares(cluster, CollectiveKind::reduce_scatter, place_group(16, 8, 8));
+    NetworkShares const rails = network_shares(machine, CollectiveKind::reduce_scatter, place_group(16, 8, 8));
     CHECK(rails.scale_up == 0);
     CHECK(rails.scale_out == 1);
-    NetworkShares const both = network_shares(cluster, CollectiveKind::all_reduce, place_group(16, 1, 8));
+    NetworkShares const both = network_shares(machine, CollectiveKind::all_reduce, place_group(16, 1, 8));
     CHECK(both.scale_up == 1);  // 8 NICs of 45 GB/s reach the 360 GB/s inside
     CHECK(both.scale_out == 1);
-    NetworkShares const exchange = network_shares(cluster, CollectiveKind::all_to_all, place_group(64, 1, 8));
+    NetworkShares const exchange = network_shares(machine, CollectiveKind::all_to_all, place_group(64, 1, 8));
     CHECK(exchange.scale_out == 1);
     CHECK(exchange.scale_up < 0.05);
-    CHECK(network_shares(cluster, CollectiveKind::all_reduce, {}).scale_up == 0);
+    CHECK(network_shares(machine, CollectiveKind::all_reduce, {}).scale_up == 0);
 }
