@@ -7,41 +7,55 @@ namespace {
 
 using units::B;
 
-/// Layer-wise collective over all `parameters` of a stage: as many calls as layers.
-Seconds layered(CollectiveCurve const& curve, double bytes, double layers) {
-    return bytes > 0 ? layers * curve.time(bytes / layers * B) : Seconds{};
-}
-
 using Group = DataParallelCurves::Group;
+using Moment = DataParallelMoment;
 
-/// Raw times of one kind of parameters, split by what they can hide behind.
-struct Traffic {
-    Seconds forward_each;  ///< every microbatch
-    Seconds backward_each;
-    Seconds backward_last;  ///< once per step
-    Seconds forward_first;
+/// Adds the calls for one kind of parameters.
+struct CallBuilder {
+    DataParallelCalls& calls;
+    Group const& g;
+    GroupKind group;
+    double parameters;
+    double layers;
+
+    void add(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
+             std::int64_t ranks, std::int64_t stride) const {
+        Bytes const bytes = bytes_per_parameter * parameters / layers * B;
+        if (bytes <= Bytes{}) return;
+        calls.add({.moment = moment,
+                   .kind = kind,
+                   .group = group,
+                   .ranks = ranks,
+                   .stride = stride,
+                   .layers = layers,
+                   .time = curve.time(bytes),
+                   .latency = curve.latency(bytes)});
+    }
+    void sharded(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter) const {
+        add(moment, kind, curve, bytes_per_parameter, g.shard, g.stride);
+    }
+    void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
+        double const gradient = f.gradient_bytes_sent.value;
+        double const weight = f.weight_bytes_sent.value;
+        if (plan.zero == 0) {
+            add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
+            return;
+        }
+        if (plan.zero >= 3) {
+            sharded(Moment::forward_each, CollectiveKind::all_gather, *g.gather, weight);
+            sharded(Moment::backward_each, CollectiveKind::all_gather, *g.gather, weight);
+            sharded(Moment::backward_each, CollectiveKind::reduce_scatter, *g.scatter, gradient);
+        } else {
+            // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
+            sharded(plan.zero == 2 ? Moment::backward_each : Moment::backward_last, CollectiveKind::reduce_scatter,
+                    *g.scatter, gradient);
+            sharded(Moment::forward_first, CollectiveKind::all_gather, *g.gather, weight);
+        }
+        if (g.across != nullptr)
+            add(Moment::backward_last, CollectiveKind::all_reduce, *g.across, gradient / dense_shards(plan),
+                g.ranks / g.shard, g.stride * g.shard);
+    }
 };
-
-Traffic traffic_of(double parameters, double layers, Group const& g, ParallelPlan const& plan,
-                   FrameworkTiming const& f) {
-    double const gradient = f.gradient_bytes_sent.value * parameters;
-    double const weight = f.weight_bytes_sent.value * parameters;
-    Traffic t;
-    if (plan.zero == 0) {
-        t.backward_last = layered(*g.reduce, gradient, layers);
-        return t;
-    }
-    if (plan.zero >= 3) {
-        t.forward_each = layered(*g.gather, weight, layers);
-        t.backward_each = t.forward_each + layered(*g.scatter, gradient, layers);
-    } else {
-        // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
-        (plan.zero == 2 ? t.backward_each : t.backward_last) = layered(*g.scatter, gradient, layers);
-        t.forward_first = layered(*g.gather, weight, layers);
-    }
-    if (g.across != nullptr) t.backward_last += layered(*g.across, gradient / dense_shards(plan), layers);
-    return t;
-}
 
 /// What remains of a transfer beside `compute`, of which a share `overlap` may hide it.
 Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers) {
@@ -52,7 +66,10 @@ constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // 
 constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
 
 Group group_curves(GroupPlacement const& all, GroupPlacement const& sharded, Pricer& pricer) {
-    return {.gather = &pricer.curve(CollectiveKind::all_gather, sharded),
+    return {.ranks = all.size,
+            .shard = sharded.size,
+            .stride = all.stride,
+            .gather = &pricer.curve(CollectiveKind::all_gather, sharded),
             .scatter = &pricer.curve(CollectiveKind::reduce_scatter, sharded),
             .reduce = &pricer.curve(CollectiveKind::all_reduce, all)};
 }
@@ -79,28 +96,44 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
     return curves;
 }
 
+Seconds DataParallelCalls::at(DataParallelMoment moment) const {
+    Seconds total;
+    for (DataParallelCall const& call : *this)
+        if (call.moment == moment) total += call.stage_time();
+    return total;
+}
+
+DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                                      FrameworkTiming const& f) {
+    DataParallelCalls calls;
+    if (curves.dense.gather != nullptr)
+        CallBuilder{calls, curves.dense, GroupKind::data, load.parameters.dense, std::max(1.0, load.layers)}.build(plan,
+                                                                                                                   f);
+    if (curves.expert.gather != nullptr)
+        CallBuilder{calls, curves.expert, GroupKind::expert_data, load.parameters.expert,
+                    std::max(1.0, load.moe_layers)}
+            .build(plan, f);
+    return calls;
+}
+
+double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& f) {
+    bool const each = moment == Moment::forward_each || moment == Moment::backward_each;
+    return each && plan.zero >= 3 ? f.fsdp_overlap.value : f.dp_overlap.value;
+}
+
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
                                     FrameworkTiming const& f) {
     DataParallelTime time;
     double const layers = std::max(1.0, load.layers);
-    bool const experts = load.parameters.expert > 0 && curves.expert.gather != nullptr;
-    if (curves.dense.gather != nullptr || experts) {
-        Traffic t;
-        if (curves.dense.gather != nullptr) t = traffic_of(load.parameters.dense, layers, curves.dense, plan, f);
-        if (experts) {
-            Traffic const e =
-                traffic_of(load.parameters.expert, std::max(1.0, load.moe_layers), curves.expert, plan, f);
-            t.forward_each += e.forward_each;
-            t.backward_each += e.backward_each;
-            t.backward_last += e.backward_last;
-            t.forward_first += e.forward_first;
-        }
-        double const overlap_each = plan.zero >= 3 ? f.fsdp_overlap.value : f.dp_overlap.value;
-        time.exposed = load.microbatches * (exposed(t.forward_each, forward, overlap_each, layers) +
-                                            exposed(t.backward_each, backward, overlap_each, layers)) +
-                       exposed(t.backward_last, backward, f.dp_overlap.value, layers) +
-                       exposed(t.forward_first, forward, f.dp_overlap.value, layers);
+    DataParallelCalls const calls = data_parallel_calls(load, plan, curves, f);
+    if (calls.begin() != calls.end()) {
+        auto const shown = [&](Moment moment, Seconds compute) {
+            return exposed(calls.at(moment), compute, data_parallel_overlap(moment, plan, f), layers);
+        };
+        time.exposed =
+            load.microbatches * (shown(Moment::forward_each, forward) + shown(Moment::backward_each, backward)) +
+            shown(Moment::backward_last, backward) + shown(Moment::forward_first, forward);
     }
 
     bool const sharded = plan.zero >= 1;

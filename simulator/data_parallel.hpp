@@ -4,6 +4,9 @@
 #include "cost_models/block_price.hpp"
 #include "cost_models/memory_footprint.hpp"
 
+#include <array>
+#include <cstdint>
+
 namespace sextant {
 
 /// What data parallelism and the optimizer add to one step of one stage.
@@ -16,6 +19,9 @@ struct DataParallelTime {
 /// Collectives of a plan's data-parallel groups, for dense and for expert parameters. Pointers into the pricer's store.
 struct DataParallelCurves {
     struct Group {
+        std::int64_t ranks = 1;  ///< all replicas
+        std::int64_t shard = 1;  ///< ranks that gathers and scatters run over
+        std::int64_t stride = 1;
         CollectiveCurve const* gather = nullptr;  ///< within a shard group
         CollectiveCurve const* scatter = nullptr;
         CollectiveCurve const* reduce = nullptr;  ///< over all replicas
@@ -25,6 +31,46 @@ struct DataParallelCurves {
     Group expert;
 };
 DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer);
+
+/// When a collective of data parallelism runs.
+enum class DataParallelMoment : std::uint8_t {
+    forward_each,   ///< before each layer's forward of every microbatch
+    backward_each,  ///< with each layer's backward of every microbatch
+    backward_last,  ///< after each layer's last backward of the step
+    forward_first,  ///< before each layer's first forward of the step
+};
+
+/// A collective that data parallelism calls once per layer.
+struct DataParallelCall {
+    DataParallelMoment moment = DataParallelMoment::backward_last;
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    GroupKind group = GroupKind::data;
+    std::int64_t ranks = 1;  ///< of the group, `stride` apart
+    std::int64_t stride = 1;
+    double layers = 1;  ///< calls per stage and microbatch
+    Seconds time;       ///< of one call
+    Seconds latency;    ///< the part of `time` in which no bytes move
+    [[nodiscard]] Seconds stage_time() const { return layers * time; }
+};
+
+/// The calls of one stage; none without data parallelism.
+class DataParallelCalls {
+public:
+    void add(DataParallelCall const& call) { calls_.at(count_++) = call; }
+    [[nodiscard]] DataParallelCall const* begin() const { return calls_.data(); }
+    [[nodiscard]] DataParallelCall const* end() const { return calls_.data() + count_; }
+    /// Time of all calls of one moment over the stage's layers, once.
+    [[nodiscard]] Seconds at(DataParallelMoment moment) const;
+
+private:
+    std::array<DataParallelCall, 8> calls_{};
+    std::size_t count_ = 0;
+};
+DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                                      FrameworkTiming const& framework);
+
+/// Share of the compute beside which a transfer runs that hides it.
+double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& framework);
 
 /// Gradient reduction and weight gathers of a step, layer by layer.
 ///

@@ -8,6 +8,7 @@ std::string_view name_of(Stream stream) {
     switch (stream) {
         case Stream::compute: return "compute";
         case Stream::layer_communication: return "layer communication";
+        case Stream::overlapped: return "overlapped communication";
         case Stream::data_parallel: return "data parallel";
         case Stream::pipeline: return "pipeline";
         case Stream::to_host: return "to host";

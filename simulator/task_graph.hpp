@@ -13,13 +13,14 @@ namespace sextant {
 /// What executes a task. The tasks of one stream of one rank never overlap: their dependencies say so.
 enum class Stream : std::uint8_t {
     compute,
-    layer_communication,  ///< collectives inside a layer: tp, cp, ep
+    layer_communication,  ///< collectives inside a layer that compute waits for: tp, cp, ep
+    overlapped,           ///< the part of them that runs beside compute
     data_parallel,        ///< gradient reduction and weight gathers
     pipeline,             ///< between stages
     to_host,              ///< copy engines
     from_host,
 };
-inline constexpr std::size_t stream_count = 6;
+inline constexpr std::size_t stream_count = 7;
 std::string_view name_of(Stream stream);
 
 /// What a task counts as in the report; the same parts as `StepBreakdown`.
