@@ -22,17 +22,20 @@ bool is_special(std::filesystem::path const& path) {
     return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
 }
 
-void write_stream(std::filesystem::path const& target, std::string_view text, std::string const& shown) {
+Keep write_stream(std::filesystem::path const& target, std::function<Keep(std::ostream&)> const& write,
+                  std::string const& shown) {
     errno = 0;
+    Keep keep = Keep::no;
     std::ofstream stream(target, std::ios::binary | std::ios::trunc);
     if (stream) {
-        stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+        keep = write(stream);
         stream.close();
     }
     if (!stream) {
         auto const code = errno;
         throw InputError("{}: cannot be written ({})", shown, code != 0 ? reason(code) : "the stream failed");
     }
+    return keep;
 }
 
 }  // namespace
@@ -58,11 +61,18 @@ std::string read_text_file(std::string const& path, std::size_t limit_bytes) {
 }
 
 void write_text_file(std::string const& path, std::string_view text) {
+    write_text_file(path, [&](std::ostream& stream) {
+        stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+        return Keep::yes;
+    });
+}
+
+Keep write_text_file(std::string const& path, std::function<Keep(std::ostream&)> const& write) {
     namespace fs = std::filesystem;
     std::error_code failed;
     if (path.empty()) throw InputError("output file: empty name (it must name a file)");
     if (fs::is_directory(path, failed)) throw InputError("{}: is a folder (a file name is expected)", path);
-    if (is_special(path)) return write_stream(path, text, path);
+    if (is_special(path)) return write_stream(path, write, path);
 
     fs::path target = path;
     if (fs::is_symlink(target, failed)) {  // keep the link, replace what it points to
@@ -76,9 +86,13 @@ void write_text_file(std::string const& path, std::string_view text) {
     fs::path temporary = target;
     temporary += fmt::format(".{}.tmp", ::getpid());
     try {
-        write_stream(temporary, text, path);
-        fs::rename(temporary, target, failed);
+        Keep const keep = write_stream(temporary, write, path);
+        if (keep == Keep::yes)
+            fs::rename(temporary, target, failed);
+        else
+            fs::remove(temporary, failed);
         if (failed) throw InputError("{}: cannot be replaced ({})", path, failed.message());
+        return keep;
     } catch (...) {
         std::error_code ignored;
         fs::remove(temporary, ignored);

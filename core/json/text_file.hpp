@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -12,5 +14,12 @@ std::string read_text_file(std::string const& path, std::size_t limit_bytes = st
 /// Writes to a temporary file beside `path`, then renames it: nobody ever sees half a file.
 /// @throws InputError when the folder is missing or not writable; the temporary file is removed.
 void write_text_file(std::string const& path, std::string_view text);
+
+/// Whether what was written becomes the file, or is thrown away and the file stays as it was.
+enum class Keep { yes, no };
+
+/// As above, for a text too long to hold in memory: `write` puts it into the stream. What it throws comes through, and
+/// then, as when it returns `Keep::no` (it was interrupted), nothing is left behind. Returns what `write` returned.
+Keep write_text_file(std::string const& path, std::function<Keep(std::ostream&)> const& write);
 
 }  // namespace sextant

@@ -1,0 +1,137 @@
+#include "simulator/memory_timeline.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace sextant {
+namespace {
+
+/// From the first start to the last end of some tasks.
+struct Extent {
+    double start = std::numeric_limits<double>::infinity();
+    double end = -1;
+    [[nodiscard]] bool empty() const { return end < 0; }
+    void include(double from, double to) {
+        start = std::min(start, from);
+        end = std::max(end, to);
+    }
+};
+
+/// One microbatch on one stage of one rank.
+struct ChunkPass {
+    Extent forward;
+    Extent backward;  ///< of a whole backward or its input half
+    Extent weight;
+};
+
+bool counts(Task const& task) {
+    return task.stream == Stream::compute && task.stage >= 0 && task.microbatch >= 0 && task.pass != TaskPass::step;
+}
+
+/// The chunk passes of all ranks in one array: for each rank its stages, for each stage all microbatches.
+class ChunkPasses {
+public:
+    ChunkPasses(TaskGraph const& graph, TaskTimes const& times) {
+        std::int64_t last_stage = -1;
+        for (Task const& task : graph.tasks) {
+            last_stage = std::max<std::int64_t>(last_stage, task.stage);
+            microbatches_ = std::max<std::size_t>(microbatches_, static_cast<std::size_t>(task.microbatch + 1));
+        }
+        stages_ = static_cast<std::size_t>(last_stage + 1);
+        slot_of_.assign(graph.ranks.size() * stages_, none);
+        for (std::size_t id = 0; id < graph.tasks.size(); ++id)
+            if (counts(graph.tasks[id]) && times.start[id] >= 0) include(graph.tasks[id], times, id);
+    }
+
+    /// Calls `visit(stage, pass)` for every chunk pass of a rank.
+    template <class Visit>
+    void visit_rank(std::size_t rank, Visit const& visit) const {
+        for (std::size_t stage = 0; stage < stages_; ++stage) {
+            std::size_t const slot = slot_of_[rank * stages_ + stage];
+            if (slot == none) continue;
+            for (std::size_t microbatch = 0; microbatch < microbatches_; ++microbatch)
+                if (ChunkPass const& pass = passes_[slot + microbatch]; !pass.forward.empty() || !pass.backward.empty())
+                    visit(stage, pass);
+        }
+    }
+
+private:
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+    void include(Task const& task, TaskTimes const& times, std::size_t id) {
+        std::size_t const place = static_cast<std::size_t>(task.rank) * stages_ + static_cast<std::size_t>(task.stage);
+        if (slot_of_[place] == none) {
+            slot_of_[place] = passes_.size();
+            passes_.resize(passes_.size() + microbatches_);
+        }
+        ChunkPass& pass = passes_[slot_of_[place] + static_cast<std::size_t>(task.microbatch)];
+        Extent& extent = task.pass == TaskPass::forward           ? pass.forward
+                         : task.pass == TaskPass::backward_weight ? pass.weight
+                                                                  : pass.backward;
+        extent.include(times.start[id], std::max(times.start[id], times.end[id]));
+    }
+
+    std::size_t microbatches_ = 0;
+    std::size_t stages_ = 0;
+    std::vector<std::size_t> slot_of_;  ///< by rank and stage
+    std::vector<ChunkPass> passes_;
+};
+
+struct Change {
+    double time = 0;
+    double bytes = 0;
+};
+
+MemoryTimeline timeline_of(Bytes fixed, std::vector<Change>& changes) {
+    std::sort(changes.begin(), changes.end(),
+              [](Change const& a, Change const& b) { return a.time != b.time ? a.time < b.time : a.bytes < b.bytes; });
+    MemoryTimeline timeline{.steps = {{0, fixed}}, .peak = fixed, .peak_time = {}};
+    double change = 0;  // since the start; sums of whole bytes are exact
+    for (std::size_t i = 0; i < changes.size();) {
+        double const time = changes[i].time;
+        for (; i < changes.size() && changes[i].time == time; ++i)
+            change += changes[i].bytes;
+        Bytes const bytes = fixed + change * units::B;
+        if (timeline.steps.back().time == time)
+            timeline.steps.back().bytes = bytes;
+        else if (timeline.steps.back().bytes != bytes)
+            timeline.steps.push_back({time, bytes});
+        if (bytes > timeline.peak) {
+            timeline.peak = bytes;
+            timeline.peak_time = time * units::s;
+        }
+    }
+    return timeline;
+}
+
+}  // namespace
+
+std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes const& times, MemoryInput const& input) {
+    assert(input.fixed.size() == graph.ranks.size());
+    ChunkPasses const passes(graph, times);
+    std::vector<MemoryTimeline> timelines;
+    std::vector<Change> changes;
+    for (std::size_t rank = 0; rank < graph.ranks.size(); ++rank) {
+        changes.clear();
+        auto const hold = [&](double start, double end, Bytes bytes) {
+            if (bytes == Bytes{} || end <= start) return;
+            changes.push_back({start, bytes.base()});
+            changes.push_back({end, -bytes.base()});
+        };
+        passes.visit_rank(rank, [&](std::size_t stage, ChunkPass const& pass) {
+            assert(stage < input.stages.size());
+            StageActivations const& needs = input.stages[stage];
+            Extent all = pass.forward;
+            for (Extent const& part : {pass.backward, pass.weight})
+                if (!part.empty()) all.include(part.start, part.end);
+            hold(all.start, all.end, needs.kept);
+            hold(pass.forward.start, pass.forward.end, needs.working);
+            hold(pass.backward.start, pass.backward.end, needs.working);
+        });
+        timelines.push_back(timeline_of(input.fixed[rank], changes));
+    }
+    return timelines;
+}
+
+}  // namespace sextant

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "simulator/task_graph.hpp"
+
+#include <span>
+#include <vector>
+
+namespace sextant {
+
+/// What a stage (model chunk) needs in memory beside the state of its rank.
+struct StageActivations {
+    Bytes kept;     ///< per microbatch, from the start of its forward to the end of its backward
+    Bytes working;  ///< on top while a forward or a backward of the stage runs: logits, a layer that is run again
+};
+
+/// What a simulated step needs in memory.
+struct MemoryInput {
+    std::vector<Bytes> fixed;              ///< by simulated rank: weights, gradients, optimizer, buffers
+    std::vector<StageActivations> stages;  ///< by stage, in model order
+};
+
+/// Memory of a rank from `time` on.
+struct MemoryStep {
+    double time = 0;  ///< seconds
+    Bytes bytes;
+};
+
+struct MemoryTimeline {
+    std::vector<MemoryStep> steps;  ///< at time 0 and at each change; times ascend
+    Bytes peak;
+    Seconds peak_time;  ///< when the peak was first reached
+};
+
+/// Memory over time of every simulated rank, from what `times` says. A stage's activations come with the start of the
+/// first forward task of a (rank, stage, microbatch) on the compute stream and go with the end of its last backward
+/// task, of the weight half where the backward is split; without a backward they go with the forward. What ends at an
+/// instant is gone before what starts then comes.
+/// @pre `fixed` has every rank, `stages` every stage.
+std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes const& times, MemoryInput const& input);
+
+}  // namespace sextant
