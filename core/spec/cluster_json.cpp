@@ -96,6 +96,9 @@ ScaleOutNetwork read_scale_out(ObjectReader in) {
     if (std::find(kinds.begin(), kinds.end(), network.kind) == kinds.end())
         throw InputError("{}: unknown network '{}'{} (known: {})", in.path_to("kind"), network.kind,
                          did_you_mean(network.kind, kinds), join(kinds));
+    network.topology = usual_topology(network.kind);
+    in.allow("topology");
+    if (in.has("topology")) network.topology = scale_out_topology_from(in.text("topology"), in.path_to("topology"));
     network.bandwidth = positive_quantity<BytesPerSecond>(in, "bandwidth");
     auto const defaults = scale_out_defaults(network.kind);
     std::string const why = fmt::format("the file gives none; usual for kind '{}'", network.kind);

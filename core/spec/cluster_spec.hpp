@@ -36,9 +36,22 @@ struct ScaleUpNetwork {
     bool torus_wraps = true;
 };
 
+/// How the switches between scale-up domains are joined.
+enum class ScaleOutTopology : std::uint8_t {
+    rail_optimised,  ///< a fat tree per rail: the accelerators at the same place of each domain
+    fat_tree,        ///< one fat tree for all
+    dragonfly,       ///< groups with a direct link to each other group
+};
+std::string_view name_of(ScaleOutTopology topology);
+/// @throws InputError with the known names and the nearest one.
+ScaleOutTopology scale_out_topology_from(std::string_view name, std::string_view where);
+/// The usual one of a kind of network: slingshot dragonfly, infiniband and roce rail-optimised, all others fat tree.
+ScaleOutTopology usual_topology(std::string_view scale_out_kind);
+
 /// The network between scale-up domains.
 struct ScaleOutNetwork {
-    std::string kind;                   ///< "infiniband", "roce", "efa", "slingshot", "ethernet", "dcn"
+    std::string kind;                   ///< "infiniband", "roce", "efa", "slingshot", "omni-path", "ethernet", "dcn"
+    ScaleOutTopology topology = ScaleOutTopology::rail_optimised;
     Sourced<BytesPerSecond> bandwidth;  ///< per accelerator, one direction (NIC share)
     Sourced<double> ring_efficiency;    ///< reached fraction of line rate by large ring and tree collectives
     Sourced<double> all_to_all_efficiency;

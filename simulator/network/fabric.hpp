@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/spec/cluster_spec.hpp"
+#include "simulator/network/link.hpp"
 #include "simulator/task_graph.hpp"
 
 #include <cstdint>
@@ -11,12 +12,6 @@
 
 namespace sextant {
 
-/// One direction of a cable, or of a bundle of them.
-struct FabricLink {
-    std::string name;  ///< "node3.gpu5.nvlink.out", "node3.gpu5.nic.in", "pod1.up"
-    BytesPerSecond bandwidth;
-};
-
 /// One transfer of a communication: over `links`, at no more than `rate`.
 struct Flow {
     std::vector<std::int32_t> links;
@@ -26,11 +21,14 @@ struct Flow {
 /// The links that the simulated ranks of a task graph use, and which of them each demand goes over.
 ///
 /// Folded (every rank stands for others): each simulated rank has its own links and its static share of what is shared
-/// above them. Unfolded (all ranks of the plan are there): the cluster's own links.
+/// above them. Unfolded (every rank stands for itself alone): the cluster's own links. A graph of send/receive demands
+/// between any two ranks is unfolded: this is how rounds of a collective algorithm get their links.
+/// Alone, the flows of one demand reach their rates: no link on their way has less than the sum over it.
 class Fabric {
 public:
     Fabric(ClusterSpec const& cluster, TaskGraph const& graph);
     [[nodiscard]] std::span<FabricLink const> links() const { return links_; }
+    /// None when the demand has no share of any network.
     [[nodiscard]] std::span<Flow const> flows_of(std::size_t demand) const { return flows_[demand]; }
 
     /// Multiplies the bandwidth of every link whose name matches (`*` stands for any text). @throws InputError "<where>:
@@ -41,5 +39,8 @@ private:
     std::vector<FabricLink> links_;
     std::vector<std::vector<Flow>> flows_;
 };
+
+/// Whether ranks of the graph stand for others; if not, `Fabric` has the cluster's own links.
+bool is_folded(TaskGraph const& graph);
 
 }  // namespace sextant

@@ -1,0 +1,32 @@
+#include "simulator/network/flow_pattern.hpp"
+
+#include "simulator/network/topology.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+
+BytesPerSecond scale_out_rate(ClusterSpec const& cluster, std::int64_t domains) {
+    if (!cluster.scale_out) return {};
+    std::int64_t const pod = cluster.scale_out->pod_domains;
+    return nic_rate(cluster) / (pod > 0 && domains > pod ? pod_oversubscription(cluster) : 1.0);
+}
+
+void RateLimit::apply(std::vector<Flow>& flows) {
+    for (Flow const& flow : flows)
+        for (auto const link : flow.links)
+            asked_[static_cast<std::size_t>(link)] += flow.rate;
+    std::vector<double> left(flows.size(), 1.0);
+    for (std::size_t i = 0; i < flows.size(); ++i)
+        for (auto const link : flows[i].links) {
+            auto const at = static_cast<std::size_t>(link);
+            if (asked_[at] > links_[at].bandwidth) left[i] = std::min(left[i], links_[at].bandwidth / asked_[at]);
+        }
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        for (auto const link : flows[i].links)
+            asked_[static_cast<std::size_t>(link)] = {};
+        flows[i].rate *= left[i];
+    }
+}
+
+}  // namespace sextant

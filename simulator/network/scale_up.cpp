@@ -1,0 +1,99 @@
+#include "simulator/network/network_tier.hpp"
+#include "simulator/network/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+class SwitchedDomains final : public NetworkTier {
+public:
+    SwitchedDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::vector<FabricLink>& links)
+        : first_(static_cast<std::int32_t>(links.size())) {
+        auto const word = scale_up_word(cluster);
+        for (std::int64_t a = 0; a < accelerators; ++a)
+            for (auto const* direction : {"out", "in"})
+                add_link(links, fmt::format("{}.{}.{}", accelerator_name(cluster, a), word, direction),
+                         scale_up_rate(cluster));
+    }
+    void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
+        path.push_back(first_ + static_cast<std::int32_t>(2 * source));
+        path.push_back(first_ + static_cast<std::int32_t>(2 * destination + 1));
+    }
+
+private:
+    std::int32_t first_;
+};
+
+class MeshDomains final : public NetworkTier {
+public:
+    MeshDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::vector<FabricLink>& links)
+        : domain_size_(cluster.domain_size) {
+        std::int64_t const peers = std::max<std::int64_t>(1, domain_size_ - 1);
+        BytesPerSecond const pair = scale_up_rate(cluster) / static_cast<double>(peers);
+        for (std::int64_t domain = 0; domain < domains_of(cluster, accelerators); ++domain) {
+            std::int64_t const begin = domain * domain_size_;
+            std::int64_t const size = std::min(domain_size_, accelerators - begin);
+            first_.push_back(static_cast<std::int32_t>(links.size()));
+            sizes_.push_back(size);
+            for (std::int64_t from = 0; from < size; ++from)
+                for (std::int64_t to = 0; to < size; ++to)
+                    if (to != from)
+                        add_link(links, fmt::format("{}.gpu{}", accelerator_name(cluster, begin + from), to), pair);
+        }
+    }
+    void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
+        auto const domain = static_cast<std::size_t>(source / domain_size_);
+        std::int64_t const from = source % domain_size_;
+        std::int64_t const to = destination % domain_size_;
+        std::int64_t const row = from * (sizes_[domain] - 1);
+        path.push_back(first_[domain] + static_cast<std::int32_t>(row + (to > from ? to - 1 : to)));
+    }
+
+private:
+    std::int64_t domain_size_;
+    std::vector<std::int32_t> first_;  ///< of each domain
+    std::vector<std::int64_t> sizes_;
+};
+
+class PcieDomains final : public NetworkTier {
+public:
+    PcieDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::vector<FabricLink>& links)
+        : devices_(cluster, accelerators, links),
+          domain_size_(cluster.domain_size),
+          first_bridge_(static_cast<std::int32_t>(links.size())) {
+        for (std::int64_t domain = 0; domain < domains_of(cluster, accelerators); ++domain)
+            for (auto const* direction : {"in", "out"})
+                add_link(links, fmt::format("{}{}.bridge.{}", domain_word(cluster), domain, direction),
+                         scale_up_rate(cluster) * static_cast<double>(domain_size_));
+    }
+    void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
+        devices_.route(source, destination, path);
+        auto const bridge = first_bridge_ + static_cast<std::int32_t>(2 * (source / domain_size_));
+        path.insert(path.end() - 1, {bridge, bridge + 1});
+    }
+
+private:
+    SwitchedDomains devices_;
+    std::int64_t domain_size_;
+    std::int32_t first_bridge_;
+};
+
+}  // namespace
+
+std::unique_ptr<NetworkTier> make_switched_domains(ClusterSpec const& cluster, std::int64_t accelerators,
+                                                   std::vector<FabricLink>& links) {
+    return std::make_unique<SwitchedDomains>(cluster, accelerators, links);
+}
+std::unique_ptr<NetworkTier> make_mesh_domains(ClusterSpec const& cluster, std::int64_t accelerators,
+                                               std::vector<FabricLink>& links) {
+    return std::make_unique<MeshDomains>(cluster, accelerators, links);
+}
+std::unique_ptr<NetworkTier> make_pcie_domains(ClusterSpec const& cluster, std::int64_t accelerators,
+                                               std::vector<FabricLink>& links) {
+    return std::make_unique<PcieDomains>(cluster, accelerators, links);
+}
+
+}  // namespace sextant

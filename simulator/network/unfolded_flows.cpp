@@ -1,0 +1,140 @@
+#include "simulator/network/flow_pattern.hpp"
+#include "simulator/network/topology.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace sextant {
+namespace {
+
+using Members = std::vector<std::int64_t>;  // accelerators, in ring order
+
+/// The members of each domain, domains in the order in which the ring first meets them.
+std::vector<Members> by_domain(Topology const& topology, Members const& members) {
+    std::vector<Members> domains;
+    std::map<std::int64_t, std::size_t> place;
+    for (auto const member : members) {
+        auto const [at, fresh] = place.try_emplace(topology.domain_of(member), domains.size());
+        if (fresh) domains.emplace_back();
+        domains[at->second].push_back(member);
+    }
+    return domains;
+}
+
+/// Members of a torus slice that differ from `member` on one axis only, by their place on it, with the member itself.
+class TorusLines {
+public:
+    explicit TorusLines(ClusterSpec const& cluster)
+        : shape_(cluster.scale_up.torus), slice_(cluster.domain_size) {}
+
+    /// For each member the next and the previous one on each line of two or more: what a ring along every axis and both
+    /// ways round sends to.
+    [[nodiscard]] std::vector<Members> neighbours(Members const& members) const {
+        std::vector<Members> found(members.size());
+        std::int64_t stride = 1;
+        for (auto const length : shape_) {
+            std::map<std::int64_t, std::vector<std::size_t>> lines;  // by the first chip of the line
+            for (std::size_t i = 0; i < members.size(); ++i)
+                lines[members[i] - position(members[i], stride, length) * stride].push_back(i);
+            for (auto& [start, line] : lines) {
+                std::sort(line.begin(), line.end(),
+                          [&](std::size_t a, std::size_t b) { return members[a] < members[b]; });
+                for (std::size_t i = 0; line.size() > 1 && i < line.size(); ++i) {
+                    found[line[i]].push_back(members[line[(i + 1) % line.size()]]);
+                    if (line.size() > 2) found[line[i]].push_back(members[line[(i + line.size() - 1) % line.size()]]);
+                }
+            }
+            stride *= length;
+        }
+        return found;
+    }
+
+private:
+    [[nodiscard]] std::int64_t position(std::int64_t chip, std::int64_t stride, std::int64_t length) const {
+        return chip % slice_ / stride % length;
+    }
+    std::vector<std::int64_t> const& shape_;
+    std::int64_t slice_;
+};
+
+class FlowBuilder {
+public:
+    FlowBuilder(ClusterSpec const& cluster, Topology const& topology, TaskGraph const& graph)
+        : cluster_(cluster), topology_(topology), graph_(graph), lines_(cluster) {}
+
+    [[nodiscard]] std::vector<Flow> flows_of(NetworkDemand const& demand) const {
+        Members members;
+        for (auto const member : demand.members)
+            members.push_back(graph_.ranks[static_cast<std::size_t>(member)].rank);
+        std::vector<Flow> flows;
+        BytesPerSecond const up = demand.scale_up_share * scale_up_rate(cluster_);
+        BytesPerSecond const out = demand.scale_out_share * scale_out_rate(cluster_, demand.domains);
+        if (demand.kind == CollectiveKind::send_receive) {
+            bool const inside = topology_.domain_of(members.front()) == topology_.domain_of(members.back());
+            // A demand may serve many pairs: one that lies in a domain although most do not still moves its bytes.
+            BytesPerSecond const wanted = inside ? up : out;
+            add(flows, members.front(), members.back(), wanted > BytesPerSecond{} ? wanted : up + out);
+            return flows;
+        }
+        auto const domains = by_domain(topology_, members);
+        for (auto const& domain : domains)
+            add_inside(flows, domain, up);
+        for (std::size_t d = 0; domains.size() > 1 && d < domains.size(); ++d) {
+            auto const& next = domains[(d + 1) % domains.size()];
+            for (std::size_t i = 0; i < domains[d].size(); ++i)
+                add(flows, domains[d][i], next[i % next.size()], out);
+        }
+        return flows;
+    }
+
+private:
+    void add(std::vector<Flow>& flows, std::int64_t source, std::int64_t destination, BytesPerSecond rate) const {
+        if (source != destination && rate > BytesPerSecond{})
+            flows.push_back({topology_.route(source, destination), rate});
+    }
+
+    /// Each member sends at `rate` in all: round a ring, on links of pairs to every other member, in a torus to its
+    /// neighbours on every axis.
+    void add_inside(std::vector<Flow>& flows, Members const& members, BytesPerSecond rate) const {
+        if (members.size() < 2) return;
+        if (cluster_.scale_up.kind == ScaleUpKind::torus) {
+            auto const neighbours = lines_.neighbours(members);
+            bool const on_lines =
+                std::all_of(neighbours.begin(), neighbours.end(), [](Members const& to) { return !to.empty(); });
+            for (std::size_t i = 0; on_lines && i < members.size(); ++i)
+                for (auto const to : neighbours[i])
+                    add(flows, members[i], to, rate / static_cast<double>(neighbours[i].size()));
+            if (on_lines) return;
+        }
+        if (cluster_.scale_up.kind == ScaleUpKind::mesh) {
+            for (auto const from : members)
+                for (auto const to : members)
+                    add(flows, from, to, rate / static_cast<double>(members.size() - 1));
+            return;
+        }
+        for (std::size_t i = 0; i < members.size(); ++i)
+            add(flows, members[i], members[(i + 1) % members.size()], rate);
+    }
+
+    ClusterSpec const& cluster_;
+    Topology const& topology_;
+    TaskGraph const& graph_;
+    TorusLines lines_;
+};
+
+}  // namespace
+
+FlowPattern unfolded_flows(ClusterSpec const& cluster, TaskGraph const& graph) {
+    std::int64_t accelerators = 1;
+    for (SimulatedRank const& rank : graph.ranks)
+        accelerators = std::max(accelerators, rank.rank + 1);
+    Topology const topology(cluster, accelerators);
+    FlowPattern pattern{.links = {topology.links().begin(), topology.links().end()}, .flows = {}};
+    FlowBuilder const builder(cluster, topology, graph);
+    RateLimit limit(pattern.links);
+    for (NetworkDemand const& demand : graph.demands)
+        limit.apply(pattern.flows.emplace_back(builder.flows_of(demand)));
+    return pattern;
+}
+
+}  // namespace sextant
