@@ -1,14 +1,20 @@
 #include "simulator/pipeline_formula.hpp"
 
+#include "core/spec/schedule_traits.hpp"
+#include "simulator/schedules/catalog.hpp"
+#include "simulator/schedules/orders.hpp"
+
 #include <algorithm>
+#include <cassert>
 
 namespace sextant {
 
 namespace {
 
-/// Chunk passes that a rank runs before its first backward.
-std::int64_t warm_up(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t rank) {
-    return schedule == Schedule::interleaved ? 2 * (pp - 1 - rank) + (vpp - 1) * pp : pp - 1 - rank;
+/// Chunk passes that a rank runs before its first backward, of 1F1B and the interleaved schedule.
+/// @param group microbatches that an interleaved schedule takes through all chunks at a time.
+std::int64_t warm_up(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t group, std::int64_t rank) {
+    return schedule == Schedule::interleaved ? 2 * (pp - 1 - rank) + (vpp - 1) * group : pp - 1 - rank;
 }
 
 /// The step as one rank sees it: it cannot start before the first microbatch has come down to it, run its own tasks in
@@ -17,6 +23,7 @@ std::int64_t warm_up(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::
 struct RankBound {
     Schedule schedule;
     std::int64_t pp, vpp, tasks;            ///< tasks: forwards of one rank, m v
+    std::int64_t group, last_group;         ///< microbatches that go through all chunks together
     Seconds round_forward, round_backward;  ///< one chunk on every rank
 
     /// @param before chunk time (forward and backward) of all ranks before this one.
@@ -24,11 +31,11 @@ struct RankBound {
         Seconds const after = round_forward + round_backward - before - forward - backward;
         auto const n = static_cast<double>(tasks);
         auto const rounds = static_cast<double>(vpp - 1);
-        auto const stages = static_cast<double>(pp);
         // From the first forward to the first backward, and from the last forward to the last backward's end.
-        Seconds const down = rounds * std::max(stages * forward, round_forward) + forward + after;
-        Seconds const up = rounds * std::max(stages * backward, round_backward) + backward + after;
-        std::int64_t const warm = warm_up(schedule, pp, vpp, rank);
+        Seconds const down = rounds * std::max(static_cast<double>(group) * forward, round_forward) + forward + after;
+        Seconds const up =
+            rounds * std::max(static_cast<double>(last_group) * backward, round_backward) + backward + after;
+        std::int64_t const warm = warm_up(schedule, pp, vpp, group, rank);
         if (warm >= tasks - 1)
             return before + std::max({down + n * backward, n * forward + up, n * (forward + backward)});
         auto const ahead = static_cast<double>(warm + 1);
@@ -45,6 +52,8 @@ Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std
                     .pp = 0,
                     .vpp = vpp,
                     .tasks = microbatches * vpp,
+                    .group = 1,
+                    .last_group = 1,
                     .round_forward = {},
                     .round_backward = {}};
     auto const chunks = static_cast<double>(vpp);
@@ -53,8 +62,13 @@ Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std
         bound.round_forward += static_cast<double>(s.count) * s.forward / chunks;
         bound.round_backward += static_cast<double>(s.count) * s.backward / chunks;
     }
+    if (schedule == Schedule::interleaved) {
+        orders::MicrobatchGroups const groups({.ranks = bound.pp, .microbatches = microbatches, .chunks = vpp});
+        bound.group = groups.largest();
+        bound.last_group = groups.last();
+    }
     // The last rank whose warm-up is all but one forward, or more: warm_up falls by one or two per rank.
-    std::int64_t const slack = warm_up(schedule, bound.pp, vpp, 0) - (bound.tasks - 1);
+    std::int64_t const slack = warm_up(schedule, bound.pp, vpp, bound.group, 0) - (bound.tasks - 1);
     std::int64_t const turn = slack < 0 ? -1 : slack / (schedule == Schedule::interleaved ? 2 : 1);
     Seconds largest;
     Seconds before;
@@ -76,8 +90,13 @@ Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std
 
 }  // namespace
 
+bool has_closed_form(Schedule schedule) {
+    return schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b || schedule == Schedule::interleaved;
+}
+
 PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
                            std::int64_t vpp) {
+    assert(has_closed_form(schedule));
     Seconds sum_forward, sum_backward, max_forward, max_backward, max_stage;
     PipelineTime time;
     for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -106,10 +125,21 @@ double microbatches_in_flight(Schedule schedule, std::int64_t pp, std::int64_t v
         case Schedule::gpipe: return static_cast<double>(microbatches);
         case Schedule::one_f_one_b: return static_cast<double>(std::min(microbatches, pp - rank));
         case Schedule::interleaved: {
-            std::int64_t const chunks = std::min(microbatches * vpp, 2 * (pp - rank - 1) + (vpp - 1) * pp + 1);
+            std::int64_t const group =
+                orders::MicrobatchGroups({.ranks = pp, .microbatches = microbatches, .chunks = vpp}).largest();
+            std::int64_t const chunks = std::min(microbatches * vpp, warm_up(schedule, pp, vpp, group, rank) + 1);
             return static_cast<double>(chunks) / static_cast<double>(vpp);
         }
+        default: break;
     }
+    std::int64_t const chunks =
+        entry_of(schedule).in_flight({.ranks = pp, .microbatches = microbatches, .chunks = vpp}, rank);
+    return static_cast<double>(chunks) / static_cast<double>(vpp * traits_of(schedule).parameter_copies());
+}
+
+std::int64_t postponed_head_weights(Schedule schedule, std::int64_t pp, std::int64_t microbatches) {
+    if (schedule == Schedule::zb_h1) return std::min(microbatches, pp) - 1;
+    if (schedule == Schedule::zb_h2) return std::min(microbatches, 2 * pp - 1) - 1;
     return 0;
 }
 

@@ -23,6 +23,9 @@ struct PipelineTime {
     [[nodiscard]] Seconds total() const { return busy + bubble; }
 };
 
+/// Whether `pipeline_time` has a form for the schedule; the others are walked.
+bool has_closed_form(Schedule schedule);
+
 /// Closed forms; S_i = F_i + B_i of stage i, m microbatches, p stages, v chunks:
 /// - GPipe: sum F + (m - 1) max F + sum B + (m - 1) max B (arXiv:1811.06965): exact.
 /// - 1F1B: the largest, over stages r, of what r needs at least: sum of S_i before r, its own m S_r, and its two waits,
@@ -34,14 +37,20 @@ struct PipelineTime {
 /// - interleaved: the same over chunks. Uniform bubble (p - 1) S / v (arXiv:2104.04473 sec. 2.2.2), exact where m is a
 /// multiple of p;
 ///   otherwise a lower bound.
-/// @pre stages is not empty, microbatches > 0.
+/// @pre stages is not empty, microbatches > 0, has_closed_form(schedule).
 PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
                            std::int64_t vpp);
 
-/// Microbatches (in units of a whole stage) whose activations rank r of p holds at its peak:
-/// GPipe m; 1F1B min(m, p - r); interleaved min(m v, 2 (p - r - 1) + (v - 1) p + 1) / v chunks (Megatron-LM's warm-up
-/// count plus one).
+/// Microbatches (in units of all that a rank has of the model) whose activations rank r of p holds at its peak:
+/// GPipe m; 1F1B min(m, p - r); interleaved min(m v, 2 (p - r - 1) + (v - 1) g + 1) / v (Megatron-LM's warm-up count
+/// plus one), g the microbatches of a group, p where m is a multiple of it; the others what their publication says
+/// (docs/schedules.md).
 double microbatches_in_flight(Schedule schedule, std::int64_t pp, std::int64_t vpp, std::int64_t microbatches,
                               std::int64_t rank);
+
+/// Microbatches whose weight gradients of the last chunk are still to come while a next one's are put off too, at the
+/// most, on the rank that has that chunk: each holds the gradient of its logits meanwhile. Zero where the last chunk's
+/// backward is never split for long.
+std::int64_t postponed_head_weights(Schedule schedule, std::int64_t pp, std::int64_t microbatches);
 
 }  // namespace sextant

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
 
@@ -106,12 +107,50 @@ Fault check_experts(Detail detail, ModelSpec const& model, ParallelPlan const& p
     return {};
 }
 
+/// Schedule, stages and chunks.
+Fault check_schedule(Detail detail, ParallelPlan const& plan) {
+    ScheduleTraits const& traits = traits_of(plan.schedule);
+    constexpr PlanProblem problem = PlanProblem::schedule;
+    if (!traits.takes_chunks(plan.vpp)) {
+        if (traits.most_chunks == 1)
+            return fault(detail, problem,
+                         "vpp {} with schedule {} (it takes exactly 1; interleaved and breadth-first take more)",
+                         plan.vpp, name_of(plan.schedule));
+        if (traits.most_chunks == traits.least_chunks)
+            return fault(detail, problem, "vpp {} with schedule {} (it takes exactly {})", plan.vpp,
+                         name_of(plan.schedule), traits.least_chunks);
+        return fault(detail, problem, "the {} schedule needs pp > 1 and vpp > 1 (pp {}, vpp {})",
+                     name_of(plan.schedule), plan.pp, plan.vpp);
+    }
+    if (plan.vpp > 1 && plan.pp == 1)
+        return fault(detail, problem, "the {} schedule needs pp > 1 and vpp > 1 (pp {}, vpp {})",
+                     name_of(plan.schedule), plan.pp, plan.vpp);
+    if (traits.even == Switch::on && plan.pp % 2 != 0)
+        return fault(detail, problem,
+                     "schedule {} cannot run {} ranks (microbatches enter from both ends: an even number)",
+                     name_of(plan.schedule), plan.pp);
+    return {};
+}
+
+/// Schedule and microbatches. @pre the batch divides.
+Fault check_microbatches(Detail detail, ParallelPlan const& plan, Workload const& workload) {
+    ScheduleTraits const& traits = traits_of(plan.schedule);
+    constexpr PlanProblem problem = PlanProblem::schedule;
+    std::int64_t const count = microbatches(plan, workload);
+    if (traits.even == Switch::on && count % 2 != 0)
+        return fault(detail, problem,
+                     "schedule {} cannot run {} microbatches (half of them enter from each end: an even number)",
+                     name_of(plan.schedule), count);
+    std::int64_t const least = traits.microbatches_per_stage * plan.pp;
+    if (count < least)
+        return fault(detail, problem,
+                     "schedule {} cannot run {} microbatches on {} ranks (at least twice as many as ranks, {})",
+                     name_of(plan.schedule), count, plan.pp, least);
+    return {};
+}
+
 Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
-    if (plan.schedule == Schedule::interleaved && (plan.vpp < 2 || plan.pp < 2))
-        return fault(detail, PlanProblem::schedule, "the interleaved schedule needs pp > 1 and vpp > 1 (pp {}, vpp {})",
-                     plan.pp, plan.vpp);
-    if (plan.schedule != Schedule::interleaved && plan.vpp != 1)
-        return fault(detail, PlanProblem::schedule, "vpp {} needs the interleaved schedule", plan.vpp);
+    if (auto found = check_schedule(detail, plan)) return found;
     if (!zero_suits_pipeline(plan))
         return fault(detail, PlanProblem::zero,
                      "ZeRO-{} with pp {} would reduce gradients in every microbatch (use ZeRO 0 or 1 with "
@@ -142,7 +181,7 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (plan.shard_group < 0 || (plan.shard_group > 0 && (plan.dp * plan.cp) % plan.shard_group != 0))
         return fault(detail, PlanProblem::zero, "shard group {} does not divide dp * cp = {}", plan.shard_group,
                      plan.dp * plan.cp);
-    return {};
+    return check_microbatches(detail, plan, workload);
 }
 
 Fault check_all(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {

@@ -1,6 +1,7 @@
 #include "core/graph/stage_layout.hpp"
 
 #include "core/graph/block.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -32,26 +33,42 @@ std::vector<std::int64_t> balanced_split(std::int64_t layers, std::int64_t pp, s
     return split;
 }
 
+StageContent& StageContent::operator+=(StageContent const& other) {
+    layers_of_kind.resize(std::max(layers_of_kind.size(), other.layers_of_kind.size()), 0);
+    for (std::size_t k = 0; k < other.layers_of_kind.size(); ++k)
+        layers_of_kind[k] += other.layers_of_kind[k];
+    layers += other.layers;
+    embedding = embedding || other.embedding;
+    head = head || other.head;
+    return *this;
+}
+
 StageLayout lay_out_stages(ModelSpec const& model, ParallelPlan const& plan) {
     StageLayout layout;
     layout.kinds = distinct_kinds(model);
     layout.chunk_layers =
         plan.stage_layers.empty() ? balanced_split(model.layer_count(), plan.pp, plan.vpp) : plan.stage_layers;
-    layout.stages.assign(static_cast<std::size_t>(plan.pp), {});
-    for (StageContent& stage : layout.stages)
-        stage.layers_of_kind.assign(layout.kinds.size(), 0);
+    StageContent nothing;
+    nothing.layers_of_kind.assign(layout.kinds.size(), 0);
+    layout.chunks.assign(layout.chunk_layers.size(), nothing);
+    layout.stages.assign(static_cast<std::size_t>(plan.pp), nothing);
+    layout.chunks.front().embedding = true;
+    layout.chunks.back().head = true;
+    ScheduleTraits const& traits = traits_of(plan.schedule);
+    layout.copies = traits.parameter_copies();
     std::size_t layer = 0;
-    for (std::size_t chunk = 0; chunk < layout.chunk_layers.size(); ++chunk) {
-        StageContent& stage = layout.stages[chunk % static_cast<std::size_t>(plan.pp)];
-        for (std::int64_t i = 0; i < layout.chunk_layers[chunk]; ++i, ++layer) {
+    for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
+        StageContent& chunk = layout.chunks[c];
+        for (std::int64_t i = 0; i < layout.chunk_layers[c]; ++i, ++layer) {
             auto const kind =
                 std::find(layout.kinds.begin(), layout.kinds.end(), model.layers[layer]) - layout.kinds.begin();
-            ++stage.layers_of_kind[static_cast<std::size_t>(kind)];
-            ++stage.layers;
+            ++chunk.layers_of_kind[static_cast<std::size_t>(kind)];
+            ++chunk.layers;
         }
+        std::int64_t const rank = rank_of_chunk(traits.placement, plan.pp, static_cast<std::int64_t>(c));
+        layout.stages[static_cast<std::size_t>(rank)] += chunk;
+        if (layout.copies > 1) layout.stages[static_cast<std::size_t>(plan.pp - 1 - rank)] += chunk;
     }
-    layout.stages.front().embedding = true;
-    layout.stages.back().head = true;
     return layout;
 }
 

@@ -8,21 +8,24 @@
 
 namespace sextant {
 
-/// Layers of one pipeline rank: how many of each kind (in the order of `StageLayout::kinds`), over all its chunks.
+/// Layers of one chunk, or of one pipeline rank over all its chunks: how many of each kind (in the order of
+/// `StageLayout::kinds`).
 struct StageContent {
     std::vector<std::int64_t> layers_of_kind;
     std::int64_t layers = 0;
     bool embedding = false;  ///< holds the embedding end
     bool head = false;       ///< holds final norm, output matrix, loss
     auto operator<=>(StageContent const&) const = default;
+    StageContent& operator+=(StageContent const& other);
 };
 
 /// Which layers lie on which pipeline rank.
 struct StageLayout {
-    std::vector<LayerKind> kinds;  ///< the distinct kinds of the model
-    std::vector<std::int64_t>
-        chunk_layers;  ///< layers of each of the pp * vpp chunks in model order; chunk c lies on rank c mod pp
-    std::vector<StageContent> stages;  ///< one per pipeline rank
+    std::vector<LayerKind> kinds;            ///< the distinct kinds of the model
+    std::vector<std::int64_t> chunk_layers;  ///< layers of each of the pp * vpp chunks in model order
+    std::vector<StageContent> chunks;        ///< what they hold; where they lie is up to the schedule (`traits_of`)
+    std::vector<StageContent> stages;        ///< one per pipeline rank: all that it holds
+    std::int64_t copies = 1;                 ///< ranks that hold each chunk
 };
 
 /// True if `layers` can be laid on pp x vpp chunks: at least one layer per chunk for vpp = 1; for interleaving equal

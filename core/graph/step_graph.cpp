@@ -57,8 +57,10 @@ void add_block(Hash& hash, Block const& block) {
 template <class F>
 Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block) {
     StageContent const& content = graph.layout.stages[stage];
+    auto const copies = static_cast<double>(graph.layout.copies);
     Work total;
-    auto const add = [&](Block const& block, double times, bool is_layer) {
+    auto const add = [&](Block const& block, double count, bool is_layer) {
+        double const times = count / copies;
         Work w = work_of_block(block, is_layer);
         w.executed *= times;
         w.model *= times;

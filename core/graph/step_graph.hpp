@@ -26,7 +26,8 @@ StepGraph build_step_graph(ModelSpec const& model, ParallelPlan const& plan, Wor
 /// the same work.
 std::string digest(StepGraph const& graph);
 
-/// Work of one stage in one microbatch, forward and backward, without recompute.
+/// Work of one stage in one microbatch, without recompute. Where a rank holds the stages of both directions, the mean
+/// of the two: it runs half of the microbatches on each.
 Work stage_work(StepGraph const& graph, std::size_t stage, Pass pass);
 /// Work that recompute adds to one stage in one microbatch.
 Work stage_rerun_work(StepGraph const& graph, std::size_t stage);

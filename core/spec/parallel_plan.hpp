@@ -9,7 +9,18 @@
 
 namespace sextant {
 
-enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+/// How microbatches go through a pipeline (docs/schedules.md). What each asks of the layout: `traits_of`.
+enum class Schedule : std::uint8_t {
+    gpipe,
+    one_f_one_b,
+    interleaved,
+    breadth_first,
+    zb_h1,
+    zb_h2,
+    zb_v,
+    dualpipe,
+    dualpipe_v,
+};
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Offload : std::uint8_t { none, optimizer, activations, optimizer_and_activations };
 /// How context parallelism moves keys and values.
@@ -47,7 +58,7 @@ struct ParallelPlan {
     std::int64_t cp = 1;
     std::int64_t ep = 1;
     std::int64_t expert_tp = 1;    ///< tensor parallelism inside an expert
-    std::int64_t vpp = 1;          ///< model chunks per pipeline stage (interleaved only)
+    std::int64_t vpp = 1;          ///< model chunks per pipeline stage
     std::int64_t micro_batch = 1;  ///< sequences
     Schedule schedule = Schedule::one_f_one_b;
     int zero = 0;                  ///< 0: replicas, 1: optimizer state, 2: + gradients, 3: + weights (FSDP)

@@ -24,6 +24,7 @@ extern ScheduleEntry const forward_only_schedule;
 
 namespace {
 
+/// Those that a plan can name in the order of `Schedule`, then the others.
 constexpr std::array<ScheduleEntry const*, 10> entries{
     &gpipe_schedule, &one_f_one_b_schedule, &interleaved_schedule, &breadth_first_schedule, &zb_h1_schedule,
     &zb_h2_schedule, &zb_v_schedule,        &dualpipe_schedule,    &dualpipe_v_schedule,    &forward_only_schedule};
@@ -45,6 +46,8 @@ ScheduleEntry const& find_schedule(std::string_view name, std::string_view where
     throw InputError("{}: unknown schedule '{}' ({}known: {})", where, name,
                      nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest), join(known));
 }
+
+ScheduleEntry const& entry_of(Schedule schedule) { return *entries[static_cast<std::size_t>(schedule)]; }
 
 PipelineSchedule build_schedule(ScheduleEntry const& entry, ScheduleShape shape, std::string_view where) {
     if (shape.ranks < 1 || shape.microbatches < 1 || shape.chunks < 1)

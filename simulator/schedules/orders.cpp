@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace sextant::orders {
@@ -55,6 +56,21 @@ std::int64_t round_robin(ScheduleShape shape, std::int64_t stage, std::int64_t) 
 
 std::int64_t v_shape(ScheduleShape shape, std::int64_t stage, std::int64_t) {
     return stage < shape.ranks ? stage : 2 * shape.ranks - 1 - stage;
+}
+
+MicrobatchGroups::MicrobatchGroups(ScheduleShape shape)
+    : chunks_(shape.chunks),
+      groups_(std::max<std::int64_t>(1, shape.microbatches / shape.ranks)),
+      size_((shape.microbatches + groups_ - 1) / groups_),
+      full_(shape.microbatches - (size_ - 1) * groups_) {}
+
+MicrobatchGroups::Place MicrobatchGroups::at(std::int64_t k) const {
+    std::int64_t const passes = full_ * size_ * chunks_;  // of the full groups
+    std::int64_t const size = k < passes ? size_ : size_ - 1;
+    std::int64_t const rest = k < passes ? k : k - passes;
+    std::int64_t const group = rest / (size * chunks_);
+    std::int64_t const first = (k < passes ? 0 : full_ * size_) + group * size;
+    return {.chunk = rest % (size * chunks_) / size, .microbatch = first + rest % size};
 }
 
 std::optional<std::string> unless_chunks(ScheduleShape shape, std::int64_t chunks) {

@@ -14,6 +14,28 @@ std::int64_t round_robin(ScheduleShape shape, std::int64_t stage, std::int64_t m
 /// Two chunks a rank, down and back up: stages r and 2 ranks - 1 - r on rank r.
 std::int64_t v_shape(ScheduleShape shape, std::int64_t stage, std::int64_t microbatch);
 
+/// The groups of microbatches that an interleaved schedule takes through all chunks of a rank before the next ones:
+/// as many as there are ranks, and where that does not divide, as few more as keep the groups even.
+class MicrobatchGroups {
+public:
+    explicit MicrobatchGroups(ScheduleShape shape);
+    /// Microbatches of the largest group.
+    [[nodiscard]] std::int64_t largest() const { return size_; }
+    [[nodiscard]] std::int64_t last() const { return full_ == groups_ ? size_ : size_ - 1; }
+    struct Place {
+        std::int64_t chunk;
+        std::int64_t microbatch;
+    };
+    /// Where the k-th of a rank's forwards is.
+    [[nodiscard]] Place at(std::int64_t k) const;
+
+private:
+    std::int64_t chunks_;
+    std::int64_t groups_;
+    std::int64_t size_;  ///< of the first groups
+    std::int64_t full_;  ///< how many have it; the others have one less
+};
+
 /// "the schedule cuts the model into one chunk per rank, not 3"; nothing for `chunks` of them.
 std::optional<std::string> unless_chunks(ScheduleShape shape, std::int64_t chunks);
 

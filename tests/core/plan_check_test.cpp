@@ -62,6 +62,40 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"chunks without interleaving", [](auto&, auto& p, auto&) { p.vpp = 2; }, PlanProblem::schedule, "interleaved"},
         {"interleaving without chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::interleaved; },
          PlanProblem::schedule, "vpp"},
+        {"a V without its two chunks", [](auto&, auto& p, auto&) { p.schedule = Schedule::zb_v; },
+         PlanProblem::schedule, "vpp 1 with schedule zb-v (it takes exactly 2)"},
+        {"split backwards with chunks",
+         [](auto&, auto& p, auto&) {
+             p.schedule = Schedule::zb_h1;
+             p.vpp = 2;
+         },
+         PlanProblem::schedule, "vpp 2 with schedule zb-h1"},
+        {"chunks without a pipeline",
+         [](auto&, auto& p, auto&) {
+             p.schedule = Schedule::breadth_first;
+             p.pp = 1;
+             p.vpp = 2;
+         },
+         PlanProblem::schedule, "needs pp > 1"},
+        {"two directions on an odd number of stages",
+         [](auto& m, auto& p, auto&) {
+             m.layers.resize(33);
+             p.schedule = Schedule::dualpipe;
+             p.pp = 3;
+         },
+         PlanProblem::schedule, "cannot run 3 ranks"},
+        {"two directions with an odd number of microbatches",
+         [](auto&, auto& p, auto& w) {
+             p.schedule = Schedule::dualpipe;
+             w.global_batch = 4 * 9;
+         },
+         PlanProblem::schedule, "cannot run 9 microbatches"},
+        {"two directions with too few microbatches",
+         [](auto&, auto& p, auto& w) {
+             p.schedule = Schedule::dualpipe;
+             w.global_batch = 4 * 6;
+         },
+         PlanProblem::schedule, "6 microbatches on 4 ranks (at least twice as many as ranks, 8)"},
         {"batch", [](auto&, auto&, auto& w) { w.global_batch = 66; }, PlanProblem::batch, "66"},
         {"sequence", [](auto&, auto& p, auto&) { p.cp = 3; }, PlanProblem::sequence,
          "4096 is not divisible by cp * tp = 12"},

@@ -1,5 +1,6 @@
 #include "core/graph/stage_layout.hpp"
 
+#include "core/spec/schedule_traits.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -96,4 +97,67 @@ TEST_CASE("lay_out_stages: chunks go round the stages, and a given split is kept
     plan.stage_layers = {3, 5};
     CHECK(lay_out_stages(model, plan).stages[0].layers == 3);
     CHECK(lay_out_stages(model, plan).stages[1].layers == 5);
+}
+
+TEST_CASE("lay_out_stages: a V has both ends of the model on its first stage", "[INV-10]") {
+    ModelSpec const model = mixture(1024, 8, 8, 2, 512, 2);  // two dense layers, then six of experts
+    ParallelPlan plan;
+    plan.pp = 2;
+    plan.vpp = 2;
+    for (Schedule const schedule : {Schedule::zb_v, Schedule::dualpipe_v}) {
+        plan.schedule = schedule;
+        StageLayout const layout = lay_out_stages(model, plan);
+        // Chunks of two layers: 0 and 3 on stage 0, 1 and 2 on stage 1.
+        CHECK(layout.stages[0].layers_of_kind == std::vector<std::int64_t>{2, 2});
+        CHECK(layout.stages[1].layers_of_kind == std::vector<std::int64_t>{0, 4});
+        CHECK(layout.stages[0].embedding);
+        CHECK(layout.stages[0].head);
+        CHECK_FALSE(layout.stages[1].embedding);
+        CHECK_FALSE(layout.stages[1].head);
+        CHECK(layout.copies == 1);
+    }
+}
+
+TEST_CASE("lay_out_stages: a pipeline that runs both ways holds every stage twice", "[INV-10]") {
+    ModelSpec const model = mixture(1024, 8, 8, 2, 512, 3);
+    ParallelPlan plan;
+    plan.pp = 4;
+    StageLayout const plain = lay_out_stages(model, plan);
+    plan.schedule = Schedule::dualpipe;
+    StageLayout const both = lay_out_stages(model, plan);
+    REQUIRE(both.stages.size() == 4);
+    CHECK(both.copies == 2);
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        StageContent expected = plain.stages[rank];
+        expected += plain.stages[3 - rank];
+        CHECK(both.stages[rank] == expected);
+        CHECK(both.stages[rank].embedding == (rank == 0 || rank == 3));
+        CHECK(both.stages[rank].head == (rank == 0 || rank == 3));
+    }
+    CHECK(both.chunks == plain.chunks);
+}
+
+TEST_CASE("lay_out_stages: chunks hold what the stages hold, once per copy", "[INV-10]") {
+    ModelSpec const model = mixture(1024, 32, 8, 2, 512, 3);
+    for (int i = 0; i <= static_cast<int>(Schedule::dualpipe_v); ++i) {
+        ParallelPlan plan;
+        plan.schedule = static_cast<Schedule>(i);
+        CHECK(traits_of(plan.schedule).schedule == plan.schedule);  // the table is in order
+        plan.pp = 4;
+        plan.vpp = traits_of(plan.schedule).least_chunks;
+        StageLayout const layout = lay_out_stages(model, plan);
+        StageContent chunks, stages;
+        for (StageContent const& chunk : layout.chunks)
+            chunks += chunk;
+        for (StageContent const& stage : layout.stages)
+            stages += stage;
+        CAPTURE(name_of(plan.schedule));
+        CHECK(static_cast<std::int64_t>(layout.chunks.size()) == plan.pp * plan.vpp);
+        CHECK(chunks.layers == 32);
+        CHECK(stages.layers == layout.copies * 32);
+        for (std::size_t k = 0; k < layout.kinds.size(); ++k)
+            CHECK(stages.layers_of_kind[k] == layout.copies * chunks.layers_of_kind[k]);
+        CHECK(layout.chunks.front().embedding);
+        CHECK(layout.chunks.back().head);
+    }
 }

@@ -4,6 +4,7 @@
 #include "core/graph/model_flops.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/spec/parameters.hpp"
+#include "core/spec/schedule_traits.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -35,8 +36,8 @@ ParallelPlan random_plan(std::mt19937_64& random, bool experts) {
     plan.micro_batch = pick<std::int64_t>(random, {1, 2});
     plan.sequence_parallel = plan.tp > 1 ? pick(random, {Switch::off, Switch::on}) : Switch::off;
     if (plan.pp > 1 && random() % 2 == 0) {
-        plan.schedule = Schedule::interleaved;
-        plan.vpp = 2;
+        plan.schedule = pick(random, {Schedule::interleaved, Schedule::zb_v, Schedule::dualpipe});
+        plan.vpp = traits_of(plan.schedule).least_chunks;
     }
     if (experts && plan.dp * plan.cp * plan.tp >= 4) plan.ep = pick<std::int64_t>(random, {1, 2, 4});
     return plan;
