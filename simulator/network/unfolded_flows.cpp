@@ -67,27 +67,38 @@ public:
         for (auto const member : demand.members)
             members.push_back(graph_.ranks[static_cast<std::size_t>(member)].rank);
         std::vector<Flow> flows;
-        BytesPerSecond const up = demand.scale_up_share * scale_up_rate(cluster_);
-        BytesPerSecond const out = demand.scale_out_share * scale_out_rate(cluster_, demand.domains);
+        auto const domains = by_domain(topology_, members);
+        Rates const rates = rates_of(demand, domains.size());
         if (demand.kind == CollectiveKind::send_receive) {
-            bool const inside = topology_.domain_of(members.front()) == topology_.domain_of(members.back());
-            // A demand may serve many pairs: one that lies in a domain although most do not still moves its bytes.
-            BytesPerSecond const wanted = inside ? up : out;
-            add(flows, members.front(), members.back(), wanted > BytesPerSecond{} ? wanted : up + out);
+            add(flows, members.front(), members.back(), domains.size() == 1 ? rates.inside : rates.outside);
             return flows;
         }
-        auto const domains = by_domain(topology_, members);
         for (auto const& domain : domains)
-            add_inside(flows, domain, up);
+            add_inside(flows, domain, rates.inside);
         for (std::size_t d = 0; domains.size() > 1 && d < domains.size(); ++d) {
             auto const& next = domains[(d + 1) % domains.size()];
             for (std::size_t i = 0; i < domains[d].size(); ++i)
-                add(flows, domains[d][i], next[i % next.size()], out);
+                add(flows, domains[d][i], next[i % next.size()], rates.outside);
         }
         return flows;
     }
 
 private:
+    struct Rates {
+        BytesPerSecond inside;
+        BytesPerSecond outside;
+    };
+
+    /// A demand's shares are those of an evenly placed group. One that straddles a boundary of domains although it was
+    /// priced inside one (or the other way round) still moves its bytes over the network that is there.
+    [[nodiscard]] Rates rates_of(NetworkDemand const& demand, std::size_t domains) const {
+        Rates rates{demand.scale_up_share * scale_up_rate(cluster_),
+                    demand.scale_out_share * scale_out_rate(cluster_, demand.domains)};
+        if (domains == 1 && !(demand.scale_up_share > 0)) rates.inside = rates.outside;
+        if (domains > 1 && !(demand.scale_out_share > 0)) rates.outside = rates.inside;
+        return rates;
+    }
+
     void add(std::vector<Flow>& flows, std::int64_t source, std::int64_t destination, BytesPerSecond rate) const {
         if (source != destination && rate > BytesPerSecond{})
             flows.push_back({topology_.route(source, destination), rate});
