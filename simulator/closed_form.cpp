@@ -115,8 +115,10 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
         // sec. 4.1).
         Bytes const bytes = 2 * pipeline.stages.front().load.sharded_hidden_tokens * units::B;
-        pipeline.transfer =
-            pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_)).time(bytes);
+        CollectiveCurve const& curve =
+            pricer_.curve(CollectiveKind::send_receive, place(GroupKind::pipeline, plan, cluster_));
+        pipeline.transfer = curve.time(bytes);
+        pipeline.transfer_latency = curve.latency(bytes);
     }
     pipeline.data_parallel = data_parallel_curves(plan, pricer_);
     return pipeline;

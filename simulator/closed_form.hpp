@@ -58,7 +58,8 @@ struct StageCost {
 struct PipelineCost {
     std::vector<StageCost> stages;
     std::int64_t microbatches = 1;
-    Seconds transfer;  ///< one send of a microbatch's activations to the next stage
+    Seconds transfer;          ///< one send of a microbatch's activations to the next stage
+    Seconds transfer_latency;  ///< the part of it in which no bytes move
     DataParallelCurves data_parallel;
 };
 
@@ -87,6 +88,7 @@ public:
     void fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
     void fill_time(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
 
+    [[nodiscard]] Pricer& pricer() { return pricer_; }
     [[nodiscard]] FrameworkTiming const& timing() const { return timing_; }
     [[nodiscard]] ModelSpec const& model() const { return model_; }
     [[nodiscard]] Workload const& workload() const { return workload_; }

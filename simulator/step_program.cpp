@@ -1,0 +1,329 @@
+#include "simulator/step_program.hpp"
+
+#include "core/error.hpp"
+#include "core/graph/step_graph.hpp"
+#include "core/spec/named_values.hpp"
+#include "core/spec/schedule_traits.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr Named<Granularity> granularities[] = {
+    {Granularity::op, "op"}, {Granularity::layer, "layer"}, {Granularity::stage, "stage"}};
+
+TaskPart part_of(PricedOp const& op) {
+    switch (op.op_class) {
+        case OpClass::gemm: return TaskPart::gemm;
+        case OpClass::attention: return TaskPart::attention;
+        case OpClass::streaming: return TaskPart::memory_bound;
+        case OpClass::communication: break;
+    }
+    switch (op.collective.group) {
+        case GroupKind::expert: return TaskPart::ep;
+        case GroupKind::context: return TaskPart::cp;
+        default: return TaskPart::tp;
+    }
+}
+
+/// Communication that hides, by the item that it would begin with.
+struct Hidden {
+    ProgramItem item;
+    std::size_t start = 0;
+};
+
+/// Lays hidden communication out along the items: one at a time, each cut off at the end of the pass.
+void lay_out(Program& program, std::vector<Hidden> const& hidden) {
+    if (program.items.empty()) return;
+    std::vector<double> begins{0.0};
+    for (ProgramItem const& item : program.items)
+        begins.push_back(begins.back() + item.duration);
+    double const total = begins.back();
+    double free = 0;
+    for (Hidden const& h : hidden) {
+        std::size_t const start = std::min(h.start, program.items.size() - 1);
+        double const begin = std::max(begins[start], free);
+        double const duration = std::min(h.item.duration, total - begin);
+        if (duration <= 0) continue;
+        free = begin + duration;
+        // The first item that ends no earlier; rounding must not make an item wait for what should hide behind it.
+        auto const joins = std::lower_bound(begins.begin() + 1, begins.end(), free * (1 - 1e-12));
+        ProgramOverlap overlap{.item = h.item,
+                               .start = start,
+                               .join = std::min(static_cast<std::size_t>(joins - begins.begin()) - 1,
+                                                program.items.size() - 1)};
+        // Where it queues behind another, it cannot begin before the item during which that one ends.
+        overlap.item.latency *= h.item.duration > 0 ? duration / h.item.duration : 0;
+        overlap.item.duration = duration;
+        overlap.join = std::max(overlap.join, start);
+        program.overlaps.push_back(overlap);
+    }
+}
+
+/// Turns priced ops into the items of one pass.
+class PassWriter {
+public:
+    PassWriter(StepProgram& program, ClusterSpec const& cluster, ParallelPlan const& plan)
+        : program_(program), cluster_(cluster), plan_(plan) {}
+
+    enum class Half : std::uint8_t { whole, input, weight };
+
+    Program write(PricedPass const& pass, Half half, bool again) {
+        Program result;
+        std::vector<Hidden> hidden;
+        double gaps = half == Half::weight ? 0 : pass.waiting.base();
+        for (PricedOp const& op : pass.ops) {
+            if (op.op_class == OpClass::communication) {
+                if (half != Half::weight) add_communication(result, hidden, op);
+                continue;
+            }
+            double const weight = op.weight.base();
+            // A backward product is two kernels: each half launches one.
+            double const weight_gap = weight > 0 ? op.gap.base() / 2 : 0;
+            double time = op.compute.base();
+            double gap = op.gap.base();
+            if (half == Half::input) {
+                time -= weight;
+                gap -= weight_gap;
+            }
+            if (half == Half::weight) {
+                time = weight;
+                gap = weight_gap;
+            }
+            gaps += gap;
+            if (time > 0)
+                result.items.push_back({.name = program_.name(op.name),
+                                        .part = again ? TaskPart::recompute : part_of(op),
+                                        .duration = time});
+        }
+        if (gaps > 0) result.items.push_back({.name = program_.name("host"), .part = TaskPart::host, .duration = gaps});
+        lay_out(result, hidden);
+        return result;
+    }
+
+private:
+    void add_communication(Program& result, std::vector<Hidden>& hidden, PricedOp const& op) {
+        double const exposed = op.exposed.base();
+        double const beside = op.hidden.base();
+        double const both = exposed + beside;
+        if (both <= 0) return;
+        ProgramItem item{.name = program_.name(op.name), .part = part_of(op), .group = group_of(op.collective)};
+        if (beside > 0) {
+            item.duration = beside;
+            item.latency = op.latency.base() * beside / both;
+            // Pipelined with the product before it, in chunks.
+            hidden.push_back({.item = item, .start = result.items.empty() ? 0 : result.items.size() - 1});
+        }
+        if (exposed > 0) {
+            item.duration = exposed;
+            item.latency = op.latency.base() * exposed / both;
+            result.items.push_back(item);
+        }
+    }
+
+    std::int16_t group_of(Collective const& c) {
+        GroupPlacement placement = place(c.group, plan_, cluster_);
+        placement.copies = c.copies;
+        NetworkShares const shares = network_shares(cluster_, c.kind, placement);
+        return program_.group({.kind = c.kind,
+                               .group = c.group,
+                               .size = placement.size,
+                               .stride = placement.stride,
+                               .scale_up_share = shares.scale_up,
+                               .scale_out_share = shares.scale_out,
+                               .domains = placement.domains});
+    }
+
+    StepProgram& program_;
+    ClusterSpec const& cluster_;
+    ParallelPlan const& plan_;
+};
+
+BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& form, ParallelPlan const& plan,
+                         HostFloor floor) {
+    PassWriter writer(program, form.cluster(), plan);
+    using Half = PassWriter::Half;
+    BlockProgram result;
+    result.forward = writer.write(form.pricer().price_ops(block, plan, floor, Pass::forward), Half::whole, false);
+    PricedPass const backward = form.pricer().price_ops(block, plan, floor, Pass::backward);
+    result.backward = writer.write(backward, Half::whole, false);
+    result.backward_input = writer.write(backward, Half::input, false);
+    result.backward_weight = writer.write(backward, Half::weight, false);
+    for (Recompute const policy : {Recompute::selective, Recompute::full})
+        result.rerun[static_cast<std::size_t>(policy)] =
+            writer.write(form.pricer().price_ops(block, plan, floor, Pass::forward, policy), Half::whole, true);
+    return result;
+}
+
+}  // namespace
+
+std::string_view name_of(Granularity granularity) { return name_in<Granularity>(granularities, granularity); }
+
+Granularity granularity_from(std::string_view name, std::string_view where) {
+    return value_in<Granularity>(granularities, name, where, "granularity");
+}
+
+double Program::duration() const {
+    double total = 0;
+    for (ProgramItem const& item : items)
+        total += item.duration;
+    return total;
+}
+
+double Program::compute() const {
+    double total = 0;
+    for (ProgramItem const& item : items)
+        if (item.is_compute()) total += item.duration;
+    return total;
+}
+
+std::uint16_t StepProgram::name(std::string_view text) {
+    auto const found = std::find(names.begin(), names.end(), text);
+    if (found != names.end()) return static_cast<std::uint16_t>(found - names.begin());
+    names.emplace_back(text);
+    return static_cast<std::uint16_t>(names.size() - 1);
+}
+
+std::int16_t StepProgram::group(ProgramGroup const& wanted) {
+    auto const found = std::find(groups.begin(), groups.end(), wanted);
+    if (found != groups.end()) return static_cast<std::int16_t>(found - groups.begin());
+    groups.push_back(wanted);
+    return static_cast<std::int16_t>(groups.size() - 1);
+}
+
+Program const& program_of(BlockProgram const& block, TaskPass pass) {
+    switch (pass) {
+        case TaskPass::backward: return block.backward;
+        case TaskPass::backward_input: return block.backward_input;
+        case TaskPass::backward_weight: return block.backward_weight;
+        default: return block.forward;
+    }
+}
+
+StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
+    ModelSpec const& model = form.model();
+    BlockSet const blocks = build_blocks(model, plan, form.workload().sequence);
+    StageLayout const layout = lay_out_stages(model, plan);
+    StepProgram program;
+    for (std::size_t k = 0; k < blocks.layers.size(); ++k)
+        program.blocks.push_back(write_block(program, blocks.layers[k], form, plan,
+                                             blocks.kinds[k].moe ? HostFloor::per_moe_layer : HostFloor::per_layer));
+    std::size_t const embedding = program.blocks.size();
+    program.blocks.push_back(write_block(program, blocks.embedding, form, plan, HostFloor::none));
+    program.blocks.push_back(write_block(program, blocks.head, form, plan, HostFloor::none));
+    program.blocks.push_back(write_block(program, blocks.mtp, form, plan, HostFloor::none));
+
+    std::size_t layer = 0;
+    for (std::size_t chunk = 0; chunk < layout.chunk_layers.size(); ++chunk) {
+        std::vector<ProgramUnit> units;
+        if (chunk == 0) units.push_back({.block = embedding, .kind = ProgramUnit::Kind::end});
+        std::int64_t const count = layout.chunk_layers[chunk];
+        std::int64_t const rank =
+            rank_of_chunk(traits_of(plan.schedule).placement, plan.pp, static_cast<std::int64_t>(chunk));
+        double const share = recomputed_share(plan, layout.stages[static_cast<std::size_t>(rank)].layers);
+        auto const again = static_cast<std::int64_t>(std::llround(share * static_cast<double>(count)));
+        for (std::int64_t i = 0; i < count; ++i, ++layer) {
+            auto const kind = static_cast<std::size_t>(
+                std::find(blocks.kinds.begin(), blocks.kinds.end(), model.layers[layer]) - blocks.kinds.begin());
+            units.push_back({.block = kind,
+                             .recompute = i < again ? plan.recompute : Recompute::none,
+                             .kind = blocks.kinds[kind].moe ? ProgramUnit::Kind::moe_layer : ProgramUnit::Kind::layer});
+        }
+        if (chunk + 1 == layout.chunk_layers.size()) {
+            units.push_back({.block = embedding + 1, .kind = ProgramUnit::Kind::end});
+            if (model.mtp_modules > 0) units.push_back({.block = embedding + 2, .kind = ProgramUnit::Kind::end});
+        }
+        program.chunks.push_back(std::move(units));
+    }
+    return program;
+}
+
+Program joined(std::vector<Program const*> const& parts) {
+    Program result;
+    for (Program const* part : parts) {
+        std::size_t const offset = result.items.size();
+        result.items.insert(result.items.end(), part->items.begin(), part->items.end());
+        for (ProgramOverlap overlap : part->overlaps) {
+            overlap.start += offset;
+            overlap.join += offset;
+            result.overlaps.push_back(overlap);
+        }
+    }
+    return result;
+}
+
+Program coalesced(Program const& program, StepProgram& names) {
+    Program result;
+    auto const merge = [](std::vector<ProgramItem>& into, ProgramItem const& item) {
+        for (ProgramItem& existing : into)
+            if (existing.part == item.part) {
+                existing.duration += item.duration;
+                existing.latency += item.latency;
+                return;
+            }
+        into.push_back(item);
+    };
+    std::vector<ProgramItem> communication;
+    std::vector<ProgramItem> beside;
+    for (ProgramItem item : program.items) {
+        if (item.is_compute()) {
+            bool const again = item.part == TaskPart::recompute;
+            item.part = again ? TaskPart::recompute : TaskPart::compute;
+            item.name = names.name(again ? "recompute" : "compute");
+            merge(result.items, item);
+        } else {
+            merge(communication, item);
+        }
+    }
+    for (ProgramOverlap const& overlap : program.overlaps)
+        merge(beside, overlap.item);
+    result.items.insert(result.items.end(), communication.begin(), communication.end());
+    std::vector<Hidden> hidden;
+    for (ProgramItem const& item : beside)
+        hidden.push_back({.item = item, .start = 0});
+    lay_out(result, hidden);
+    return result;
+}
+
+Pair paired(Program const& forward, Program const& backward, double transfers) {
+    auto const exchanges = [](Program const& program) {
+        double total = 0;
+        for (ProgramItem const& item : program.items)
+            if (item.part == TaskPart::ep) total += item.duration;
+        return total;
+    };
+    double const in_passes = exchanges(forward) + exchanges(backward);
+    double const communication = in_passes + transfers;
+    double const rest = forward.duration() + backward.duration() - in_passes;
+    Pair pair{.program = {}, .shown = communication > rest ? (communication - rest) / communication : 0};
+    double const shown = pair.shown;
+    Program& result = pair.program;
+    std::vector<Hidden> hidden;
+    for (Program const* part : {&forward, &backward})
+        for (ProgramOverlap const& overlap : part->overlaps)
+            hidden.push_back({.item = overlap.item, .start = 0});
+    // By turns, so that each exchange has the other pass's compute after it.
+    std::size_t f = 0, b = 0;
+    while (f < forward.items.size() || b < backward.items.size()) {
+        bool const take_forward = b == backward.items.size() ||
+                                  (f < forward.items.size() && f * backward.items.size() <= b * forward.items.size());
+        ProgramItem item = take_forward ? forward.items[f++] : backward.items[b++];
+        if (item.part == TaskPart::ep) {
+            ProgramItem beside = item;
+            beside.duration *= 1 - shown;
+            beside.latency *= 1 - shown;
+            hidden.push_back({.item = beside, .start = result.items.empty() ? 0 : result.items.size() - 1});
+            item.duration *= shown;
+            item.latency *= shown;
+            if (item.duration <= 0) continue;
+        }
+        result.items.push_back(item);
+    }
+    std::stable_sort(hidden.begin(), hidden.end(), [](Hidden const& x, Hidden const& y) { return x.start < y.start; });
+    lay_out(result, hidden);
+    return pair;
+}
+
+}  // namespace sextant

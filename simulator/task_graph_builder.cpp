@@ -1,0 +1,519 @@
+#include "simulator/task_graph_builder.hpp"
+
+#include "core/error.hpp"
+#include "core/graph/plan_check.hpp"
+#include "core/spec/schedule_traits.hpp"
+#include "simulator/lane_writer.hpp"
+#include "simulator/schedules/catalog.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace sextant {
+namespace {
+
+using Moment = DataParallelMoment;
+
+bool is_forward(Slot const& slot) { return slot.kind == SlotKind::forward; }
+
+/// Time that a transfer takes beside `compute`, of which it can hide a share `overlap` of itself.
+double stretched(double time, double compute, double overlap) {
+    if (time <= overlap * compute) return overlap > 0 ? time / overlap : time;
+    return time + (1 - overlap) * compute;
+}
+
+/// The step of one plan, slot by slot.
+class GraphBuilder {
+public:
+    GraphBuilder(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options)
+        : form_(form),
+          plan_(plan),
+          options_(options),
+          schedule_(options.schedule != nullptr ? *options.schedule : schedule_of(plan, form.workload())),
+          program_(build_step_program(form, plan)),
+          pipeline_(form.assemble(form.price_shape(plan), plan)),
+          writer_({.stages = plan.pp,
+                   .lanes = options.folding == Folding::folded ? 1 : plan.tp * plan.cp * plan.dp,
+                   .width = plan.tp * plan.cp * plan.dp,
+                   .most_tasks = options.most_tasks},
+                  program_, options.jitter, options.seed),
+          stages_(static_cast<std::size_t>(schedule_.stages)) {
+        for (Straggler const& s : options.stragglers)
+            writer_.slow_down(s.rank, s.factor);
+        for (StageCost const& run : pipeline_.stages)
+            for (std::int64_t i = 0; i < run.count; ++i)
+                ranks_.push_back({.cost = &run,
+                                  .calls = data_parallel_calls(run.load, plan, pipeline_.data_parallel, form.timing())});
+        set_transfer();
+        mark_ends();
+    }
+
+    TaskGraph build() {
+        for (std::int64_t step = 0; step < options_.steps; ++step)
+            add_step();
+        return writer_.finish();
+    }
+
+private:
+    struct Rank {
+        StageCost const* cost;
+        DataParallelCalls calls;
+        std::size_t position = 0;
+    };
+    /// A pass that has been laid out, and what its neighbour waits for.
+    struct Arrival {
+        bool done = false;
+        std::int64_t rank = -1;
+        std::vector<LaneTasks> tasks;
+    };
+
+    void set_transfer() {
+        if (plan_.pp == 1) return;
+        double const share = 1 - form_.timing().pp_overlap.value;
+        GroupPlacement const placement = place(GroupKind::pipeline, plan_, form_.cluster());
+        NetworkShares const shares = network_shares(form_.cluster(), CollectiveKind::send_receive, placement);
+        transfer_ = {.name = program_.name("send"),
+                     .part = TaskPart::pp,
+                     .group = program_.group({.kind = CollectiveKind::send_receive,
+                                              .group = GroupKind::pipeline,
+                                              .size = 2,
+                                              .stride = placement.stride,
+                                              .scale_up_share = shares.scale_up,
+                                              .scale_out_share = shares.scale_out,
+                                              .domains = placement.domains}),
+                     .duration = share * pipeline_.transfer.base(),
+                     .latency = share * pipeline_.transfer_latency.base()};
+    }
+
+    /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and gradients
+    /// are complete.
+    void mark_ends() {
+        for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+            std::vector<Slot> const& order = schedule_.ranks[rank];
+            for (std::size_t i = 0; i < order.size(); ++i) {
+                Slot const& slot = order[i];
+                bool const pair = slot.kind == SlotKind::forward_backward;
+                if (is_forward(slot) || pair) first_forward_.try_emplace({rank, slot.stage}, i);
+                if (!is_forward(slot)) last_backward_[{rank, pair ? slot.backward_stage : slot.stage}] = i;
+            }
+        }
+    }
+
+    void add_step() {
+        forwards_.assign(stages_ * static_cast<std::size_t>(schedule_.microbatches), {});
+        backwards_.assign(forwards_.size(), {});
+        for (Rank& rank : ranks_)
+            rank.position = 0;
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            gather_first_weights(static_cast<std::int64_t>(r));
+        auto const count = static_cast<std::int64_t>(ranks_.size());
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (std::int64_t r = 0; r < count; ++r)
+                moved = advance(r) || moved;
+            for (std::int64_t r = count; r-- > 0;)
+                moved = advance(r) || moved;
+        }
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            if (ranks_[r].position < schedule_.ranks[r].size())
+                throw InputError("schedule '{}': rank {} waits for ever with {}", schedule_.name, r,
+                                 text_of(schedule_.ranks[r][ranks_[r].position]));
+        add_optimizer();
+    }
+
+    void add_optimizer() {
+        for (std::int64_t r = 0; r < plan_.pp; ++r)
+            writer_.wait_for_stream(r, Stream::data_parallel);
+        writer_.barrier("gradient norm");
+        for (std::int64_t r = 0; r < plan_.pp; ++r) {
+            StageCost const& cost = *ranks_[static_cast<std::size_t>(r)].cost;
+            DataParallelTime const time =
+                data_parallel_time(cost.load, plan_, cost.forward.total(), cost.backward.total() + cost.rerun.total(),
+                                   pipeline_.data_parallel, form_.cluster().accelerator, form_.timing());
+            add_step_item(r, "optimizer", TaskPart::optimizer, Stream::compute, time.optimizer);
+            add_step_item(r, "optimizer on the host", TaskPart::offload, Stream::to_host, time.offload);
+            add_step_item(r, "step", TaskPart::fixed, Stream::compute, form_.timing().fixed_per_step.value);
+        }
+    }
+
+    void add_step_item(std::int64_t rank, std::string_view name, TaskPart part, Stream stream, Seconds time) {
+        if (time > Seconds{})
+            writer_.run_item(rank, {.name = program_.name(name), .part = part, .duration = time.base()}, stream, {});
+    }
+
+    [[nodiscard]] std::size_t at(std::int32_t stage, std::int32_t microbatch) const {
+        return static_cast<std::size_t>(microbatch) * stages_ + static_cast<std::size_t>(stage);
+    }
+    [[nodiscard]] bool last(std::int32_t stage) const { return static_cast<std::size_t>(stage) + 1 == stages_; }
+
+    [[nodiscard]] bool forward_ready(std::int32_t stage, std::int32_t microbatch) const {
+        return stage == 0 || forwards_[at(stage - 1, microbatch)].done;
+    }
+    [[nodiscard]] bool backward_ready(std::int32_t stage, std::int32_t microbatch) const {
+        return last(stage) ? forwards_[at(stage, microbatch)].done : backwards_[at(stage + 1, microbatch)].done;
+    }
+    [[nodiscard]] bool ready(Slot const& slot) const {
+        switch (slot.kind) {
+            case SlotKind::forward: return forward_ready(slot.stage, slot.microbatch);
+            case SlotKind::backward:
+            case SlotKind::backward_input: return backward_ready(slot.stage, slot.microbatch);
+            case SlotKind::backward_weight: return true;
+            case SlotKind::forward_backward: break;
+        }
+        return forward_ready(slot.stage, slot.microbatch) &&
+               backward_ready(slot.backward_stage, slot.backward_microbatch);
+    }
+
+    bool advance(std::int64_t rank) {
+        Rank& state = ranks_[static_cast<std::size_t>(rank)];
+        std::vector<Slot> const& order = schedule_.ranks[static_cast<std::size_t>(rank)];
+        std::size_t const first = state.position;
+        while (state.position < order.size() && ready(order[state.position])) {
+            add_slot(rank, order[state.position], state.position);
+            ++state.position;
+        }
+        return state.position > first;
+    }
+
+    void await(std::int64_t rank, Arrival& arrival) {
+        if (arrival.rank != rank) writer_.wait_for(rank, arrival.tasks);
+        arrival.tasks = {};
+    }
+    void await_forward(std::int64_t rank, std::int32_t stage, std::int32_t microbatch) {
+        if (stage > 0) await(rank, forwards_[at(stage - 1, microbatch)]);
+    }
+    void await_backward(std::int64_t rank, std::int32_t stage, std::int32_t microbatch) {
+        if (!last(stage)) await(rank, backwards_[at(stage + 1, microbatch)]);
+    }
+
+    static TaskPass pass_of(SlotKind kind) {
+        switch (kind) {
+            case SlotKind::backward: return TaskPass::backward;
+            case SlotKind::backward_input: return TaskPass::backward_input;
+            case SlotKind::backward_weight: return TaskPass::backward_weight;
+            default: return TaskPass::forward;
+        }
+    }
+
+    void add_slot(std::int64_t rank, Slot const& slot, std::size_t position) {
+        if (slot.kind == SlotKind::forward_backward) {
+            add_pair(rank, slot, position);
+            return;
+        }
+        TaskPass const pass = pass_of(slot.kind);
+        SlotTag const tag{static_cast<std::int16_t>(slot.stage), slot.microbatch, pass};
+        if (pass == TaskPass::forward) await_forward(rank, slot.stage, slot.microbatch);
+        if (pass == TaskPass::backward || pass == TaskPass::backward_input)
+            await_backward(rank, slot.stage, slot.microbatch);
+        std::vector<LaneTasks> const before = writer_.tail(rank);
+        if (pass == TaskPass::forward)
+            add_forward(rank, tag, position);
+        else
+            add_backward(rank, tag, position);
+        add_activation_copy(rank, tag, before);
+        if (pass != TaskPass::backward_weight) pass_on(rank, tag);
+    }
+
+    /// Exposed transfer to the neighbour (a share `shown` of it), and note for it.
+    void pass_on(std::int64_t rank, SlotTag const& tag, double shown = 1) {
+        ProgramItem transfer = transfer_;
+        transfer.duration *= shown;
+        transfer.latency *= shown;
+        bool const forward = tag.pass == TaskPass::forward;
+        std::int32_t const next = tag.stage + (forward ? 1 : -1);
+        bool const leaves = next >= 0 && static_cast<std::size_t>(next) < stages_;
+        std::int64_t const to = leaves ? rank_of(next, tag.microbatch) : rank;
+        if (to != rank) {
+            writer_.send(rank, to, transfer, tag);
+        } else if (transfer.duration > 0) {
+            // A pass at an end of the pipeline sends nothing, but has had to wait for what it got.
+            transfer.group = -1;
+            transfer.name = program_.name("receive");
+            writer_.run_item(rank, transfer, Stream::pipeline, tag);
+        }
+        Arrival& arrival = (forward ? forwards_ : backwards_)[at(tag.stage, tag.microbatch)];
+        arrival.done = true;
+        arrival.rank = rank;
+        if (to != rank) arrival.tasks = writer_.tail(rank);
+    }
+    [[nodiscard]] std::int64_t rank_of(std::int32_t stage, std::int32_t microbatch) {
+        if (owners_.empty()) {
+            owners_.assign(forwards_.size(), 0);
+            for (std::size_t r = 0; r < schedule_.ranks.size(); ++r)
+                for (Slot const& slot : schedule_.ranks[r])
+                    if (is_forward(slot) || slot.kind == SlotKind::forward_backward)
+                        owners_[at(slot.stage, slot.microbatch)] = static_cast<std::int32_t>(r);
+        }
+        return owners_[at(stage, microbatch)];
+    }
+
+    void add_activation_copy(std::int64_t rank, SlotTag const& tag, std::vector<LaneTasks> const& before) {
+        if (!offloads_activations(plan_) || tag.pass == TaskPass::backward_weight) return;
+        StageLoad const& load = ranks_[static_cast<std::size_t>(rank)].cost->load;
+        Bytes const chunk = load.kept / static_cast<double>(plan_.vpp);
+        ProgramItem const item{.name = program_.name("activations"),
+                               .part = TaskPart::offload,
+                               .duration = (chunk / form_.cluster().accelerator.host_bandwidth.value).base()};
+        writer_.wait_for(rank, writer_.beside(rank, item,
+                                              tag.pass == TaskPass::forward ? Stream::to_host : Stream::from_host,
+                                              before, tag));
+    }
+
+    void add_pair(std::int64_t rank, Slot const& slot, std::size_t position) {
+        await_forward(rank, slot.stage, slot.microbatch);
+        await_backward(rank, slot.backward_stage, slot.backward_microbatch);
+        SlotTag const forward{static_cast<std::int16_t>(slot.stage), slot.microbatch, TaskPass::forward};
+        SlotTag const backward{static_cast<std::int16_t>(slot.backward_stage), slot.backward_microbatch,
+                               TaskPass::backward};
+        Pair const both = paired(slot_program(slot.stage, TaskPass::forward),
+                                 slot_program(slot.backward_stage, TaskPass::backward), 2 * transfer_.duration);
+        writer_.run(rank, both.program, backward);
+        pass_on(rank, forward, both.shown);
+        pass_on(rank, backward, both.shown);
+        if (ends(rank, slot.backward_stage, position)) reduce_chunk(rank, backward);
+    }
+
+    // Passes with and without data parallelism beside them.
+
+    void add_forward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
+        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
+        bool const first = first_forward_.at({static_cast<std::size_t>(rank), tag.stage}) == position;
+        if (calls.at(Moment::forward_each) > Seconds{})
+            add_layers(rank, tag, Moment::forward_each, Moment::forward_each);
+        else if (first && calls.at(Moment::forward_first) > Seconds{})
+            add_gathered_layers(rank, tag);
+        else
+            writer_.run(rank, slot_program(tag.stage, tag.pass), tag);
+    }
+
+    void add_backward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
+        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
+        bool const last_one = ends(rank, tag.stage, position);
+        bool const each = calls.at(Moment::backward_each) > Seconds{};
+        bool const once = last_one && calls.at(Moment::backward_last) > Seconds{};
+        // A split backward has its gradients with the weight half.
+        if (tag.pass == TaskPass::backward_input || !(each || once))
+            writer_.run(rank, slot_program(tag.stage, tag.pass), tag);
+        else
+            add_layers(rank, tag, each ? Moment::backward_each : Moment::backward_last,
+                       once ? Moment::backward_last : Moment::backward_each);
+    }
+
+    [[nodiscard]] bool ends(std::int64_t rank, std::int32_t stage, std::size_t position) const {
+        return last_backward_.at({static_cast<std::size_t>(rank), stage}) == position;
+    }
+
+    [[nodiscard]] static bool has_call(DataParallelCall const& call, ProgramUnit const& unit) {
+        if (unit.kind == ProgramUnit::Kind::end) return false;
+        return call.group != GroupKind::expert_data || unit.kind == ProgramUnit::Kind::moe_layer;
+    }
+
+    ProgramItem call_item(DataParallelCall const& call, double time) {
+        GroupPlacement const placement = place_group(call.ranks, call.stride, form_.cluster().domain_size);
+        NetworkShares const shares = network_shares(form_.cluster(), call.kind, placement);
+        bool const gathers = call.kind == CollectiveKind::all_gather;
+        std::string const name = std::string(gathers ? "gather weights" : "reduce gradients") +
+                                 (call.group == GroupKind::expert_data ? " of experts" : "");
+        return {.name = program_.name(name),
+                .part = TaskPart::dp,
+                .group = program_.group({.kind = call.kind,
+                                         .group = call.group,
+                                         .size = call.ranks,
+                                         .stride = call.stride,
+                                         .scale_up_share = shares.scale_up,
+                                         .scale_out_share = shares.scale_out,
+                                         .domains = placement.domains}),
+                .duration = time,
+                .latency = call.latency.base()};
+    }
+
+    /// Time of a call beside the pass of a layer that takes `compute`, when all calls beside it take `all`.
+    [[nodiscard]] double time_of(DataParallelCall const& call, double all, double compute) const {
+        double const overlap = data_parallel_overlap(call.moment, plan_, form_.timing());
+        return all > 0 ? call.time.base() * stretched(all, compute, overlap) / all : 0;
+    }
+    [[nodiscard]] static double time_at(DataParallelCalls const& calls, Moment moment, ProgramUnit const& unit) {
+        double total = 0;
+        for (DataParallelCall const& call : calls)
+            if (call.moment == moment && has_call(call, unit)) total += call.time.base();
+        return total;
+    }
+
+    /// ZeRO 1 and 2: the weights of all layers follow one another from the beginning of the step on.
+    void gather_first_weights(std::int64_t rank) {
+        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
+        if (calls.at(Moment::forward_first) <= Seconds{}) return;
+        std::vector<LaneTasks> const start = writer_.tail(rank);
+        std::vector<std::pair<std::size_t, std::int32_t>> order;
+        for (auto const& [key, position] : first_forward_)
+            if (key.first == static_cast<std::size_t>(rank)) order.emplace_back(position, key.second);
+        std::sort(order.begin(), order.end());
+        bool beside_compute = false;
+        for (auto const& [position, stage] : order) {
+            SlotTag const tag{static_cast<std::int16_t>(stage), schedule_microbatch(rank, position), TaskPass::forward};
+            auto& gathered = gathered_[{rank, stage}];
+            gathered.clear();
+            for (ProgramUnit const& unit : units_of(stage)) {
+                std::vector<LaneTasks> tasks;
+                double const all = time_at(calls, Moment::forward_first, unit);
+                double const compute = beside_compute ? unit_program(unit, TaskPass::forward).duration() : 0;
+                for (DataParallelCall const& call : calls)
+                    if (call.moment == Moment::forward_first && has_call(call, unit)) {
+                        tasks.push_back(writer_.beside(rank, call_item(call, time_of(call, all, compute)),
+                                                       Stream::data_parallel, start, tag));
+                        beside_compute = true;
+                    }
+                gathered.push_back(std::move(tasks));
+            }
+        }
+    }
+    [[nodiscard]] std::int32_t schedule_microbatch(std::int64_t rank, std::size_t position) const {
+        return schedule_.ranks[static_cast<std::size_t>(rank)][position].microbatch;
+    }
+
+    void add_gathered_layers(std::int64_t rank, SlotTag const& tag) {
+        auto const& gathered = gathered_.at({rank, tag.stage});
+        std::vector<ProgramUnit> const& units = units_of(tag.stage);
+        for (std::size_t u = 0; u < units.size(); ++u) {
+            for (LaneTasks const& tasks : gathered[u])
+                writer_.wait_for(rank, tasks);
+            writer_.run(rank, unit_program(units[u], tag.pass), tag);
+        }
+    }
+
+    /// A pass layer by layer: weights gathered ahead (calls of `gather` that are gathers), gradients reduced behind it
+    /// (other calls of both moments).
+    void add_layers(std::int64_t rank, SlotTag const& tag, Moment gather, Moment reduce) {
+        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
+        std::vector<ProgramUnit> units = units_of(tag.stage);
+        if (tag.pass != TaskPass::forward) std::reverse(units.begin(), units.end());
+        auto const wanted = [&](DataParallelCall const& call) { return call.moment == gather || call.moment == reduce; };
+        auto const is_gather = [](DataParallelCall const& call) { return call.kind == CollectiveKind::all_gather; };
+        auto const all_of = [&](ProgramUnit const& unit) {
+            return time_at(calls, gather, unit) + (reduce == gather ? 0 : time_at(calls, reduce, unit));
+        };
+        std::vector<std::vector<LaneTasks>> gathered(units.size());
+        std::size_t issued = 0;
+        auto const issue_gathers = [&](std::size_t until) {
+            for (; issued < std::min(until + 1, units.size()); ++issued)
+                for (DataParallelCall const& call : calls) {
+                    if (!wanted(call) || !is_gather(call) || !has_call(call, units[issued])) continue;
+                    double const compute = issued == 0 ? 0 : unit_program(units[issued - 1], tag.pass).duration();
+                    gathered[issued].push_back(
+                        writer_.beside(rank, call_item(call, time_of(call, all_of(units[issued]), compute)),
+                                       Stream::data_parallel, writer_.tail(rank), tag));
+                }
+        };
+        auto const reduce_unit = [&](std::size_t u, std::vector<LaneTasks> const& after) {
+            for (DataParallelCall const& call : calls) {
+                if (!wanted(call) || is_gather(call) || !has_call(call, units[u])) continue;
+                double const compute = u + 1 < units.size() ? unit_program(units[u + 1], tag.pass).duration() : 0;
+                writer_.beside(rank, call_item(call, time_of(call, all_of(units[u]), compute)), Stream::data_parallel,
+                               after, tag);
+            }
+        };
+        std::vector<LaneTasks> finished;
+        for (std::size_t u = 0; u < units.size(); ++u) {
+            issue_gathers(u + static_cast<std::size_t>(options_.prefetch));
+            // Gathers first: the next layer waits for them, for gradients nothing does.
+            if (u > 0) reduce_unit(u - 1, finished);
+            for (LaneTasks const& tasks : gathered[u])
+                writer_.wait_for(rank, tasks);
+            writer_.run(rank, unit_program(units[u], tag.pass), tag);
+            finished = writer_.tail(rank);
+        }
+        if (!units.empty()) reduce_unit(units.size() - 1, finished);
+    }
+
+    void reduce_chunk(std::int64_t rank, SlotTag const& tag) {
+        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
+        std::vector<LaneTasks> const after = writer_.tail(rank);
+        for (ProgramUnit const& unit : units_of(tag.stage))
+            for (DataParallelCall const& call : calls)
+                if ((call.moment == Moment::backward_last || call.moment == Moment::backward_each) &&
+                    has_call(call, unit))
+                    writer_.beside(rank, call_item(call, call.time.base()), Stream::data_parallel, after, tag);
+    }
+
+    // Programs, made once.
+
+    std::vector<ProgramUnit> const& units_of(std::int32_t stage) const {
+        return program_.chunks[static_cast<std::size_t>(stage)];
+    }
+
+    Program const& unit_program(ProgramUnit const& unit, TaskPass pass) {
+        auto const [found, is_new] = unit_programs_.try_emplace({unit.block, unit.recompute, pass});
+        if (!is_new) return found->second;
+        BlockProgram const& block = program_.blocks[unit.block];
+        bool const again = pass == TaskPass::backward || pass == TaskPass::backward_input;
+        std::vector<Program const*> parts{&program_of(block, pass)};
+        if (again && unit.recompute != Recompute::none)
+            parts.insert(parts.begin(), &block.rerun[static_cast<std::size_t>(unit.recompute)]);
+        Program whole = joined(parts);
+        found->second = options_.granularity == Granularity::op ? std::move(whole) : coalesced(whole, program_);
+        return found->second;
+    }
+
+    Program const& slot_program(std::int32_t stage, TaskPass pass) {
+        auto const [found, is_new] = slot_programs_.try_emplace({stage, pass});
+        if (!is_new) return found->second;
+        std::vector<Program const*> parts;
+        for (ProgramUnit const& unit : units_of(stage))
+            parts.push_back(&unit_program(unit, pass));
+        if (pass != TaskPass::forward) std::reverse(parts.begin(), parts.end());
+        Program whole = joined(parts);
+        found->second = options_.granularity == Granularity::stage ? coalesced(whole, program_) : std::move(whole);
+        return found->second;
+    }
+
+    ClosedForm& form_;
+    ParallelPlan const& plan_;
+    GraphOptions const& options_;
+    PipelineSchedule schedule_;
+    StepProgram program_;
+    PipelineCost pipeline_;
+    LaneWriter writer_;
+    std::size_t stages_;
+    std::vector<Rank> ranks_;
+    ProgramItem transfer_;
+    std::map<std::pair<std::size_t, std::int32_t>, std::size_t> first_forward_, last_backward_;
+    std::vector<Arrival> forwards_, backwards_;
+    std::vector<std::int32_t> owners_;
+    std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::vector<LaneTasks>>> gathered_;
+    std::map<std::tuple<std::size_t, Recompute, TaskPass>, Program> unit_programs_;
+    std::map<std::pair<std::int32_t, TaskPass>, Program> slot_programs_;
+};
+
+void check(ParallelPlan const& plan, GraphOptions const& o) {
+    if (o.steps < 1 || o.steps > 1000) throw InputError("--steps: {} is out of range (1 to 1000)", o.steps);
+    if (o.prefetch < 0 || o.prefetch > 1000) throw InputError("--prefetch: {} is out of range (0 to 1000)", o.prefetch);
+    if (!(o.jitter >= 0 && o.jitter <= 1)) throw InputError("--jitter: {} is out of range (0 to 1)", o.jitter);
+    if (o.folding == Folding::folded && (o.jitter > 0 || !o.stragglers.empty()))
+        throw InputError("simulation: ranks that differ cannot be folded (leave --fold out)");
+    for (Straggler const& s : o.stragglers) {
+        if (s.rank < 0 || s.rank >= plan.world_size())
+            throw InputError("--straggler: rank {} is not there (0 to {})", s.rank, plan.world_size() - 1);
+        if (!(s.factor > 0 && s.factor <= 1000))
+            throw InputError("--straggler: factor {} is out of range (above 0, up to 1000)", s.factor);
+    }
+    if (o.schedule == nullptr) return;
+    if (static_cast<std::int64_t>(o.schedule->ranks.size()) != plan.pp)
+        throw InputError("schedule '{}': {} ranks, but the plan has pp {}", o.schedule->name, o.schedule->ranks.size(),
+                         plan.pp);
+}
+
+}  // namespace
+
+PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload) {
+    return build_schedule(find_schedule(name_of(plan.schedule), "--schedule"),
+                          {.ranks = plan.pp, .microbatches = microbatches(plan, workload), .chunks = plan.vpp},
+                          "plan");
+}
+
+TaskGraph build_task_graph(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {
+    require_valid(form.model(), plan, form.workload());
+    check(plan, options);
+    return GraphBuilder(form, plan, options).build();
+}
+
+}  // namespace sextant

@@ -1,0 +1,164 @@
+#include "simulator/task_graph_builder.hpp"
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <random>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+/// A framework that hides and waits like a real one.
+FrameworkProfile busy_framework(std::mt19937_64& random) {
+    FrameworkProfile framework = neutral_framework();
+    FrameworkTiming& t = framework.timing.front();
+    for (auto const overlap : {&FrameworkTiming::tp_overlap, &FrameworkTiming::ep_overlap, &FrameworkTiming::cp_overlap,
+                               &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
+        t.*overlap = known(pick(random, {0.0, 0.3, 0.8, 1.0}));
+    t.kernel_gap = known(uniform(random, 0, 3) * units::us);
+    t.host_floor_forward = known(uniform(random, 0, 300) * units::us);
+    t.host_floor_backward = known(uniform(random, 0, 600) * units::us);
+    t.fixed_per_step = known(uniform(random, 0, 30) * units::ms);
+    return framework;
+}
+
+struct Case {
+    ModelSpec model;
+    ParallelPlan plan;
+    Workload workload;
+};
+
+/// A plan on at most 64 ranks. @param replicas whether there may be data parallelism.
+Case draw(std::mt19937_64& random, bool replicas) {
+    Case c;
+    c.model = pick(random, {0, 1}) == 0 ? llama(2048, 16, 8, 16, 5504) : mixture(1024, 16, 8, 2, 1024);
+    c.plan.tp = pick<std::int64_t>(random, {1, 2, 4});
+    c.plan.sequence_parallel = c.plan.tp > 1 ? Switch::on : Switch::off;
+    c.plan.pp = pick<std::int64_t>(random, {1, 2, 4});
+    if (replicas) {
+        c.plan.dp = pick<std::int64_t>(random, {1, 2, 4});
+        c.plan.cp = pick<std::int64_t>(random, {1, 2});
+        c.plan.zero = static_cast<int>(pick<std::int64_t>(random, {0, 1, 2, 3}));
+        if (c.plan.pp > 1) c.plan.zero = std::min(c.plan.zero, 1);
+    }
+    if (c.model.moe && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
+    c.plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
+    c.plan.schedule =
+        c.plan.pp == 1 ? Schedule::one_f_one_b
+                       : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
+                                       Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
+                                       Schedule::dualpipe, Schedule::dualpipe_v});
+    c.plan.vpp = c.plan.schedule == Schedule::interleaved || c.plan.schedule == Schedule::zb_v ||
+                         c.plan.schedule == Schedule::dualpipe_v
+                     ? 2
+                     : 1;
+    c.workload = {.sequence = 2048, .global_batch = c.plan.dp * 8};
+    return c;
+}
+
+double simulated(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {
+    return walk_graph(build_task_graph(form, plan, options)).makespan().base();
+}
+
+}  // namespace
+
+TEST_CASE("graph: without data parallelism the walk takes what the estimate says, however fine it is", "[INV-30]") {
+    std::mt19937_64 random(5);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 150; ++i) {
+        FrameworkProfile const framework = busy_framework(random);
+        Case const c = draw(random, false);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        double const expected = form.evaluate(c.plan).time.base();
+        CAPTURE(i, c.plan.tp, c.plan.pp, name_of(c.plan.schedule), expected);
+        for (Granularity const granularity : {Granularity::op, Granularity::layer, Granularity::stage})
+            CHECK(simulated(form, c.plan, {.granularity = granularity}) == Approx(expected).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("graph: every rank for itself takes as long as one for all", "[INV-31]") {
+    std::mt19937_64 random(6);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 60; ++i) {
+        FrameworkProfile const framework = busy_framework(random);
+        Case const c = draw(random, true);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        GraphOptions options{.granularity = pick(random, {Granularity::op, Granularity::layer, Granularity::stage})};
+        TaskGraph const folded = build_task_graph(form, c.plan, options);
+        options.folding = Folding::unfolded;
+        TaskGraph const unfolded = build_task_graph(form, c.plan, options);
+        CAPTURE(i, c.plan.dp, c.plan.tp, c.plan.pp, c.plan.cp, c.plan.zero, name_of(c.plan.schedule));
+        CHECK(folded.ranks.size() == static_cast<std::size_t>(c.plan.pp));
+        CHECK(unfolded.ranks.size() == static_cast<std::size_t>(c.plan.world_size()));
+        CHECK(walk_graph(unfolded).makespan().base() == Approx(walk_graph(folded).makespan().base()).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("graph: what data parallelism adds is near the closed form, and at least one layer's part shows") {
+    std::mt19937_64 random(7);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 150; ++i) {
+        FrameworkProfile const framework = busy_framework(random);
+        Case c = draw(random, true);
+        c.plan.pp = 1;
+        c.plan.schedule = Schedule::one_f_one_b;
+        c.plan.vpp = 1;
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        StepEstimate const estimate = form.evaluate(c.plan);
+        double const step = simulated(form, c.plan, {.granularity = Granularity::layer});
+        double const without = (estimate.time - estimate.breakdown.dp).base();
+        CAPTURE(i, c.plan.dp, c.plan.cp, c.plan.zero, c.plan.ep, estimate.time.base(), estimate.breakdown.dp.base(), step);
+        CHECK(step >= without * (1 - 1e-9));
+        CHECK(step == Approx(estimate.time.base()).epsilon(0.15));
+        if (c.plan.dp * c.plan.cp == 1 && c.plan.ep <= 1) CHECK(step == Approx(without).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("graph: a straggler slows the step by what the slowest rank needs, and jitter is the same for a seed") {
+    std::mt19937_64 random(8);
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    ParallelPlan plan;
+    plan.dp = 4;
+    plan.pp = 2;
+    plan.zero = 1;
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 32}, machine, framework, Precision::bf16);
+    GraphOptions options{.granularity = Granularity::layer, .folding = Folding::unfolded};
+    double const even = simulated(form, plan, options);
+    options.stragglers = {{.rank = 5, .factor = 2.0}};
+    double const slow = simulated(form, plan, options);
+    CHECK(slow > 1.5 * even);
+    CHECK(slow < 2.05 * even);
+    options.stragglers.clear();
+    options.jitter = 0.05;
+    options.seed = 3;
+    double const noisy = simulated(form, plan, options);
+    CHECK(noisy == simulated(form, plan, options));
+    CHECK(noisy > even);
+    options.seed = 4;
+    CHECK(noisy != simulated(form, plan, options));
+    options.folding = Folding::folded;
+    CHECK_THROWS_AS(build_task_graph(form, plan, options), InputError);
+    options.jitter = 0;
+    options.stragglers = {{.rank = 8, .factor = 2.0}};
+    options.folding = Folding::unfolded;
+    CHECK_THROWS_AS(build_task_graph(form, plan, options), InputError);
+    options.stragglers.clear();
+    options.most_tasks = 100;
+    CHECK_THROWS_AS(build_task_graph(form, plan, options), InputError);
+}
+
+TEST_CASE("graph: steps follow one another") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    ParallelPlan plan;
+    plan.pp = 4;
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 8}, machine, framework, Precision::bf16);
+    double const one = simulated(form, plan, {});
+    CHECK(simulated(form, plan, {.steps = 3}) == Approx(3 * one).epsilon(1e-12));
+}
