@@ -1,0 +1,54 @@
+#include "simulator/collectives/shape.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace sextant {
+
+std::int64_t CollectiveShape::size_of_domain(std::int64_t domain) const {
+    return std::min(ranks_per_domain, ranks - domain * ranks_per_domain);
+}
+
+std::int64_t CollectiveShape::distance(std::int64_t a, std::int64_t b) const {
+    if (torus.empty()) return 1;
+    std::int64_t links = 0;
+    for (std::int64_t const length : torus) {
+        std::int64_t const straight = std::abs(a % length - b % length);
+        links += torus_wraps ? std::min(straight, length - straight) : straight;
+        a /= length;
+        b /= length;
+    }
+    return links;
+}
+
+CollectiveShape collective_shape(ClusterSpec const& cluster, CollectiveKind kind, std::int64_t ranks,
+                                 std::string_view where) {
+    if (ranks < 1) throw InputError("{}: {} (at least 1)", where, ranks);
+    if (cluster.max_accelerators > 0 && ranks > cluster.max_accelerators)
+        throw InputError("{}: {} accelerators, but {} has {}", where, ranks, cluster.name, cluster.max_accelerators);
+    if (!cluster.scale_out && ranks > cluster.domain_size)
+        throw InputError("{}: {} accelerators do not fit into one domain of {} (the cluster has no scale-out network)",
+                         where, ranks, cluster.domain_size);
+    CollectiveShape shape{.kind = kind,
+                          .ranks = ranks,
+                          .ranks_per_domain = std::min(ranks, cluster.domain_size),
+                          .torus = {},
+                          .torus_wraps = cluster.scale_up.torus_wraps};
+    if (cluster.scale_up.kind != ScaleUpKind::torus || shape.domains() > 1) return shape;
+    std::int64_t left = ranks;
+    for (std::int64_t const length : cluster.scale_up.torus) {
+        std::int64_t const taken = std::min(left, length);
+        shape.torus.push_back(taken);
+        if (left % taken != 0) break;
+        left /= taken;
+    }
+    std::int64_t product = 1;
+    for (std::int64_t const length : shape.torus)
+        product *= length;
+    if (product != ranks) shape.torus.clear();
+    return shape;
+}
+
+}  // namespace sextant

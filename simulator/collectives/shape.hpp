@@ -1,0 +1,34 @@
+#pragma once
+
+#include "core/ops/op.hpp"
+#include "core/spec/cluster_spec.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// What a collective runs on: consecutive ranks, so many per scale-up domain; the last domain may have fewer.
+struct CollectiveShape {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    std::int64_t ranks = 1;
+    std::int64_t ranks_per_domain = 1;
+    /// Axis lengths of the torus that the ranks fill, first axis fastest; empty: no torus.
+    std::vector<std::int64_t> torus;
+    bool torus_wraps = true;
+
+    [[nodiscard]] std::int64_t domains() const { return (ranks + ranks_per_domain - 1) / ranks_per_domain; }
+    [[nodiscard]] std::int64_t domain_of(std::int64_t rank) const { return rank / ranks_per_domain; }
+    [[nodiscard]] std::int64_t size_of_domain(std::int64_t domain) const;
+    /// Links between two ranks of one domain: 1, or of a torus the shortest way.
+    [[nodiscard]] std::int64_t distance(std::int64_t a, std::int64_t b) const;
+};
+
+/// The first `ranks` accelerators of a cluster. Of a torus, axes are filled one after the other; where they do not come
+/// out even, the shape has no axes.
+/// @throws InputError "<where>: ..." when there are not so many, or less than one.
+CollectiveShape collective_shape(ClusterSpec const& cluster, CollectiveKind kind, std::int64_t ranks,
+                                 std::string_view where);
+
+}  // namespace sextant
