@@ -72,8 +72,7 @@ LaneWriter::Members LaneWriter::members_of(std::int16_t group, std::int64_t ordi
 }
 
 std::int32_t LaneWriter::demand_of(std::int16_t group, std::int64_t rank, std::int64_t ordinal) {
-    auto const [found, is_new] =
-        demands_.try_emplace({group, rank}, static_cast<std::int32_t>(graph_.demands.size()));
+    auto const [found, is_new] = demands_.try_emplace({group, rank}, static_cast<std::int32_t>(graph_.demands.size()));
     if (is_new) {
         ProgramGroup const& g = program_.groups[static_cast<std::size_t>(group)];
         for (std::int64_t i = 0; i < groups_of(group); ++i) {
@@ -165,13 +164,13 @@ void LaneWriter::send(std::int64_t from, std::int64_t to, ProgramItem const& ite
         auto const [found, is_new] =
             pipeline_demands_.try_emplace({source, destination}, static_cast<std::int32_t>(graph_.demands.size()));
         if (is_new)
-            graph_.demands.push_back({.kind = CollectiveKind::send_receive,
-                                      .group = GroupKind::pipeline,
-                                      .members = {static_cast<std::int32_t>(source),
-                                                  static_cast<std::int32_t>(destination)},
-                                      .scale_up_share = g.scale_up_share,
-                                      .scale_out_share = g.scale_out_share,
-                                      .domains = g.domains});
+            graph_.demands.push_back(
+                {.kind = CollectiveKind::send_receive,
+                 .group = GroupKind::pipeline,
+                 .members = {static_cast<std::int32_t>(source), static_cast<std::int32_t>(destination)},
+                 .scale_up_share = g.scale_up_share,
+                 .scale_out_share = g.scale_out_share,
+                 .domains = g.domains});
         append(waiting_, lanes_[source].tail);
         std::uint32_t const id = add({.duration = item.duration,
                                       .latency = item.latency,

@@ -21,8 +21,8 @@ struct SlotTag {
 /// Tasks of one point in time, one list per lane: what comes next has to wait for them.
 using LaneTasks = std::vector<std::uint32_t>;
 
-/// Appends tasks to a graph for all ranks of one pipeline stage at once. A lane is a simulated rank of a stage: one that
-/// stands for all (folded), or each of them, tp fastest, then cp, then dp (unfolded).
+/// Appends tasks to a graph for all ranks of one pipeline stage at once. A lane is a simulated rank of a stage: one
+/// that stands for all (folded), or each of them, tp fastest, then cp, then dp (unfolded).
 class LaneWriter {
 public:
     struct Shape {
@@ -89,7 +89,7 @@ private:
     std::vector<double> speed_;
     std::map<std::pair<std::int16_t, std::int64_t>, std::int32_t> demands_;         ///< first of a group on a rank
     std::map<std::pair<std::size_t, std::size_t>, std::int32_t> pipeline_demands_;  ///< by simulated ranks
-    LaneTasks waiting_;                                                              ///< dependencies being collected
+    LaneTasks waiting_;                                                             ///< dependencies being collected
     std::int16_t pipeline_group_ = -1;
 };
 

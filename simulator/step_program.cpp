@@ -50,10 +50,10 @@ void lay_out(Program& program, std::vector<Hidden> const& hidden) {
         free = begin + duration;
         // The first item that ends no earlier; rounding must not make an item wait for what should hide behind it.
         auto const joins = std::lower_bound(begins.begin() + 1, begins.end(), free * (1 - 1e-12));
-        ProgramOverlap overlap{.item = h.item,
-                               .start = start,
-                               .join = std::min(static_cast<std::size_t>(joins - begins.begin()) - 1,
-                                                program.items.size() - 1)};
+        ProgramOverlap overlap{
+            .item = h.item,
+            .start = start,
+            .join = std::min(static_cast<std::size_t>(joins - begins.begin()) - 1, program.items.size() - 1)};
         // Where it queues behind another, it cannot begin before the item during which that one ends.
         overlap.item.latency *= h.item.duration > 0 ? duration / h.item.duration : 0;
         overlap.item.duration = duration;

@@ -61,9 +61,9 @@ struct Program {
 /// All passes over one block.
 struct BlockProgram {
     Program forward;
-    std::array<Program, 3> rerun;     ///< what each `Recompute` policy runs before the backward pass
-    Program backward;                 ///< all of it
-    Program backward_input;           ///< its halves
+    std::array<Program, 3> rerun;  ///< what each `Recompute` policy runs before the backward pass
+    Program backward;              ///< all of it
+    Program backward_input;        ///< its halves
     Program backward_weight;
 };
 
@@ -76,7 +76,7 @@ struct ProgramUnit {
 
 /// What every pipeline stage executes for one microbatch, priced, as items without shapes.
 struct StepProgram {
-    std::vector<BlockProgram> blocks;             ///< one per layer kind, then embedding, head, mtp
+    std::vector<BlockProgram> blocks;              ///< one per layer kind, then embedding, head, mtp
     std::vector<std::vector<ProgramUnit>> chunks;  ///< of each model chunk, in model order
     std::vector<ProgramGroup> groups;
     std::vector<std::string> names;

@@ -42,8 +42,9 @@ public:
             writer_.slow_down(s.rank, s.factor);
         for (StageCost const& run : pipeline_.stages)
             for (std::int64_t i = 0; i < run.count; ++i)
-                ranks_.push_back({.cost = &run,
-                                  .calls = data_parallel_calls(run.load, plan, pipeline_.data_parallel, form.timing())});
+                ranks_.push_back(
+                    {.cost = &run,
+                     .calls = data_parallel_calls(run.load, plan, pipeline_.data_parallel, form.timing())});
         set_transfer();
         mark_ends();
     }
@@ -85,8 +86,8 @@ private:
                      .latency = share * pipeline_.transfer_latency.base()};
     }
 
-    /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and gradients
-    /// are complete.
+    /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and
+    /// gradients are complete.
     void mark_ends() {
         for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
             std::vector<Slot> const& order = schedule_.ranks[rank];
@@ -254,9 +255,9 @@ private:
         ProgramItem const item{.name = program_.name("activations"),
                                .part = TaskPart::offload,
                                .duration = (chunk / form_.cluster().accelerator.host_bandwidth.value).base()};
-        writer_.wait_for(rank, writer_.beside(rank, item,
-                                              tag.pass == TaskPass::forward ? Stream::to_host : Stream::from_host,
-                                              before, tag));
+        writer_.wait_for(rank,
+                         writer_.beside(rank, item, tag.pass == TaskPass::forward ? Stream::to_host : Stream::from_host,
+                                        before, tag));
     }
 
     void add_pair(std::int64_t rank, Slot const& slot, std::size_t position) {
@@ -387,7 +388,9 @@ private:
         DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
         std::vector<ProgramUnit> units = units_of(tag.stage);
         if (tag.pass != TaskPass::forward) std::reverse(units.begin(), units.end());
-        auto const wanted = [&](DataParallelCall const& call) { return call.moment == gather || call.moment == reduce; };
+        auto const wanted = [&](DataParallelCall const& call) {
+            return call.moment == gather || call.moment == reduce;
+        };
         auto const is_gather = [](DataParallelCall const& call) { return call.kind == CollectiveKind::all_gather; };
         auto const all_of = [&](ProgramUnit const& unit) {
             return time_at(calls, gather, unit) + (reduce == gather ? 0 : time_at(calls, reduce, unit));
@@ -506,8 +509,7 @@ void check(ParallelPlan const& plan, GraphOptions const& o) {
 
 PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload) {
     return build_schedule(find_schedule(name_of(plan.schedule), "--schedule"),
-                          {.ranks = plan.pp, .microbatches = microbatches(plan, workload), .chunks = plan.vpp},
-                          "plan");
+                          {.ranks = plan.pp, .microbatches = microbatches(plan, workload), .chunks = plan.vpp}, "plan");
 }
 
 TaskGraph build_task_graph(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {

@@ -15,8 +15,9 @@ namespace {
 FrameworkProfile busy_framework(std::mt19937_64& random) {
     FrameworkProfile framework = neutral_framework();
     FrameworkTiming& t = framework.timing.front();
-    for (auto const overlap : {&FrameworkTiming::tp_overlap, &FrameworkTiming::ep_overlap, &FrameworkTiming::cp_overlap,
-                               &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
+    for (auto const overlap :
+         {&FrameworkTiming::tp_overlap, &FrameworkTiming::ep_overlap, &FrameworkTiming::cp_overlap,
+          &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
         t.*overlap = known(pick(random, {0.0, 0.3, 0.8, 1.0}));
     t.kernel_gap = known(uniform(random, 0, 3) * units::us);
     t.host_floor_forward = known(uniform(random, 0, 300) * units::us);
@@ -44,13 +45,14 @@ Case draw(std::mt19937_64& random, bool replicas) {
         c.plan.zero = static_cast<int>(pick<std::int64_t>(random, {0, 1, 2, 3}));
         if (c.plan.pp > 1) c.plan.zero = std::min(c.plan.zero, 1);
     }
-    if (c.model.moe && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
+    // Without replicas of experts either, where none are wanted.
+    if (c.model.moe && !replicas) c.plan.ep = c.plan.tp;
+    if (c.model.moe && replicas && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
     c.plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
-    c.plan.schedule =
-        c.plan.pp == 1 ? Schedule::one_f_one_b
-                       : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
-                                       Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
-                                       Schedule::dualpipe, Schedule::dualpipe_v});
+    c.plan.schedule = c.plan.pp == 1 ? Schedule::one_f_one_b
+                                     : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
+                                                     Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
+                                                     Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v});
     c.plan.vpp = c.plan.schedule == Schedule::interleaved || c.plan.schedule == Schedule::zb_v ||
                          c.plan.schedule == Schedule::dualpipe_v
                      ? 2
@@ -110,9 +112,14 @@ TEST_CASE("graph: what data parallelism adds is near the closed form, and at lea
         StepEstimate const estimate = form.evaluate(c.plan);
         double const step = simulated(form, c.plan, {.granularity = Granularity::layer});
         double const without = (estimate.time - estimate.breakdown.dp).base();
-        CAPTURE(i, c.plan.dp, c.plan.cp, c.plan.zero, c.plan.ep, estimate.time.base(), estimate.breakdown.dp.base(), step);
+        CAPTURE(i, c.plan.dp, c.plan.cp, c.plan.zero, c.plan.ep, estimate.time.base(), estimate.breakdown.dp.base(),
+                step);
         CHECK(step >= without * (1 - 1e-9));
-        CHECK(step == Approx(estimate.time.base()).epsilon(0.15));
+        // ZeRO 2 reduces gradients of one microbatch behind the next one, which the closed form does not count on.
+        if (c.plan.zero == 2)
+            CHECK(step <= estimate.time.base() * 1.15);
+        else
+            CHECK(step == Approx(estimate.time.base()).epsilon(0.15));
         if (c.plan.dp * c.plan.cp == 1 && c.plan.ep <= 1) CHECK(step == Approx(without).epsilon(1e-9));
     }
 }
@@ -160,5 +167,8 @@ TEST_CASE("graph: steps follow one another") {
     plan.pp = 4;
     ClosedForm form(model, {.sequence = 2048, .global_batch = 8}, machine, framework, Precision::bf16);
     double const one = simulated(form, plan, {});
-    CHECK(simulated(form, plan, {.steps = 3}) == Approx(3 * one).epsilon(1e-12));
+    // A rank begins the next step when it has updated its own weights.
+    double const three = simulated(form, plan, {.steps = 3});
+    CHECK(three <= 3 * one * (1 + 1e-12));
+    CHECK(three > 2.9 * one);
 }

@@ -1,0 +1,142 @@
+#include "simulator/plan_simulation.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/schedule_traits.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t most_repetitions = 10'000;
+
+Fabric fabric_of(ClosedForm const& form, TaskGraph const& graph, SimulationRequest const& request) {
+    Fabric fabric(form.cluster(), graph);
+    for (LinkDegradation const& d : request.degraded)
+        fabric.degrade(d.link, d.factor, "--degrade-link");
+    return fabric;
+}
+
+/// Runs `work(i)` for 0 <= i < count on several threads; the first exception is thrown here.
+template <class Work>
+void in_parallel(std::int64_t count, unsigned threads, Work work) {
+    std::atomic<std::int64_t> next{0};
+    std::exception_ptr failure;
+    std::mutex guard;
+    auto const worker = [&] {
+        for (std::int64_t i = next++; i < count; i = next++) {
+            try {
+                work(i);
+            } catch (...) {
+                std::lock_guard const lock(guard);
+                if (!failure) failure = std::current_exception();
+                next = count;
+            }
+        }
+    };
+    unsigned const wanted = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+    std::vector<std::thread> pool;
+    for (unsigned t = 1; t < std::min<std::int64_t>(wanted, count); ++t)
+        pool.emplace_back(worker);
+    worker();
+    for (std::thread& thread : pool)
+        thread.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+bool breaks_symmetry(SimulationRequest const& request) {
+    return request.graph.jitter > 0 || !request.graph.stragglers.empty() || !request.degraded.empty() ||
+           !request.engine.failures.empty();
+}
+
+PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const& request) {
+    if (request.repetitions < 1 || request.repetitions > most_repetitions)
+        throw InputError("--repeat: {} is out of range (1 to {})", request.repetitions, most_repetitions);
+    PlanSimulation result;
+    result.folding = request.folding.value_or(breaks_symmetry(request) ? Folding::unfolded : Folding::folded);
+    if (result.folding == Folding::folded && (!request.degraded.empty() || !request.engine.failures.empty()))
+        throw InputError("simulation: links that differ need every rank simulated (leave --fold out)");
+    GraphOptions options = request.graph;
+    options.folding = result.folding;
+    result.graph = build_task_graph(form, plan, options);
+    result.fabric = std::make_unique<Fabric>(fabric_of(form, result.graph, request));
+    result.alone = walk_graph(result.graph).makespan();
+    result.simulation = simulate(result.graph, *result.fabric, request.engine);
+    if (!result.finished()) return result;
+    result.repetitions.assign(static_cast<std::size_t>(request.repetitions), result.simulation.times.makespan());
+
+    std::mutex guard;
+    in_parallel(request.repetitions - 1, request.threads, [&](std::int64_t i) {
+        GraphOptions again = options;
+        again.seed = options.seed + static_cast<std::uint64_t>(i) + 1;
+        TaskGraph graph;
+        {
+            std::lock_guard const lock(guard);  // prices are remembered in the form
+            graph = build_task_graph(form, plan, again);
+        }
+        Fabric const fabric = fabric_of(form, graph, request);
+        Simulation simulation = simulate(graph, fabric, request.engine);
+        std::lock_guard const lock(guard);
+        result.repetitions[static_cast<std::size_t>(i) + 1] = simulation.times.makespan();
+        if (simulation.state == Simulation::State::finished || !result.finished()) return;
+        result.graph = std::move(graph);
+        result.fabric = std::make_unique<Fabric>(fabric);
+        result.simulation = std::move(simulation);
+    });
+    if (!result.finished()) result.repetitions.clear();
+    return result;
+}
+
+MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph) {
+    ShapeCost const shape = form.price_shape(plan);
+    PipelineCost const pipeline = form.assemble(shape, plan);
+    StepProgram const program = build_step_program(form, plan);
+    std::vector<BlockPrice const*> prices;
+    for (BlockPrice const& price : shape.blocks.layers)
+        prices.push_back(&price);
+    for (BlockPrice const* price : {&shape.blocks.embedding, &shape.blocks.head, &shape.blocks.mtp})
+        prices.push_back(price);
+
+    // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
+    std::vector<StageMemory> one;
+    for (StageCost const& run : pipeline.stages)
+        for (std::int64_t i = 0; i < run.count; ++i) {
+            StageLoad load = run.load;
+            load.in_flight = 1;
+            one.push_back(stage_memory(load, plan, form.framework().memory));
+        }
+    MemoryInput input;
+    for (SimulatedRank const& rank : graph.ranks) {
+        StageMemory const& m = one[static_cast<std::size_t>(rank.pipeline)];
+        input.fixed.push_back(m.state() + m.buffers + m.workspaces);
+    }
+    std::vector<Bytes> kept;
+    std::vector<Bytes> kept_by_rank(one.size());
+    auto const rank_of = [&](std::size_t chunk) {
+        return static_cast<std::size_t>(
+            rank_of_chunk(traits_of(plan.schedule).placement, plan.pp, static_cast<std::int64_t>(chunk)));
+    };
+    for (std::size_t c = 0; c < program.chunks.size(); ++c) {
+        Bytes sum;
+        for (ProgramUnit const& unit : program.chunks[c])
+            sum += prices[unit.block]->kept[static_cast<std::size_t>(unit.recompute)];
+        kept.push_back(sum);
+        kept_by_rank[rank_of(c)] += sum;
+    }
+    for (std::size_t c = 0; c < program.chunks.size(); ++c) {
+        StageMemory const& m = one[rank_of(c)];
+        double const share = kept_by_rank[rank_of(c)] > Bytes{} ? kept[c] / kept_by_rank[rank_of(c)] : 0;
+        bool const head = c + 1 == program.chunks.size();
+        bool const recomputes = plan.recompute == Recompute::full;
+        input.stages.push_back({.kept = share * m.activations, .working = head || recomputes ? m.logits : Bytes{}});
+    }
+    return input;
+}
+
+}  // namespace sextant

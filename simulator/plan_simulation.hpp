@@ -1,0 +1,53 @@
+#pragma once
+
+#include "simulator/engine/engine.hpp"
+#include "simulator/memory_timeline.hpp"
+#include "simulator/task_graph_builder.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// A link, or several by a pattern, with less bandwidth than it should have.
+struct LinkDegradation {
+    std::string link;
+    double factor = 1;
+};
+
+/// What is asked of a simulation.
+struct SimulationRequest {
+    GraphOptions graph;              ///< `folding` only counts if `folding` below is not set
+    std::optional<Folding> folding;  ///< absent: folded unless something makes ranks or links differ
+    EngineOptions engine;
+    std::vector<LinkDegradation> degraded{};
+    std::int64_t repetitions = 1;  ///< with seeds `graph.seed`, and one more each
+    unsigned threads = 0;          ///< workers at the same time, 0: as many as the machine has cores
+};
+
+/// What came of it. The graph, the times and the links are those of the first repetition.
+struct PlanSimulation {
+    TaskGraph graph;
+    std::unique_ptr<Fabric> fabric;
+    Simulation simulation;
+    Folding folding = Folding::folded;
+    Seconds alone;                       ///< the same graph with every communication alone (longest path)
+    std::vector<Seconds> repetitions{};  ///< step times, in the order of the seeds; empty when a run did not finish
+    [[nodiscard]] bool finished() const { return simulation.state == Simulation::State::finished; }
+};
+
+/// Whether something in the request makes ranks or links differ, so that none can stand for others.
+bool breaks_symmetry(SimulationRequest const& request);
+
+/// Builds the task graph of a plan, simulates it (every repetition in a process of its own) and returns the first
+/// repetition that did not finish, or the first of all.
+/// @throws InputError for bad plans, options and link names.
+PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const& request);
+
+/// What the stages of a plan hold in memory: fixed bytes of every simulated rank of the graph, activations per chunk.
+MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph);
+
+}  // namespace sextant
