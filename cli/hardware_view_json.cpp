@@ -40,7 +40,7 @@ Json cluster_json(ClusterSpec const& cluster) {
              {"scale_up_kind", name_of(cluster.scale_up.kind)}};
     if (!cluster.scale_up.torus.empty()) out["torus"] = cluster.scale_up.torus;
     out["scale_out_kind"] = cluster.scale_out ? Json(cluster.scale_out->kind) : Json(nullptr);
-    if (cluster.scale_out) out["scale_out_topology"] = name_of(cluster.scale_out->topology);
+    out["scale_out_topology"] = cluster.scale_out ? Json(name_of(cluster.scale_out->topology)) : Json(nullptr);
     out["values"] = values_json(values_of(cluster));
     return out;
 }

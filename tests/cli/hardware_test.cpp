@@ -63,6 +63,7 @@ TEST_CASE("hardware --format json carries each value in base units with basis an
     CHECK(report.at("format") == "hardware");
     CHECK(report.at("version") == 1);
     CHECK(report.at("cluster").at("domain_size") == 8);
+    CHECK(report.at("cluster").at("scale_out_topology") == "rail-optimised");
     bool found = false;
     for (auto const& value : report.at("accelerator").at("values")) {
         CHECK_FALSE(value.at("basis").get<std::string>().empty());
@@ -82,6 +83,7 @@ TEST_CASE("hardware show finds clusters, accelerators and frameworks under the n
     CHECK_THAT(run_sextant({"hardware", "show", "nvl72"}).out, contains("Cluster gb200-nvl72"));
     CHECK_THAT(run_sextant({"hardware", "show", "NeMo"}).out, contains("Framework megatron"));
     CHECK_THAT(run_sextant({"hardware", "show", "tpu-v5p"}).out, contains("torus 16 x 20 x 28"));
+    CHECK_THAT(run_sextant({"hardware", "show", "gh200"}).out, contains("scale-out: slingshot (dragonfly)"));
 }
 
 TEST_CASE("hardware show refuses an unknown name, format and file, and prints no report") {

@@ -76,6 +76,19 @@ TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed"
     CHECK_FALSE(mine.scale_up.in_network_reduction_efficiency);
 }
 
+TEST_CASE("the topology between domains is what the file says, else the usual one of its kind of network") {
+    CHECK(cluster(small_cluster).scale_out->topology == ScaleOutTopology::rail_optimised);
+    auto const of_kind = [](std::string const& kind) {
+        return cluster(with(small_cluster, "infiniband", kind)).scale_out->topology;
+    };
+    CHECK(of_kind("roce") == ScaleOutTopology::rail_optimised);
+    CHECK(of_kind("slingshot") == ScaleOutTopology::dragonfly);
+    for (auto const* kind : {"efa", "omni-path", "ethernet", "dcn"})
+        CHECK(of_kind(kind) == ScaleOutTopology::fat_tree);
+    CHECK(cluster(with(small_cluster, "\"400 Gbit/s\"", "\"400 Gbit/s\", \"topology\": \"fat-tree\""))
+              .scale_out->topology == ScaleOutTopology::fat_tree);
+}
+
 TEST_CASE("the examples of docs/formats.md are read as they stand there") {
     auto const page = read_text_file(SEXTANT_SOURCE_DIR "/docs/formats.md");
     auto const example = [&](std::string const& format) {
@@ -100,6 +113,8 @@ TEST_CASE("read_cluster refuses bad values with the key and what is allowed") {
     refused("h100-sxm", "h100-sxn", "unknown accelerator 'h100-sxn'; did you mean 'h100-sxm'?");
     refused("switched", "swiched", "did you mean 'switched'");
     refused("infiniband", "infinibond", "did you mean 'infiniband'");
+    refused("\"400 Gbit/s\"", "\"400 Gbit/s\", \"topology\": \"dragonfly+\"", "did you mean 'dragonfly'?");
+    refused("\"400 Gbit/s\"", "\"400 Gbit/s\", \"topologie\": \"dragonfly\"", "did you mean 'topology'?");
     refused("\"domain_size\": 8", "\"domain_size\": 0", "between 1 and");
     refused("\"domain_size\": 8", "\"domain_size\": 1e15", "between 1 and");
     refused("\"domain_size\": 8", "\"domain_size\": 8.5", "a whole number is expected");

@@ -35,6 +35,7 @@ TEST_CASE("every enumerator has a distinct name that reads back as itself") {
     check_round_trip(ContextParallel::ulysses, context_parallel_from);
     check_round_trip(Optimizer::muon, optimizer_from);
     check_round_trip(ScaleUpKind::torus, scale_up_kind_from);
+    check_round_trip(ScaleOutTopology::dragonfly, scale_out_topology_from);
     CHECK(name_of(AttentionKernel::flash) != name_of(AttentionKernel::unfused));
 }
 
