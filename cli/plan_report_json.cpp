@@ -115,6 +115,8 @@ std::string text(Json const& json) { return json.dump(2) + "\n"; }
 
 }  // namespace
 
+std::string plan_object_json(ParallelPlan const& plan) { return plan_object(plan).dump(); }
+
 std::string step_report_json(PlanQuestion const& question, StepReport const& report,
                              std::vector<std::string> const& explanation) {
     Json json = header("step_report", question);

@@ -15,6 +15,9 @@ struct PlanQuestion {
     Workload workload;
 };
 
+/// The object `plan` of every report, as JSON text.
+std::string plan_object_json(ParallelPlan const& plan);
+
 /// A step report as JSON text (`format` "step_report", version 1): SI base units, unit-suffixed keys.
 std::string step_report_json(PlanQuestion const& question, StepReport const& report,
                              std::vector<std::string> const& explanation);
