@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -51,8 +52,13 @@ struct Simulation {
     std::int64_t activities = 0;   ///< that SimGrid ran
 };
 
+/// @throws InputError "<where>: ..." when a share, a time or a link's name is out of range, or an ideal network is asked
+/// for what only a fair one can do.
+void check_engine_options(EngineOptions const& options, Fabric const& fabric, std::string_view where);
+
 /// Simulates the graph on SimGrid in a process of its own: a crash, a hang or an interrupt there is a state of the
 /// result. Same input, same result to the bit. Several may run at once, from different threads.
+/// @throws InputError as `check_engine_options`.
 Simulation simulate(TaskGraph const& graph, Fabric const& fabric, EngineOptions const& options);
 
 }  // namespace sextant

@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "simulator/network/flow_pattern.hpp"
 
+#include <utility>
+
 namespace sextant {
 
 bool is_folded(TaskGraph const& graph) {
@@ -19,6 +21,9 @@ Fabric::Fabric(ClusterSpec const& cluster, TaskGraph const& graph) {
     links_ = std::move(pattern.links);
     flows_ = std::move(pattern.flows);
 }
+
+Fabric::Fabric(std::vector<FabricLink> links, std::vector<std::vector<Flow>> flows)
+    : links_(std::move(links)), flows_(std::move(flows)) {}
 
 void Fabric::degrade(std::string_view pattern, double factor, std::string_view where) {
     if (!(factor > 0 && factor <= 1))

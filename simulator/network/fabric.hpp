@@ -27,6 +27,8 @@ struct Flow {
 class Fabric {
 public:
     Fabric(ClusterSpec const& cluster, TaskGraph const& graph);
+    /// Any links, with the flows of each demand over them.
+    Fabric(std::vector<FabricLink> links, std::vector<std::vector<Flow>> flows);
     [[nodiscard]] std::span<FabricLink const> links() const { return links_; }
     /// None when the demand has no share of any network.
     [[nodiscard]] std::span<Flow const> flows_of(std::size_t demand) const { return flows_[demand]; }
