@@ -95,10 +95,13 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
         m.host += m.activations - staying;
         m.activations = staying;
     }
-    // Only the forward-only half of GPipe holds the logits' gradients of every microbatch.
-    double const logit_sets = plan.schedule == Schedule::gpipe && plan.pp > 1 ? load.microbatches : 1;
+    // A schedule that runs all forwards first holds the logits' gradients of every microbatch.
+    bool const forwards_first = plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first;
+    double const logit_sets = forwards_first && plan.pp > 1 ? load.microbatches : 1;
+    constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
     double const fused = plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value : 0;
-    Bytes const logits = (framework.logits_bytes.value * logit_sets + fused) * load.logits * B;
+    Bytes const logits =
+        (framework.logits_bytes.value * logit_sets + gradient_bytes * load.postponed_logits + fused) * load.logits * B;
     // A layer being run again does not add to the logits: they are gone by then.
     m.logits = std::max(logits, load.working_layer);
 }

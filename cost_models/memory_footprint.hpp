@@ -24,6 +24,8 @@ struct StageLoad {
     double gated_tokens = 0;           ///< T f / tp of the gated feed-forward layers of one layer, 0 without
     double routed_hidden_tokens = 0;   ///< routed tokens times hidden, of one MoE layer
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
+    double postponed_logits =
+        0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
 };
 
 /// Bytes on one accelerator, by what they are. `allocated()` is what the tensors need at the peak; `reserved` is what

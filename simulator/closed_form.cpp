@@ -10,11 +10,36 @@ namespace {
 
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
-/// How far a pass is stretched because the activations it saves or fetches do not get through to the host in time.
-Seconds offload_wait(StageCost const& stage, ParallelPlan const& plan, AcceleratorProfile const& accelerator,
-                     Seconds pass) {
-    if (!offloads_activations(plan)) return {};
-    return std::max(Seconds{}, stage.load.kept / accelerator.host_bandwidth.value - pass);
+/// Slots of a schedule that is walked to its end: in a search, where thousands are, and for a report.
+constexpr std::int64_t most_slots_of_a_search = 5'000;
+constexpr std::int64_t most_slots_of_a_report = 500'000;
+
+/// Passes and activations of some layers and ends of the model; `share`: of the layers that recompute runs again.
+ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Recompute recompute, double share) {
+    ChunkCost cost;
+    auto const policy = static_cast<std::size_t>(recompute);
+    for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
+        double const n = as_double(content.layers_of_kind[k]);
+        if (n == 0) continue;
+        BlockPrice const& price = shape.blocks.layers[k];
+        cost.forward += n * price.forward;
+        cost.backward += n * price.backward;
+        cost.weight += n * price.weight;
+        cost.rerun += n * share * price.rerun[policy];
+        cost.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
+    }
+    auto const add_end = [&](BlockPrice const& price) {
+        cost.forward += price.forward;
+        cost.backward += price.backward;
+        cost.weight += price.weight;
+        cost.kept += price.kept[0];
+    };
+    if (content.embedding) add_end(shape.blocks.embedding);
+    if (content.head) {
+        add_end(shape.blocks.head);
+        add_end(shape.blocks.mtp);
+    }
+    return cost;
 }
 
 }  // namespace
@@ -38,26 +63,41 @@ ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
     return {.blocks = pricer_.price(blocks, plan), .kinds = blocks.kinds};
 }
 
-std::vector<ClosedForm::StageRun> const& ClosedForm::runs_of(ParallelPlan const& plan) {
-    auto const [found, is_new] = runs_.try_emplace({plan.pp, plan.vpp, plan.stage_layers});
-    if (!is_new) return found->second;
-    StageLayout const layout = lay_out_stages(model_, plan);
-    for (std::size_t i = 0; i < layout.stages.size(); ++i) {
-        if (i > 0 && layout.stages[i] == layout.stages[i - 1])
-            ++found->second.back().count;
+ClosedForm::Layout const& ClosedForm::layout_of(ParallelPlan const& plan) {
+    auto const [found, is_new] =
+        layouts_.try_emplace({traits_of(plan.schedule).placement, plan.pp, plan.vpp, plan.stage_layers});
+    Layout& layout = found->second;
+    if (!is_new) return layout;
+    StageLayout stages = lay_out_stages(model_, plan);
+    for (std::size_t i = 0; i < stages.stages.size(); ++i) {
+        if (i > 0 && stages.stages[i] == stages.stages[i - 1])
+            ++layout.runs.back().count;
         else
-            found->second.push_back({.content = layout.stages[i], .first = static_cast<std::int64_t>(i)});
+            layout.runs.push_back({.content = stages.stages[i], .first = static_cast<std::int64_t>(i)});
     }
-    return found->second;
+    for (std::size_t c = 0; c < stages.chunks.size(); ++c) {
+        auto const rank = rank_of_chunk(traits_of(plan.schedule).placement, plan.pp, static_cast<std::int64_t>(c));
+        layout.layers_beside.push_back(stages.stages[static_cast<std::size_t>(rank)].layers);
+    }
+    layout.chunks = std::move(stages.chunks);
+    layout.copies = stages.copies;
+    return layout;
 }
 
-StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, ParallelPlan const& plan) const {
+StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
+                              ParallelPlan const& plan) const {
     StageCost stage;
     stage.first = run.first;
     stage.count = run.count;
+    ChunkCost const passes = passes_of(shape, run.content, plan.recompute, recomputed_share(plan, run.content.layers));
+    double const mean = 1 / as_double(layout.copies);
+    stage.forward = mean * passes.forward;
+    stage.backward = mean * passes.backward;
+    stage.weight = mean * passes.weight;
+    stage.rerun = mean * passes.rerun;
     StageLoad& load = stage.load;
+    load.kept = passes.kept;
     auto const policy = static_cast<std::size_t>(plan.recompute);
-    double const share = recomputed_share(plan, run.content.layers);
     auto const tp = as_double(plan.tp);
     double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
     load.layers = as_double(run.content.layers);
@@ -65,21 +105,13 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, Paral
         double const n = as_double(run.content.layers_of_kind[k]);
         if (n == 0) continue;
         BlockPrice const& price = shape.blocks.layers[k];
-        stage.forward += n * price.forward;
-        stage.backward += n * price.backward;
-        stage.rerun += n * share * price.rerun[policy];
-        load.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
         load.parameters += n * price.parameters;
         if (price.parameters.total() > load.largest_layer.total()) load.largest_layer = price.parameters;
         if (plan.recompute == Recompute::full)
             load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }
-    if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
     auto const add_end = [&](BlockPrice const& price) {
-        stage.forward += price.forward;
-        stage.backward += price.backward;
-        load.kept += price.kept[0];
         load.parameters += price.parameters;
         load.ends += price.parameters;
     };
@@ -93,7 +125,10 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, Paral
         }
         load.logits =
             tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);
+        load.postponed_logits =
+            as_double(postponed_head_weights(plan.schedule, plan.pp, microbatches(plan, workload_)));
     }
+    if (load.layers > 0) load.kept_by_layer = load.kept / load.layers;
     load.microbatches = as_double(microbatches(plan, workload_));
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
     load.hidden_tokens = tokens * as_double(model_.hidden);
@@ -104,13 +139,25 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, StageRun const& run, Paral
     return stage;
 }
 
-PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& plan) {
+PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& plan, PipelineMethod method) {
     PipelineCost pipeline;
     pipeline.microbatches = microbatches(plan, workload_);
-    std::vector<StageRun> const& runs = runs_of(plan);
-    pipeline.stages.reserve(runs.size());
-    for (StageRun const& run : runs)
-        pipeline.stages.push_back(cost_of(shape, run, plan));
+    Layout const& layout = layout_of(plan);
+    pipeline.stages.reserve(layout.runs.size());
+    for (StageRun const& run : layout.runs)
+        pipeline.stages.push_back(cost_of(shape, layout, run, plan));
+    if (plan.pp > 1 && (method == PipelineMethod::walk || !has_closed_form(plan.schedule))) {
+        pipeline.schedule =
+            schedules_.get(plan, pipeline.microbatches,
+                           method == PipelineMethod::walk ? most_slots_of_a_report : most_slots_of_a_search);
+        for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
+            bool const repeats = c > 0 && layout.chunks[c] == layout.chunks[c - 1] &&
+                                 layout.layers_beside[c] == layout.layers_beside[c - 1];
+            pipeline.chunks.push_back(repeats ? pipeline.chunks.back()
+                                              : passes_of(shape, layout.chunks[c], plan.recompute,
+                                                          recomputed_share(plan, layout.layers_beside[c])));
+        }
+    }
     if (plan.pp > 1) {
         // Activations between stages are split over the tensor-parallel ranks, each sends its part (arXiv:2104.04473
         // sec. 4.1).
@@ -136,6 +183,22 @@ void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipelin
     }
 }
 
+PipelineTime ClosedForm::time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
+                                          std::span<StageTimes const> stages, Seconds& hidden) const {
+    if (!pipeline.schedule && has_closed_form(plan.schedule))
+        return pipeline_time(plan.schedule, stages, pipeline.microbatches, plan.vpp);
+    if (!pipeline.schedule)  // one rank
+        return pipeline_time(Schedule::one_f_one_b, stages, pipeline.microbatches, 1);
+    Seconds const transfer = (1 - timing_.pp_overlap.value) * pipeline.transfer;
+    PipelineWalk const walk =
+        walk_pipeline(pipeline.schedule, chunk_costs(pipeline.chunks, plan, transfer, cluster_.accelerator));
+    PipelineTime time{.busy = walk.busy, .bubble = std::max(Seconds{}, walk.total - walk.busy)};
+    while (time.slowest + 1 < pipeline.stages.size() && pipeline.stages[time.slowest + 1].first <= walk.slowest)
+        ++time.slowest;
+    hidden = walk.hidden;
+    return time;
+}
+
 void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const {
     constexpr std::size_t on_stack = 16;
     std::array<StageTimes, on_stack> few;
@@ -147,17 +210,19 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     DataParallelTime data;
     for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
         StageCost const& stage = pipeline.stages[i];
+        AcceleratorProfile const& accelerator = cluster_.accelerator;
         Seconds const forward = stage.forward.total();
         Seconds const backward = stage.backward.total() + stage.rerun.total();
-        times[i] = {.forward = forward + transfer + offload_wait(stage, plan, cluster_.accelerator, forward),
-                    .backward = backward + transfer + offload_wait(stage, plan, cluster_.accelerator, backward),
+        times[i] = {.forward = forward + transfer + offload_wait(plan, accelerator, stage.load.kept, forward),
+                    .backward = backward + transfer + offload_wait(plan, accelerator, stage.load.kept, backward),
                     .count = stage.count};
-        DataParallelTime const d = data_parallel_time(stage.load, plan, forward, backward, pipeline.data_parallel,
-                                                      cluster_.accelerator, timing_);
+        DataParallelTime const d =
+            data_parallel_time(stage.load, plan, forward, backward, pipeline.data_parallel, accelerator, timing_);
         // Stages reduce at the same time; the step waits for the slowest.
         if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
     }
-    PipelineTime const pipe = pipeline_time(plan.schedule, times, pipeline.microbatches, plan.vpp);
+    Seconds hidden;
+    PipelineTime const pipe = time_of_pipeline(pipeline, plan, times, hidden);
 
     StageCost const& slowest = pipeline.stages[pipe.slowest];
     auto const m = as_double(pipeline.microbatches);
@@ -179,7 +244,12 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     b.bubble = pipe.bubble;
     b.dp = data.exposed;
     b.optimizer = data.optimizer;
-    Seconds const waiting = pipe.busy - passes.total() - b.recompute - b.pp;
+    Seconds const waiting = pipe.busy + hidden - passes.total() - b.recompute - b.pp;
+    if (hidden > Seconds{}) {  // what pairs of passes hide is expert and pipeline communication
+        double const shown = 1 - hidden / (b.ep + b.pp);
+        b.ep *= shown;
+        b.pp *= shown;
+    }
     b.offload = data.offload;
     if (offloads_activations(plan)) b.offload += std::max(Seconds{}, waiting);
     b.fixed = timing_.fixed_per_step.value;
@@ -194,9 +264,9 @@ StepEstimate ClosedForm::finish(PipelineCost const& pipeline, ParallelPlan const
     return estimate;
 }
 
-StepEstimate ClosedForm::evaluate(ParallelPlan const& plan) {
+StepEstimate ClosedForm::evaluate(ParallelPlan const& plan, PipelineMethod method) {
     require_valid(model_, plan, workload_);
-    return finish(assemble(price_shape(plan), plan), plan);
+    return finish(assemble(price_shape(plan), plan, method), plan);
 }
 
 std::vector<StageMemory> memory_by_stage(ClosedForm& form, ParallelPlan const& plan) {

@@ -2,10 +2,12 @@
 
 #include "core/graph/stage_layout.hpp"
 #include "core/spec/framework_profile.hpp"
+#include "core/spec/schedule_traits.hpp"
 #include "cost_models/block_price.hpp"
 #include "cost_models/memory_footprint.hpp"
 #include "simulator/data_parallel.hpp"
 #include "simulator/pipeline_formula.hpp"
+#include "simulator/pipeline_walk.hpp"
 
 #include <cstdint>
 #include <map>
@@ -44,12 +46,19 @@ struct StepEstimate {
     [[nodiscard]] Bytes peak() const { return memory.reserved(); }
 };
 
-/// A run of pipeline ranks with the same content, priced for one microbatch.
+/// How the time of a pipeline is found. `quick`: the closed form of the schedules that have one; the others are walked,
+/// the first rounds of microbatches only where there are many. `walk`: every schedule is walked, which is exact where
+/// stages differ too; beyond 500,000 slots the first rounds only.
+enum class PipelineMethod : std::uint8_t { quick, walk };
+
+/// A run of pipeline ranks with the same content, priced for one microbatch; the mean over microbatches where a rank
+/// holds the stages of both directions.
 struct StageCost {
     std::int64_t first = 0;
     std::int64_t count = 1;
     PassTime forward;
     PassTime backward;  ///< without recompute
+    PassTime weight;    ///< the part of `backward` that is weight gradients
     PassTime rerun;
     StageLoad load;  ///< for the first of these ranks, which holds the most microbatches
 };
@@ -61,6 +70,8 @@ struct PipelineCost {
     Seconds transfer;          ///< one send of a microbatch's activations to the next stage
     Seconds transfer_latency;  ///< the part of it in which no bytes move
     DataParallelCurves data_parallel;
+    std::vector<ChunkCost> chunks;  ///< in model order, where the schedule is walked
+    WalkedSchedule schedule;        ///< none: the closed form
 };
 
 /// One plan shape priced: what is the same for all plans that differ only in dp, pp, vpp, ZeRO, recompute, schedule and
@@ -78,11 +89,12 @@ public:
                FrameworkProfile const& framework, Precision precision);
 
     /// Everything at once. @throws InputError when the plan breaks a structural rule.
-    StepEstimate evaluate(ParallelPlan const& plan);
+    StepEstimate evaluate(ParallelPlan const& plan, PipelineMethod method = PipelineMethod::quick);
 
     // The same in three steps, for a search that visits many plans with common parts.
     ShapeCost price_shape(ParallelPlan const& plan);
-    PipelineCost assemble(ShapeCost const& shape, ParallelPlan const& plan);
+    PipelineCost assemble(ShapeCost const& shape, ParallelPlan const& plan,
+                          PipelineMethod method = PipelineMethod::quick);
     [[nodiscard]] StepEstimate finish(PipelineCost const& pipeline, ParallelPlan const& plan) const;
     /// The two halves of `finish`: memory of the fullest stage, and time.
     void fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const;
@@ -101,8 +113,17 @@ private:
         std::int64_t first = 0;
         std::int64_t count = 1;
     };
-    std::vector<StageRun> const& runs_of(ParallelPlan const& plan);
-    StageCost cost_of(ShapeCost const& shape, StageRun const& run, ParallelPlan const& plan) const;
+    struct Layout {
+        std::vector<StageRun> runs;
+        std::vector<StageContent> chunks;
+        std::vector<std::int64_t> layers_beside;  ///< of each chunk: all layers of its rank
+        std::int64_t copies = 1;
+    };
+    Layout const& layout_of(ParallelPlan const& plan);
+    StageCost cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
+                      ParallelPlan const& plan) const;
+    PipelineTime time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
+                                  std::span<StageTimes const> stages, Seconds& hidden) const;
 
     ModelSpec const& model_;
     Workload workload_;
@@ -110,7 +131,8 @@ private:
     FrameworkProfile const& framework_;
     FrameworkTiming const& timing_;
     Pricer pricer_;
-    std::map<std::tuple<std::int64_t, std::int64_t, std::vector<std::int64_t>>, std::vector<StageRun>> runs_;
+    std::map<std::tuple<ChunkPlacement, std::int64_t, std::int64_t, std::vector<std::int64_t>>, Layout> layouts_;
+    ScheduleStore schedules_;
 };
 
 /// Memory of every pipeline rank, in order: the budget sheet.

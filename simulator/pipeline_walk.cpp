@@ -1,0 +1,119 @@
+#include "simulator/pipeline_walk.hpp"
+
+#include "core/error.hpp"
+#include "simulator/schedules/catalog.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+/// A walk of so many slots takes half a second; nothing longer is begun.
+constexpr double most_slots_at_all = 20e6;
+/// Schedules remembered: those of the few microbatch counts that a search comes back to.
+constexpr std::size_t most_remembered = 16;
+
+/// At most: a forward and two halves of a backward for every chunk.
+double slots_of(ParallelPlan const& plan, std::int64_t microbatches) {
+    return 3.0 * static_cast<double>(plan.pp) * static_cast<double>(plan.vpp) * static_cast<double>(microbatches);
+}
+
+/// What a walk says of every rank.
+struct RankTimes {
+    Seconds total;
+    std::vector<Seconds> busy;
+    std::vector<Seconds> hidden;
+};
+
+RankTimes times_of(PipelineSchedule const& schedule, WalkCosts const& costs) {
+    ScheduleWalk const walk = walk_schedule(schedule, costs);
+    RankTimes times{.total = walk.makespan, .busy = {}, .hidden = {}};
+    for (std::size_t rank = 0; rank < walk.ranks.size(); ++rank) {
+        times.busy.push_back(walk.ranks[rank].busy);
+        Seconds hidden;
+        for (Slot const& slot : schedule.ranks[rank])
+            if (slot.kind == SlotKind::forward_backward)
+                hidden += costs.stages[static_cast<std::size_t>(slot.stage)].hidden;
+        times.hidden.push_back(hidden);
+    }
+    return times;
+}
+
+/// Carries on from two lengths of a schedule: `rounds` more of what the second has over the first.
+void carry_on(RankTimes& second, RankTimes const& first, double rounds) {
+    second.total += rounds * (second.total - first.total);
+    for (std::size_t rank = 0; rank < second.busy.size(); ++rank) {
+        second.busy[rank] += rounds * (second.busy[rank] - first.busy[rank]);
+        second.hidden[rank] += rounds * (second.hidden[rank] - first.hidden[rank]);
+    }
+}
+
+}  // namespace
+
+Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes kept, Seconds pass) {
+    if (!offloads_activations(plan)) return {};
+    return std::max(Seconds{}, kept / accelerator.host_bandwidth.value - pass);
+}
+
+WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& plan, Seconds transfer,
+                      AcceleratorProfile const& accelerator) {
+    WalkCosts costs;
+    costs.stages.reserve(chunks.size());
+    for (ChunkCost const& chunk : chunks) {
+        Seconds const forward = chunk.forward.total();
+        Seconds const backward = chunk.backward.total() + chunk.rerun.total();
+        StageDurations stage;
+        stage.forward = forward + transfer + offload_wait(plan, accelerator, chunk.kept, forward);
+        stage.backward = backward + transfer + offload_wait(plan, accelerator, chunk.kept, backward);
+        stage.backward_weight = chunk.weight.total();
+        stage.backward_input = stage.backward - stage.backward_weight;
+        costs.stages.push_back(stage);
+    }
+    // Pairs are of opposite directions: a chunk's forward is beside the backward of the one as far from the other end.
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        std::size_t const partner = chunks.size() - 1 - i;
+        Seconds const communication = chunks[i].forward.ep + chunks[partner].backward.ep + 2 * transfer;
+        Seconds const alone = costs.stages[i].forward + costs.stages[partner].backward;
+        costs.stages[i].hidden = std::min(communication, alone - communication);
+    }
+    return costs;
+}
+
+std::shared_ptr<PipelineSchedule const> ScheduleStore::build(ParallelPlan const& plan, std::int64_t microbatches) {
+    auto const key = std::tuple(plan.schedule, plan.pp, plan.vpp, microbatches);
+    if (auto const found = built_.find(key); found != built_.end()) return found->second;
+    if (double const slots = slots_of(plan, microbatches); slots > most_slots_at_all)
+        throw InputError("plan: {} stages, {} chunks and {} microbatches make {:.3g} pieces of work (at most {:g})",
+                         plan.pp, plan.vpp, microbatches, slots, most_slots_at_all);
+    if (built_.size() >= most_remembered) built_.clear();
+    auto schedule = std::make_shared<PipelineSchedule const>(build_schedule(
+        entry_of(plan.schedule), {.ranks = plan.pp, .microbatches = microbatches, .chunks = plan.vpp}, "plan"));
+    built_.emplace(key, schedule);
+    return schedule;
+}
+
+WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots) {
+    // A round of 2 p is a whole number of groups for every schedule; after three of them every pipeline is full.
+    std::int64_t const round = 2 * plan.pp;
+    std::int64_t const least = 3 * round;
+    bool const whole =
+        microbatches < least + 2 * round || slots_of(plan, microbatches) <= static_cast<double>(most_slots);
+    if (whole) return {.first = build(plan, microbatches), .second = nullptr, .microbatches = microbatches};
+    std::int64_t const beginning = least + (microbatches - least) % round;
+    return {.first = build(plan, beginning), .second = build(plan, beginning + round), .microbatches = microbatches};
+}
+
+PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& costs) {
+    RankTimes times = times_of(schedule.second ? *schedule.second : *schedule.first, costs);
+    if (schedule.second) {
+        std::int64_t const length = schedule.second->microbatches;
+        std::int64_t const round = length - schedule.first->microbatches;
+        carry_on(times, times_of(*schedule.first, costs),
+                 static_cast<double>(schedule.microbatches - length) / static_cast<double>(round));
+    }
+    auto const slowest = std::max_element(times.busy.begin(), times.busy.end()) - times.busy.begin();
+    auto const i = static_cast<std::size_t>(slowest);
+    return {.total = times.total, .busy = times.busy[i], .hidden = times.hidden[i], .slowest = slowest};
+}
+
+}  // namespace sextant

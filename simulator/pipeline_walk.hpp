@@ -1,0 +1,70 @@
+#pragma once
+
+#include "core/spec/hardware_profile.hpp"
+#include "core/spec/parallel_plan.hpp"
+#include "cost_models/block_price.hpp"
+#include "simulator/schedule_walk.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace sextant {
+
+/// One chunk of a model, priced for one microbatch.
+struct ChunkCost {
+    PassTime forward;
+    PassTime backward;  ///< without recompute
+    PassTime weight;    ///< the part of `backward` that is weight gradients
+    PassTime rerun;     ///< what recompute adds to the backward pass
+    Bytes kept;         ///< activations
+};
+
+/// How far a pass is stretched because activations do not get through to the host, or back, in time.
+Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes kept, Seconds pass);
+
+/// Times of every chunk for a walk, in model order.
+///
+/// Every pass takes its kernels, what shows of its communication, `transfer` and what offloading adds. Recompute goes
+/// with the input half. A pair takes the longer of the compute of its two parts and of their expert and pipeline
+/// communication, which hides behind the compute of the other part (arXiv:2412.19437 sec. 3.2.1); other communication
+/// counts as compute.
+/// @param transfer what shows of the sends and receives of one pass.
+WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& plan, Seconds transfer,
+                      AcceleratorProfile const& accelerator);
+
+/// A schedule to be walked: all of it, or, where that would take too long, two lengths of it from which the rest
+/// follows: once a pipeline is full, every further round of microbatches takes as long as the one before.
+struct WalkedSchedule {
+    std::shared_ptr<PipelineSchedule const> first;
+    std::shared_ptr<PipelineSchedule const> second;  ///< longer than the first; null: the first is all
+    std::int64_t microbatches = 0;
+    explicit operator bool() const { return first != nullptr; }
+};
+
+/// Builds schedules, and remembers those that it has built last.
+class ScheduleStore {
+public:
+    /// @param most_slots a schedule with more is not walked to its end.
+    /// @throws InputError when even its beginning has too many slots to be walked.
+    WalkedSchedule get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots);
+
+private:
+    std::shared_ptr<PipelineSchedule const> build(ParallelPlan const& plan, std::int64_t microbatches);
+    std::map<std::tuple<Schedule, std::int64_t, std::int64_t, std::int64_t>, std::shared_ptr<PipelineSchedule const>>
+        built_;
+};
+
+/// What a walk says of a step.
+struct PipelineWalk {
+    Seconds total;
+    Seconds busy;              ///< of the rank that works longest
+    Seconds hidden;            ///< what that rank's pairs take less than their parts
+    std::int64_t slowest = 0;  ///< that rank
+};
+PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& costs);
+
+}  // namespace sextant
