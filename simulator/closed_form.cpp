@@ -246,9 +246,11 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     b.optimizer = data.optimizer;
     Seconds const waiting = pipe.busy + hidden - passes.total() - b.recompute - b.pp;
     if (hidden > Seconds{}) {  // what pairs of passes hide is expert and pipeline communication
-        double const shown = 1 - hidden / (b.ep + b.pp);
-        b.ep *= shown;
-        b.pp *= shown;
+        Seconds const rerun = m * slowest.rerun.ep;
+        double const share = hidden / (b.ep + b.pp + rerun);
+        b.ep -= share * b.ep;
+        b.pp -= share * b.pp;
+        b.recompute -= share * rerun;
     }
     b.offload = data.offload;
     if (offloads_activations(plan)) b.offload += std::max(Seconds{}, waiting);

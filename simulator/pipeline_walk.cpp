@@ -72,7 +72,8 @@ WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& pla
     // Pairs are of opposite directions: a chunk's forward is beside the backward of the one as far from the other end.
     for (std::size_t i = 0; i < chunks.size(); ++i) {
         std::size_t const partner = chunks.size() - 1 - i;
-        Seconds const communication = chunks[i].forward.ep + chunks[partner].backward.ep + 2 * transfer;
+        Seconds const communication =
+            chunks[i].forward.ep + chunks[partner].backward.ep + chunks[partner].rerun.ep + 2 * transfer;
         Seconds const alone = costs.stages[i].forward + costs.stages[partner].backward;
         costs.stages[i].hidden = std::min(communication, alone - communication);
     }
