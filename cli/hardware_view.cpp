@@ -116,9 +116,9 @@ Section section_of(ClusterSpec const& cluster) {
     std::string network = fmt::format("scale-up: {}", name_of(cluster.scale_up.kind));
     if (!cluster.scale_up.torus.empty()) network += fmt::format(" {}", fmt::join(cluster.scale_up.torus, " x "));
     network += fmt::format(", {} accelerators per domain; scale-out: {}", cluster.domain_size,
-                           cluster.scale_out ? fmt::format("{} ({})", cluster.scale_out->kind,
-                                                           name_of(cluster.scale_out->topology))
-                                             : "none");
+                           cluster.scale_out
+                               ? fmt::format("{} ({})", cluster.scale_out->kind, name_of(cluster.scale_out->topology))
+                               : "none");
     auto lines = alias_lines(cluster.aliases);
     lines.push_back(std::move(network));
     return {fmt::format("Cluster {}: {}", cluster.name, cluster.title), std::move(lines), values_of(cluster)};

@@ -50,7 +50,7 @@ ScaleOutTopology usual_topology(std::string_view scale_out_kind);
 
 /// The network between scale-up domains.
 struct ScaleOutNetwork {
-    std::string kind;                   ///< "infiniband", "roce", "efa", "slingshot", "omni-path", "ethernet", "dcn"
+    std::string kind;  ///< "infiniband", "roce", "efa", "slingshot", "omni-path", "ethernet", "dcn"
     ScaleOutTopology topology = ScaleOutTopology::rail_optimised;
     Sourced<BytesPerSecond> bandwidth;  ///< per accelerator, one direction (NIC share)
     Sourced<double> ring_efficiency;    ///< reached fraction of line rate by large ring and tree collectives

@@ -26,8 +26,7 @@ public:
         std::int64_t const to = destination / group_size_;
         path.push_back(nics_.out(source));
         if (from != to)
-            path.push_back(first_global_ +
-                           static_cast<std::int32_t>(from * (groups_ - 1) + (to > from ? to - 1 : to)));
+            path.push_back(first_global_ + static_cast<std::int32_t>(from * (groups_ - 1) + (to > from ? to - 1 : to)));
         path.push_back(nics_.in(destination));
     }
 

@@ -33,17 +33,13 @@ std::vector<std::string> examples_of(std::span<FabricLink const> links) {
     return examples;
 }
 
-/// The name nearest to the pattern: among links of the same shape if there are any, so that "node99.gpu0.nic.out" is not
-/// answered by another kind of link.
+/// "; did you mean ...?" with the nearest name; a list of links too long to compare is cut.
 std::string suggestion(std::span<FabricLink const> links, std::string_view pattern) {
+    constexpr std::size_t most_compared = 16384;
     std::vector<std::string> names;
-    for (FabricLink const& link : links)
-        if (names.size() < 4096) names.push_back(link.name);
-    auto const shape = shape_of(pattern);
-    std::vector<std::string> alike;
-    std::copy_if(names.begin(), names.end(), std::back_inserter(alike),
-                 [&](std::string const& name) { return shape_of(name) == shape; });
-    return did_you_mean(pattern, alike.empty() ? names : alike);
+    for (FabricLink const& link : links.first(std::min(links.size(), most_compared)))
+        names.push_back(link.name);
+    return did_you_mean(pattern, names);
 }
 
 }  // namespace

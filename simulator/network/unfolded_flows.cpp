@@ -24,8 +24,7 @@ std::vector<Members> by_domain(Topology const& topology, Members const& members)
 /// Members of a torus slice that differ from `member` on one axis only, by their place on it, with the member itself.
 class TorusLines {
 public:
-    explicit TorusLines(ClusterSpec const& cluster)
-        : shape_(cluster.scale_up.torus), slice_(cluster.domain_size) {}
+    explicit TorusLines(ClusterSpec const& cluster) : shape_(cluster.scale_up.torus), slice_(cluster.domain_size) {}
 
     /// For each member the next and the previous one on each line of two or more: what a ring along every axis and both
     /// ways round sends to.

@@ -17,9 +17,9 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-constexpr CollectiveKind all_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+constexpr CollectiveKind all_kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
                                         CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                                        CollectiveKind::broadcast,  CollectiveKind::send_receive};
+                                        CollectiveKind::broadcast,      CollectiveKind::send_receive};
 
 TaskGraph ranks_of(std::int64_t count, std::int64_t stands_for = 1) {
     TaskGraph graph;
@@ -101,7 +101,8 @@ TEST_CASE("a demand alone reaches the rate of each of its flows, on all kinds of
             auto const kind = all_kinds[random() % std::size(all_kinds)];
             auto const stride = pick<std::int64_t>(random, {1, 1, 2, 4, 8, 16});
             auto const size = kind == CollectiveKind::send_receive ? 2 : pick<std::int64_t>(random, {2, 3, 4, 8, 9});
-            auto const first = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count - stride * size + 1));
+            auto const first =
+                static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count - stride * size + 1));
             whole.demands.push_back(demand_of(c, kind, first, size, stride));
             folded.demands.push_back(whole.demands.back());
             if (random() % 2 == 0) folded.demands.back().members.resize(1);
@@ -183,6 +184,20 @@ TEST_CASE("whole axes of a torus carry what the closed form says, wrapped and no
     CHECK(sent / n == Approx((n - 1) / n / curve.asymptotic_slope().base()));
 }
 
+TEST_CASE("members of a torus divide their share over the axes") {
+    ClusterSpec c = cluster();
+    c.scale_up.kind = ScaleUpKind::torus;
+    c.scale_up.torus = {4, 4};
+    c.domain_size = 16;
+    TaskGraph graph = ranks_of(16);
+    graph.demands.push_back(demand_of(c, CollectiveKind::all_gather, 0, 16, 1));
+    graph.demands[0].scale_up_share = 0.25;
+    Fabric const fabric(c, graph);
+    CHECK(fabric.flows_of(0).size() == 16 * 4);
+    for (Flow const& flow : fabric.flows_of(0))
+        CHECK(flow.rate.base() == Approx(0.25 * scale_up_rate(c).base() / 4));
+}
+
 TEST_CASE("members of a torus that share no line still exchange data") {
     ClusterSpec c = cluster();
     c.scale_up.kind = ScaleUpKind::torus;
@@ -200,8 +215,8 @@ TEST_CASE("a send/receive goes one way over the network that joins its two ranks
     ClusterSpec const c = pods(ScaleOutTopology::fat_tree, 2);
     TaskGraph graph = ranks_of(48);
     auto const send = [&](std::int32_t from, std::int32_t to) {
-        auto const shares = network_shares(c, CollectiveKind::send_receive, {2, from / 8 == to / 8 ? 2 : 1,
-                                                                            from / 8 == to / 8 ? 1 : 2, 1, 1});
+        auto const shares = network_shares(c, CollectiveKind::send_receive,
+                                           {2, from / 8 == to / 8 ? 2 : 1, from / 8 == to / 8 ? 1 : 2, 1, 1});
         graph.demands.push_back({.kind = CollectiveKind::send_receive,
                                  .group = GroupKind::pipeline,
                                  .members = {from, to},
@@ -283,6 +298,17 @@ TEST_CASE("a graph of sends between any two ranks has a flow per pair on the clu
         auto const& members = graph.demands[d].members;
         CHECK(fabric.flows_of(d)[0].links == topology.route(members[0], members[1]));
     }
+}
+
+TEST_CASE("a graph is folded when a rank stands for others or a group has one member") {
+    TaskGraph graph = ranks_of(4);
+    CHECK_FALSE(is_folded(graph));
+    graph.demands.push_back({.members = {1}, .scale_up_share = 0.5});
+    CHECK(is_folded(graph));
+    Fabric const fabric(cluster(), graph);
+    REQUIRE(fabric.flows_of(0).size() == 1);
+    CHECK(names_of(fabric, fabric.flows_of(0)[0]) == std::vector<std::string>{"rank1.link.out", "rank1.link.in"});
+    CHECK(is_folded(ranks_of(4, 2)));
 }
 
 TEST_CASE("a demand without a share of the network has no flows") {

@@ -195,8 +195,8 @@ TEST_CASE("routes pass the links one would expect by name") {
 TEST_CASE("slices joined by a datacentre network are a pod each, with uplinks of all their NICs") {
     ClusterSpec const c = with_torus({4, 4});
     Topology const t(c, 48);
-    CHECK(names_of(t, t.route(1, 33)) == std::vector<std::string>{"slice0.chip1.nic.out", "pod0.up", "pod2.down",
-                                                                  "slice2.chip1.nic.in"});
+    CHECK(names_of(t, t.route(1, 33)) ==
+          std::vector<std::string>{"slice0.chip1.nic.out", "pod0.up", "pod2.down", "slice2.chip1.nic.in"});
     CHECK(bandwidth_of(t, "pod1.up").base() == Approx(16 * nic_rate(c).base()));
 }
 
@@ -226,6 +226,15 @@ TEST_CASE("a torus route leads to its destination one link at a time, the shorte
             if (at != b || static_cast<std::int64_t>(t.route(a, b).size()) != shortest)
                 FAIL("from " << a << " to " << b << " ends at " << at);
         }
+}
+
+TEST_CASE("a torus route goes up where both ways round are as long") {
+    Topology const t(with_torus({4, 2}), 8);
+    using Names = std::vector<std::string>;
+    CHECK(names_of(t, t.route(1, 3)) == Names{"slice0.chip1.x+", "slice0.chip2.x+"});
+    CHECK(names_of(t, t.route(3, 1)) == Names{"slice0.chip3.x+", "slice0.chip0.x+"});
+    CHECK(names_of(t, t.route(6, 2)) == Names{"slice0.chip6.y+"});
+    CHECK(names_of(t, t.route(0, 3)) == Names{"slice0.chip0.x-"});
 }
 
 TEST_CASE("a job smaller than a slice gets the part of the torus that it covers") {
