@@ -6,6 +6,8 @@ namespace sextant::cli {
 
 extern constinit CommandEntry const plan_command;
 extern constinit CommandEntry const estimate_command;
+extern constinit CommandEntry const simulate_command;
+extern constinit CommandEntry const collective_command;
 extern constinit CommandEntry const memory_command;
 extern constinit CommandEntry const flops_command;
 extern constinit CommandEntry const hardware_command;
@@ -15,8 +17,8 @@ extern constinit CommandEntry const validate_command;
 namespace {
 
 constexpr std::array catalog{
-    &plan_command,     &estimate_command, &memory_command,   &flops_command,
-    &validate_command, &models_command,   &hardware_command,
+    &plan_command,  &estimate_command, &simulate_command, &collective_command, &memory_command,
+    &flops_command, &validate_command, &models_command,   &hardware_command,
 };
 
 }  // namespace

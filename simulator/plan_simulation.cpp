@@ -1,13 +1,10 @@
 #include "simulator/plan_simulation.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel_for.hpp"
 #include "core/spec/schedule_traits.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 namespace sextant {
 namespace {
@@ -19,33 +16,6 @@ Fabric fabric_of(ClosedForm const& form, TaskGraph const& graph, SimulationReque
     for (LinkDegradation const& d : request.degraded)
         fabric.degrade(d.link, d.factor, "--degrade-link");
     return fabric;
-}
-
-/// Runs `work(i)` for 0 <= i < count on several threads; the first exception is thrown here.
-template <class Work>
-void in_parallel(std::int64_t count, unsigned threads, Work work) {
-    std::atomic<std::int64_t> next{0};
-    std::exception_ptr failure;
-    std::mutex guard;
-    auto const worker = [&] {
-        for (std::int64_t i = next++; i < count; i = next++) {
-            try {
-                work(i);
-            } catch (...) {
-                std::lock_guard const lock(guard);
-                if (!failure) failure = std::current_exception();
-                next = count;
-            }
-        }
-    };
-    unsigned const wanted = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::thread> pool;
-    for (unsigned t = 1; t < std::min<std::int64_t>(wanted, count); ++t)
-        pool.emplace_back(worker);
-    worker();
-    for (std::thread& thread : pool)
-        thread.join();
-    if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -72,7 +42,7 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
     result.repetitions.assign(static_cast<std::size_t>(request.repetitions), result.simulation.times.makespan());
 
     std::mutex guard;
-    in_parallel(request.repetitions - 1, request.threads, [&](std::int64_t i) {
+    parallel_for(request.repetitions - 1, request.threads, [&](std::int64_t i) {
         GraphOptions again = options;
         again.seed = options.seed + static_cast<std::uint64_t>(i) + 1;
         TaskGraph graph;

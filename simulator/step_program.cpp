@@ -34,32 +34,66 @@ struct Hidden {
     std::size_t start = 0;
 };
 
-/// Lays hidden communication out along the items: one at a time, each cut off at the end of the pass.
-void lay_out(Program& program, std::vector<Hidden> const& hidden) {
-    if (program.items.empty()) return;
-    std::vector<double> begins{0.0};
-    for (ProgramItem const& item : program.items)
-        begins.push_back(begins.back() + item.duration);
-    double const total = begins.back();
-    double free = 0;
-    for (Hidden const& h : hidden) {
-        std::size_t const start = std::min(h.start, program.items.size() - 1);
-        double const begin = std::max(begins[start], free);
-        double const duration = std::min(h.item.duration, total - begin);
-        if (duration <= 0) continue;
-        free = begin + duration;
-        // The first item that ends no earlier; rounding must not make an item wait for what should hide behind it.
-        auto const joins = std::lower_bound(begins.begin() + 1, begins.end(), free * (1 - 1e-12));
-        ProgramOverlap overlap{
-            .item = h.item,
-            .start = start,
-            .join = std::min(static_cast<std::size_t>(joins - begins.begin()) - 1, program.items.size() - 1)};
-        // Where it queues behind another, it cannot begin before the item during which that one ends.
-        overlap.item.latency *= h.item.duration > 0 ? duration / h.item.duration : 0;
-        overlap.item.duration = duration;
-        overlap.join = std::max(overlap.join, start);
-        program.overlaps.push_back(overlap);
+/// Lays hidden communication out beside runs of compute: one at a time, in pieces where a run is too short, cut off at
+/// the end of the pass. Never beside communication that shows, with which it would share links: it is the same stream
+/// of the same collectives.
+class HiddenLayout {
+public:
+    explicit HiddenLayout(Program& program) : program_(program), begins_{0.0} {
+        for (ProgramItem const& item : program.items)
+            begins_.push_back(begins_.back() + item.duration);
     }
+
+    void add(Hidden const& hidden) {
+        double rest = hidden.item.duration;
+        std::size_t const count = program_.items.size();
+        for (std::size_t i = hidden.start; i < count && rest > 0;) {
+            if (!program_.items[i].is_compute()) {
+                ++i;
+                continue;
+            }
+            std::size_t end = i;
+            while (end < count && program_.items[end].is_compute())
+                ++end;
+            double const begin = std::max(begins_[i], free_);
+            double const piece = std::min(rest, begins_[end] - begin);
+            if (piece > least_piece * hidden.item.duration) {
+                append(hidden.item, i, end, begin, piece);
+                rest -= piece;
+            }
+            i = end;
+        }
+    }
+
+private:
+    static constexpr double least_piece = 1e-9;
+
+    void append(ProgramItem const& item, std::size_t first, std::size_t end, double begin, double piece) {
+        // It starts with the last item that begins no later; what queues behind another piece waits for that.
+        auto const starts = std::upper_bound(begins_.begin() + static_cast<std::ptrdiff_t>(first),
+                                             begins_.begin() + static_cast<std::ptrdiff_t>(end), begin);
+        free_ = begin + piece;
+        // The first item that ends no earlier; rounding must not make an item wait for what should hide behind it.
+        auto const joins = std::lower_bound(begins_.begin() + static_cast<std::ptrdiff_t>(first) + 1, begins_.end(),
+                                            free_ * (1 - 1e-12));
+        ProgramOverlap overlap{.item = item,
+                               .start = static_cast<std::size_t>(starts - begins_.begin()) - 1,
+                               .join = std::min(static_cast<std::size_t>(joins - begins_.begin()) - 1, end - 1)};
+        overlap.item.latency *= piece / item.duration;
+        overlap.item.duration = piece;
+        overlap.join = std::max(overlap.join, overlap.start);
+        program_.overlaps.push_back(overlap);
+    }
+
+    Program& program_;
+    std::vector<double> begins_;  ///< of each item, and the end of the last
+    double free_ = 0;             ///< when the last piece ends
+};
+
+void lay_out(Program& program, std::vector<Hidden> const& hidden) {
+    HiddenLayout layout(program);
+    for (Hidden const& h : hidden)
+        layout.add(h);
 }
 
 /// Turns priced ops into the items of one pass.
@@ -113,8 +147,11 @@ private:
         if (beside > 0) {
             item.duration = beside;
             item.latency = op.latency.base() * beside / both;
-            // Pipelined with the product before it, in chunks.
-            hidden.push_back({.item = item, .start = result.items.empty() ? 0 : result.items.size() - 1});
+            // Pipelined with the kernels before it, in chunks: from the last communication on.
+            std::size_t start = result.items.size();
+            while (start > 0 && result.items[start - 1].is_compute())
+                --start;
+            hidden.push_back({.item = item, .start = start});
         }
         if (exposed > 0) {
             item.duration = exposed;
