@@ -1,5 +1,7 @@
 #include "simulator/data_parallel.hpp"
 
+#include "core/spec/schedule_traits.hpp"
+
 #include <algorithm>
 
 namespace sextant {
@@ -65,6 +67,18 @@ Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
 constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
 
+/// All-reduce of the gradients between the two copies of a stage, layer by layer; zero where there is one.
+Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+                           FrameworkTiming const& f) {
+    if (curves.copies == nullptr) return {};
+    auto const time = [&](double parameters, double shards, double layers) {
+        double const bytes = f.gradient_bytes_sent.value * parameters / (plan.zero >= 1 ? shards : 1);
+        return bytes > 0 ? layers * curves.copies->time(bytes / layers * B) : Seconds{};
+    };
+    return time(load.parameters.dense, dense_shards(plan), std::max(1.0, load.layers)) +
+           time(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers));
+}
+
 Group group_curves(GroupPlacement const& all, GroupPlacement const& sharded, Pricer& pricer) {
     return {.ranks = all.size,
             .shard = sharded.size,
@@ -93,6 +107,8 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
         GroupPlacement const experts = place(GroupKind::expert_data, plan, cluster);
         curves.expert = group_curves(experts, experts, pricer);
     }
+    if (traits_of(plan.schedule).parameter_copies() > 1)
+        curves.copies = &pricer.curve(CollectiveKind::all_reduce, place(GroupKind::pipeline, plan, cluster));
     return curves;
 }
 
@@ -127,9 +143,11 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     DataParallelTime time;
     double const layers = std::max(1.0, load.layers);
     DataParallelCalls const calls = data_parallel_calls(load, plan, curves, f);
-    if (calls.begin() != calls.end()) {
+    Seconds const copies = exchange_of_copies(load, plan, curves, f);
+    if (calls.begin() != calls.end() || copies > Seconds{}) {
         auto const shown = [&](Moment moment, Seconds compute) {
-            return exposed(calls.at(moment), compute, data_parallel_overlap(moment, plan, f), layers);
+            Seconds const transfer = calls.at(moment) + (moment == Moment::backward_last ? copies : Seconds{});
+            return exposed(transfer, compute, data_parallel_overlap(moment, plan, f), layers);
         };
         time.exposed =
             load.microbatches * (shown(Moment::forward_each, forward) + shown(Moment::backward_each, backward)) +

@@ -29,6 +29,7 @@ struct DataParallelCurves {
     };
     Group dense;
     Group expert;
+    CollectiveCurve const* copies = nullptr;  ///< between the two copies of a stage, of a pipeline that runs both ways
 };
 DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer);
 
@@ -78,7 +79,8 @@ double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan
 /// all-gathers and one reduce-scatter in every microbatch. A share `dp_overlap` (`fsdp_overlap`) of the compute beside
 /// which a transfer can run hides it: the last microbatch's backward for gradients, the first forward for weights; one
 /// layer's part always shows. With a shard group (HSDP) the gathers stay inside the group and the gradients are
-/// all-reduced across groups once per step.
+/// all-reduced across groups once per step. A pipeline that runs both ways has every stage on two of its ranks: they
+/// add their gradients (with ZeRO their parts of them) once per step, behind the last backward.
 /// @param forward, backward: compute of one microbatch on the stage.
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
