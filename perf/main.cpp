@@ -1,6 +1,7 @@
 // Prints one line per speed goal: what, measured, goal. Exit code 0 whatever the figures are.
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "perf/goal.hpp"
 #include "planner/search.hpp"
 #include "simulator/schedule_walk.hpp"
 #include "simulator/schedules/catalog.hpp"
@@ -21,14 +22,9 @@
 namespace {
 
 using namespace sextant;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-void print(char const* what, double value, char const* unit, double goal, char const* relation) {
-    bool const met = relation[0] == '>' ? value >= goal : value <= goal;
-    fmt::print("{:<62} {:>12.4g} {:<14} goal {} {:g}  {}\n", what, value, unit, relation, goal, met ? "met" : "MISSED");
-}
+using perf::Clock;
+using perf::print;
+using perf::seconds_since;
 
 /// Plans a second of the closed form alone on one core: memory and time of every leaf of assembled pipelines, none
 /// rejected.
@@ -145,6 +141,7 @@ void program_goal(char const* what, std::vector<std::string> const& arguments, d
 int main() {
     print("closed form, one core", closed_form_rate(), "plans/s", 1e6, ">=");
     print("schedule walk, one core, slowest schedule", schedule_walk_rate(), "slots/s", 10e6, ">=");
+    perf::simulator_goals();
     program_goal("sextant --help", {"--help"}, 0.010);
     program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"},
                  0.3);

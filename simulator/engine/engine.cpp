@@ -65,8 +65,7 @@ void explain(Simulation& simulation, WorkerEnd const& end, EngineOptions const& 
             return;
         case WorkerEnd::How::timed_out:
             simulation.state = Simulation::State::timed_out;
-            simulation.message =
-                fmt::format("not finished within {:g} s: {}", options.time_limit.base(), progress);
+            simulation.message = fmt::format("not finished within {:g} s: {}", options.time_limit.base(), progress);
             return;
         case WorkerEnd::How::crashed:
             simulation.state = Simulation::State::crashed;
@@ -76,6 +75,17 @@ void explain(Simulation& simulation, WorkerEnd const& end, EngineOptions const& 
 }
 
 }  // namespace
+
+std::string_view name_of(Simulation::State state) {
+    switch (state) {
+        case Simulation::State::finished: return "finished";
+        case Simulation::State::stuck: return "stuck";
+        case Simulation::State::interrupted: return "interrupted";
+        case Simulation::State::timed_out: return "timed out";
+        case Simulation::State::crashed: return "crashed";
+    }
+    return "?";
+}
 
 std::string_view name_of(NetworkMode mode) { return mode == NetworkMode::ideal ? "ideal" : "fair"; }
 

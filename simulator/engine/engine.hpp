@@ -28,11 +28,11 @@ struct LinkFailure {
 
 struct EngineOptions {
     NetworkMode network = NetworkMode::fair;
-    double communication_sms = 0;    ///< share of a rank's compute that a running collective takes
-    double other_traffic = 0;        ///< share of every scale-out link that somebody else uses
+    double communication_sms = 0;  ///< share of a rank's compute that a running collective takes
+    double other_traffic = 0;      ///< share of every scale-out link that somebody else uses
     std::vector<LinkFailure> failures{};
-    Seconds time_limit = 600 * units::s;               ///< of wall-clock time
-    std::atomic<bool> const* stop = nullptr;           ///< set by an interrupt
+    Seconds time_limit = 600 * units::s;      ///< of wall-clock time
+    std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt
 };
 
 struct LinkUse {
@@ -46,14 +46,17 @@ struct LinkUse {
 struct Simulation {
     enum class State : std::uint8_t { finished, stuck, interrupted, timed_out, crashed };
     State state = State::finished;
-    std::string message{};  ///< for all but finished: what happened, and what is stuck on what
-    TaskTimes times{};      ///< negative where a task did not start or end
+    std::string message{};         ///< for all but finished: what happened, and what is stuck on what
+    TaskTimes times{};             ///< negative where a task did not start or end
     std::vector<LinkUse> links{};  ///< fair network only, in the order of the fabric
     std::int64_t activities = 0;   ///< that SimGrid ran
 };
 
-/// @throws InputError "<where>: ..." when a share, a time or a link's name is out of range, or an ideal network is asked
-/// for what only a fair one can do.
+/// "finished", "stuck", "interrupted", "timed out", "crashed".
+std::string_view name_of(Simulation::State state);
+
+/// @throws InputError "<where>: ..." when a share, a time or a link's name is out of range, or an ideal network is
+/// asked for what only a fair one can do.
 void check_engine_options(EngineOptions const& options, Fabric const& fabric, std::string_view where);
 
 /// Simulates the graph on SimGrid in a process of its own: a crash, a hang or an interrupt there is a state of the

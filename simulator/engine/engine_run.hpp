@@ -27,7 +27,7 @@ struct EngineRun {
 
     std::span<double> start;  ///< of each task, seconds; negative on entry, and left so where a task did not start
     std::span<double> end;
-    std::span<double> carried;      ///< of each link, bytes
+    std::span<double> carried;       ///< of each link, bytes
     std::span<std::int64_t> events;  ///< one number: activities and timers that SimGrid ran
 };
 

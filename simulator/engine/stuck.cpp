@@ -41,8 +41,10 @@ std::string stuck_message(EngineRun const& run) {
     std::size_t waiting = 0;
     for (std::size_t task = 0; task < run.end.size(); ++task) {
         if (run.end[task] >= 0) continue;
-        if (run.start[task] >= 0) started.push_back(task);
-        else ++waiting;
+        if (run.start[task] >= 0)
+            started.push_back(task);
+        else
+            ++waiting;
     }
     if (started.empty() && waiting == 0) return {};
 

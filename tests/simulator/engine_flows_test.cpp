@@ -46,9 +46,10 @@ struct RandomTraffic {
             std::vector<Flow> own;
             for (auto count = 1 + random() % 3; count > 0; --count) {
                 auto const first = static_cast<std::int32_t>(random() % 8);
-                auto const second = static_cast<std::int32_t>((static_cast<std::uint64_t>(first) + 1 + random() % 7) % 8);
-                double const narrowest = std::min(bandwidths[static_cast<std::size_t>(first)],
-                                                  bandwidths[static_cast<std::size_t>(second)]);
+                auto const second =
+                    static_cast<std::int32_t>((static_cast<std::uint64_t>(first) + 1 + random() % 7) % 8);
+                double const narrowest =
+                    std::min(bandwidths[static_cast<std::size_t>(first)], bandwidths[static_cast<std::size_t>(second)]);
                 own.push_back(flow({first, second}, random() % 2 == 0 ? narrowest : 0.3 * narrowest));
             }
             flows.push_back(own);
@@ -204,8 +205,9 @@ TEST_CASE("flows: transfers that start after the failure are stuck as well, and 
     options.failures = {{"link*", Seconds{}}};
     Simulation const all = simulate(maker.graph, fabric, options);
     CHECK(all.state == State::stuck);
-    CHECK(all.message == "link link0 and 7 more failed at 0 s; 8 tasks never finish: rank 0 all-reduce, rank 1 "
-                         "all-reduce, rank 2 all-reduce and 5 more");
+    CHECK(all.message ==
+          "link link0 and 7 more failed at 0 s; 8 tasks never finish: rank 0 all-reduce, rank 1 "
+          "all-reduce, rank 2 all-reduce and 5 more");
     // A failure that nobody meets changes nothing.
     options.failures = {{"link*", 1.5 * units::s}};
     CHECK(simulate(maker.graph, fabric, options).state == State::finished);

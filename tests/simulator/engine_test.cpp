@@ -31,8 +31,8 @@ TEST_CASE("simulate: an ideal network gives the walk of the graph to 1e-9", "[IN
     auto const seed = GENERATE(range(0, 300));
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
     double const scales[] = {1e-6, 1e-3, 1, 100};
-    TaskGraph const graph = random_graph(random, 20 + random() % 400, 1 + seed % 9, scales[seed % 4], seed % 3 == 0 ? 8 : 2,
-                                         1 + random() % 100);
+    TaskGraph const graph = random_graph(random, 20 + random() % 400, 1 + seed % 9, scales[seed % 4],
+                                         seed % 3 == 0 ? 8 : 2, 1 + random() % 100);
     TaskTimes const walk = walk_graph(graph);
     Simulation const simulation = run_ideal(graph);
     INFO("seed " << seed << " " << simulation.message);
@@ -114,8 +114,7 @@ TEST_CASE("simulate: two collectives at once take the share once, and send/recei
     CHECK(simulate(maker.graph, no_fabric, options).times.end[work] == Approx(2.5).epsilon(1e-12));
 }
 
-TEST_CASE("simulate: the same input gives the same result to the bit, also from several threads at once",
-          "[INV-64]") {
+TEST_CASE("simulate: the same input gives the same result to the bit, also from several threads at once", "[INV-64]") {
     std::mt19937_64 random(11);
     GraphMaker maker(4);
     std::vector<std::vector<Flow>> flows;
@@ -177,8 +176,14 @@ TEST_CASE("simulate: options out of range are named", "[INV-11]") {
         {[](EngineOptions& o) { o.communication_sms = -0.1; }, "is -0.1 (from 0 up to, but not, 1)"},
         {[](EngineOptions& o) { o.other_traffic = NAN; }, "the share of links that other traffic takes is nan"},
         {[](EngineOptions& o) { o.time_limit = Seconds{}; }, "the time limit must be positive"},
-        {[](EngineOptions& o) { o.failures = {{"link0", -1 * units::s}}; }, "link \"link0\" fails at -1 s"},
-        {[](EngineOptions& o) { o.failures = {{"link7", 1 * units::s}}; }, "link7"},
+        {[](EngineOptions& o) {
+             o.failures = {{"link0", -1 * units::s}};
+         },
+         "link \"link0\" fails at -1 s"},
+        {[](EngineOptions& o) {
+             o.failures = {{"link7", 1 * units::s}};
+         },
+         "link7"},
         {[](EngineOptions& o) { o.network = NetworkMode::ideal, o.other_traffic = 0.5; }, "an ideal network"},
     }));
     EngineOptions options;

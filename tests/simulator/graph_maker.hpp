@@ -52,8 +52,7 @@ public:
 inline std::vector<FabricLink> links_of(std::vector<double> const& bandwidths) {
     std::vector<FabricLink> links;
     for (double const bandwidth : bandwidths)
-        links.push_back(
-            {"link" + std::to_string(links.size()), bandwidth * units::GB / units::s});
+        links.push_back({"link" + std::to_string(links.size()), bandwidth * units::GB / units::s});
     return links;
 }
 
@@ -76,11 +75,11 @@ inline TaskGraph random_graph(std::mt19937_64& random, std::size_t tasks, std::i
         if (before >= 0) after.push_back(static_cast<std::uint32_t>(before));
         for (auto more = random() % 3; more > 0 && i > 0; --more)
             after.push_back(static_cast<std::uint32_t>(i - 1 - random() % std::min(i, window)));
-        before = static_cast<std::int64_t>(maker.add(
-            {.duration = random() % 8 == 0 ? 0 : scale * std::pow(10, exponent(random)),
-             .rank = static_cast<std::int32_t>(rank),
-             .stream = static_cast<Stream>(stream)},
-            after));
+        before = static_cast<std::int64_t>(
+            maker.add({.duration = random() % 8 == 0 ? 0 : scale * std::pow(10, exponent(random)),
+                       .rank = static_cast<std::int32_t>(rank),
+                       .stream = static_cast<Stream>(stream)},
+                      after));
     }
     return std::move(maker.graph);
 }

@@ -33,8 +33,8 @@ inline std::vector<double> max_min_rates(std::vector<double> const& bandwidths, 
             rates[i] += step;
             bool full = rates[i] >= flows[i].rate.in(units::GB / units::s) * (1 - 1e-13);
             for (auto const link : flows[i].links)
-                full = full || left[static_cast<std::size_t>(link)] <=
-                                   1e-13 * bandwidths[static_cast<std::size_t>(link)];
+                full =
+                    full || left[static_cast<std::size_t>(link)] <= 1e-13 * bandwidths[static_cast<std::size_t>(link)];
             if (full) growing[i] = 0;
         }
     }

@@ -97,8 +97,7 @@ Platform::Platform(EngineRun const& run) {
     if (run.network == NetworkMode::fair) {
         units_per_byte_ = scale_of(run);
         for (std::size_t i = 0; i < run.bandwidths.size(); ++i) {
-            s4u::Link* const link =
-                star->create_link("link" + std::to_string(i), run.bandwidths[i] * units_per_byte_);
+            s4u::Link* const link = star->create_link("link" + std::to_string(i), run.bandwidths[i] * units_per_byte_);
             link->set_latency(0.0);
             link->seal();
             links_.push_back(link);

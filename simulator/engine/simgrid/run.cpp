@@ -12,10 +12,18 @@ namespace {
 
 /// What SimGrid is told before it makes its models. docs/simulation.md says why.
 constexpr std::array settings{
-    "--cfg=network/model:CM02",       "--cfg=network/TCP-gamma:0",        "--cfg=network/crosstraffic:0",
-    "--cfg=network/weight-S:0",       "--cfg=network/bandwidth-factor:1", "--cfg=network/latency-factor:1",
-    "--cfg=network/optim:Lazy",       "--cfg=cpu/optim:Lazy",             "--cfg=surf/precision:1e-15",
-    "--cfg=maxmin/precision:1e-12",   "--cfg=debug/verbose-exit:0",       "--log=root.thresh:critical",
+    "--cfg=network/model:CM02",
+    "--cfg=network/TCP-gamma:0",
+    "--cfg=network/crosstraffic:0",
+    "--cfg=network/weight-S:0",
+    "--cfg=network/bandwidth-factor:1",
+    "--cfg=network/latency-factor:1",
+    "--cfg=network/optim:Lazy",
+    "--cfg=cpu/optim:Lazy",
+    "--cfg=surf/precision:1e-15",
+    "--cfg=maxmin/precision:1e-12",
+    "--cfg=debug/verbose-exit:0",
+    "--log=root.thresh:critical",
     "--log=no_loc",
 };
 

@@ -45,8 +45,10 @@ void TaskRunner::run() {
         s4u::Exec::on_completion_cb(ended);
 
     for (LinksOff const& failure : run_.failures) {
-        if (failure.at > 0) at(failure.at, [this, &failure] { fail(failure); });
-        else fail(failure);
+        if (failure.at > 0)
+            at(failure.at, [this, &failure] { fail(failure); });
+        else
+            fail(failure);
     }
     for (std::size_t task = 0; task < unmet_.size(); ++task)
         if (unmet_[task] == 0) ready_.push_back(static_cast<std::uint32_t>(task));
