@@ -33,9 +33,8 @@ public:
     /// None when the demand has no share of any network.
     [[nodiscard]] std::span<Flow const> flows_of(std::size_t demand) const { return flows_[demand]; }
 
-    /// Multiplies the bandwidth of every link whose name matches (`*` stands for any text). @throws InputError
-    /// "<where>:
-    /// ..." with the nearest name when none does, or the factor is not in (0, 1].
+    /// Multiplies the bandwidth of every link whose name matches (`*` stands for any text).
+    /// @throws InputError "<where>: ..." with the nearest name when none does, or the factor is not in (0, 1].
     void degrade(std::string_view pattern, double factor, std::string_view where);
 
 private:
