@@ -1,7 +1,6 @@
 #include "simulator/engine/engine.hpp"
 
 #include "core/error.hpp"
-#include "core/nearest.hpp"
 #include "simulator/engine/engine_module.hpp"
 #include "simulator/engine/engine_run.hpp"
 #include "simulator/engine/stuck.hpp"

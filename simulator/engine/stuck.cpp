@@ -1,12 +1,9 @@
 #include "simulator/engine/stuck.hpp"
 
-#include "core/quantity_text.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cassert>
 #include <vector>
 
 namespace sextant {
