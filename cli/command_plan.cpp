@@ -4,6 +4,7 @@
 #include "cli/report_view.hpp"
 #include "core/error.hpp"
 #include "planner/explain.hpp"
+#include "planner/refine.hpp"
 
 #include <unistd.h>
 
@@ -19,11 +20,14 @@ struct Options {
     std::string objective = "time";
     std::string space = "standard";
     std::int64_t top = 10;
+    std::int64_t verify = 0;
     std::int64_t threads = 0;
     bool every_plan = false;
     bool explain = false;
     bool progress = false;
 };
+
+constexpr Seconds most_for_one_simulation = 120 * units::s;
 
 SearchOptions search_options(Options const& o) {
     SearchOptions options;
@@ -31,7 +35,9 @@ SearchOptions search_options(Options const& o) {
     if (o.top < 1 || o.top > 10000) throw InputError("--top: {} is out of range (1 to 10000)", o.top);
     if (o.threads < 0 || o.threads > 1024)
         throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
-    options.top = static_cast<std::size_t>(o.top);
+    if (o.verify < 0 || o.verify > 1000) throw InputError("--verify: {} is out of range (0 to 1000)", o.verify);
+    options.top = static_cast<std::size_t>(std::max(o.top, o.verify));
+    options.reserve = options.top;
     options.threads = static_cast<unsigned>(o.threads);
     options.grouping = o.every_plan ? Grouping::none : Grouping::layout;
     return options;
@@ -47,7 +53,7 @@ std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, Clo
                                    MemoryLimit const& limit) {
     std::vector<StepReport> reports;
     for (Candidate const& candidate : candidates)
-        reports.push_back(make_report(form, candidate.plan, limit));
+        reports.push_back(make_report(form, candidate.plan, limit, candidate.estimate));
     return reports;
 }
 
@@ -67,6 +73,33 @@ void require_runnable(Subject const& subject, SearchCounts const& counts, std::v
                                                    : rejection_summary(counts);
     throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
                      advice.empty() ? "see docs/plan.md for the rules" : advice.front());
+}
+
+/// Simulates the first `o.verify` plans and puts them in the order of what came out.
+std::vector<Verification> verify_best(Options const& o, Subject const& subject, std::vector<StepReport>& reports,
+                                      std::atomic<bool> const& stop, bool show_progress, CommandContext& context) {
+    std::size_t const count = std::min(static_cast<std::size_t>(o.verify), reports.size());
+    std::vector<ParallelPlan> plans;
+    for (std::size_t i = 0; i < count; ++i)
+        plans.push_back(reports[i].plan);
+    VerifyOptions options{.threads = static_cast<unsigned>(o.threads), .stop = &stop};
+    options.simulation.graph.granularity = Granularity::layer;
+    options.simulation.engine.time_limit = most_for_one_simulation;
+    if (show_progress)
+        options.progress = [&](std::size_t done) {
+            context.err << fmt::format("\rsimulating: {} of {} plans ", done, count) << std::flush;
+        };
+    std::vector<Verification> const verified =
+        verify(subject.model, subject.workload, subject.cluster, subject.framework, plans, options);
+    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    std::vector<StepReport> sorted;
+    std::vector<Verification> sorted_verified;
+    for (std::size_t const i : order_by_time(verified)) {
+        sorted.push_back(std::move(reports[i]));
+        sorted_verified.push_back(verified[i]);
+    }
+    std::move(sorted.begin(), sorted.end(), reports.begin());
+    return sorted_verified;
 }
 
 int plan(Options const& o, CommandContext& context) {
@@ -91,14 +124,23 @@ int plan(Options const& o, CommandContext& context) {
             context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited))
                         << std::flush;
         };
-    SearchResult const result =
+    SearchResult result =
         search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
     if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
 
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
-    std::vector<StepReport> const reports = reports_of(result.best, form, subject.limit);
     constexpr std::size_t most_of_front = 50;
-    std::vector<StepReport> const front = reports_of(thinned(result.pareto, most_of_front), form, subject.limit);
+    result.pareto = thinned(result.pareto, most_of_front);
+    refine(result, form, options);
+    std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
+    std::vector<Verification> verified;
+    if (o.verify > 0 && !result.interrupted)
+        verified = verify_best(o, subject, reports, interrupt.flag(), show_progress, context);
+    if (reports.size() > static_cast<std::size_t>(o.top)) {  // those that only simulation could have brought up
+        reports.erase(reports.begin() + o.top, reports.end());
+        if (verified.size() > reports.size()) verified.resize(reports.size());
+    }
+    std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
     std::vector<std::string> advice;
     if (result.best.empty() && !result.interrupted) {
         advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints,
@@ -113,13 +155,13 @@ int plan(Options const& o, CommandContext& context) {
     std::vector<std::string> const explanation = o.explain && !reports.empty()
                                                      ? explain(reports.front(), subject.cluster, form.timing())
                                                      : std::vector<std::string>{};
-    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit};
+    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified};
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
         default: deliver(o.output, context, render(plan_table(answer), format)); break;
     }
-    if (result.interrupted) return interrupted_exit;
+    if (result.interrupted || interrupt.flag()) return interrupted_exit;
     return result.best.empty() ? exit_code::answer_is_no : exit_code::done;
 }
 
@@ -129,6 +171,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar");
     app.add_option("--space", o->space, "standard, or full: every degree and divisor, partial recompute, offload");
     app.add_option("--top", o->top, "how many plans to show");
+    app.add_option("--verify", o->verify, "simulate the best N plans (discrete events) and rank them by that")
+        ->option_text("N");
     app.add_flag("--every-plan", o->every_plan, "rank every plan, not the best of each (dp, tp, pp, cp, ep)");
     app.add_flag("--explain", o->explain, "say what binds the best plan, what would move it, and every assumed value");
     app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");
@@ -143,7 +187,8 @@ Action describe(CLI::App& app, CommandContext& context) {
         "'<=1'\n"
         "  sextant plan --model deepseek-v3 --cluster h100-sxm --gpus 2048 --seq 4096 --global-batch 15360 "
         "--max-memory 90%\n"
-        "  sextant plan --model llama-2-7b --cluster a100-sxm-80gb --gpus 8,16,32 --objective cost --format csv\n");
+        "  sextant plan --model llama-2-7b --cluster a100-sxm-80gb --gpus 8,16,32 --objective cost --format csv\n"
+        "  sextant plan --model llama-3.1-8b --cluster h100-sxm --gpus 64 --verify 16\n");
     return [o, &context] { return plan(*o, context); };
 }
 

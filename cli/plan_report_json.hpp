@@ -1,6 +1,7 @@
 #pragma once
 
 #include "planner/search.hpp"
+#include "planner/verify.hpp"
 
 #include <string>
 #include <vector>
@@ -25,11 +26,12 @@ std::string step_report_json(PlanQuestion const& question, StepReport const& rep
 /// A ranked plan list as JSON text (`format` "plan", version 1).
 struct PlanAnswer {
     SearchResult const& result;
-    std::vector<StepReport> const& reports;  ///< one per `result.best`
+    std::vector<StepReport> const& reports;  ///< one per `result.best`; with --verify in the order of simulated times
     std::vector<StepReport> const& pareto;   ///< one per `result.pareto`
     std::vector<std::string> explanation;    ///< of the best plan, with --explain
     std::vector<std::string> advice;         ///< what to relax when there is no answer
     MemoryLimit limit;
+    std::vector<Verification> verified{};  ///< of the first reports, with --verify
 };
 std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer);
 

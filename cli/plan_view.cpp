@@ -15,7 +15,8 @@ std::string extras(ParallelPlan const& p) {
     if (p.recompute == Recompute::selective) add("sel");
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
-    if (p.schedule == Schedule::gpipe) add("gpipe");
+    if (p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
+        add(std::string(name_of(p.schedule)));
     if (p.cp > 1 && p.cp_mode != ContextParallel::ring) add(std::string(name_of(p.cp_mode)));
     return text.empty() ? "-" : text;
 }
@@ -43,7 +44,7 @@ bool any_beside_one(std::vector<StepReport> const& reports, std::int64_t Paralle
     return false;
 }
 
-/// Why a plan is behind the first: the parts of the step that grew most.
+/// Why a plan is behind the first, by the closed form: the parts of the step that grew most.
 std::string against_best(StepReport const& r, StepReport const& best) {
     Bytes const more = r.estimate.peak() - best.estimate.peak();
     if (r.estimate.time < best.estimate.time)  // ranked by something else than time
@@ -83,6 +84,9 @@ Table plan_table(PlanAnswer const& answer) {
                             {"memory", Align::right},
                             {"losses"}})
         columns.push_back(c);
+    bool const simulated = !answer.verified.empty();
+    if (simulated)  // after the closed form's step time
+        columns.insert(columns.end() - 3, {"simulated", Align::right});
     Table table(columns);
     for (std::size_t i = 0; i < reports.size(); ++i) {
         StepReport const& r = reports[i];
@@ -91,9 +95,18 @@ Table plan_table(PlanAnswer const& answer) {
                                      fmt::format("{}", p.pp)};
         if (cp) row.push_back(fmt::format("{}", p.cp));
         if (ep) row.push_back(fmt::format("{}", p.ep));
+        std::string step = human(r.estimate.time);
+        std::string simulation = "-";
+        if (i < answer.verified.size()) {
+            Verification const& v = answer.verified[i];
+            simulation = v.finished() ? human(v.time) : std::string(name_of(v.state));
+        }
         for (std::string cell : {fmt::format("{}", p.vpp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.zero),
-                                 extras(p), human(r.estimate.time), fmt::format("{:.1f} %", 100 * r.mfu),
-                                 human(r.estimate.peak()), largest_losses(r.estimate)})
+                                 extras(p), std::move(step)})
+            row.push_back(std::move(cell));
+        if (simulated) row.push_back(std::move(simulation));
+        for (std::string cell :
+             {fmt::format("{:.1f} %", 100 * r.mfu), human(r.estimate.peak()), largest_losses(r.estimate)})
             row.push_back(std::move(cell));
         table.add_row(std::move(row));
     }
@@ -125,6 +138,9 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
             text += wrapped(fmt::format("{}: {}: {}", i + 1, plan_label(answer.reports[i].plan),
                                         against_best(answer.reports[i], best)),
                             "   ");
+        for (std::size_t i = 0; i < answer.verified.size(); ++i)
+            if (!answer.verified[i].finished())
+                text += wrapped(fmt::format("{}: not simulated: {}", i + 1, answer.verified[i].message), "   ");
         text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
                                            grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
         text += misfit_sentence(result, best.limit);
