@@ -39,6 +39,35 @@ void add_doubling(CollectiveProgram& program, std::int32_t ranks) {
     }
 }
 
+/// Of an all-reduce: what rank answers for when it has halved with the ranks at distances 1 to `distance`.
+std::int32_t first_kept(std::int32_t rank, std::int32_t distance, std::int32_t chunks) {
+    std::int32_t first = 0;
+    for (std::int32_t bit = 1; bit <= distance; bit *= 2)
+        if ((rank & bit) != 0) first += chunks / (2 * bit);
+    return first;
+}
+
+/// An all-reduce may leave its blocks in any order in between, so that the large halves go to near ranks.
+void add_near_first(CollectiveProgram& program, std::int32_t ranks) {
+    for (std::int32_t distance = 1; distance < ranks; distance *= 2) {
+        std::vector<Transfer> transfers;
+        for (std::int32_t rank = 0; rank < ranks; ++rank) {
+            std::int32_t const first = first_kept(rank ^ distance, distance, ranks);
+            transfers.push_back(
+                {rank, rank ^ distance, first, first, ranks / (2 * distance), TransferOperation::reduce});
+        }
+        add_round(program, "halving over distance " + std::to_string(distance), std::move(transfers));
+    }
+    for (std::int32_t distance = ranks / 2; distance >= 1; distance /= 2) {
+        std::vector<Transfer> transfers;
+        for (std::int32_t rank = 0; rank < ranks; ++rank) {
+            std::int32_t const first = first_kept(rank, distance, ranks);
+            transfers.push_back({rank, rank ^ distance, first, first, ranks / (2 * distance), TransferOperation::copy});
+        }
+        add_round(program, "doubling over distance " + std::to_string(distance), std::move(transfers));
+    }
+}
+
 // Ranks beyond the largest power of two hand their buffer to a partner before and take the sum from it afterwards.
 CollectiveProgram program(CollectiveShape const& shape) {
     auto const power = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(shape.ranks)));
@@ -59,8 +88,7 @@ CollectiveProgram program(CollectiveShape const& shape) {
         after.push_back({i, power + i, 0, 0, power, TransferOperation::copy});
     }
     if (rest > 0) add_round(result, "extra ranks hand over", std::move(before));
-    add_halving(result, power);
-    add_doubling(result, power);
+    add_near_first(result, power);
     if (rest > 0) add_round(result, "extra ranks take the sum", std::move(after));
     return result;
 }

@@ -129,7 +129,7 @@ CollectiveFlows flows(CollectiveShape const& shape) {
 
 std::optional<std::string> unsupported(CollectiveShape const& shape) {
     if (!shape.torus.empty()) return std::nullopt;
-    return std::to_string(shape.ranks) + " ranks that do not fill a box of one torus";
+    return std::to_string(shape.ranks) + " ranks that are no box of one torus";
 }
 
 }  // namespace
