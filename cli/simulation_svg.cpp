@@ -12,7 +12,7 @@ namespace sextant::cli {
 namespace {
 
 // All lengths in pixels.
-constexpr double left = 150;
+constexpr double left = 176;
 constexpr double body = 1280;
 constexpr double right = 70;
 constexpr double top = 76;
@@ -40,10 +40,6 @@ std::string_view colour_of(Shade shade) {
     return "#000000";
 }
 
-bool of_microbatch(Shade shade) {
-    return shade == Shade::forward || shade == Shade::backward || shade == Shade::weight || shade == Shade::recompute;
-}
-
 std::string xml(std::string_view text) {
     std::string out;
     for (char const c : text) {
@@ -65,6 +61,10 @@ std::string number(double value) {
     return text;
 }
 
+bool same_slot(Task const& a, Task const& b) {
+    return a.stage == b.stage && a.microbatch == b.microbatch && a.pass == b.pass;
+}
+
 /// Rectangles collected by colour, so that each costs few bytes.
 class Drawing {
 public:
@@ -72,6 +72,7 @@ public:
 
     void lane(TaskGraph const& graph, std::size_t rank, std::vector<Cell> const& cells, double y, double height) {
         double const width = body / static_cast<double>(cells.size());
+        Task const* labelled = nullptr;
         for (CellRun const& run : runs_of(graph, cells)) {
             if (run.cell.shade == Shade::idle) continue;
             double const x = left + static_cast<double>(run.first) * width;
@@ -84,11 +85,12 @@ public:
             later_ = later_ || later;
             paths_[2 * static_cast<std::size_t>(run.cell.shade) + (later ? 1 : 0)] +=
                 fmt::format("M{} {}h{}v{}h-{}z", number(x), number(y), number(w), number(height), number(w));
-            if (!slot || task.microbatch < 0) continue;
+            if (!slot || task.microbatch < 0 || (labelled != nullptr && same_slot(*labelled, task))) continue;
             std::string const label = fmt::format("{}", task.microbatch);
             if (w < 6.2 * static_cast<double>(label.size()) + 3) continue;
             texts_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", number(x + w / 2),
                                   number(y + height / 2 + 3.5), label);
+            labelled = &task;
         }
     }
 

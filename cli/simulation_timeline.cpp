@@ -37,10 +37,6 @@ Glyph glyph_of(Shade shade) {
     return {'?', '?'};
 }
 
-bool numbered(Shade shade) {
-    return shade == Shade::forward || shade == Shade::backward || shade == Shade::weight || shade == Shade::recompute;
-}
-
 /// The columns of one rank, and what they made use of.
 class Painter {
 public:
@@ -63,7 +59,8 @@ public:
             if (!used_[i % shade_count]) continue;
             Glyph const glyph = glyph_of(shade);
             if (!text.empty()) text += "  ";
-            text += numbered(shade) ? fmt::format("{}0{}", glyph.letter, glyph.fill) : std::string(1, glyph.letter);
+            text +=
+                of_microbatch(shade) ? fmt::format("{}0{}", glyph.letter, glyph.fill) : std::string(1, glyph.letter);
             text += fmt::format(" {}{}", shade >= Shade::tp ? "exposed " : "", legend_of(shade));
         }
         return text + (lower_case_ ? "  (lower case: later chunks)" : "");
@@ -72,7 +69,7 @@ public:
 private:
     std::string word(std::size_t rank, CellRun const& run) {
         Glyph const glyph = glyph_of(run.cell.shade);
-        if (!numbered(run.cell.shade)) return std::string(run.count, glyph.letter);
+        if (!of_microbatch(run.cell.shade)) return std::string(run.count, glyph.letter);
         Task const& task = graph_.tasks[static_cast<std::size_t>(run.cell.task)];
         char letter = glyph.letter;
         if (task.stage > first_stages_[rank]) {

@@ -20,8 +20,9 @@ struct TimelineRoom {
 ///
 ///     F0- forward  B0= backward  . idle      (digits: microbatch)
 ///
-/// A column shows what fills most of its time; a microbatch has its number where there is room. Lower case: a rank's
-/// second and further model chunks. Ends with a line for ranks that are left out.
+/// A column shows what fills its time; where many things do, as many columns show each as it has of the time. A
+/// microbatch has its number where there is room. Lower case: a rank's second and further model chunks. Ends with a
+/// line for ranks that are left out.
 std::string simulation_timeline(TaskGraph const& graph, TaskTimes const& times, TimelineRoom room);
 
 }  // namespace sextant::cli

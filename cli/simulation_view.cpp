@@ -24,19 +24,23 @@ double share(Seconds part, Seconds whole) { return whole > Seconds{} ? part / wh
 struct TimeUnit {
     Seconds unit;
     char const* name;
+    int digits;  ///< behind the point
     [[nodiscard]] std::string operator()(Seconds time) const {
-        return time == Seconds{} ? "-" : fmt::format("{:.2f}", time.in(unit));
+        return time == Seconds{} ? "-" : fmt::format("{:.{}f}", time.in(unit), digits);
     }
 };
 
 TimeUnit unit_for(Seconds largest) {
-    if (largest >= 10 * units::s) return {units::s, "s"};
-    return largest >= 10 * units::ms ? TimeUnit{units::ms, "ms"} : TimeUnit{units::us, "us"};
+    auto const of = [&](Seconds unit, char const* name) {
+        return TimeUnit{unit, name, largest >= 1000 * unit ? 1 : 2};
+    };
+    if (largest >= 10 * units::s) return of(units::s, "s");
+    return largest >= 10 * units::ms ? of(units::ms, "ms") : of(units::us, "us");
 }
 
 std::string rank_label(SimulationReport const& r, std::size_t rank) {
     SimulatedRank const& of = r.graph.ranks[rank];
-    return fmt::format("{} (stage {})", of.rank, of.pipeline);
+    return fmt::format("rank {} (stage {})", of.rank, of.pipeline);
 }
 
 std::string against(Seconds time, Seconds other) {
@@ -45,8 +49,8 @@ std::string against(Seconds time, Seconds other) {
 
 std::string repetitions_text(SimulationReport const& r) {
     auto const at = [&](double q) { return human(quantile(r.repetitions, q)); };
-    return fmt::format("{} (seeds {} to {}): median {}, 10 % to 90 %: {} to {}, worst {}", r.repetitions.size(),
-                       r.first_seed, r.first_seed + r.repetitions.size() - 1, at(0.5), at(0.1), at(0.9), at(1));
+    return fmt::format("{} from seed {}: median {}, 80 % {} to {}, worst {}", r.repetitions.size(), r.first_seed,
+                       at(0.5), at(0.1), at(0.9), at(1));
 }
 
 std::string key_figures(SimulationReport const& r) {
@@ -64,21 +68,21 @@ std::string key_figures(SimulationReport const& r) {
     if (!r.analysis.ranks.empty())
         pairs.emplace_back(
             "bubble",
-            fmt::format("{} of the step on average, {} on the busiest rank, {}", percent(r.analysis.bubble_share()),
+            fmt::format("{} of the step on average, {} on the busiest: {}", percent(r.analysis.bubble_share()),
                         percent(r.analysis.least_bubble_share()), rank_label(r, r.analysis.busiest)));
     if (!r.memory.empty()) {
         auto const fullest = std::max_element(r.memory.begin(), r.memory.end(),
                                               [](auto const& a, auto const& b) { return a.peak < b.peak; });
         std::string text =
-            fmt::format("{} at most, on rank {} at {}", human(fullest->peak),
+            fmt::format("{} at most, on {} at {}", human(fullest->peak),
                         rank_label(r, static_cast<std::size_t>(fullest - r.memory.begin())), human(fullest->peak_time));
         if (r.usable_memory)
             text += fmt::format("; {} usable{}", human(*r.usable_memory),
                                 fullest->peak > *r.usable_memory ? ": DOES NOT FIT" : "");
         pairs.emplace_back("memory", text);
     }
-    std::string run = fmt::format("{} tasks on {} ranks, {} granularity, {} network", r.graph.tasks.size(),
-                                  r.graph.ranks.size(), r.granularity, r.network);
+    std::string run = fmt::format("{} tasks (by {}) on {} ranks, {} network", r.graph.tasks.size(), r.granularity,
+                                  r.graph.ranks.size(), r.network);
     if (r.activities > 0) run += fmt::format(", {} activities", r.activities);
     if (r.wall_time) run += fmt::format(", {}", human(*r.wall_time));
     pairs.emplace_back("simulated", run);
@@ -86,7 +90,8 @@ std::string key_figures(SimulationReport const& r) {
     return aligned_pairs(pairs);
 }
 
-/// One line of the table of ranks: a rank, or the mean over the ranks of a stage.
+/// One line of the table of ranks: a rank; where there are too many, the mean over the ranks of a stage and the fullest
+/// memory among them, for evenly spaced stages.
 struct RankRow {
     std::string rank;
     std::int64_t stage = 0;
@@ -126,9 +131,15 @@ std::vector<RankRow> rank_rows(SimulationReport const& r) {
             analyses.push_back(&r.analysis.ranks[rank]);
             most = std::max(most, peak(rank));
         }
-        rows.push_back({fmt::format("x{}", members.size()), stage, mean_of(analyses), most});
+        std::string const first = fmt::format("{}", r.graph.ranks[members.front()].rank);
+        rows.push_back(
+            {members.size() == 1 ? first : fmt::format("{} of them", members.size()), stage, mean_of(analyses), most});
     }
-    return rows;
+    if (rows.size() <= most_rows) return rows;
+    std::vector<RankRow> spaced;
+    for (std::size_t i = 0; i < most_rows; ++i)
+        spaced.push_back(rows[i * (rows.size() - 1) / (most_rows - 1)]);
+    return spaced;
 }
 
 /// Columns of exposed time that have something to say, largest first where there are too many; the rest is one column.
@@ -161,9 +172,8 @@ std::string rank_text(SimulationReport const& r) {
     columns.push_back({"bubble", Align::right});
     if (!r.memory.empty()) columns.push_back({"memory", Align::right});
     Table table(columns);
-    auto const rows = rank_rows(r);
-    for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
-        RankRow const& row = rows[i];
+    std::vector<RankRow> const rows = rank_rows(r);
+    for (RankRow const& row : rows) {
         std::vector<std::string> cells{row.rank, fmt::format("{}", row.stage), unit(row.what.compute.total())};
         Seconds rest = row.what.exposed.total();
         for (TaskPart const part : parts) {
@@ -176,11 +186,9 @@ std::string rank_text(SimulationReport const& r) {
         if (!r.memory.empty()) cells.push_back(human(row.peak));
         table.add_row(std::move(cells));
     }
-    std::string text = fmt::format("time per {} in {}: computing, waiting for communication, idle\n",
-                                   a.ranks.size() > most_rows ? "stage (mean over its ranks)" : "rank", unit.name);
-    text += table.text();
-    if (rows.size() > most_rows) text += fmt::format("({} more)\n", rows.size() - most_rows);
-    return text;
+    return fmt::format("time per {} in {}: computing, waiting for communication, idle\n",
+                       a.ranks.size() > most_rows ? "stage" : "rank", unit.name) +
+           table.text();
 }
 
 std::string overlap_text(SimulationReport const& r) {

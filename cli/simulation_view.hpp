@@ -61,8 +61,8 @@ std::string simulation_text(SimulationReport const& report);
 /// One row per simulated rank, SI units in the header: for csv and markdown.
 Table simulation_table(SimulationReport const& report);
 
-/// `format` "simulation", version 1: SI base units, unit-suffixed keys. Memory over time is left out for more than 64
-/// ranks.
+/// `format` "simulation", version 1: SI base units, unit-suffixed keys. Memory over time is left out where it has more
+/// than 20,000 changes.
 std::string simulation_json(SimulationReport const& report);
 
 /// The links by use, fullest first; of equals the first of the list.

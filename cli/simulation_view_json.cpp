@@ -8,8 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Memory over time is part of the report up to this many ranks.
-constexpr std::size_t most_memory_ranks = 64;
+/// Memory over time is part of the report up to this many changes.
+constexpr std::size_t most_memory_steps = 20'000;
 
 std::string key(TaskPart part, char const* suffix) { return std::string(name_of(part)) + suffix; }
 
@@ -90,12 +90,15 @@ Json path_object(SimulationReport const& r) {
 
 Json memory_list(SimulationReport const& r) {
     Json list = Json::array();
+    std::size_t steps = 0;
+    for (MemoryTimeline const& timeline : r.memory)
+        steps += timeline.steps.size();
     for (std::size_t i = 0; i < r.memory.size(); ++i) {
         MemoryTimeline const& timeline = r.memory[i];
         Json json{{"rank", r.graph.ranks[i].rank},
                   {"peak_bytes", timeline.peak.base()},
                   {"peak_time_s", timeline.peak_time.base()}};
-        if (r.memory.size() <= most_memory_ranks) {
+        if (steps <= most_memory_steps) {
             Json times = Json::array();
             Json bytes = Json::array();
             for (MemoryStep const& step : timeline.steps) {

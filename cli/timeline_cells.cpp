@@ -16,31 +16,67 @@ bool same_slot(TaskGraph const& graph, Cell a, Cell b) {
     return x.stage == y.stage && x.microbatch == y.microbatch && x.pass == y.pass;
 }
 
-/// Time per shade within one cell, and the longest task of each.
+/// Time per shade within one cell, the longest task of each, and what earlier cells owe to each shade.
 class Tally {
 public:
+    Tally(TaskGraph const& graph, double width) : graph_(graph), width_(width) {}
+
     void add(Shade shade, std::int32_t task, double time) {
-        auto const i = static_cast<std::size_t>(shade);
-        sum_[i] += time;
-        if (time > longest_[i]) {
-            longest_[i] = time;
-            task_[i] = task;
+        Here& here = here_[static_cast<std::size_t>(shade)];
+        here.time += time;
+        bool const goes_on = !of_microbatch(shade) || same_slot(graph_, {shade, here.run_task}, {shade, task});
+        here.run = goes_on ? here.run + time : time;
+        here.longest_run = std::max(here.longest_run, here.run);
+        here.run_task = task;
+        if (time > here.longest) {
+            here.longest = time;
+            here.task = task;
         }
     }
-    /// The winner; of equals the first of the enumeration. Starts anew.
+
+    /// The shade of this cell: the one that fills half of it with one microbatch or by itself. Without such, of the
+    /// shades that are there, the one furthest behind its share of the cells so far, so that pieces finer than a cell
+    /// keep their proportions. Starts the next cell.
     Cell take() {
         std::size_t best = 0;
         for (std::size_t i = 1; i < shade_count; ++i)
-            if (sum_[i] > sum_[best]) best = i;
-        Cell const cell{static_cast<Shade>(best), best == 0 ? -1 : task_[best]};
-        *this = Tally();
+            if (here_[i].longest_run > here_[best].longest_run) best = i;
+        if (2 * here_[best].longest_run >= width_)
+            owed_ = {};
+        else
+            best = most_owed();
+        Cell const cell{static_cast<Shade>(best), best == 0 ? -1 : here_[best].task};
+        here_ = {};
         return cell;
     }
 
 private:
-    std::array<double, shade_count> sum_{};
-    std::array<double, shade_count> longest_{};
-    std::array<std::int32_t, shade_count> task_{};
+    struct Here {
+        double time = 0;
+        double longest = 0;      ///< of `task`
+        double run = 0;          ///< of the microbatch that came last
+        double longest_run = 0;  ///< of any
+        std::int32_t task = -1;
+        std::int32_t run_task = -1;
+    };
+
+    std::size_t most_owed() {
+        std::size_t best = 0;
+        bool any = false;
+        for (std::size_t i = 0; i < shade_count; ++i) {
+            owed_[i] = std::clamp(owed_[i] + here_[i].time, -width_, 2 * width_);
+            if (here_[i].time <= 0 || (any && owed_[i] <= owed_[best])) continue;
+            best = i;
+            any = true;
+        }
+        owed_[best] -= width_;
+        return best;
+    }
+
+    TaskGraph const& graph_;
+    double width_;
+    std::array<Here, shade_count> here_{};
+    std::array<double, shade_count> owed_{};
 };
 
 }  // namespace
@@ -68,6 +104,10 @@ Shade shade_of(Task const& task) {
     return Shade::step;
 }
 
+bool of_microbatch(Shade shade) {
+    return shade == Shade::forward || shade == Shade::backward || shade == Shade::weight || shade == Shade::recompute;
+}
+
 std::string_view legend_of(Shade shade) {
     switch (shade) {
         case Shade::idle: return "idle";
@@ -92,7 +132,7 @@ std::vector<Cell> cells_of(TaskGraph const& graph, std::vector<RankSpan> const& 
     cells.reserve(count);
     if (until <= 0) return std::vector<Cell>(count);
     double const width = until / static_cast<double>(count);
-    Tally tally;
+    Tally tally(graph, width);
     for (RankSpan const& span : spans) {
         Shade const shade = span.task < 0 ? Shade::idle : shade_of(graph.tasks[static_cast<std::size_t>(span.task)]);
         double at = span.start;

@@ -24,10 +24,13 @@ enum class Shade : std::uint8_t {
 };
 inline constexpr std::size_t shade_count = static_cast<std::size_t>(Shade::offload) + 1;
 Shade shade_of(Task const& task);
+/// Forward, backward, weight half and recompute: what a microbatch's number belongs to.
+bool of_microbatch(Shade shade);
 /// "forward", "exposed tp", ...
 std::string_view legend_of(Shade shade);
 
-/// One of many equal pieces of time: what fills most of it. `task` is the longest there of that shade, -1 for idle.
+/// One of many equal pieces of time: what fills at least half of it; where many short things do, one of them, so that
+/// over many cells each has its share. `task` is the longest there of that shade, -1 for idle.
 struct Cell {
     Shade shade = Shade::idle;
     std::int32_t task = -1;
