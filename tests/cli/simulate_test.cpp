@@ -1,0 +1,158 @@
+#include "cli/run.hpp"
+
+#include "tests/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Outcome {
+    int code = 0;
+    std::string out;
+    std::string err;
+};
+
+Outcome simulate(std::vector<std::string> const& more) {
+    std::vector<std::string> words{"sextant", "simulate", "--model", "llama-2-7b", "--cluster",      "a100-sxm-80gb",
+                                   "--gpus",  "16",       "--seq",   "2048",       "--global-batch", "32"};
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<char const*> argv;
+    for (std::string const& word : words)
+        argv.push_back(word.c_str());
+    std::ostringstream out, err;
+    Outcome outcome;
+    outcome.code = sextant::cli::run(static_cast<int>(argv.size()), argv.data(), out, err);
+    outcome.out = out.str();
+    outcome.err = err.str();
+    return outcome;
+}
+
+/// A folder that goes with the test.
+struct Folder {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("sextant-simulate-" + std::to_string(::getpid()));
+    Folder() { std::filesystem::create_directories(path); }
+    ~Folder() { std::filesystem::remove_all(path); }
+    [[nodiscard]] std::string operator/(char const* name) const { return (path / name).string(); }
+};
+
+std::string text_of(std::string const& file) {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+std::vector<std::string> const pipeline{"--tp", "2", "--pp", "4"};
+
+std::vector<std::string> with(std::vector<std::string> words, std::vector<std::string> const& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+}  // namespace
+
+TEST_CASE("simulate: the report says step time, bubble, overlap, critical path and memory, the same each time") {
+    Outcome const first = simulate(pipeline);
+    REQUIRE(first.code == 0);
+    for (char const* word :
+         {"step time", "closed form", "bubble", "overlap", "critical path", "memory", "stands for 4"})
+        CHECK(first.out.find(word) != std::string::npos);
+    CHECK(simulate(pipeline).out == first.out);
+}
+
+TEST_CASE("simulate: on an ideal network JSON agrees with the closed form, and links only slow it down") {
+    auto const json = [](std::vector<std::string> const& more) {
+        Outcome const outcome = simulate(with(pipeline, with(more, {"--format", "json"})));
+        REQUIRE(outcome.code == 0);
+        return nlohmann::json::parse(outcome.out);
+    };
+    auto const ideal = json({"--network", "ideal"});
+    auto const fair = json({});
+    CHECK(ideal.at("format") == "simulation");
+    double const time = ideal.at("iteration_time_s");
+    CHECK(time == Approx(ideal.at("closed_form_s").get<double>()).epsilon(0.02));
+    CHECK(fair.at("iteration_time_s").get<double>() >= time * (1 - 1e-9));
+    CHECK(fair.at("links").size() > 0);
+    auto const slow = json({"--straggler", "5:1.5x"});
+    CHECK(slow.at("iteration_time_s").get<double>() > 1.2 * time);
+    CHECK(slow.at("ranks").size() == 16);
+    auto const busy = json({"--other-traffic", "0.5"});
+    CHECK(busy.at("iteration_time_s").get<double>() >= fair.at("iteration_time_s").get<double>());
+    auto const noisy = json({"--jitter", "0.02", "--repeat", "3", "--granularity", "stage"});
+    CHECK(noisy.at("iteration_time_s").get<double>() > time);
+}
+
+TEST_CASE("simulate: trace, picture and schedule are whole files that others read") {
+    Folder const folder;
+    Outcome const outcome = simulate(with(pipeline, {"--trace", folder / "t.json", "--svg", folder / "t.svg",
+                                                     "--write-schedule", folder / "s.csv", "--tune-micro-batch"}));
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.out.find("micro-batch") != std::string::npos);
+    auto const trace = nlohmann::json::parse(text_of(folder / "t.json"));
+    CHECK(trace.at("traceEvents").size() > 100);
+    CHECK(text_of(folder / "t.svg").find("</svg>") != std::string::npos);
+    Outcome const again = simulate(with(pipeline, {"--schedule-file", folder / "s.csv", "--format", "json"}));
+    REQUIRE(again.code == 0);
+    Outcome const named = simulate(with(pipeline, {"--format", "json"}));
+    CHECK(nlohmann::json::parse(again.out).at("iteration_time_s") ==
+          nlohmann::json::parse(named.out).at("iteration_time_s"));
+    for (auto const& entry : std::filesystem::directory_iterator(folder.path))
+        CHECK(entry.path().filename().string().find("tmp") == std::string::npos);
+}
+
+TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1") {
+    Outcome const outcome =
+        simulate(with(pipeline, {"--granularity", "layer", "--fail-link", "node0.gpu0.nvlink.out@0.01s"}));
+    CHECK(outcome.code == 1);
+    CHECK(outcome.err.find("node0.gpu0.nvlink.out") != std::string::npos);
+    CHECK(outcome.out.empty());
+}
+
+TEST_CASE("simulate: bad input is refused with the option and the reason") {
+    Folder const folder;
+    std::ofstream(folder / "bad.csv") << "0F0,0F1\n1F0,1X1\n";
+    std::ofstream(folder / "stuck.csv") << "0F0,0B0\n1B0,1F0\n";
+    struct Bad {
+        std::vector<std::string> words;
+        char const* says;
+    };
+    for (Bad const& bad : std::vector<Bad>{{{"--network", "fast"}, "--network"},
+                                           {{"--granularity", "atom"}, "--granularity"},
+                                           {{"--straggler", "16:2"}, "--straggler"},
+                                           {{"--straggler", "3"}, "--straggler"},
+                                           {{"--straggler", "3:nan"}, "--straggler"},
+                                           {{"--slow-node", "7:2"}, "--slow-node"},
+                                           {{"--degrade-link", "node0.gpu0.nvlnk.out:0.5"}, "nvlink"},
+                                           {{"--degrade-link", "node0.*:0"}, "--degrade-link"},
+                                           {{"--degrade-link", "node0.*:0.5", "--fold"}, "--fold"},
+                                           {{"--fail-link", "node0.gpu0.nic.out@soon"}, "--fail-link"},
+                                           {{"--jitter", "-1"}, "--jitter"},
+                                           {{"--jitter", "0.1", "--fold"}, "fold"},
+                                           {{"--repeat", "3"}, "--jitter"},
+                                           {{"--repeat", "0", "--jitter", "0.1"}, "--repeat"},
+                                           {{"--other-traffic", "1"}, "--other-traffic"},
+                                           {{"--other-traffic", "0.2", "--network", "ideal"}, "ideal"},
+                                           {{"--steps", "0"}, "--steps"},
+                                           {{"--prefetch", "-1"}, "--prefetch"},
+                                           {{"--time-limit", "3 GB"}, "--time-limit"},
+                                           {{"--width", "3"}, "--width"},
+                                           {{"--fold", "--unfold"}, "--unfold"},
+                                           {{"--schedule-file", folder / "absent.csv"}, "absent.csv"},
+                                           {{"--schedule-file", folder / "bad.csv"}, "1X1"},
+                                           {{"--schedule-file", folder / "stuck.csv"}, "stuck.csv"},
+                                           {{"--trace", folder / "no", "--svg", "/nowhere/at/all.svg"}, "/nowhere"}}) {
+        std::vector<std::string> words = with({"--tp", "2", "--pp", "2"}, bad.words);
+        Outcome const outcome = simulate(words);
+        CAPTURE(bad.words.front(), bad.words.size() > 1 ? bad.words[1] : "", outcome.err);
+        CHECK(outcome.code == 2);
+        CHECK(outcome.err.find(bad.says) != std::string::npos);
+        CHECK(outcome.out.empty());
+    }
+}
