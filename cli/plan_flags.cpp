@@ -46,13 +46,16 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     add_axis("--dp", o.dp, search ? "data parallelism" : "data parallelism (default: what is left)");
     add_axis("--cp", o.cp, "context parallelism");
     add_axis("--ep", o.ep, "expert parallelism");
-    add_axis("--vpp", o.vpp, "model chunks per stage (interleaved)");
+    add_axis("--vpp", o.vpp, "model chunks per stage (interleaved, breadth-first; zb-v and dualpipe-v have 2)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
     add_axis("--zero", o.zero,
              search ? "ZeRO stage 0, 1, 2 or 3 (3: FSDP)"
                     : "ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)");
     char const* const list = search ? ", comma-separated" : "";
-    app.add_option("--schedule", o.schedule, fmt::format("gpipe, 1f1b or interleaved{}", list))->group("Plan");
+    app.add_option(
+           "--schedule", o.schedule,
+           fmt::format("gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v{}", list))
+        ->group("Plan");
     app.add_option("--recompute", o.recompute, fmt::format("none, selective (attention core) or full{}", list))
         ->group("Plan");
     app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -153,11 +154,11 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.pp = number(o.pp, "--pp", 1);
     plan.cp = number(o.cp, "--cp", 1);
     plan.ep = number(o.ep, "--ep", 1);
-    plan.vpp = number(o.vpp, "--vpp", 1);
     plan.micro_batch = number(o.micro_batch, "--micro-batch", 1);
     plan.zero = static_cast<int>(number(o.zero, "--zero", 1, 0));
-    plan.schedule = o.schedule.empty() ? (plan.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b)
-                                       : schedule_from(o.schedule, "--schedule");
+    if (!o.schedule.empty()) plan.schedule = schedule_from(o.schedule, "--schedule");
+    plan.vpp = number(o.vpp, "--vpp", traits_of(plan.schedule).usual_chunks());
+    if (o.schedule.empty() && plan.vpp > 1) plan.schedule = Schedule::interleaved;
     plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
     plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
     plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");

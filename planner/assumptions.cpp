@@ -2,6 +2,7 @@
 
 #include "core/quantity_text.hpp"
 #include "core/spec/framework_fields.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
 
@@ -74,6 +75,26 @@ bool is_used(std::string_view key, ParallelPlan const& plan, ModelSpec const& mo
     return true;
 }
 
+/// What a schedule asks of the framework and of its user.
+void add_schedule(std::vector<std::string>& lines, Schedule schedule) {
+    ScheduleTraits const& traits = traits_of(schedule);
+    std::string const name = fmt::format("schedule {}: ", name_of(schedule));
+    if (traits.split_backward == Switch::on)
+        lines.push_back(name +
+                        "the framework can run the weight half of a backward pass apart; activations, and the "
+                        "gradients of logits, are held until then");
+    if (schedule == Schedule::zb_h2)
+        lines.push_back(name + "the warm-up of twice 1F1B's length holds up to 2 pp - 1 microbatches on every stage");
+    if (schedule == Schedule::zb_v)
+        lines.push_back(name + "the order for passes of equal length, not one searched for these lengths");
+    if (traits.placement == ChunkPlacement::both_ways)
+        lines.push_back(name + "every stage lies on two ranks, which add their gradients once a step");
+    if (schedule == Schedule::dualpipe || schedule == Schedule::dualpipe_v)
+        lines.push_back(name +
+                        "expert and pipeline communication of a pass hides behind the compute of the pass beside it, "
+                        "which it does not slow down");
+}
+
 }  // namespace
 
 std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec const& cluster,
@@ -98,6 +119,7 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; no measurement here "
             "supports offload times");
+    if (plan.pp > 1) add_schedule(lines, plan.schedule);
     return lines;
 }
 

@@ -67,9 +67,9 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
                                     human(b.bubble), share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
         if (share(b.bubble, e) > 5)
             lines.push_back(
-                p.schedule == Schedule::interleaved
-                    ? "a larger global batch or fewer stages would shrink the bubble"
-                    : "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble");
+                p.schedule == Schedule::gpipe || p.schedule == Schedule::one_f_one_b
+                    ? "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble"
+                    : "a larger global batch or fewer stages would shrink the bubble");
     }
     GroupPlacement const tensor = place(GroupKind::tensor, p, cluster);
     if (p.tp > 1 && share(b.tp, e) > 8)
@@ -130,6 +130,8 @@ std::string plan_label(ParallelPlan const& p) {
     add("dp", p.dp);
     add("ep", p.ep);
     add("vpp", p.vpp);
+    if (p.pp > 1 && p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
+        text += fmt::format("{} ", name_of(p.schedule));
     text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);
     if (p.recompute != Recompute::none) {
         text += fmt::format(" recompute-{}", name_of(p.recompute));

@@ -31,6 +31,24 @@ std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
             0};
 }
 
+double accelerator_price(ClusterSpec const& cluster) {
+    auto const price = price_of(cluster, 1);
+    return price ? price->base() : 1;
+}
+
+double score_of(Candidate const& candidate, Objective objective, double accelerator_price) {
+    double const time = candidate.estimate.time.base();
+    switch (objective) {
+        case Objective::time: return time;
+        case Objective::memory: return candidate.estimate.peak().base();
+        // Every plan of a search processes the same tokens, so the most tokens per dollar is the least cost.
+        case Objective::cost:
+        case Objective::tokens_per_dollar:
+            return time * static_cast<double>(candidate.plan.world_size()) * accelerator_price;
+    }
+    return 0;
+}
+
 bool Candidate::before(Candidate const& other) const {
     if (score != other.score) return score < other.score;
     if (estimate.peak() != other.estimate.peak()) return estimate.peak() < other.estimate.peak();

@@ -38,6 +38,11 @@ private:
         by_accelerators_;  ///< each a staircase: time ascending, peak descending
 };
 
+/// US dollars per accelerator and second; one where nobody names a price.
+double accelerator_price(ClusterSpec const& cluster);
+/// What the objective makes of a plan: smaller is better.
+double score_of(Candidate const& candidate, Objective objective, double accelerator_price);
+
 /// Numbers that tell two plans apart, in a fixed order.
 std::array<std::int64_t, 24> plan_key(ParallelPlan const& plan);
 

@@ -55,13 +55,18 @@ std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_
 }
 
 StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit) {
+    return make_report(form, plan, limit, form.evaluate(plan, PipelineMethod::walk));
+}
+
+StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit,
+                       StepEstimate const& estimate) {
     StepGraph const graph = build_step_graph(form.model(), plan, form.workload());
     StepReport report;
     report.plan = plan;
     report.workload = form.workload();
     report.accelerators = plan.world_size();
     report.microbatches = graph.microbatches;
-    report.estimate = form.evaluate(plan);
+    report.estimate = estimate;
     Seconds const time = report.estimate.time;
     auto const accelerators = static_cast<double>(report.accelerators);
     auto const tokens = static_cast<double>(form.workload().tokens());
@@ -81,7 +86,8 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
         report.assumptions.push_back(fmt::format(
-            "interleaved schedule with {} microbatches, no multiple of pp {}: bubble as if the last group were full",
+            "interleaved schedule with {} microbatches, no multiple of pp {}: they go through the chunks in groups of "
+            "more than pp, which the framework has to be told (Megatron-LM: microbatch group size)",
             graph.microbatches, plan.pp));
     report.digest = digest(graph);
     return report;

@@ -47,8 +47,11 @@ struct StepReport {
     std::string digest;
 };
 
-/// @throws InputError when the plan breaks a structural rule.
+/// Schedules are walked (`PipelineMethod::walk`). @throws InputError when the plan breaks a structural rule.
 StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit);
+/// The same of a plan that has been evaluated.
+StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit,
+                       StepEstimate const& estimate);
 
 /// The assumed values behind a report: "gemm_scale 0.85 (framework megatron): <why>". Only terms that this plan uses.
 std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec const& cluster,

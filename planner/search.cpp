@@ -47,7 +47,7 @@ struct Findings {
     std::optional<Candidate> fastest_misfit;
     std::optional<Candidate> smallest_misfit;
 
-    explicit Findings(SearchOptions const& options) : ranking(options.top, options.grouping) {}
+    explicit Findings(SearchOptions const& options) : ranking(options.top + options.reserve, options.grouping) {}
 
     void merge(Findings const& other) {
         ranking.merge(other.ranking);
@@ -72,9 +72,11 @@ public:
     Worker(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
            FrameworkProfile const& framework, Precision precision, MemoryLimit const& limit,
            SearchOptions const& options)
-        : found(options), form_(model, workload, cluster, framework, precision), limit_(limit), options_(options) {
-        if (auto const price = price_of(cluster, 1)) price_ = price->base();
-    }
+        : found(options),
+          form_(model, workload, cluster, framework, precision),
+          limit_(limit),
+          options_(options),
+          price_(accelerator_price(cluster)) {}
 
     void visit(Shape const& shape) {
         SearchSpace const& space = *shape.space;
@@ -157,7 +159,7 @@ private:
         }
         form_.fill_time(candidate.estimate, pipeline, plan);
         candidate.plan = plan;
-        candidate.score = score(candidate);
+        candidate.score = score_of(candidate, options_.objective, price_);
         if (fits) {
             found.ranking.offer(candidate);
             found.pareto.offer(candidate);
@@ -167,22 +169,10 @@ private:
         }
     }
 
-    [[nodiscard]] double score(Candidate const& c) const {
-        switch (options_.objective) {
-            case Objective::time: return c.estimate.time.base();
-            case Objective::memory: return c.estimate.peak().base();
-            // Every plan of a search processes the same tokens, so the most tokens per dollar is the least cost.
-            case Objective::cost:
-            case Objective::tokens_per_dollar:
-                return c.estimate.time.base() * static_cast<double>(c.plan.world_size()) * price_;
-        }
-        return 0;
-    }
-
     ClosedForm form_;
     MemoryLimit limit_;
     SearchOptions const& options_;
-    double price_ = 1;
+    double price_;
 };
 
 /// Runs `work(worker index)` on that many threads; an exception of any of them is thrown here.

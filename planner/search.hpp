@@ -39,6 +39,7 @@ enum class Grouping : std::uint8_t {
 struct SearchOptions {
     Objective objective = Objective::time;
     std::size_t top = 10;
+    std::size_t reserve = 0;  ///< further places that are kept, for `refine` to choose from
     Grouping grouping = Grouping::layout;
     unsigned threads = 0;                     ///< 0: as many as the machine has
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: finish what is begun and report that

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
 
@@ -134,15 +135,20 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
             throw InputError("--vpp: '{}' needs a pipeline, and pp can only be 1 here", c.vpp->text());
     }
     for (Schedule const schedule : schedules) {
-        if (schedule != Schedule::interleaved) {
-            if (one_chunk) space.pipelining.push_back({schedule, 1});
-        } else {
-            for (std::int64_t const v : chunks)
-                if (v > 1) space.pipelining.push_back({schedule, v});
+        ScheduleTraits const& traits = traits_of(schedule);
+        if (traits.takes_chunks(1) && one_chunk) space.pipelining.push_back({schedule, 1});
+        if (traits.usual_chunks() > 1) {  // a fixed number, whatever else is searched
+            if (!c.vpp || c.vpp->allows(traits.usual_chunks()))
+                space.pipelining.push_back({schedule, traits.usual_chunks()});
+            continue;
         }
+        for (std::int64_t const v : chunks)
+            if (v > 1 && traits.takes_chunks(v)) space.pipelining.push_back({schedule, v});
     }
     if (space.pipelining.empty())
-        throw InputError("--vpp: no schedule is left (interleaved needs vpp > 1, the others vpp 1)");
+        throw InputError(
+            "--vpp: no schedule is left (interleaved needs vpp > 1, breadth-first takes any, zb-v and dualpipe-v need "
+            "2, the others 1)");
     if (c.sequence_parallel)
         space.sequence_parallel = {*c.sequence_parallel};
     else
