@@ -94,9 +94,10 @@ std::shared_ptr<PipelineSchedule const> ScheduleStore::build(ParallelPlan const&
 }
 
 WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots) {
-    // A round of 2 p is a whole number of groups for every schedule; after three of them every pipeline is full.
+    // A round of 2 p is a whole number of groups for every schedule; after three of them pipelines are full.
     std::int64_t const round = 2 * plan.pp;
-    std::int64_t const least = 3 * round;
+    auto const affordable = static_cast<std::int64_t>(static_cast<double>(most_slots) / slots_of(plan, 2 * round));
+    std::int64_t const least = std::max<std::int64_t>(3, affordable) * round;
     bool const whole =
         microbatches < least + 2 * round || slots_of(plan, microbatches) <= static_cast<double>(most_slots);
     if (whole) return {.first = build(plan, microbatches), .second = nullptr, .microbatches = microbatches};
@@ -112,9 +113,15 @@ PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& cost
         carry_on(times, times_of(*schedule.first, costs),
                  static_cast<double>(schedule.microbatches - length) / static_cast<double>(round));
     }
-    auto const slowest = std::max_element(times.busy.begin(), times.busy.end()) - times.busy.begin();
-    auto const i = static_cast<std::size_t>(slowest);
-    return {.total = times.total, .busy = times.busy[i], .hidden = times.hidden[i], .slowest = slowest};
+    // The first of those that work longest: equal ranks differ in the last digits.
+    Seconds const longest = *std::max_element(times.busy.begin(), times.busy.end());
+    std::size_t slowest = 0;
+    while (times.busy[slowest] < (1 - 1e-12) * longest)
+        ++slowest;
+    return {.total = times.total,
+            .busy = times.busy[slowest],
+            .hidden = times.hidden[slowest],
+            .slowest = static_cast<std::int64_t>(slowest)};
 }
 
 }  // namespace sextant

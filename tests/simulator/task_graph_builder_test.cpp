@@ -74,7 +74,9 @@ TEST_CASE("graph: without data parallelism the walk takes what the estimate says
         FrameworkProfile const framework = busy_framework(random);
         Case const c = draw(random, false);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
-        double const expected = form.evaluate(c.plan).time.base();
+        // The two copies of DualPipe's stages add their gradients, which the graph does not have.
+        StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::walk);
+        double const expected = (estimate.time - estimate.breakdown.dp).base();
         CAPTURE(i, c.plan.tp, c.plan.pp, name_of(c.plan.schedule), expected);
         for (Granularity const granularity : {Granularity::op, Granularity::layer, Granularity::stage})
             CHECK(simulated(form, c.plan, {.granularity = granularity}) == Approx(expected).epsilon(1e-9));
