@@ -20,5 +20,7 @@ inline void print(char const* what, double value, char const* unit, double goal,
 
 /// The goals of the simulator.
 void simulator_goals();
+/// Those of collectives as flows.
+void collective_goals();
 
 }  // namespace sextant::perf

@@ -1,0 +1,153 @@
+#include "tests/catch.hpp"
+#include "tests/cli/report_checks.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments operator+(Arguments a, Arguments const& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+Arguments const on_h100{"collective", "-c", "h100-sxm", "-n", "32"};
+
+Json report(Arguments const& arguments) {
+    RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+void check_refused(Arguments const& arguments, std::vector<std::string> const& parts) {
+    RunResult const result = run_sextant(arguments);
+    CAPTURE(arguments.back());
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("sextant: error: "));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    for (std::string const& part : parts)
+        CHECK_THAT(result.err, contains(part));
+}
+
+}  // namespace
+
+TEST_CASE("collective --format json has the keys that other programs read", "[INV-43]") {
+    Json const json = report(on_h100 + Arguments{"--bytes", "1 MiB,1 GiB"});
+    CHECK(json.at("format") == "collective");
+    CHECK(json.at("version") == 1);
+    CHECK(json.at("kind") == "all-reduce");
+    CHECK(json.at("gpus") == 32);
+    CHECK(json.at("domains") == 4);
+    CHECK(json.at("network") == "fair");
+    REQUIRE(json.at("closed_form").size() == 2);
+    std::size_t possible = 0;
+    for (Json const& algorithm : json.at("algorithms")) {
+        CAPTURE(algorithm.at("name").get<std::string>());
+        CHECK_FALSE(algorithm.at("source").get<std::string>().empty());
+        if (!algorithm.at("possible").get<bool>()) {
+            CHECK_FALSE(algorithm.at("reason").get<std::string>().empty());
+            continue;
+        }
+        ++possible;
+        CHECK(algorithm.at("rounds") > 0);
+        CHECK(algorithm.at("flows") > 0);
+        REQUIRE(algorithm.at("sizes").size() == 2);
+        for (Json const& size : algorithm.at("sizes")) {
+            CHECK(size.at("state") == "finished");
+            double const bytes = size.at("bytes").get<double>();
+            double const time = size.at("time_s").get<double>();
+            CHECK(size.at("algbw_bytes_per_s").get<double>() == Approx(bytes / time));
+            CHECK(size.at("busbw_bytes_per_s").get<double>() == Approx(2 * 31 / 32.0 * bytes / time));
+            CHECK(size.at("busiest_links").at(0).at("busy_share").get<double>() <= 1 + 1e-9);
+            CHECK(size.at("activities") > 0);
+        }
+    }
+    CHECK(possible >= 5);
+}
+
+TEST_CASE("collective: every kind has an algorithm, and every format shows the same figures", "[INV-43]") {
+    for (char const* kind :
+         {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send-receive", "sendrecv"}) {
+        CAPTURE(kind);
+        Arguments const question{"collective", "-c", "a100-sxm-80gb", "-n", "16", "--kind", kind, "--bytes", "64 MiB"};
+        Json const json = report(question);
+        std::string const csv = run_sextant(question + Arguments{"--format", "csv"}).out;
+        CHECK(is_csv_table(csv));
+        CHECK(is_markdown_table(run_sextant(question + Arguments{"--format", "markdown"}).out));
+        std::string const text = run_sextant(question).out;
+        CHECK_THAT(text, contains("closed form") && contains("busbw"));
+        CHECK(text.find(" \n") == std::string::npos);
+        auto const lines = lines_of(csv);
+        std::size_t row = 1;  // the header, then the closed form
+        for (Json const& algorithm : json.at("algorithms")) {
+            if (!algorithm.at("possible").get<bool>()) continue;
+            ++row;
+            REQUIRE(row < lines.size());
+            auto const cells = csv_cells(lines[row]);
+            CHECK(cells[0] == algorithm.at("name"));
+            CHECK(std::stod(cells[4]) == algorithm.at("sizes").at(0).at("time_s").get<double>());
+        }
+        CHECK(row + 1 == lines.size());
+        CHECK(row > 1);
+    }
+}
+
+TEST_CASE("collective: the same question has the same bytes of answer", "[INV-12]") {
+    CHECK(run_sextant(on_h100).out == run_sextant(on_h100).out);
+}
+
+TEST_CASE("collective: one algorithm, an ideal network, worse links", "[INV-43]") {
+    Arguments const ring = on_h100 + Arguments{"--algorithm", "ring"};
+    auto const time = [](Json const& json) {
+        REQUIRE(json.at("algorithms").size() == 1);
+        return json.at("algorithms").at(0).at("sizes").at(0).at("time_s").get<double>();
+    };
+    double const fair = time(report(ring));
+    Json const ideal = report(ring + Arguments{"--network", "ideal"});
+    CHECK(time(ideal) == Approx(fair).epsilon(1e-9));
+    CHECK(ideal.at("algorithms").at(0).at("sizes").at(0).at("busiest_links").empty());
+    Json const degraded = report(ring + Arguments{"--degrade-link", "node1.gpu3.nic.out:0.5"});
+    CHECK(time(degraded) > 1.9 * fair);
+    CHECK(degraded.at("degraded_links").at(0).at("factor") == 0.5);
+    CHECK(time(report(ring + Arguments{"--other-traffic", "0.5"})) > 1.9 * fair);
+    // The tree's flows meet.
+    Arguments const tree = on_h100 + Arguments{"--algorithm", "tree"};
+    CHECK(time(report(tree)) > 1.5 * time(report(tree + Arguments{"--network", "ideal"})));
+}
+
+TEST_CASE("collective: when no algorithm can run, the answer is no", "[INV-11]") {
+    RunResult const result =
+        run_sextant({"collective", "-c", "h100-sxm", "-n", "1004", "--kind", "all-to-all", "--bytes", "1 GB"});
+    CHECK(result.code == 1);
+    CHECK_THAT(result.out, contains("not possible") && contains("full domains are needed"));
+}
+
+TEST_CASE("collective: bad input is refused with what is allowed", "[INV-11]") {
+    check_refused({"collective", "-c", "h100-smx", "-n", "8"}, {"--cluster", "h100-sxm"});
+    check_refused({"collective", "-c", "h100-sxm"}, {"--gpus"});
+    for (char const* gpus : {"1", "0", "-8", "65537", "9223372036854775807", "8x"})
+        check_refused({"collective", "-c", "h100-sxm", "-n", gpus}, {"--gpus"});
+    check_refused(on_h100 + Arguments{"--kind", "allreduce"}, {"--kind", "did you mean 'all-reduce'"});
+    check_refused(on_h100 + Arguments{"--algorithm", "rings"}, {"--algorithm", "did you mean 'ring'"});
+    check_refused(on_h100 + Arguments{"--algorithm", "torus"}, {"--algorithm", "torus cannot run", "32 ranks"});
+    check_refused(on_h100 + Arguments{"--algorithm", "pairwise"}, {"--algorithm", "all-reduce", "all-to-all"});
+    for (char const* bytes :
+         {"1", "0 B", "-1 GB", "1 s", "", "1 GB,", ",1 GB", "1 GB,,2 GB", "nan GB", "1e30 B", "inf B"})
+        check_refused(on_h100 + Arguments{"--bytes", bytes}, {"--bytes"});
+    check_refused(on_h100 + Arguments{"--network", "fast"}, {"--network", "ideal", "fair"});
+    for (char const* link : {"node0.gpu0.nic.out", "node0.gpu0.nic.out:", ":0.5", "x:0", "x:1.5", "x:-1", "x:nan",
+                             "x:0.5x", "nosuchlink:0.5"})
+        check_refused(on_h100 + Arguments{"--degrade-link", link}, {"--degrade-link"});
+    for (char const* share : {"1", "-0.1", "nan", "x"})
+        check_refused(on_h100 + Arguments{"--other-traffic", share}, {"--other-traffic"});
+    check_refused(on_h100 + Arguments{"--network", "ideal", "--other-traffic", "0.1"}, {"--network", "fair"});
+    check_refused(on_h100 + Arguments{"--network", "ideal", "--degrade-link", "*:0.5"}, {"--network", "fair"});
+    check_refused(on_h100 + Arguments{"--format", "html"}, {"--format"});
+}
