@@ -156,13 +156,17 @@ LaneTasks LaneWriter::beside(std::int64_t rank, ProgramItem const& item, Stream 
     return tasks;
 }
 
-void LaneWriter::send(std::int64_t from, std::int64_t to, ProgramItem const& item, SlotTag const& tag) {
-    ProgramGroup const& g = program_.groups[static_cast<std::size_t>(item.group)];
+void LaneWriter::send(std::int64_t from, std::int64_t to, ProgramItem const& item, std::int16_t group_inside,
+                      SlotTag const& tag) {
     for (std::int64_t lane = 0; lane < shape_.lanes; ++lane) {
         std::size_t const source = index(from, lane);
         std::size_t const destination = index(to, lane);
         auto const [found, is_new] =
             pipeline_demands_.try_emplace({source, destination}, static_cast<std::int32_t>(graph_.demands.size()));
+        std::int64_t const from_domain = (from * shape_.width + lane) / shape_.domain;
+        std::int64_t const to_domain = (to * shape_.width + lane) / shape_.domain;
+        std::int16_t const group = from_domain == to_domain ? group_inside : item.group;
+        ProgramGroup const& g = program_.groups[static_cast<std::size_t>(group)];
         if (is_new)
             graph_.demands.push_back(
                 {.kind = CollectiveKind::send_receive,

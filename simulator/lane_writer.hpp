@@ -29,6 +29,7 @@ public:
         std::int64_t stages = 1;  ///< pipeline ranks
         std::int64_t lanes = 1;   ///< simulated ranks of each
         std::int64_t width = 1;   ///< ranks that each has
+        std::int64_t domain = 1;  ///< ranks of a scale-up domain
         std::int64_t most_tasks = 20'000'000;
     };
     LaneWriter(Shape const& shape, StepProgram& program, double jitter, std::uint64_t seed);
@@ -41,8 +42,9 @@ public:
     /// One item, the same way; without a network where `group` is -1 and the stream is not compute.
     void run_item(std::int64_t rank, ProgramItem const& item, Stream stream, SlotTag const& tag);
     /// A transfer to the same lane of another pipeline rank, which the sender waits for. The receiver waits for the
-    /// tasks that `tail_of` gives afterwards.
-    void send(std::int64_t from, std::int64_t to, ProgramItem const& item, SlotTag const& tag);
+    /// tasks that `tail` gives afterwards. Between ranks of one domain it uses the network of `group_inside`.
+    void send(std::int64_t from, std::int64_t to, ProgramItem const& item, std::int16_t group_inside,
+              SlotTag const& tag);
 
     /// A task per lane or group beside compute, on a stream of its own: after the last task of that stream and the
     /// tasks in `after`. Returns the task of each lane.
@@ -90,7 +92,6 @@ private:
     std::map<std::pair<std::int16_t, std::int64_t>, std::int32_t> demands_;         ///< first of a group on a rank
     std::map<std::pair<std::size_t, std::size_t>, std::int32_t> pipeline_demands_;  ///< by simulated ranks
     LaneTasks waiting_;                                                             ///< dependencies being collected
-    std::int16_t pipeline_group_ = -1;
 };
 
 }  // namespace sextant

@@ -98,6 +98,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             sum += prices[unit.block]->kept[static_cast<std::size_t>(unit.recompute)];
         kept.push_back(sum);
         kept_by_rank[rank_of(c)] += sum;
+        if (traits_of(plan.schedule).parameter_copies() > 1) kept_by_rank[kept_by_rank.size() - 1 - rank_of(c)] += sum;
     }
     for (std::size_t c = 0; c < program.chunks.size(); ++c) {
         StageMemory const& m = one[rank_of(c)];

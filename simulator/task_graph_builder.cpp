@@ -35,6 +35,7 @@ public:
           writer_({.stages = plan.pp,
                    .lanes = options.folding == Folding::folded ? 1 : plan.tp * plan.cp * plan.dp,
                    .width = plan.tp * plan.cp * plan.dp,
+                   .domain = form.cluster().domain_size,
                    .most_tasks = options.most_tasks},
                   program_, options.jitter, options.seed),
           stages_(static_cast<std::size_t>(schedule_.stages)) {
@@ -84,6 +85,19 @@ private:
                                               .domains = placement.domains}),
                      .duration = share * pipeline_.transfer.base(),
                      .latency = share * pipeline_.transfer_latency.base()};
+        // Neighbours may lie in one domain though others do not: then the same bytes go over its links, as fast.
+        transfer_inside_ = transfer_.group;
+        if (placement.domains == 1) return;
+        ClusterSpec const& cluster = form_.cluster();
+        BytesPerSecond const out = cluster.scale_out->bandwidth.value * cluster.scale_out->ring_efficiency.value;
+        BytesPerSecond const up = cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
+        transfer_inside_ = program_.group({.kind = CollectiveKind::send_receive,
+                                           .group = GroupKind::pipeline,
+                                           .size = 2,
+                                           .stride = placement.stride,
+                                           .scale_up_share = std::min(1.0, shares.scale_out * (out / up)),
+                                           .scale_out_share = 0,
+                                           .domains = 1});
     }
 
     /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and
@@ -225,7 +239,7 @@ private:
         bool const leaves = next >= 0 && static_cast<std::size_t>(next) < stages_;
         std::int64_t const to = leaves ? rank_of(next, tag.microbatch) : rank;
         if (to != rank) {
-            writer_.send(rank, to, transfer, tag);
+            writer_.send(rank, to, transfer, transfer_inside_, tag);
         } else if (transfer.duration > 0) {
             // A pass at an end of the pipeline sends nothing, but has had to wait for what it got.
             transfer.group = -1;
@@ -479,6 +493,7 @@ private:
     std::size_t stages_;
     std::vector<Rank> ranks_;
     ProgramItem transfer_;
+    std::int16_t transfer_inside_ = -1;
     std::map<std::pair<std::size_t, std::int32_t>, std::size_t> first_forward_, last_backward_;
     std::vector<Arrival> forwards_, backwards_;
     std::vector<std::int32_t> owners_;

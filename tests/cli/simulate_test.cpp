@@ -1,52 +1,20 @@
-#include "cli/run.hpp"
-
 #include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 namespace {
 
-struct Outcome {
-    int code = 0;
-    std::string out;
-    std::string err;
-};
-
-Outcome simulate(std::vector<std::string> const& more) {
-    std::vector<std::string> words{"sextant", "simulate", "--model", "llama-2-7b", "--cluster",      "a100-sxm-80gb",
-                                   "--gpus",  "16",       "--seq",   "2048",       "--global-batch", "32"};
+RunResult simulate(std::vector<std::string> const& more) {
+    std::vector<std::string> words{"simulate",      "--model",        "llama-2-7b", "--cluster",
+                                   "a100-sxm-80gb", "--gpus",         "16",         "--seq",
+                                   "2048",          "--global-batch", "32"};
     words.insert(words.end(), more.begin(), more.end());
-    std::vector<char const*> argv;
-    for (std::string const& word : words)
-        argv.push_back(word.c_str());
-    std::ostringstream out, err;
-    Outcome outcome;
-    outcome.code = sextant::cli::run(static_cast<int>(argv.size()), argv.data(), out, err);
-    outcome.out = out.str();
-    outcome.err = err.str();
-    return outcome;
-}
-
-/// A folder that goes with the test.
-struct Folder {
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("sextant-simulate-" + std::to_string(::getpid()));
-    Folder() { std::filesystem::create_directories(path); }
-    ~Folder() { std::filesystem::remove_all(path); }
-    [[nodiscard]] std::string operator/(char const* name) const { return (path / name).string(); }
-};
-
-std::string text_of(std::string const& file) {
-    std::ifstream stream(file);
-    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    return run_sextant(words);
 }
 
 std::vector<std::string> const pipeline{"--tp", "2", "--pp", "4"};
@@ -59,7 +27,7 @@ std::vector<std::string> with(std::vector<std::string> words, std::vector<std::s
 }  // namespace
 
 TEST_CASE("simulate: the report says step time, bubble, overlap, critical path and memory, the same each time") {
-    Outcome const first = simulate(pipeline);
+    RunResult const first = simulate(pipeline);
     REQUIRE(first.code == 0);
     for (char const* word :
          {"step time", "closed form", "bubble", "overlap", "critical path", "memory", "stands for 4"})
@@ -69,7 +37,7 @@ TEST_CASE("simulate: the report says step time, bubble, overlap, critical path a
 
 TEST_CASE("simulate: on an ideal network JSON agrees with the closed form, and links only slow it down") {
     auto const json = [](std::vector<std::string> const& more) {
-        Outcome const outcome = simulate(with(pipeline, with(more, {"--format", "json"})));
+        RunResult const outcome = simulate(with(pipeline, with(more, {"--format", "json"})));
         REQUIRE(outcome.code == 0);
         return nlohmann::json::parse(outcome.out);
     };
@@ -90,25 +58,25 @@ TEST_CASE("simulate: on an ideal network JSON agrees with the closed form, and l
 }
 
 TEST_CASE("simulate: trace, picture and schedule are whole files that others read") {
-    Folder const folder;
-    Outcome const outcome = simulate(with(pipeline, {"--trace", folder / "t.json", "--svg", folder / "t.svg",
-                                                     "--write-schedule", folder / "s.csv", "--tune-micro-batch"}));
+    ScratchFolder const folder("simulate");
+    RunResult const outcome =
+        simulate(with(pipeline, {"--trace", folder.path("t.json"), "--svg", folder.path("t.svg"), "--write-schedule",
+                                 folder.path("s.csv"), "--tune-micro-batch"}));
     REQUIRE(outcome.code == 0);
     CHECK(outcome.out.find("micro-batch") != std::string::npos);
-    auto const trace = nlohmann::json::parse(text_of(folder / "t.json"));
+    auto const trace = nlohmann::json::parse(sextant::read_text_file(folder.path("t.json")));
     CHECK(trace.at("traceEvents").size() > 100);
-    CHECK(text_of(folder / "t.svg").find("</svg>") != std::string::npos);
-    Outcome const again = simulate(with(pipeline, {"--schedule-file", folder / "s.csv", "--format", "json"}));
+    CHECK(sextant::read_text_file(folder.path("t.svg")).find("</svg>") != std::string::npos);
+    RunResult const again = simulate(with(pipeline, {"--schedule-file", folder.path("s.csv"), "--format", "json"}));
     REQUIRE(again.code == 0);
-    Outcome const named = simulate(with(pipeline, {"--format", "json"}));
+    RunResult const named = simulate(with(pipeline, {"--format", "json"}));
     CHECK(nlohmann::json::parse(again.out).at("iteration_time_s") ==
           nlohmann::json::parse(named.out).at("iteration_time_s"));
-    for (auto const& entry : std::filesystem::directory_iterator(folder.path))
-        CHECK(entry.path().filename().string().find("tmp") == std::string::npos);
+    CHECK(folder.count() == 3);  // no temporary file is left
 }
 
 TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1") {
-    Outcome const outcome =
+    RunResult const outcome =
         simulate(with(pipeline, {"--granularity", "layer", "--fail-link", "node0.gpu0.nvlink.out@0.01s"}));
     CHECK(outcome.code == 1);
     CHECK(outcome.err.find("node0.gpu0.nvlink.out") != std::string::npos);
@@ -116,40 +84,41 @@ TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1"
 }
 
 TEST_CASE("simulate: bad input is refused with the option and the reason") {
-    Folder const folder;
-    std::ofstream(folder / "bad.csv") << "0F0,0F1\n1F0,1X1\n";
-    std::ofstream(folder / "stuck.csv") << "0F0,0B0\n1B0,1F0\n";
+    ScratchFolder const folder("simulate_bad");
+    std::string const bad_schedule = folder.file("bad.csv", "0F0,0F1\n1F0,1X1\n");
+    std::string const deadlock = folder.file("stuck.csv", "0F0,0B0\n1B0,1F0\n");
     struct Bad {
         std::vector<std::string> words;
         char const* says;
     };
-    for (Bad const& bad : std::vector<Bad>{{{"--network", "fast"}, "--network"},
-                                           {{"--granularity", "atom"}, "--granularity"},
-                                           {{"--straggler", "16:2"}, "--straggler"},
-                                           {{"--straggler", "3"}, "--straggler"},
-                                           {{"--straggler", "3:nan"}, "--straggler"},
-                                           {{"--slow-node", "7:2"}, "--slow-node"},
-                                           {{"--degrade-link", "node0.gpu0.nvlnk.out:0.5"}, "nvlink"},
-                                           {{"--degrade-link", "node0.*:0"}, "--degrade-link"},
-                                           {{"--degrade-link", "node0.*:0.5", "--fold"}, "--fold"},
-                                           {{"--fail-link", "node0.gpu0.nic.out@soon"}, "--fail-link"},
-                                           {{"--jitter", "-1"}, "--jitter"},
-                                           {{"--jitter", "0.1", "--fold"}, "fold"},
-                                           {{"--repeat", "3"}, "--jitter"},
-                                           {{"--repeat", "0", "--jitter", "0.1"}, "--repeat"},
-                                           {{"--other-traffic", "1"}, "--other-traffic"},
-                                           {{"--other-traffic", "0.2", "--network", "ideal"}, "ideal"},
-                                           {{"--steps", "0"}, "--steps"},
-                                           {{"--prefetch", "-1"}, "--prefetch"},
-                                           {{"--time-limit", "3 GB"}, "--time-limit"},
-                                           {{"--width", "3"}, "--width"},
-                                           {{"--fold", "--unfold"}, "--unfold"},
-                                           {{"--schedule-file", folder / "absent.csv"}, "absent.csv"},
-                                           {{"--schedule-file", folder / "bad.csv"}, "1X1"},
-                                           {{"--schedule-file", folder / "stuck.csv"}, "stuck.csv"},
-                                           {{"--trace", folder / "no", "--svg", "/nowhere/at/all.svg"}, "/nowhere"}}) {
+    for (Bad const& bad :
+         std::vector<Bad>{{{"--network", "fast"}, "--network"},
+                          {{"--granularity", "atom"}, "--granularity"},
+                          {{"--straggler", "16:2"}, "--straggler"},
+                          {{"--straggler", "3"}, "--straggler"},
+                          {{"--straggler", "3:nan"}, "--straggler"},
+                          {{"--slow-node", "7:2"}, "--slow-node"},
+                          {{"--degrade-link", "node0.gpu0.nvlnk.out:0.5"}, "nvlink"},
+                          {{"--degrade-link", "node0.*:0"}, "--degrade-link"},
+                          {{"--degrade-link", "node0.*:0.5", "--fold"}, "--fold"},
+                          {{"--fail-link", "node0.gpu0.nic.out@soon"}, "--fail-link"},
+                          {{"--jitter", "-1"}, "--jitter"},
+                          {{"--jitter", "0.1", "--fold"}, "fold"},
+                          {{"--repeat", "3"}, "--jitter"},
+                          {{"--repeat", "0", "--jitter", "0.1"}, "--repeat"},
+                          {{"--other-traffic", "1"}, "--other-traffic"},
+                          {{"--other-traffic", "0.2", "--network", "ideal"}, "ideal"},
+                          {{"--steps", "0"}, "--steps"},
+                          {{"--prefetch", "-1"}, "--prefetch"},
+                          {{"--time-limit", "3 GB"}, "--time-limit"},
+                          {{"--width", "3"}, "--width"},
+                          {{"--fold", "--unfold"}, "--unfold"},
+                          {{"--schedule-file", folder.path("absent.csv")}, "absent.csv"},
+                          {{"--schedule-file", bad_schedule}, "1X1"},
+                          {{"--schedule-file", deadlock}, "stuck.csv"},
+                          {{"--trace", folder.path("no"), "--svg", "/nowhere/at/all.svg"}, "/nowhere"}}) {
         std::vector<std::string> words = with({"--tp", "2", "--pp", "2"}, bad.words);
-        Outcome const outcome = simulate(words);
+        RunResult const outcome = simulate(words);
         CAPTURE(bad.words.front(), bad.words.size() > 1 ? bad.words[1] : "", outcome.err);
         CHECK(outcome.code == 2);
         CHECK(outcome.err.find(bad.says) != std::string::npos);

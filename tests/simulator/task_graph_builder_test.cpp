@@ -2,64 +2,12 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/fixtures.hpp"
-
-#include <random>
+#include "tests/simulator/planned_case.hpp"
 
 using namespace sextant;
 using namespace sextant::fixtures;
 
 namespace {
-
-/// A framework that hides and waits like a real one.
-FrameworkProfile busy_framework(std::mt19937_64& random) {
-    FrameworkProfile framework = neutral_framework();
-    FrameworkTiming& t = framework.timing.front();
-    for (auto const overlap :
-         {&FrameworkTiming::tp_overlap, &FrameworkTiming::ep_overlap, &FrameworkTiming::cp_overlap,
-          &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
-        t.*overlap = known(pick(random, {0.0, 0.3, 0.8, 1.0}));
-    t.kernel_gap = known(uniform(random, 0, 3) * units::us);
-    t.host_floor_forward = known(uniform(random, 0, 300) * units::us);
-    t.host_floor_backward = known(uniform(random, 0, 600) * units::us);
-    t.fixed_per_step = known(uniform(random, 0, 30) * units::ms);
-    return framework;
-}
-
-struct Case {
-    ModelSpec model;
-    ParallelPlan plan;
-    Workload workload;
-};
-
-/// A plan on at most 64 ranks. @param replicas whether there may be data parallelism.
-Case draw(std::mt19937_64& random, bool replicas) {
-    Case c;
-    c.model = pick(random, {0, 1}) == 0 ? llama(2048, 16, 8, 16, 5504) : mixture(1024, 16, 8, 2, 1024);
-    c.plan.tp = pick<std::int64_t>(random, {1, 2, 4});
-    c.plan.sequence_parallel = c.plan.tp > 1 ? Switch::on : Switch::off;
-    c.plan.pp = pick<std::int64_t>(random, {1, 2, 4});
-    if (replicas) {
-        c.plan.dp = pick<std::int64_t>(random, {1, 2, 4});
-        c.plan.cp = pick<std::int64_t>(random, {1, 2});
-        c.plan.zero = static_cast<int>(pick<std::int64_t>(random, {0, 1, 2, 3}));
-        if (c.plan.pp > 1) c.plan.zero = std::min(c.plan.zero, 1);
-    }
-    // Without replicas of experts either, where none are wanted.
-    if (c.model.moe && !replicas) c.plan.ep = c.plan.tp;
-    if (c.model.moe && replicas && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
-    c.plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
-    c.plan.schedule = c.plan.pp == 1 ? Schedule::one_f_one_b
-                                     : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
-                                                     Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
-                                                     Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v});
-    c.plan.vpp = c.plan.schedule == Schedule::interleaved || c.plan.schedule == Schedule::zb_v ||
-                         c.plan.schedule == Schedule::dualpipe_v
-                     ? 2
-                     : 1;
-    c.workload = {.sequence = 2048, .global_batch = c.plan.dp * 8};
-    return c;
-}
 
 double simulated(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {
     return walk_graph(build_task_graph(form, plan, options)).makespan().base();
@@ -72,7 +20,7 @@ TEST_CASE("graph: without data parallelism the walk takes what the estimate says
     ClusterSpec const machine = cluster();
     for (int i = 0; i < 150; ++i) {
         FrameworkProfile const framework = busy_framework(random);
-        Case const c = draw(random, false);
+        PlannedCase const c = draw_plan(random, false);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
         // The two copies of DualPipe's stages add their gradients, which the graph does not have.
         StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::walk);
@@ -88,7 +36,7 @@ TEST_CASE("graph: every rank for itself takes as long as one for all", "[INV-31]
     ClusterSpec const machine = cluster();
     for (int i = 0; i < 60; ++i) {
         FrameworkProfile const framework = busy_framework(random);
-        Case const c = draw(random, true);
+        PlannedCase const c = draw_plan(random, true);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
         GraphOptions options{.granularity = pick(random, {Granularity::op, Granularity::layer, Granularity::stage})};
         TaskGraph const folded = build_task_graph(form, c.plan, options);
@@ -106,7 +54,7 @@ TEST_CASE("graph: what data parallelism adds is near the closed form, and at lea
     ClusterSpec const machine = cluster();
     for (int i = 0; i < 150; ++i) {
         FrameworkProfile const framework = busy_framework(random);
-        Case c = draw(random, true);
+        PlannedCase c = draw_plan(random, true);
         c.plan.pp = 1;
         c.plan.schedule = Schedule::one_f_one_b;
         c.plan.vpp = 1;

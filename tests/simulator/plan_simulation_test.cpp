@@ -1,0 +1,155 @@
+#include "simulator/plan_simulation.hpp"
+
+#include "core/error.hpp"
+#include "simulator/step_analysis.hpp"
+#include "tests/catch.hpp"
+#include "tests/simulator/planned_case.hpp"
+
+#include <algorithm>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+double step_of(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const& request) {
+    PlanSimulation const run = simulate_plan(form, plan, request);
+    INFO(run.simulation.message);
+    REQUIRE(run.finished());
+    return run.simulation.times.makespan().base();
+}
+
+}  // namespace
+
+TEST_CASE("simulation: with contention off 500 generated plans take what the walk says", "[INV-32]") {
+    std::mt19937_64 random(21);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 500; ++i) {
+        FrameworkProfile const framework = busy_framework(random);
+        PlannedCase const c = draw_plan(random, true);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        SimulationRequest request;
+        request.graph.granularity = pick(random, {Granularity::layer, Granularity::stage});
+        request.engine.network = NetworkMode::ideal;
+        PlanSimulation const run = simulate_plan(form, c.plan, request);
+        CAPTURE(i, c.plan.dp, c.plan.tp, c.plan.pp, c.plan.cp, c.plan.zero, name_of(c.plan.schedule));
+        REQUIRE(run.finished());
+        CHECK(run.simulation.times.makespan().base() == Approx(run.alone.base()).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("simulation: where links are shared, one rank for all still takes as long as every rank for itself",
+          "[INV-33]") {
+    std::mt19937_64 random(22);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 100; ++i) {
+        FrameworkProfile const framework = busy_framework(random);
+        PlannedCase const c = draw_plan(random, true);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        SimulationRequest request;
+        request.graph.granularity = Granularity::layer;
+        request.folding = Folding::folded;
+        double const folded = step_of(form, c.plan, request);
+        request.folding = Folding::unfolded;
+        double const unfolded = step_of(form, c.plan, request);
+        CAPTURE(i, c.plan.dp, c.plan.tp, c.plan.pp, c.plan.cp, c.plan.ep, c.plan.zero, name_of(c.plan.schedule));
+        CHECK(unfolded == Approx(folded).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("simulation: contention only ever slows a step down, and more of it more") {
+    std::mt19937_64 random(23);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 30; ++i) {
+        FrameworkProfile const framework = busy_framework(random);
+        PlannedCase const c = draw_plan(random, true);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        SimulationRequest request;
+        request.graph.granularity = Granularity::layer;
+        PlanSimulation const run = simulate_plan(form, c.plan, request);
+        double const fair = run.simulation.times.makespan().base();
+        CHECK(fair >= run.alone.base() * (1 - 1e-9));
+        request.engine.other_traffic = 0.5;
+        double const busy = step_of(form, c.plan, request);
+        CHECK(busy >= fair * (1 - 1e-3));  // priorities of nobody: a delay here may untangle transfers there
+        request.engine.other_traffic = 0;
+        request.engine.communication_sms = 0.2;
+        CHECK(step_of(form, c.plan, request) >= fair * (1 - 1e-3));
+    }
+}
+
+TEST_CASE("simulation: repetitions are the runs with the seeds one after another, whatever the threads") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    ParallelPlan plan;
+    plan.dp = 2;
+    plan.pp = 2;
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 16}, machine, framework, Precision::bf16);
+    SimulationRequest request;
+    request.graph.granularity = Granularity::stage;
+    request.graph.jitter = 0.05;
+    request.graph.seed = 10;
+    request.repetitions = 5;
+    request.threads = 1;
+    std::vector<Seconds> const one = simulate_plan(form, plan, request).repetitions;
+    request.threads = 4;
+    CHECK(simulate_plan(form, plan, request).repetitions == one);
+    REQUIRE(one.size() == 5);
+    request.repetitions = 1;
+    for (std::size_t i = 0; i < one.size(); ++i) {
+        request.graph.seed = 10 + i;
+        CHECK(simulate_plan(form, plan, request).simulation.times.makespan() == one[i]);
+    }
+    CHECK(*std::max_element(one.begin(), one.end()) > *std::min_element(one.begin(), one.end()));
+}
+
+TEST_CASE("simulation: a link that fails or is slow is found by its name, and unfolds the ranks") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    ParallelPlan plan;
+    plan.dp = 16;
+    plan.zero = 1;
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 32}, machine, framework, Precision::bf16);
+    SimulationRequest request;
+    request.graph.granularity = Granularity::layer;
+    double const sound = step_of(form, plan, request);
+    request.degraded = {{.link = "node1.gpu3.nic.out", .factor = 0.1}};
+    CHECK(breaks_symmetry(request));
+    CHECK(step_of(form, plan, request) > 1.1 * sound);
+    request.folding = Folding::folded;
+    CHECK_THROWS_AS(simulate_plan(form, plan, request), InputError);
+    request.folding.reset();
+    request.degraded = {{.link = "node9.gpu3.nic.out", .factor = 0.5}};
+    CHECK_THROWS_AS(simulate_plan(form, plan, request), InputError);
+    request.degraded.clear();
+    request.engine.failures = {{.link = "node1.gpu3.nic.out", .at = 1 * units::ms}};
+    PlanSimulation const run = simulate_plan(form, plan, request);
+    CHECK(run.simulation.state == Simulation::State::stuck);
+    CHECK(run.simulation.message.find("node1.gpu3.nic.out") != std::string::npos);
+    CHECK(run.repetitions.empty());
+}
+
+TEST_CASE("simulation: memory over time peaks where and near what the footprint says", "[INV-34]") {
+    std::mt19937_64 random(24);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 60; ++i) {
+        FrameworkProfile const framework = neutral_framework();
+        PlannedCase const c = draw_plan(random, true);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        TaskGraph const graph = build_task_graph(form, c.plan, {.granularity = Granularity::stage});
+        std::vector<MemoryTimeline> const memory =
+            memory_timelines(graph, walk_graph(graph), memory_input(form, c.plan, graph));
+        std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
+        CAPTURE(i, c.plan.pp, c.plan.vpp, name_of(c.plan.schedule), c.plan.zero);
+        REQUIRE(memory.size() == stages.size());
+        for (std::size_t r = 0; r < stages.size(); ++r) {
+            CAPTURE(r);
+            // The footprint's count of microbatches is the most that a schedule ever holds; and it adds the peaks of
+            // parts.
+            CHECK(memory[r].peak <= stages[r].allocated() * 1.02);
+            CHECK(memory[r].peak >= stages[r].allocated() * 0.7);
+        }
+    }
+}

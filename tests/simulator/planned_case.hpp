@@ -1,0 +1,61 @@
+#pragma once
+
+#include "core/spec/framework_profile.hpp"
+#include "tests/fixtures.hpp"
+
+#include <random>
+
+/// Plans made at random, of a few ranks, that cover what a framework can do.
+namespace sextant::fixtures {
+
+/// A framework that hides and waits like a real one.
+inline FrameworkProfile busy_framework(std::mt19937_64& random) {
+    FrameworkProfile framework = neutral_framework();
+    FrameworkTiming& t = framework.timing.front();
+    for (auto const overlap :
+         {&FrameworkTiming::tp_overlap, &FrameworkTiming::ep_overlap, &FrameworkTiming::cp_overlap,
+          &FrameworkTiming::pp_overlap, &FrameworkTiming::dp_overlap, &FrameworkTiming::fsdp_overlap})
+        t.*overlap = known(pick(random, {0.0, 0.3, 0.8, 1.0}));
+    t.kernel_gap = known(uniform(random, 0, 3) * units::us);
+    t.host_floor_forward = known(uniform(random, 0, 300) * units::us);
+    t.host_floor_backward = known(uniform(random, 0, 600) * units::us);
+    t.fixed_per_step = known(uniform(random, 0, 30) * units::ms);
+    return framework;
+}
+
+struct PlannedCase {
+    ModelSpec model;
+    ParallelPlan plan;
+    Workload workload;
+};
+
+/// A plan on at most 64 ranks. @param replicas whether there may be data parallelism.
+inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
+    PlannedCase c;
+    c.model = pick(random, {0, 1}) == 0 ? llama(2048, 16, 8, 16, 5504) : mixture(1024, 16, 8, 2, 1024);
+    c.plan.tp = pick<std::int64_t>(random, {1, 2, 4});
+    c.plan.sequence_parallel = c.plan.tp > 1 ? Switch::on : Switch::off;
+    c.plan.pp = pick<std::int64_t>(random, {1, 2, 4});
+    if (replicas) {
+        c.plan.dp = pick<std::int64_t>(random, {1, 2, 4});
+        c.plan.cp = pick<std::int64_t>(random, {1, 2});
+        c.plan.zero = static_cast<int>(pick<std::int64_t>(random, {0, 1, 2, 3}));
+        if (c.plan.pp > 1) c.plan.zero = std::min(c.plan.zero, 1);
+    }
+    // Without replicas of experts either, where none are wanted.
+    if (c.model.moe && !replicas) c.plan.ep = c.plan.tp;
+    if (c.model.moe && replicas && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
+    c.plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
+    c.plan.schedule = c.plan.pp == 1 ? Schedule::one_f_one_b
+                                     : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
+                                                     Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
+                                                     Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v});
+    c.plan.vpp = c.plan.schedule == Schedule::interleaved || c.plan.schedule == Schedule::zb_v ||
+                         c.plan.schedule == Schedule::dualpipe_v
+                     ? 2
+                     : 1;
+    c.workload = {.sequence = 2048, .global_batch = c.plan.dp * 8};
+    return c;
+}
+
+}  // namespace sextant::fixtures
