@@ -187,7 +187,7 @@ PipelineTime ClosedForm::time_of_pipeline(PipelineCost const& pipeline, Parallel
                                           std::span<StageTimes const> stages, Seconds& hidden) const {
     if (!pipeline.schedule && has_closed_form(plan.schedule))
         return pipeline_time(plan.schedule, stages, pipeline.microbatches, plan.vpp);
-    if (!pipeline.schedule)  // one rank
+    if (!pipeline.schedule)  // one rank: the order does not matter
         return pipeline_time(Schedule::one_f_one_b, stages, pipeline.microbatches, 1);
     Seconds const transfer = (1 - timing_.pp_overlap.value) * pipeline.transfer;
     PipelineWalk const walk =

@@ -48,7 +48,7 @@ struct StepEstimate {
 
 /// How the time of a pipeline is found. `quick`: the closed form of the schedules that have one; the others are walked,
 /// the first rounds of microbatches only where there are many. `walk`: every schedule is walked, which is exact where
-/// stages differ too; beyond 500,000 slots the first rounds only.
+/// stages differ too; beyond 500,000 slots the first rounds only, and the closed form where those are too many.
 enum class PipelineMethod : std::uint8_t { quick, walk };
 
 /// A run of pipeline ranks with the same content, priced for one microbatch; the mean over microbatches where a rank

@@ -1,6 +1,7 @@
 #include "simulator/pipeline_walk.hpp"
 
 #include "core/error.hpp"
+#include "simulator/pipeline_formula.hpp"
 #include "simulator/schedules/catalog.hpp"
 
 #include <algorithm>
@@ -83,9 +84,11 @@ WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& pla
 std::shared_ptr<PipelineSchedule const> ScheduleStore::build(ParallelPlan const& plan, std::int64_t microbatches) {
     auto const key = std::tuple(plan.schedule, plan.pp, plan.vpp, microbatches);
     if (auto const found = built_.find(key); found != built_.end()) return found->second;
-    if (double const slots = slots_of(plan, microbatches); slots > most_slots_at_all)
+    if (double const slots = slots_of(plan, microbatches); slots > most_slots_at_all) {
+        if (has_closed_form(plan.schedule)) return nullptr;
         throw InputError("plan: {} stages, {} chunks and {} microbatches make {:.3g} pieces of work (at most {:g})",
                          plan.pp, plan.vpp, microbatches, slots, most_slots_at_all);
+    }
     if (built_.size() >= most_remembered) built_.clear();
     auto schedule = std::make_shared<PipelineSchedule const>(build_schedule(
         entry_of(plan.schedule), {.ranks = plan.pp, .microbatches = microbatches, .chunks = plan.vpp}, "plan"));
@@ -102,7 +105,10 @@ WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microba
         microbatches < least + 2 * round || slots_of(plan, microbatches) <= static_cast<double>(most_slots);
     if (whole) return {.first = build(plan, microbatches), .second = nullptr, .microbatches = microbatches};
     std::int64_t const beginning = least + (microbatches - least) % round;
-    return {.first = build(plan, beginning), .second = build(plan, beginning + round), .microbatches = microbatches};
+    auto first = build(plan, beginning);
+    auto second = build(plan, beginning + round);
+    if (!second) return {};
+    return {.first = std::move(first), .second = std::move(second), .microbatches = microbatches};
 }
 
 PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& costs) {

@@ -48,8 +48,9 @@ struct WalkedSchedule {
 /// Builds schedules, and remembers those that it has built last.
 class ScheduleStore {
 public:
+    /// None where even the beginning is too long to be walked and there is a closed form.
     /// @param most_slots a schedule with more is not walked to its end.
-    /// @throws InputError when even its beginning has too many slots to be walked.
+    /// @throws InputError when the beginning is too long and there is no closed form.
     WalkedSchedule get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots);
 
 private:

@@ -1,11 +1,13 @@
 #include "planner/validation/row_pipeline.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace sextant {
 namespace {
@@ -40,6 +42,14 @@ std::int64_t smallest_interleaving(std::int64_t layers, std::int64_t pp) {
     return 1;
 }
 
+/// The schedule that a row names as a plan would, if it does.
+std::optional<Schedule> named_schedule(std::string const& name) {
+    for (Schedule const schedule : {Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
+                                    Schedule::dualpipe, Schedule::dualpipe_v})
+        if (name == name_of(schedule)) return schedule;
+    return {};
+}
+
 }  // namespace
 
 std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie) {
@@ -72,11 +82,16 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
         throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
     plan.stage_layers = stated_stages(row, out.model.layer_count());
     if (plan.pp == 1) return;
+    std::int64_t const layers = out.model.layer_count();
+    if (plan.pp > layers) throw RowSkip("more pipeline stages than layers");
+    if (auto const named = named_schedule(schedule)) {
+        plan.schedule = *named;
+        plan.vpp = row.vpp.value_or(traits_of(*named).usual_chunks());
+        return;
+    }
     for (std::string_view const unknown : {"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"})
         if (schedule.find(unknown) != std::string::npos)
             throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
-    std::int64_t const layers = out.model.layer_count();
-    if (plan.pp > layers) throw RowSkip("more pipeline stages than layers");
     if (schedule.find("gpipe") != std::string::npos) plan.schedule = Schedule::gpipe;
     plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
     if (!row.vpp &&

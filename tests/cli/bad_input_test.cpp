@@ -50,6 +50,9 @@ TEST_CASE("bad input: unknown names are refused with the nearest one", "[INV-11]
     check_refused({"estimate", "-m", "gpt2", "-c", "h100-smx"},
                   {"--cluster", "'h100-smx'", "did you mean 'h100-sxm'", "known: "});
     check_refused(estimate + Arguments{"--framework", "megatrom"}, {"--framework", "did you mean 'megatron'"});
+    check_refused(estimate + Arguments{"--schedule", "forward-only"}, {"--schedule", "trains nothing"});
+    check_refused(estimate + Arguments{"--pp", "2", "--vpp", "3", "--schedule", "zb-v"}, {"vpp 3", "exactly 2"});
+    check_refused(plan + Arguments{"--vpp", "3", "--schedule", "zb-v,zb-h1"}, {"--vpp", "no schedule is left"});
     check_refused(estimate + Arguments{"--schedule", "1g1b"}, {"--schedule", "did you mean '1f1b'"});
     check_refused(plan + Arguments{"--schedule", "1f1b,"}, {"--schedule", "''"});
     check_refused(estimate + Arguments{"--recompute", "some"}, {"--recompute", "'some'", "none, selective, full"});

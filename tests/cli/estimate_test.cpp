@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <map>
 #include <set>
 
 using Json = nlohmann::json;
@@ -201,4 +202,44 @@ TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     CHECK(less.at("fits") == false);
     CHECK(number(less, "iteration_time_s") == number(base, "iteration_time_s"));
     CHECK(keys(less) == keys(base));
+}
+
+TEST_CASE("estimate and memory take every schedule, with its chunks where none are given", "[INV-25]") {
+    Arguments const base{"-m", "llama-3.1-8b", "-c", "h100-sxm", "--tp", "2", "--pp", "4", "--global-batch", "32"};
+    std::map<std::string, double> time, peak;
+    for (auto const& [schedule, vpp] : std::map<std::string, int>{{"gpipe", 1},
+                                                                  {"1f1b", 1},
+                                                                  {"breadth-first", 1},
+                                                                  {"zb-h1", 1},
+                                                                  {"zb-h2", 1},
+                                                                  {"zb-v", 2},
+                                                                  {"dualpipe", 1},
+                                                                  {"dualpipe-v", 2}}) {
+        CAPTURE(schedule);
+        RunResult const run = run_sextant(with(with({"estimate"}, base), {"--schedule", schedule, "--format", "json"}));
+        REQUIRE(run.code <= 1);
+        Json const json = Json::parse(run.out);
+        CHECK(json.at("plan").at("schedule") == schedule);
+        CHECK(json.at("plan").at("vpp") == vpp);
+        double sum = 0;
+        for (auto const& [key, value] : json.at("breakdown").items()) {
+            CHECK(value.get<double>() >= 0);
+            sum += value.get<double>();
+        }
+        time[schedule] = json.at("iteration_time_s").get<double>();
+        CHECK(sum == Approx(time[schedule]));
+        RunResult const sheet = run_sextant(with(with({"memory"}, base), {"--schedule", schedule, "--format", "json"}));
+        REQUIRE(sheet.code <= 1);
+        Json const stages = Json::parse(sheet.out).at("stages");
+        REQUIRE(stages.size() == 4);
+        for (Json const& stage : stages)
+            peak[schedule] = std::max(peak[schedule], stage.at("peak_bytes").get<double>());
+        CHECK(peak[schedule] == Approx(json.at("memory").at("peak_bytes").get<double>()));
+    }
+    CHECK(time["zb-h1"] < time["1f1b"]);
+    CHECK(time["zb-h2"] < time["zb-h1"]);
+    CHECK(peak["zb-h2"] > peak["zb-h1"]);
+    CHECK(peak["zb-h1"] > peak["1f1b"]);      // gradients of logits wait for their weight halves
+    CHECK(peak["dualpipe"] > peak["zb-h1"]);  // two copies of the parameters
+    CHECK(peak["breadth-first"] == Approx(peak["gpipe"]));
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 
 using Json = nlohmann::json;
@@ -240,4 +241,19 @@ TEST_CASE("plan: an interrupt ends the search with a report that says it is a pa
     CHECK(json.at("share_done") < 1);
     CHECK(json.at("counts").at("enumerated") > 0);
     CHECK(json.at("candidates").size() <= 10);
+}
+
+TEST_CASE("plan: the order shown is that of the times shown, whatever the schedules", "[INV-26]") {
+    Json const json =
+        answer(with(seventy, {"--pp", ">=2", "--schedule", "1f1b,interleaved,zb-h1,zb-v", "--top", "20"}));
+    double before = 0;
+    std::set<std::string> schedules;
+    for (Json const& candidate : json.at("candidates")) {
+        double const time = candidate.at("report").at("iteration_time_s").get<double>();
+        CHECK(time >= before);
+        before = time;
+        schedules.insert(candidate.at("plan").at("schedule").get<std::string>());
+    }
+    CHECK(json.at("candidates").size() == 20);
+    CHECK((schedules.contains("zb-h1") || schedules.contains("zb-v")));
 }

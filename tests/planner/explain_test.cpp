@@ -80,6 +80,8 @@ TEST_CASE("explain: each sentence comes with what causes it and not without", "[
     plan.schedule = Schedule::interleaved;
     plan.vpp = 2;
     CHECK_THAT(why(report_with(b, plan)), !contains("interleaved schedule would shrink"));
+    plan.schedule = Schedule::zb_v;
+    CHECK_THAT(why(report_with(b, plan)), contains("fewer stages would") && !contains("interleaved"));
 
     plan.tp = 8;
     b.tp = 20 * units::s;

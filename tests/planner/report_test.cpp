@@ -127,6 +127,39 @@ TEST_CASE(
     CHECK(once.size() == two_nodes.assumptions.size());
 }
 
+TEST_CASE("report: what a schedule asks for is said, and only that", "[INV-21]") {
+    Subject const s;
+    auto const lines = [&](Schedule schedule, std::int64_t vpp) {
+        ParallelPlan plan = tensor_pipeline_plan();
+        plan.schedule = schedule;
+        plan.vpp = vpp;
+        std::string text;
+        for (std::string const& line : s.report(plan).assumptions)
+            text += line + "\n";
+        return text;
+    };
+    CHECK_THAT(lines(Schedule::one_f_one_b, 1), !contains("schedule"));
+    CHECK_THAT(lines(Schedule::interleaved, 2), !contains("schedule"));
+    CHECK_THAT(lines(Schedule::zb_h1, 1), contains("zb-h1") && contains("weight half") && !contains("2 pp - 1"));
+    CHECK_THAT(lines(Schedule::zb_h2, 1), contains("weight half") && contains("2 pp - 1"));
+    CHECK_THAT(lines(Schedule::zb_v, 2), contains("passes of equal length"));
+    CHECK_THAT(lines(Schedule::dualpipe, 1), contains("two ranks") && contains("hides behind"));
+    CHECK_THAT(lines(Schedule::dualpipe_v, 2), !contains("two ranks") && contains("hides behind"));
+}
+
+TEST_CASE("report: interleaving a rest of microbatches is said and walked", "[INV-22]") {
+    Subject s;
+    s.workload.global_batch = 2 * 30;  // 30 microbatches on 4 stages
+    ParallelPlan plan = tensor_pipeline_plan();
+    plan.schedule = Schedule::interleaved;
+    plan.vpp = 2;
+    StepReport const r = s.report(plan);
+    CHECK_THAT(r.assumptions.back(), contains("30 microbatches, no multiple of pp 4"));
+    ClosedForm form(s.model, s.workload, s.machine, s.framework, plan.precision);
+    CHECK(r.estimate.time == form.evaluate(plan, PipelineMethod::walk).time);
+    CHECK(r.estimate.time > form.evaluate(plan).time);
+}
+
 TEST_CASE("memory limit: a share, an amount, or the framework's usable fraction", "[INV-21]") {
     ClusterSpec const machine = cluster();
     MemoryLimit const usual = default_memory_limit(machine, neutral_framework());

@@ -1,7 +1,9 @@
 #include "planner/search.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/schedule_traits.hpp"
 #include "planner/ranking.hpp"
+#include "planner/refine.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -232,4 +234,58 @@ TEST_CASE("divisors: ascending and complete", "[INV-26]") {
             if (n % d == 0) expected.push_back(d);
         REQUIRE(divisors(n) == expected);
     }
+}
+
+TEST_CASE("refine: plans come in the order of their walked times, cut to as many as were asked for", "[INV-26]") {
+    Question question;
+    question.constraints.pp = AxisFilter::parse(">=2", "--pp");
+    question.options.top = 8;
+    question.options.reserve = 8;
+    question.options.grouping = Grouping::none;
+    SearchResult const before = question.answer();
+    REQUIRE(before.best.size() == 16);
+    SearchResult after = before;
+    std::reverse(after.best.begin(), after.best.end());
+    ClosedForm form(question.model, workload, question.machine, question.framework, Precision::bf16);
+    refine(after, form, question.options);
+    REQUIRE(after.best.size() == 8);
+    bool slower = false;
+    for (std::size_t i = 0; i < after.best.size(); ++i) {
+        Candidate const& c = after.best[i];
+        CHECK(c.estimate.time == form.evaluate(c.plan, PipelineMethod::walk).time);
+        CHECK(c.score == c.estimate.time.base());
+        if (i > 0) CHECK(after.best[i - 1].score <= c.score);
+        slower = slower || c.estimate.time > form.evaluate(c.plan).time;
+    }
+    CHECK(slower);  // the closed form of the search was a lower bound
+    for (Candidate const& c : after.pareto)
+        for (Candidate const& other : after.pareto)
+            CHECK_FALSE(beats(other, c));
+    for (Candidate const& kept : before.best) {
+        double const time = form.evaluate(kept.plan, PipelineMethod::walk).time.base();
+        bool const shown = std::any_of(after.best.begin(), after.best.end(),
+                                       [&](Candidate const& c) { return plan_key(c.plan) == plan_key(kept.plan); });
+        if (!shown) CHECK(time >= after.best.back().score);
+    }
+}
+
+TEST_CASE("search: every schedule can be asked for, and competes", "[INV-26]") {
+    Question question;
+    question.constraints.schedules = {Schedule::breadth_first, Schedule::zb_h1,    Schedule::zb_h2,
+                                      Schedule::zb_v,          Schedule::dualpipe, Schedule::dualpipe_v};
+    question.constraints.pp = AxisFilter::parse("4", "--pp");
+    SearchResult const all = question.all();
+    std::map<Schedule, std::vector<std::int64_t>> chunks;
+    for (Candidate const& c : all.best) {
+        CHECK_FALSE(find_fault(question.model, c.plan, workload));
+        chunks[c.plan.schedule].push_back(c.plan.vpp);
+    }
+    REQUIRE(chunks.size() == 6);
+    for (auto const& [schedule, values] : chunks)
+        for (std::int64_t const v : values)
+            CHECK(traits_of(schedule).takes_chunks(v));
+    auto const& looped = chunks[Schedule::breadth_first];
+    CHECK(std::count(looped.begin(), looped.end(), 1) > 0);
+    CHECK(std::count(looped.begin(), looped.end(), 4) > 0);
+    CHECK(all.counts.enumerated == all.counts.evaluated + all.counts.rejected_total());
 }

@@ -69,8 +69,26 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.global_batch = 60; }).find("plan rejected: global batch 60") == 0);
     CHECK(reason([](TrainingRow& r) { r.recompute = "selective: moe, mlp"; }) ==
           "recompute of chosen modules is not modelled");
-    CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1"; }) ==
-          "schedule 'zb-h1' is not modelled");
+    CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1 + vocab-1"; }) ==
+          "schedule 'zb-h1 + vocab-1' is not modelled");
+    CHECK(reason([](TrainingRow& r) {
+              r.pp = 2, r.dp = 4, r.pp_schedule = "zb-v", r.vpp = 3;
+          }).find("plan rejected: vpp 3 with schedule zb-v") == 0);
+}
+
+TEST_CASE("a schedule that a row names is the plan's") {
+    auto const plan = [](std::string const& schedule) {
+        TrainingRow row = complete_row();
+        row.pp = 2, row.dp = 4;
+        row.pp_schedule = schedule;
+        return build(row).plan;
+    };
+    CHECK(plan("ZB-H1").schedule == Schedule::zb_h1);
+    CHECK(plan("zb-v").schedule == Schedule::zb_v);
+    CHECK(plan("zb-v").vpp == 2);
+    CHECK(plan("dualpipe").schedule == Schedule::dualpipe);
+    CHECK(plan("gpipe").schedule == Schedule::gpipe);
+    CHECK(plan("1f1b").schedule == Schedule::one_f_one_b);
 }
 
 TEST_CASE("cells that are no usable number make a row unusable, not the table") {
