@@ -45,6 +45,7 @@ public:
 
     std::string row(std::size_t rank, std::vector<RankSpan> const& spans) {
         std::string text;
+        numbered_ = nullptr;
         for (CellRun const& run : runs_of(graph_, cells_of(graph_, spans, until_, columns_))) {
             used_[static_cast<std::size_t>(run.cell.shade)] = true;
             text += word(rank, run);
@@ -76,9 +77,15 @@ private:
             letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
             lower_case_ = true;
         }
+        bool const goes_on = numbered_ != nullptr && numbered_->stage == task.stage && numbered_->pass == task.pass &&
+                             numbered_->microbatch == task.microbatch && numbered_->part == task.part;
+        if (goes_on) return std::string(run.count, glyph.fill);
         std::string text(1, letter);
         std::string const number = task.microbatch >= 0 ? fmt::format("{}", task.microbatch) : "";
-        if (number.size() < run.count) text += number;
+        if (number.size() < run.count) {
+            text += number;
+            numbered_ = &task;
+        }
         text.resize(run.count, glyph.fill);
         return text;
     }
@@ -89,6 +96,7 @@ private:
     std::vector<std::int16_t> first_stages_;
     std::array<bool, shade_count> used_{};
     bool lower_case_ = false;
+    Task const* numbered_ = nullptr;  ///< a task of the microbatch whose number came last in this row
 };
 
 double idle_share(std::vector<RankSpan> const& spans, double until) {
@@ -119,7 +127,7 @@ std::string folded_legend(std::string text, std::size_t columns) {
 }  // namespace
 
 std::string simulation_timeline(TaskGraph const& graph, TaskTimes const& times, TimelineRoom room) {
-    assert(room.columns >= 40);
+    assert(room.columns >= 60);
     double const until = times.makespan().base();
     TasksByRank const tasks(graph, times);
     auto const shown = shown_ranks(graph, room.rows);

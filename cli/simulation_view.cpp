@@ -15,6 +15,7 @@ namespace {
 constexpr TaskPart communications[] = {TaskPart::tp, TaskPart::cp, TaskPart::ep,
                                        TaskPart::pp, TaskPart::dp, TaskPart::offload};
 constexpr std::size_t most_rows = 32;
+constexpr std::size_t columns_wide = 80;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -32,7 +33,7 @@ struct TimeUnit {
 
 TimeUnit unit_for(Seconds largest) {
     auto const of = [&](Seconds unit, char const* name) {
-        return TimeUnit{unit, name, largest >= 1000 * unit ? 1 : 2};
+        return TimeUnit{unit, name, largest >= 10'000 * unit ? 0 : largest >= 1000 * unit ? 1 : 2};
     };
     if (largest >= 10 * units::s) return of(units::s, "s");
     return largest >= 10 * units::ms ? of(units::ms, "ms") : of(units::us, "us");
@@ -49,8 +50,8 @@ std::string against(Seconds time, Seconds other) {
 
 std::string repetitions_text(SimulationReport const& r) {
     auto const at = [&](double q) { return human(quantile(r.repetitions, q)); };
-    return fmt::format("{} from seed {}: median {}, 80 % {} to {}, worst {}", r.repetitions.size(), r.first_seed,
-                       at(0.5), at(0.1), at(0.9), at(1));
+    return fmt::format("{} seeds: median {}, 80 % in {} to {}, worst {}", r.repetitions.size(), at(0.5), at(0.1),
+                       at(0.9), at(1));
 }
 
 std::string key_figures(SimulationReport const& r) {
@@ -66,26 +67,24 @@ std::string key_figures(SimulationReport const& r) {
                     human_count(r.tokens_per_second / static_cast<double>(std::max<std::int64_t>(1, r.accelerators)))));
     pairs.emplace_back("MFU", percent(r.mfu));
     if (!r.analysis.ranks.empty())
-        pairs.emplace_back(
-            "bubble",
-            fmt::format("{} of the step on average, {} on the busiest: {}", percent(r.analysis.bubble_share()),
-                        percent(r.analysis.least_bubble_share()), rank_label(r, r.analysis.busiest)));
+        pairs.emplace_back("bubble",
+                           fmt::format("{} on average, {} on the busiest: {}", percent(r.analysis.bubble_share()),
+                                       percent(r.analysis.least_bubble_share()), rank_label(r, r.analysis.busiest)));
     if (!r.memory.empty()) {
         auto const fullest = std::max_element(r.memory.begin(), r.memory.end(),
                                               [](auto const& a, auto const& b) { return a.peak < b.peak; });
-        std::string text =
-            fmt::format("{} at most, on {} at {}", human(fullest->peak),
-                        rank_label(r, static_cast<std::size_t>(fullest - r.memory.begin())), human(fullest->peak_time));
-        if (r.usable_memory)
-            text += fmt::format("; {} usable{}", human(*r.usable_memory),
-                                fullest->peak > *r.usable_memory ? ": DOES NOT FIT" : "");
+        std::string text = human(fullest->peak);
+        if (r.usable_memory) text += fmt::format(" of {} usable,", human(*r.usable_memory));
+        text += fmt::format(" on {} at {}", rank_label(r, static_cast<std::size_t>(fullest - r.memory.begin())),
+                            human(fullest->peak_time));
+        if (r.usable_memory && fullest->peak > *r.usable_memory) text += ": DOES NOT FIT";
         pairs.emplace_back("memory", text);
     }
-    std::string run = fmt::format("{} tasks (by {}) on {} ranks, {} network", r.graph.tasks.size(), r.granularity,
+    std::string run = fmt::format("{} tasks by {}, {} ranks, {} network", r.graph.tasks.size(), r.granularity,
                                   r.graph.ranks.size(), r.network);
     if (r.activities > 0) run += fmt::format(", {} activities", r.activities);
-    if (r.wall_time) run += fmt::format(", {}", human(*r.wall_time));
     pairs.emplace_back("simulated", run);
+    if (r.wall_time) pairs.emplace_back("wall time", human(*r.wall_time));
     if (!r.repetitions.empty()) pairs.emplace_back("repetitions", repetitions_text(r));
     return aligned_pairs(pairs);
 }
@@ -253,7 +252,7 @@ std::string path_text(SimulationReport const& r) {
         table.add_row({fmt::format("{} others", path.ops.size() - most), fmt::format("{}", count), unit(rest),
                        percent(share(rest, path.length))});
     }
-    return "\n" + wrapped(line) + table.text();
+    return "\n" + wrapped(line, "  ", columns_wide) + table.text();
 }
 
 }  // namespace

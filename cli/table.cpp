@@ -118,8 +118,7 @@ std::string aligned_pairs(std::vector<std::pair<std::string, std::string>> const
     return out;
 }
 
-std::string wrapped(std::string_view paragraph, std::string_view indent) {
-    constexpr std::size_t width = 100;
+std::string wrapped(std::string_view paragraph, std::string_view indent, std::size_t width) {
     std::string out;
     std::string_view rest = paragraph;
     std::size_t room = width;

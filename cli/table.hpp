@@ -41,8 +41,8 @@ private:
 /// Columns of (name, value) lines: two-column text without a header, for key figures.
 std::string aligned_pairs(std::vector<std::pair<std::string, std::string>> const& pairs, std::string_view indent = "");
 
-/// One paragraph broken at spaces into lines of at most 100 columns (whatever the terminal, so that reports can be
+/// One paragraph broken at spaces into lines of at most `width` columns (whatever the terminal, so that reports can be
 /// compared), each ended. Lines after the first begin with `indent`. A word longer than a line stays whole.
-std::string wrapped(std::string_view paragraph, std::string_view indent = "  ");
+std::string wrapped(std::string_view paragraph, std::string_view indent = "  ", std::size_t width = 100);
 
 }  // namespace sextant::cli

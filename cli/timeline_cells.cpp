@@ -34,17 +34,20 @@ public:
         }
     }
 
-    /// The shade of this cell: the one that fills half of it with one microbatch or by itself. Without such, of the
-    /// shades that are there, the one furthest behind its share of the cells so far, so that pieces finer than a cell
-    /// keep their proportions. Starts the next cell.
+    /// The shade of this cell, and the next cell starts. It is the one that fills half of the cell, with one microbatch
+    /// or by itself, unless another one there is a whole cell behind its share of the cells so far; without such, the
+    /// one there that is furthest behind. So pieces finer than a cell keep their proportions.
     Cell take() {
-        std::size_t best = 0;
-        for (std::size_t i = 1; i < shade_count; ++i)
-            if (here_[i].longest_run > here_[best].longest_run) best = i;
-        if (2 * here_[best].longest_run >= width_)
-            owed_ = {};
-        else
-            best = most_owed();
+        std::size_t filling = 0;
+        std::size_t behind = shade_count;
+        for (std::size_t i = 0; i < shade_count; ++i) {
+            owed_[i] = std::clamp(owed_[i] + here_[i].time, -2 * width_, 2 * width_);
+            if (here_[i].longest_run > here_[filling].longest_run) filling = i;
+            if (here_[i].time > 0 && (behind == shade_count || owed_[i] > owed_[behind])) behind = i;
+        }
+        bool const filled = 2 * here_[filling].longest_run >= width_;
+        std::size_t const best = behind == shade_count || (filled && owed_[behind] < width_) ? filling : behind;
+        owed_[best] -= width_;
         Cell const cell{static_cast<Shade>(best), best == 0 ? -1 : here_[best].task};
         here_ = {};
         return cell;
@@ -59,19 +62,6 @@ private:
         std::int32_t task = -1;
         std::int32_t run_task = -1;
     };
-
-    std::size_t most_owed() {
-        std::size_t best = 0;
-        bool any = false;
-        for (std::size_t i = 0; i < shade_count; ++i) {
-            owed_[i] = std::clamp(owed_[i] + here_[i].time, -width_, 2 * width_);
-            if (here_[i].time <= 0 || (any && owed_[i] <= owed_[best])) continue;
-            best = i;
-            any = true;
-        }
-        owed_[best] -= width_;
-        return best;
-    }
 
     TaskGraph const& graph_;
     double width_;

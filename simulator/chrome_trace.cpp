@@ -54,7 +54,7 @@ public:
         if (!first_) buffer_.push_back(',');
         first_ = false;
         buffer_.push_back('\n');
-        fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+        fmt::format_to(fmt::appender(buffer_), format, std::forward<Args>(args)...);
         if (buffer_.size() > piece) flush();
     }
     void raw(std::string_view text) { buffer_.append(text); }
