@@ -12,7 +12,7 @@ namespace sextant::cli {
 namespace {
 
 // All lengths in pixels.
-constexpr double left = 176;
+constexpr double left = 200;
 constexpr double body = 1280;
 constexpr double right = 70;
 constexpr double top = 76;
@@ -61,9 +61,20 @@ std::string number(double value) {
     return text;
 }
 
-bool same_slot(Task const& a, Task const& b) {
-    return a.stage == b.stage && a.microbatch == b.microbatch && a.pass == b.pass;
-}
+/// From where to where a lane shows one microbatch, short interruptions by communication included.
+struct SlotExtent {
+    Task const* task = nullptr;
+    double from = 0;
+    double to = 0;
+    /// Whether another piece is of the same microbatch, and close; then it belongs to this.
+    bool extend(Task const& more, double x, double end) {
+        if (task == nullptr || x > to + 8 || more.stage != task->stage || more.microbatch != task->microbatch ||
+            more.pass != task->pass)
+            return false;
+        to = end;
+        return true;
+    }
+};
 
 /// Rectangles collected by colour, so that each costs few bytes.
 class Drawing {
@@ -72,26 +83,25 @@ public:
 
     void lane(TaskGraph const& graph, std::size_t rank, std::vector<Cell> const& cells, double y, double height) {
         double const width = body / static_cast<double>(cells.size());
-        Task const* labelled = nullptr;
+        SlotExtent slot;
         for (CellRun const& run : runs_of(graph, cells)) {
             if (run.cell.shade == Shade::idle) continue;
             double const x = left + static_cast<double>(run.first) * width;
             double w = static_cast<double>(run.count) * width;
             used_[static_cast<std::size_t>(run.cell.shade)] = true;
-            bool const slot = of_microbatch(run.cell.shade) && height > thin_lane;
             Task const& task = graph.tasks[static_cast<std::size_t>(run.cell.task)];
-            if (slot && w > 3) w -= 0.6;  // neighbours of one colour stay apart
+            bool const numbered = of_microbatch(run.cell.shade) && height > thin_lane && task.microbatch >= 0;
+            if (numbered && !slot.extend(task, x, x + w)) {
+                label(slot, y + height / 2);
+                slot = {&task, x, x + w};
+            }
+            if (numbered && w > 3) w -= 0.6;  // neighbours of one colour stay apart
             bool const later = of_microbatch(run.cell.shade) && task.stage > first_stages_[rank];
             later_ = later_ || later;
             paths_[2 * static_cast<std::size_t>(run.cell.shade) + (later ? 1 : 0)] +=
                 fmt::format("M{} {}h{}v{}h-{}z", number(x), number(y), number(w), number(height), number(w));
-            if (!slot || task.microbatch < 0 || (labelled != nullptr && same_slot(*labelled, task))) continue;
-            std::string const label = fmt::format("{}", task.microbatch);
-            if (w < 6.2 * static_cast<double>(label.size()) + 3) continue;
-            texts_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", number(x + w / 2),
-                                  number(y + height / 2 + 3.5), label);
-            labelled = &task;
         }
+        label(slot, y + height / 2);
     }
 
     [[nodiscard]] std::string text() const {
@@ -121,6 +131,15 @@ public:
     }
 
 private:
+    /// The number of a microbatch, where there is room for it.
+    void label(SlotExtent const& slot, double middle) {
+        if (slot.task == nullptr) return;
+        std::string const text = fmt::format("{}", slot.task->microbatch);
+        if (slot.to - slot.from < 6.2 * static_cast<double>(text.size()) + 3) return;
+        texts_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", number((slot.from + slot.to) / 2),
+                              number(middle + 3.5), text);
+    }
+
     std::vector<std::int16_t> first_stages_;
     std::array<std::string, 2 * shade_count> paths_;  ///< plain, then lighter
     std::array<bool, shade_count> used_{};

@@ -140,15 +140,19 @@ bool is_transfer(TaskGraph const& graph, Task const& task) {
            demand.members[0] != demand.members[1];
 }
 
-/// For each task the one on the other side that first waits for it, if it is a transfer between ranks; else -1.
+/// For each transfer between ranks the task on the other side that waits for it: the first that computes, else the
+/// first. -1 for other tasks.
 std::vector<std::int32_t> receivers(TaskGraph const& graph) {
     std::vector<std::int32_t> receiver(graph.tasks.size(), -1);
     for (std::size_t id = 0; id < graph.tasks.size(); ++id)
         for (std::uint32_t const before : graph.dependencies_of(id)) {
             Task const& sent = graph.tasks[before];
-            if (receiver[before] >= 0 || !is_transfer(graph, sent)) continue;
-            if (graph.tasks[id].rank == graph.demands[static_cast<std::size_t>(sent.demand)].members[1])
-                receiver[before] = static_cast<std::int32_t>(id);
+            if (!is_transfer(graph, sent) ||
+                graph.tasks[id].rank != graph.demands[static_cast<std::size_t>(sent.demand)].members[1])
+                continue;
+            std::int32_t& known = receiver[before];
+            if (known < 0 || (!computes(graph.tasks[static_cast<std::size_t>(known)]) && computes(graph.tasks[id])))
+                known = static_cast<std::int32_t>(id);
         }
     return receiver;
 }

@@ -81,3 +81,36 @@ TEST_CASE("JsonDocument::from_file names the file that is empty or cut short") {
     write_text_file(folder / "cut.json", "{\"format\": \"clus");
     CHECK_THROWS_WITH(JsonDocument::from_file(folder / "cut.json"), contains("cut.json: line 1"));
 }
+
+TEST_CASE("write_text_file with a writer keeps the old file when the writer fails or says so") {
+    Scratch const folder;
+    auto const file = folder / "trace.json";
+    auto const writes = [](Keep keep) {
+        return [keep](std::ostream& out) {
+            out << "new";
+            return keep;
+        };
+    };
+    write_text_file(file, "old");
+    CHECK(write_text_file(file, writes(Keep::no)) == Keep::no);
+    CHECK(read_text_file(file) == "old");
+    CHECK_THROWS_WITH(write_text_file(file,
+                                      [](std::ostream& out) -> Keep {
+                                          out << "half";
+                                          throw InputError("no more");
+                                      }),
+                      "no more");
+    CHECK(read_text_file(file) == "old");
+    CHECK_THROWS_AS(write_text_file(file,
+                                    [](std::ostream& out) {
+                                        out << "half";
+                                        out.setstate(std::ios::badbit);  // as a full disk does
+                                        return Keep::yes;
+                                    }),
+                    InputError);
+    CHECK(read_text_file(file) == "old");
+    CHECK(folder.file_count() == 1);
+    CHECK(write_text_file(file, writes(Keep::yes)) == Keep::yes);
+    CHECK(read_text_file(file) == "new");
+    CHECK(folder.file_count() == 1);
+}
