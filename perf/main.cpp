@@ -151,6 +151,10 @@ int main() {
     program_goal(
         "plan deepseek-v3 on 2048 H100, cold",
         {"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--seq", "4096", "--global-batch", "15360"}, 2);
+    program_goal("plan deepseek-v3 on 2048 H100, schedules that are walked, cold",
+                 {"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--seq", "4096", "--global-batch",
+                  "15360", "--schedule", "breadth-first,zb-h1,zb-h2,zb-v,dualpipe,dualpipe-v"},
+                 2);
     program_goal("plan gpt3-175b on 64 A100, whole space, one thread",
                  {"plan", "-m", "gpt3-175b", "-c", "a100-sxm-80gb", "-n", "64", "--seq", "2048", "--global-batch",
                   "1536", "--space", "full", "--threads", "1"},

@@ -12,9 +12,21 @@ using units::B;
 using Group = DataParallelCurves::Group;
 using Moment = DataParallelMoment;
 
-/// Adds the calls for one kind of parameters.
+/// What one call is, before it is priced.
+struct CallShape {
+    Moment moment;
+    CollectiveKind kind;
+    GroupKind group;
+    std::int64_t ranks;
+    std::int64_t stride;
+    double layers;
+    Bytes bytes;
+};
+
+/// Hands the calls for one kind of parameters to `sink(shape, curve)`.
+template <class Sink>
 struct CallBuilder {
-    DataParallelCalls& calls;
+    Sink& sink;
     Group const& g;
     GroupKind group;
     double parameters;
@@ -24,14 +36,14 @@ struct CallBuilder {
              std::int64_t ranks, std::int64_t stride) const {
         Bytes const bytes = bytes_per_parameter * parameters / layers * B;
         if (bytes <= Bytes{}) return;
-        calls.add({.moment = moment,
-                   .kind = kind,
-                   .group = group,
-                   .ranks = ranks,
-                   .stride = stride,
-                   .layers = layers,
-                   .time = curve.time(bytes),
-                   .latency = curve.latency(bytes)});
+        sink(CallShape{.moment = moment,
+                       .kind = kind,
+                       .group = group,
+                       .ranks = ranks,
+                       .stride = stride,
+                       .layers = layers,
+                       .bytes = bytes},
+             curve);
     }
     void sharded(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter) const {
         add(moment, kind, curve, bytes_per_parameter, g.shard, g.stride);
@@ -58,6 +70,19 @@ struct CallBuilder {
                 g.ranks / g.shard, g.stride * g.shard);
     }
 };
+
+/// All calls of a stage.
+template <class Sink>
+void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
+               FrameworkTiming const& f, Sink sink) {
+    if (curves.dense.gather != nullptr)
+        CallBuilder<Sink>{sink, curves.dense, GroupKind::data, load.parameters.dense, std::max(1.0, load.layers)}.build(
+            plan, f);
+    if (curves.expert.gather != nullptr)
+        CallBuilder<Sink>{sink, curves.expert, GroupKind::expert_data, load.parameters.expert,
+                          std::max(1.0, load.moe_layers)}
+            .build(plan, f);
+}
 
 /// What remains of a transfer beside `compute`, of which a share `overlap` may hide it.
 Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers) {
@@ -122,13 +147,16 @@ Seconds DataParallelCalls::at(DataParallelMoment moment) const {
 DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                                       FrameworkTiming const& f) {
     DataParallelCalls calls;
-    if (curves.dense.gather != nullptr)
-        CallBuilder{calls, curves.dense, GroupKind::data, load.parameters.dense, std::max(1.0, load.layers)}.build(plan,
-                                                                                                                   f);
-    if (curves.expert.gather != nullptr)
-        CallBuilder{calls, curves.expert, GroupKind::expert_data, load.parameters.expert,
-                    std::max(1.0, load.moe_layers)}
-            .build(plan, f);
+    each_call(load, plan, curves, f, [&](CallShape const& call, CollectiveCurve const& curve) {
+        calls.add({.moment = call.moment,
+                   .kind = call.kind,
+                   .group = call.group,
+                   .ranks = call.ranks,
+                   .stride = call.stride,
+                   .layers = call.layers,
+                   .time = curve.time(call.bytes),
+                   .latency = curve.latency(call.bytes)});
+    });
     return calls;
 }
 
@@ -142,12 +170,16 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
                                     FrameworkTiming const& f) {
     DataParallelTime time;
     double const layers = std::max(1.0, load.layers);
-    DataParallelCalls const calls = data_parallel_calls(load, plan, curves, f);
-    Seconds const copies = exchange_of_copies(load, plan, curves, f);
-    if (calls.begin() != calls.end() || copies > Seconds{}) {
+    // Summed up as they come: a search cannot afford the list.
+    std::array<Seconds, 4> transfers{};
+    each_call(load, plan, curves, f, [&](CallShape const& call, CollectiveCurve const& curve) {
+        transfers[static_cast<std::size_t>(call.moment)] += call.layers * curve.time(call.bytes);
+    });
+    transfers[static_cast<std::size_t>(Moment::backward_last)] += exchange_of_copies(load, plan, curves, f);
+    if (std::any_of(transfers.begin(), transfers.end(), [](Seconds t) { return t > Seconds{}; })) {
         auto const shown = [&](Moment moment, Seconds compute) {
-            Seconds const transfer = calls.at(moment) + (moment == Moment::backward_last ? copies : Seconds{});
-            return exposed(transfer, compute, data_parallel_overlap(moment, plan, f), layers);
+            return exposed(transfers[static_cast<std::size_t>(moment)], compute, data_parallel_overlap(moment, plan, f),
+                           layers);
         };
         time.exposed =
             load.microbatches * (shown(Moment::forward_each, forward) + shown(Moment::backward_each, backward)) +

@@ -51,11 +51,6 @@ void carry_on(RankTimes& second, RankTimes const& first, double rounds) {
 
 }  // namespace
 
-Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes kept, Seconds pass) {
-    if (!offloads_activations(plan)) return {};
-    return std::max(Seconds{}, kept / accelerator.host_bandwidth.value - pass);
-}
-
 WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& plan, Seconds transfer,
                       AcceleratorProfile const& accelerator) {
     WalkCosts costs;

@@ -5,6 +5,7 @@
 #include "cost_models/block_price.hpp"
 #include "simulator/schedule_walk.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,7 +25,10 @@ struct ChunkCost {
 };
 
 /// How far a pass is stretched because activations do not get through to the host, or back, in time.
-Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes kept, Seconds pass);
+inline Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& accelerator, Bytes kept, Seconds pass) {
+    if (!offloads_activations(plan)) return {};
+    return std::max(Seconds{}, kept / accelerator.host_bandwidth.value - pass);
+}
 
 /// Times of every chunk for a walk, in model order.
 ///
