@@ -1,5 +1,7 @@
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "perf/goal.hpp"
+#include "planner/verify.hpp"
 #include "simulator/engine/engine.hpp"
 
 #include <algorithm>
@@ -93,7 +95,8 @@ double all_reduce_seconds() {
     ClusterSpec const cluster = find_cluster("h100-sxm", "perf");
     TaskGraph graph;
     graph.names = {"all-reduce"};
-    NetworkDemand demand{.kind = CollectiveKind::all_reduce, .group = GroupKind::data, .members = {}, .scale_out_share = 1};
+    NetworkDemand demand{
+        .kind = CollectiveKind::all_reduce, .group = GroupKind::data, .members = {}, .scale_out_share = 1};
     demand.domains = gpus / cluster.domain_size;
     for (std::int32_t rank = 0; rank < gpus; ++rank) {
         graph.ranks.push_back({.rank = rank});
@@ -110,6 +113,56 @@ double all_reduce_seconds() {
         best = std::min(best, seconds_since(start));
     }
     return best;
+}
+
+struct Question {
+    ModelSpec model;
+    ClusterSpec cluster;
+    FrameworkProfile framework;
+    Workload workload;
+};
+
+Question question(char const* model, std::int64_t global_batch) {
+    return {.model = find_model(model),
+            .cluster = find_cluster("h100-sxm", "perf"),
+            .framework = find_framework("megatron", "perf"),
+            .workload = {.sequence = 8192, .global_batch = global_batch}};
+}
+
+/// Seconds of one simulated step, prices and task graph included.
+double step_seconds(Question const& q, ParallelPlan const& plan) {
+    auto const start = Clock::now();
+    ClosedForm form(q.model, q.workload, q.cluster, q.framework, plan.precision);
+    PlanSimulation const run = simulate_plan(form, plan, {});
+    if (!run.finished()) std::abort();
+    return seconds_since(start);
+}
+
+ParallelPlan megatron_plan(std::int64_t dp, std::int64_t pp) {
+    ParallelPlan plan;
+    plan.tp = 8;
+    plan.dp = dp;
+    plan.pp = pp;
+    plan.zero = 1;
+    plan.sequence_parallel = Switch::on;
+    return plan;
+}
+
+double verify_seconds(unsigned threads) {
+    Question const q = question("llama-3.1-70b", 512);
+    std::vector<ParallelPlan> plans;
+    for (std::int64_t const pp : {2, 4, 8, 16})
+        for (std::int64_t const micro_batch : {1, 2, 4, 8}) {
+            plans.push_back(megatron_plan(64 / pp, pp));
+            plans.back().micro_batch = micro_batch;
+        }
+    VerifyOptions options;
+    options.simulation.graph.granularity = Granularity::layer;
+    options.threads = threads;
+    auto const start = Clock::now();
+    for (Verification const& v : verify(q.model, q.workload, q.cluster, q.framework, plans, options))
+        if (v.state != Simulation::State::finished && v.message.empty()) std::abort();
+    return seconds_since(start);
 }
 
 }  // namespace
@@ -134,6 +187,16 @@ void simulator_goals() {
           "activities/s", 250e3, ">=");
     print("engine, fair network, 1 M tasks", engine_rate(pipeline(1'000'000, 64, true), ring_fabric(64), {}),
           "activities/s", 250e3, ">=");
+    ParallelPlan large = megatron_plan(128, 16);
+    large.vpp = 8;
+    large.schedule = Schedule::interleaved;
+    print("simulate llama-3.1-405b on 16384 H100, op granularity, folded",
+          step_seconds(question("llama-3.1-405b", 2048), large), "s", 10, "<=");
+    print("simulate llama-3.1-70b on 1024 H100, op granularity, folded",
+          step_seconds(question("llama-3.1-70b", 1024), megatron_plan(32, 4)), "s", 1, "<=");
+    double const alone = verify_seconds(1);
+    print("verify 16 plans of llama-3.1-70b on 512 H100, one thread", alone, "s", 10, "<=");
+    print("  speed-up with two threads", alone / verify_seconds(2), "x", 1.5, ">=");
     print("one 1 GiB all-reduce over 1,024 GPUs as 1,024 flows", 1e3 * all_reduce_seconds(), "ms", 50, "<=");
 }
 
