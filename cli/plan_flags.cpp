@@ -46,7 +46,7 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     add_axis("--dp", o.dp, search ? "data parallelism" : "data parallelism (default: what is left)");
     add_axis("--cp", o.cp, "context parallelism");
     add_axis("--ep", o.ep, "expert parallelism");
-    add_axis("--vpp", o.vpp, "model chunks per stage (interleaved, breadth-first; zb-v and dualpipe-v have 2)");
+    add_axis("--vpp", o.vpp, "model chunks per stage (interleaved, breadth-first; 2 in a V)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
     add_axis("--zero", o.zero,
              search ? "ZeRO stage 0, 1, 2 or 3 (3: FSDP)"
