@@ -90,6 +90,8 @@ void run_algorithms(CollectiveReport& report, std::string const& name, std::atom
         if (auto const reason = why_not(algorithm, report.shape))
             throw InputError("--algorithm: {} cannot run {}", name, *reason);
         report.runs.push_back(run_collective(report.cluster, algorithm, report.shape, report.sizes, options));
+        if (auto const& reason = report.runs.front().reason)
+            throw InputError("--algorithm: {} cannot run {}", name, *reason);
         return;
     }
     for (CollectiveAlgorithm const* algorithm : collective_catalog()) {

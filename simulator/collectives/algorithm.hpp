@@ -91,6 +91,11 @@ struct CollectiveAlgorithm {
     CollectiveFlows (*flows)(CollectiveShape const&) = nullptr;
 };
 
+/// Most transfers between two ranks, phase by phase, that one description may have: gigabytes beyond.
+inline constexpr std::int64_t most_transfers = 500'000;
+/// A sentence when there would be more, else nothing.
+std::optional<std::string> unless_too_many(CollectiveShape const& shape, std::int64_t transfers);
+
 /// The flows that a program comes to. A flow of a phase with one round has its own step alone; of a phase with more the
 /// longest chain of transfers, each of which passes on what the one before brought, by steps between domains first.
 CollectiveFlows flows_of(CollectiveShape const& shape, CollectiveProgram const& program);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace sextant {
 namespace {
@@ -29,7 +30,9 @@ CollectiveProgram program(CollectiveShape const& shape) {
     return result;
 }
 
-std::optional<std::string> unsupported(CollectiveShape const&) { return std::nullopt; }
+std::optional<std::string> unsupported(CollectiveShape const& shape) {
+    return unless_too_many(shape, shape.ranks * std::bit_width(static_cast<std::uint64_t>(shape.ranks - 1)));
+}
 
 }  // namespace
 

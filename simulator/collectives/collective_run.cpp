@@ -1,6 +1,7 @@
 #include "simulator/collectives/collective_run.hpp"
 
 #include "simulator/collectives/collective_graph.hpp"
+#include "simulator/collectives/lone_flows.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +10,8 @@
 namespace sextant {
 namespace {
 
-/// More would take minutes to simulate.
-constexpr std::int64_t most_flows = 200'000;
+/// Flows that may meet in one phase: the simulation's time grows with their square, to a quarter of a minute here.
+constexpr std::int64_t most_at_once = 20'000;
 
 std::vector<LinkUse> busiest(std::vector<LinkUse> links, std::size_t count) {
     auto const fuller = [](LinkUse const& a, LinkUse const& b) {
@@ -22,6 +23,72 @@ std::vector<LinkUse> busiest(std::vector<LinkUse> links, std::size_t count) {
     return links;
 }
 
+/// One algorithm on one network, for any number of bytes.
+class Runner {
+public:
+    Runner(CollectiveGraph collective, Fabric const& sound, Fabric const& fabric, CollectiveRunOptions const& options)
+        : collective_(std::move(collective)), sound_(sound), fabric_(fabric), options_(options) {
+        if (options.engine.network == NetworkMode::ideal) return;
+        bandwidths_ = usable_bandwidths(fabric, options.engine);
+        if (options.lone_flows == LoneFlows::timed && options.engine.failures.empty())
+            lone_ = lone_flows(collective_, fabric);
+    }
+
+    /// Most flows of one phase that are simulated.
+    [[nodiscard]] std::int64_t most_simulated() const {
+        std::vector<std::int64_t> flows(collective_.phases.size());
+        for (std::size_t i = 0; i < collective_.graph.tasks.size(); ++i)
+            if (collective_.graph.tasks[i].demand >= 0 && (lone_.empty() || lone_[i] == 0))
+                ++flows[collective_.graph.tasks[i].name];
+        return bandwidths_.empty() || flows.empty() ? 0 : *std::max_element(flows.begin(), flows.end());
+    }
+
+    CollectiveTiming run(Bytes bytes) {
+        set_bytes(collective_, sound_, bytes);
+        CollectiveTiming timing{.bytes = bytes, .time = {}};
+        if (options_.engine.network == NetworkMode::ideal) {
+            timing.time = walk_graph(collective_.graph).makespan();
+            return timing;
+        }
+        TaskGraph const graph = with_timed_flows(collective_, fabric_, lone_, bandwidths_);
+        bool const meets =
+            std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& t) { return t.demand >= 0; });
+        if (meets) {
+            Simulation const simulation = simulate(graph, fabric_, options_.engine);
+            timing.state = simulation.state;
+            timing.message = simulation.message;
+            timing.activities = simulation.activities;
+            timing.time = simulation.times.makespan();
+        } else {
+            timing.time = walk_graph(graph).makespan();
+        }
+        if (timing.state == Simulation::State::finished)
+            timing.busiest = busiest(link_use(timing.time), options_.busiest_links);
+        return timing;
+    }
+
+private:
+    [[nodiscard]] std::vector<LinkUse> link_use(Seconds makespan) const {
+        std::vector<double> const carried = carried_bytes(collective_, fabric_);
+        std::vector<LinkUse> links;
+        for (std::size_t i = 0; i < carried.size(); ++i) {
+            if (carried[i] <= 0) continue;
+            links.push_back({.name = fabric_.links()[i].name,
+                             .bandwidth = BytesPerSecond::from_base(bandwidths_[i]),
+                             .carried = Bytes::from_base(carried[i]),
+                             .busy_share = carried[i] / (bandwidths_[i] * makespan.base())});
+        }
+        return links;
+    }
+
+    CollectiveGraph collective_;
+    Fabric const& sound_;
+    Fabric const& fabric_;
+    CollectiveRunOptions const& options_;
+    std::vector<double> bandwidths_;
+    std::vector<char> lone_;
+};
+
 }  // namespace
 
 CollectiveRun run_collective(ClusterSpec const& cluster, CollectiveAlgorithm const& algorithm,
@@ -30,32 +97,26 @@ CollectiveRun run_collective(ClusterSpec const& cluster, CollectiveAlgorithm con
     CollectiveRun run{.algorithm = &algorithm, .reason = why_not(algorithm, shape)};
     if (run.reason) return run;
     CollectiveGraph collective = collective_graph(algorithm, shape, cluster);
-    if (collective.flows > most_flows) {
-        run.reason = fmt::format("{} ranks: {} flows (at most {})", shape.ranks, collective.flows, most_flows);
+    if (collective.flows > most_transfers) {
+        run.reason = fmt::format("{} ranks: {} flows (at most {})", shape.ranks, collective.flows, most_transfers);
         return run;
     }
     run.rounds = collective.rounds;
     run.flows = collective.flows;
     run.phases = collective.phases;
-    Fabric fabric(cluster, collective.graph);
-    Fabric const sound = fabric;
+    Fabric const sound(cluster, collective.graph);
+    Fabric fabric = sound;
     for (DegradedLink const& link : options.degraded)
         fabric.degrade(link.pattern, link.factor, options.degraded_where);
-    for (Bytes const bytes : sizes) {
-        set_bytes(collective, sound, bytes);
-        CollectiveTiming timing{.bytes = bytes, .time = {}};
-        if (options.engine.network == NetworkMode::ideal) {
-            timing.time = walk_graph(collective.graph).makespan();
-        } else {
-            Simulation simulation = simulate(collective.graph, fabric, options.engine);
-            timing.state = simulation.state;
-            timing.message = std::move(simulation.message);
-            timing.activities = simulation.activities;
-            if (timing.state == Simulation::State::finished) timing.time = simulation.times.makespan();
-            timing.busiest = busiest(std::move(simulation.links), options.busiest_links);
-        }
-        run.timings.push_back(std::move(timing));
+    check_engine_options(options.engine, fabric, "collective");
+    Runner runner(std::move(collective), sound, fabric, options);
+    if (std::int64_t const flows = runner.most_simulated(); flows > most_at_once) {
+        run.reason = fmt::format("{} ranks: {} flows that meet at the same time (at most {} on a fair network)",
+                                 shape.ranks, flows, most_at_once);
+        return run;
     }
+    for (Bytes const bytes : sizes)
+        run.timings.push_back(runner.run(bytes));
     return run;
 }
 

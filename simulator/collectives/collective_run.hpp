@@ -24,7 +24,7 @@ struct CollectiveTiming {
     Simulation::State state = Simulation::State::finished;
     std::string message{};  ///< for all but finished
     Seconds time;
-    std::int64_t activities = 0;
+    std::int64_t activities = 0;  ///< that were simulated: none where no two flows meet
     /// Links with the most to do, fullest first; of links alike the first by name. Fair network only.
     std::vector<LinkUse> busiest{};
 };
@@ -39,8 +39,15 @@ struct CollectiveRun {
     std::vector<CollectiveTiming> timings{};
 };
 
+/// What becomes of flows that meet no other (`lone_flows`).
+enum class LoneFlows : std::uint8_t {
+    timed,      ///< they take their time; only the others are simulated
+    simulated,  ///< all are simulated. The same result, in more time
+};
+
 struct CollectiveRunOptions {
     EngineOptions engine{};
+    LoneFlows lone_flows = LoneFlows::timed;
     std::vector<DegradedLink> degraded{};
     std::string_view degraded_where = "degraded link";  ///< for errors
     std::size_t busiest_links = 1;

@@ -8,9 +8,6 @@ namespace {
 constexpr std::array kinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                            CollectiveKind::all_to_all, CollectiveKind::send_receive};
 
-/// Most transfers at the same time that one description may have: about a second to simulate.
-constexpr std::int64_t most_at_once = 20'000;
-
 /// Every rank adds its part of each block to the block's owner: one sum at a time, but nobody waits for another rank.
 void add_reduce_scatter(CollectiveProgram& program, std::int32_t n) {
     auto const phase = static_cast<std::int32_t>(program.phases.size());
@@ -55,10 +52,9 @@ CollectiveProgram program(CollectiveShape const& shape) {
 }
 
 std::optional<std::string> unsupported(CollectiveShape const& shape) {
-    std::int64_t const transfers = shape.ranks * (shape.ranks - 1);
-    if (shape.kind == CollectiveKind::send_receive || transfers <= most_at_once) return std::nullopt;
-    return std::to_string(shape.ranks) + " ranks: " + std::to_string(transfers) + " transfers at once (at most " +
-           std::to_string(most_at_once) + ")";
+    if (shape.kind == CollectiveKind::send_receive) return std::nullopt;
+    std::int64_t const phases = shape.kind == CollectiveKind::all_reduce ? 2 : 1;
+    return unless_too_many(shape, phases * shape.ranks * (shape.ranks - 1));
 }
 
 }  // namespace

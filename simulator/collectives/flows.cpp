@@ -1,5 +1,7 @@
 #include "simulator/collectives/algorithm.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -44,6 +46,11 @@ private:
 };
 
 }  // namespace
+
+std::optional<std::string> unless_too_many(CollectiveShape const& shape, std::int64_t transfers) {
+    if (transfers <= most_transfers) return std::nullopt;
+    return fmt::format("{} ranks: {} transfers (at most {})", shape.ranks, transfers, most_transfers);
+}
 
 Hops step_between(CollectiveShape const& shape, std::int32_t a, std::int32_t b) {
     if (shape.domain_of(a) != shape.domain_of(b)) return {.out = 1, .up = 0};

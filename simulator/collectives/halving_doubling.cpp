@@ -94,9 +94,11 @@ CollectiveProgram program(CollectiveShape const& shape) {
 }
 
 std::optional<std::string> unsupported(CollectiveShape const& shape) {
-    if (shape.kind == CollectiveKind::all_reduce || std::has_single_bit(static_cast<std::uint64_t>(shape.ranks)))
-        return std::nullopt;
-    return std::to_string(shape.ranks) + " ranks (a power of two is needed, but for an all-reduce)";
+    bool const reduces_all = shape.kind == CollectiveKind::all_reduce;
+    if (!reduces_all && !std::has_single_bit(static_cast<std::uint64_t>(shape.ranks)))
+        return std::to_string(shape.ranks) + " ranks (a power of two is needed, but for an all-reduce)";
+    std::int64_t const rounds = std::bit_width(static_cast<std::uint64_t>(shape.ranks - 1));
+    return unless_too_many(shape, (reduces_all ? 2 : 1) * rounds * shape.ranks);
 }
 
 }  // namespace

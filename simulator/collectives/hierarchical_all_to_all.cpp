@@ -7,9 +7,6 @@ namespace {
 
 constexpr std::array kinds{CollectiveKind::all_to_all};
 
-/// Most transfers that one description may have: about a second to simulate.
-constexpr std::int64_t most_transfers = 200'000;
-
 std::int64_t transfer_count(CollectiveShape const& shape) {
     return shape.ranks * (shape.ranks_per_domain - 1 + shape.domains() - 1);
 }
@@ -96,9 +93,7 @@ std::optional<std::string> unsupported(CollectiveShape const& shape) {
     if (shape.ranks % shape.ranks_per_domain != 0)
         return std::to_string(shape.ranks) + " ranks in domains of " + std::to_string(shape.ranks_per_domain) +
                " (full domains are needed)";
-    if (transfer_count(shape) <= most_transfers) return std::nullopt;
-    return std::to_string(shape.ranks) + " ranks: " + std::to_string(transfer_count(shape)) + " transfers (at most " +
-           std::to_string(most_transfers) + ")";
+    return unless_too_many(shape, transfer_count(shape));
 }
 
 }  // namespace

@@ -7,9 +7,6 @@ namespace {
 
 constexpr std::array kinds{CollectiveKind::all_to_all};
 
-/// Most transfers that one description may have: about a second to simulate.
-constexpr std::int64_t most_transfers = 200'000;
-
 std::int32_t partner(CollectiveShape const& shape, std::int64_t rank, std::int64_t round) {
     return static_cast<std::int32_t>((rank + round) % shape.ranks);
 }
@@ -33,10 +30,7 @@ CollectiveProgram program(CollectiveShape const& shape) {
 }
 
 std::optional<std::string> unsupported(CollectiveShape const& shape) {
-    std::int64_t const transfers = shape.ranks * (shape.ranks - 1);
-    if (transfers <= most_transfers) return std::nullopt;
-    return std::to_string(shape.ranks) + " ranks: " + std::to_string(transfers) + " transfers (at most " +
-           std::to_string(most_transfers) + ")";
+    return unless_too_many(shape, shape.ranks * (shape.ranks - 1));
 }
 
 }  // namespace

@@ -24,13 +24,6 @@ bool is_scale_out(std::string_view link) {
            link.starts_with("pod") || link.starts_with("group");
 }
 
-std::vector<double> bandwidths_of(Fabric const& fabric, EngineOptions const& options) {
-    std::vector<double> bandwidths;
-    for (FabricLink const& link : fabric.links())
-        bandwidths.push_back(link.bandwidth.base() * (is_scale_out(link.name) ? 1 - options.other_traffic : 1));
-    return bandwidths;
-}
-
 std::vector<LinksOff> failures_of(Fabric const& fabric, EngineOptions const& options, std::string_view where) {
     std::vector<LinksOff> failures;
     for (LinkFailure const& failure : options.failures)
@@ -94,6 +87,13 @@ NetworkMode network_mode_from(std::string_view name, std::string_view where) {
     throw InputError("{}: \"{}\" is no kind of network (allowed: ideal, fair)", where, name);
 }
 
+std::vector<double> usable_bandwidths(Fabric const& fabric, EngineOptions const& options) {
+    std::vector<double> bandwidths;
+    for (FabricLink const& link : fabric.links())
+        bandwidths.push_back(link.bandwidth.base() * (is_scale_out(link.name) ? 1 - options.other_traffic : 1));
+    return bandwidths;
+}
+
 void check_engine_options(EngineOptions const& options, Fabric const& fabric, std::string_view where) {
     check_share(options.communication_sms, "compute that communication takes", where);
     check_share(options.other_traffic, "links that other traffic takes", where);
@@ -112,7 +112,7 @@ Simulation simulate(TaskGraph const& graph, Fabric const& fabric, EngineOptions 
     EngineModule const& engine = engine_module();
     if (engine.run == nullptr) return {.state = Simulation::State::crashed, .message = engine.problem};
 
-    std::vector<double> const bandwidths = bandwidths_of(fabric, options);
+    std::vector<double> const bandwidths = usable_bandwidths(fabric, options);
     std::vector<LinksOff> const failures = failures_of(fabric, options, "simulation");
     std::size_t const tasks = graph.tasks.size();
     std::size_t const links = options.network == NetworkMode::fair ? bandwidths.size() : 0;

@@ -55,6 +55,9 @@ struct Simulation {
 /// "finished", "stuck", "interrupted", "timed out", "crashed".
 std::string_view name_of(Simulation::State state);
 
+/// Bytes per second that other traffic leaves of each link of the fabric.
+std::vector<double> usable_bandwidths(Fabric const& fabric, EngineOptions const& options);
+
 /// @throws InputError "<where>: ..." when a share, a time or a link's name is out of range, or an ideal network is
 /// asked for what only a fair one can do.
 void check_engine_options(EngineOptions const& options, Fabric const& fabric, std::string_view where);

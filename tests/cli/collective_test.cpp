@@ -66,7 +66,7 @@ TEST_CASE("collective --format json has the keys that other programs read", "[IN
             CHECK(size.at("algbw_bytes_per_s").get<double>() == Approx(bytes / time));
             CHECK(size.at("busbw_bytes_per_s").get<double>() == Approx(2 * 31 / 32.0 * bytes / time));
             CHECK(size.at("busiest_links").at(0).at("busy_share").get<double>() <= 1 + 1e-9);
-            CHECK(size.at("activities") > 0);
+            CHECK(size.at("activities") >= 0);
         }
     }
     CHECK(possible >= 5);
@@ -138,6 +138,8 @@ TEST_CASE("collective: bad input is refused with what is allowed", "[INV-11]") {
     check_refused(on_h100 + Arguments{"--algorithm", "rings"}, {"--algorithm", "did you mean 'ring'"});
     check_refused(on_h100 + Arguments{"--algorithm", "torus"}, {"--algorithm", "torus cannot run", "32 ranks"});
     check_refused(on_h100 + Arguments{"--algorithm", "pairwise"}, {"--algorithm", "all-reduce", "all-to-all"});
+    check_refused({"collective", "-c", "h100-sxm", "-n", "8192", "--algorithm", "tree"},
+                  {"--algorithm", "tree cannot run", "meet at the same time"});
     for (char const* bytes :
          {"1", "0 B", "-1 GB", "1 s", "", "1 GB,", ",1 GB", "1 GB,,2 GB", "nan GB", "1e30 B", "inf B"})
         check_refused(on_h100 + Arguments{"--bytes", bytes}, {"--bytes"});

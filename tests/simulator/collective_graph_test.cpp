@@ -112,6 +112,41 @@ TEST_CASE("collective graph: where no two flows meet, fair is ideal", "[INV-43]"
           1.5 * run(machine, "tree", Kind::all_reduce, 64, 1 * GB, ideal()).time);
 }
 
+TEST_CASE("collective run: leaving lone flows out of the simulation changes nothing", "[INV-43]") {
+    ClusterSpec mesh = cluster();
+    mesh.scale_up.kind = ScaleUpKind::mesh;
+    ClusterSpec line = torus_cluster();
+    line.scale_up.torus_wraps = false;
+    ClusterSpec pods = cluster();
+    pods.scale_out->pod_domains = 1;
+    pods.scale_out->oversubscription = known(2.0);
+    CollectiveRunOptions timed;
+    timed.engine.other_traffic = 0.25;
+    CollectiveRunOptions simulated = timed;
+    simulated.lone_flows = LoneFlows::simulated;
+    std::size_t without_simulation = 0;
+    for (ClusterSpec const& machine : {cluster(), mesh, torus_cluster(), line, pods})
+        for (std::int64_t const ranks : {6, 8, 16, 20, 24})
+            for (CollectiveAlgorithm const* each : collective_catalog())
+                for (Kind const kind : each->kinds) {
+                    CollectiveShape const shape = collective_shape(machine, kind, ranks, "test");
+                    if (why_not(*each, shape)) continue;
+                    CAPTURE(each->name, name_of(kind), ranks, name_of(machine.scale_up.kind));
+                    for (CollectiveRunOptions* options : {&timed, &simulated})
+                        options->degraded = {
+                            {.pattern = machine.domain_size == 64 ? "slice0.chip1.*" : "node0.gpu1.*", .factor = 0.7}};
+                    Bytes const bytes = 64 * MB;
+                    auto const quick = run_collective(machine, *each, shape, std::span(&bytes, 1), timed).timings[0];
+                    auto const full = run_collective(machine, *each, shape, std::span(&bytes, 1), simulated).timings[0];
+                    REQUIRE(full.state == Simulation::State::finished);
+                    CHECK(full.activities > 0);
+                    CHECK(quick.time.base() == Approx(full.time.base()).epsilon(1e-9));
+                    CHECK(quick.busiest.front().busy_share == Approx(full.busiest.front().busy_share).epsilon(1e-9));
+                    if (quick.activities == 0) ++without_simulation;
+                }
+    CHECK(without_simulation > 50);
+}
+
 TEST_CASE("collective graph: links carry what the flows send, and no more than they can", "[INV-43]") {
     ClusterSpec const machine = cluster();
     for (CollectiveAlgorithm const* each : collective_catalog())
