@@ -2,6 +2,7 @@
 
 #include "simulator/rank_activity.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -48,13 +49,14 @@ class Writer {
 public:
     Writer(std::ostream& out, std::atomic<bool> const* stop) : out_(out), stop_(stop) {}
 
-    template <class... Args>
-    void event(fmt::format_string<Args...> format, Args&&... args) {
+    /// `format`: FMT_COMPILE(...); there are millions of events.
+    template <class Format, class... Args>
+    void event(Format const& format, Args const&... args) {
         if (failed_) return;
         if (!first_) buffer_.push_back(',');
         first_ = false;
         buffer_.push_back('\n');
-        fmt::format_to(fmt::appender(buffer_), format, std::forward<Args>(args)...);
+        fmt::format_to(fmt::appender(buffer_), format, args...);
         if (buffer_.size() > piece) flush();
     }
     void raw(std::string_view text) { buffer_.append(text); }
@@ -100,10 +102,12 @@ public:
                 std::string name(name_of(static_cast<Stream>(stream)));
                 if (lane > 0) name += fmt::format(" {}", lane + 1);
                 std::int32_t const thread = number(stream, lane);
-                writer.event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", rank + 1,
-                             thread, quoted(name));
-                writer.event(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
-                             rank + 1, thread, thread);
+                writer.event(FMT_COMPILE(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})"),
+                             rank + 1, thread, quoted(name));
+                writer.event(
+                    FMT_COMPILE(
+                        R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})"),
+                    rank + 1, thread, thread);
             }
     }
 
@@ -128,7 +132,8 @@ void write_task(Writer& writer, Task const& task, Place place, Nanoseconds start
     Microseconds const length(end - start);
     Microseconds const alone(nanoseconds(task.duration));
     writer.event(
-        R"({{"ph":"X","pid":{},"tid":{},"ts":{}.{:03},"dur":{}.{:03},"name":{},"cat":"{}","args":{{"stage":{},"microbatch":{},"pass":"{}","alone_us":{}.{:03}}}}})",
+        FMT_COMPILE(
+            R"({{"ph":"X","pid":{},"tid":{},"ts":{}.{:03},"dur":{}.{:03},"name":{},"cat":"{}","args":{{"stage":{},"microbatch":{},"pass":"{}","alone_us":{}.{:03}}}}})"),
         place.rank + 1, place.thread, ts.whole, ts.rest, length.whole, length.rest, name, name_of(task.part),
         task.stage, task.microbatch, name_of(task.pass), alone.whole, alone.rest);
 }
@@ -201,9 +206,11 @@ private:
     /// An arrow is tied to the event that runs at its time: the last nanosecond of one, or its first.
     void point(Writer& writer, char phase, std::uint32_t flow, std::uint32_t id, End end) const {
         Microseconds const ts(end == End::first ? nanoseconds(times_.start[id]) : nanoseconds(times_.end[id]) - 1);
-        writer.event(R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{}.{:03},"name":"transfer","cat":"transfer"{}}})",
-                     phase, flow, places_[id].rank + 1, places_[id].thread, ts.whole, ts.rest,
-                     phase == 'f' ? R"(,"bp":"e")" : "");
+        writer.event(
+            FMT_COMPILE(
+                R"({{"ph":"{}","id":{},"pid":{},"tid":{},"ts":{}.{:03},"name":"transfer","cat":"transfer"{}}})"),
+            phase, flow, places_[id].rank + 1, places_[id].thread, ts.whole, ts.rest,
+            phase == 'f' ? R"(,"bp":"e")" : "");
     }
 
     TaskGraph const& graph_;
@@ -218,15 +225,16 @@ std::string process_name(SimulatedRank const& rank) {
 }
 
 void write_process(Writer& writer, std::size_t pid, std::string const& name) {
-    writer.event(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", pid, quoted(name));
-    writer.event(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", pid, pid);
+    writer.event(FMT_COMPILE(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})"), pid, quoted(name));
+    writer.event(FMT_COMPILE(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})"), pid,
+                 pid);
 }
 
 void write_memory(Writer& writer, std::size_t pid, MemoryTimeline const& timeline) {
     for (MemoryStep const& step : timeline.steps) {
         Microseconds const ts(nanoseconds(step.time));
-        writer.event(R"({{"ph":"C","pid":{},"ts":{}.{:03},"name":"memory","args":{{"GB":{}}}}})", pid, ts.whole,
-                     ts.rest, step.bytes.in(units::GB));
+        writer.event(FMT_COMPILE(R"({{"ph":"C","pid":{},"ts":{}.{:03},"name":"memory","args":{{"GB":{}}}}})"), pid,
+                     ts.whole, ts.rest, step.bytes.in(units::GB));
     }
 }
 
@@ -237,8 +245,8 @@ void write_links(Writer& writer, std::size_t pid, std::span<LinkSeries const> li
         std::string const name = quoted(fmt::format("{} (of {:.4g} GB/s)", link.name, link.bandwidth.base() / 1e9));
         for (LinkStep const& step : link.steps) {
             Microseconds const ts(nanoseconds(step.time));
-            writer.event(R"({{"ph":"C","pid":{},"ts":{}.{:03},"name":{},"args":{{"GB/s":{}}}}})", pid, ts.whole,
-                         ts.rest, name, step.rate.base() / 1e9);
+            writer.event(FMT_COMPILE(R"({{"ph":"C","pid":{},"ts":{}.{:03},"name":{},"args":{{"GB/s":{}}}}})"), pid,
+                         ts.whole, ts.rest, name, step.rate.base() / 1e9);
         }
     }
 }
