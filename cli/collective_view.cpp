@@ -78,7 +78,7 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
 
 CollectiveRates rates_of(CollectiveShape const& shape, Bytes bytes, Seconds time) {
     CollectiveRates rates{.algorithm = bytes / time, .bus = {}};
-    rates.bus = bus_factor(shape.kind, shape.ranks) * rates.algorithm;
+    rates.bus = bus_bandwidth_factor(shape.kind, shape.ranks) * rates.algorithm;
     return rates;
 }
 

@@ -152,7 +152,7 @@ void set_bytes(CollectiveGraph& collective, Fabric const& fabric, Bytes bytes) {
     }
 }
 
-double bus_factor(CollectiveKind kind, std::int64_t ranks) {
+double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks) {
     auto const n = static_cast<double>(ranks);
     switch (kind) {
         case CollectiveKind::all_reduce: return 2 * (n - 1) / n;

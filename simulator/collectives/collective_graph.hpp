@@ -37,6 +37,6 @@ void set_bytes(CollectiveGraph& collective, Fabric const& fabric, Bytes bytes);
 
 /// Bus bandwidth over algorithm bandwidth as nccl-tests defines it: 2 (n - 1) / n for an all-reduce, (n - 1) / n for
 /// gathers, scatters and exchanges, 1 for a broadcast and a send. Source: nccl-tests doc/PERFORMANCE.md.
-double bus_factor(CollectiveKind kind, std::int64_t ranks);
+double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks);
 
 }  // namespace sextant
