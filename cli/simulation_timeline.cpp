@@ -127,7 +127,7 @@ std::string folded_legend(std::string text, std::size_t columns) {
 }  // namespace
 
 std::string simulation_timeline(TaskGraph const& graph, TaskTimes const& times, TimelineRoom room) {
-    assert(room.columns >= 60);
+    assert(room.columns >= 40);
     double const until = times.makespan().base();
     TasksByRank const tasks(graph, times);
     auto const shown = shown_ranks(graph, room.rows);

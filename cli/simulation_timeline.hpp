@@ -8,7 +8,7 @@
 namespace sextant::cli {
 
 struct TimelineRoom {
-    std::size_t columns = 80;  ///< at least 60
+    std::size_t columns = 80;  ///< at least 40; the notes below are up to 60 wide
     std::size_t rows = 32;     ///< ranks shown at most; of more, evenly spaced ones
 };
 
