@@ -1,26 +1,40 @@
-#include "planner/validation/train_validation.hpp"
+#include "planner/validation/prediction_rows.hpp"
 
 #include <fmt/format.h>
 
 namespace sextant {
 
-std::string predictions_header(CsvTable const& table) {
+std::vector<std::string_view> appended_columns(ValidationKind kind) {
+    switch (kind) {
+        case ValidationKind::train:
+            return {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high",
+                    "skip_reason"};
+        case ValidationKind::kernels: return {"pred_latency_us", "pred_low", "pred_high", "skip_reason"};
+        case ValidationKind::collectives: return {"pred_time_us", "pred_low", "pred_high", "skip_reason"};
+    }
+    return {};
+}
+
+std::string predictions_header(ValidationKind kind, CsvTable const& table) {
     std::vector<std::string> cells = table.header;
-    for (char const* column :
-         {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high", "skip_reason"})
+    for (std::string_view const column : appended_columns(kind))
         cells.emplace_back(column);
     return csv_line(cells);
 }
 
-std::string predictions_line(CsvRecord const& record, RowPrediction const& p) {
+std::string predictions_line(ValidationKind kind, CsvRecord const& record, RowPrediction const& p) {
     std::vector<std::string> cells = record.cells;
+    Seconds const unit = kind == ValidationKind::train ? units::s : units::us;
     auto const number = [](double value) { return fmt::format("{:.6g}", value); };
-    double const time = p.time ? p.time->base() : 0;
+    double const time = p.time ? *p.time / unit : 0;
     cells.push_back(p.time ? number(time) : "");
-    cells.push_back(p.memory_gb ? number(*p.memory_gb) : "");
-    cells.push_back(p.fits ? (*p.fits ? "1" : "0") : "");
-    cells.push_back(p.time ? number(time_interval_low * time) : "");
-    cells.push_back(p.time ? number(time_interval_high * time) : "");
+    if (kind == ValidationKind::train) {
+        cells.push_back(p.memory_gb ? number(*p.memory_gb) : "");
+        cells.push_back(p.fits ? (*p.fits ? "1" : "0") : "");
+    }
+    IntervalFactors const interval = interval_factors(kind);
+    cells.push_back(p.time ? number(interval.low * time) : "");
+    cells.push_back(p.time ? number(interval.high * time) : "");
     cells.push_back(p.skip_reason);
     return csv_line(cells);
 }

@@ -1,11 +1,6 @@
 #include "planner/validation/training_row.hpp"
 
-#include "core/error.hpp"
-
-#include <algorithm>
-#include <cctype>
 #include <charconv>
-#include <cmath>
 
 namespace sextant {
 namespace {
@@ -71,51 +66,7 @@ constexpr Column<std::optional<double>> number_columns[] = {
     {"peak_mem_gb_per_gpu", &TrainingRow::peak_mem_gb},
 };
 
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-        text.remove_suffix(1);
-    return text;
-}
-
-/// A finite number that is not negative; else says in `problem` what is wrong with the cell.
-std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem) {
-    cell = trimmed(cell);
-    if (cell.empty()) return std::nullopt;
-    double value = 0;
-    auto const [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    std::string_view what;
-    if (error != std::errc{} || end != cell.data() + cell.size())
-        what = "is not a number";
-    else if (!std::isfinite(value))
-        what = "is not finite";
-    else if (value < 0)
-        what = "is negative";
-    if (what.empty()) return value;
-    if (problem.empty()) problem = fmt::format("{} {}", column, what);
-    return std::nullopt;
-}
-
-/// A whole number below 2^53, also when it is written as "8.0".
-std::optional<std::int64_t> count_in(std::string_view cell, std::string_view column, std::string& problem) {
-    auto const value = number_in(cell, column, problem);
-    if (!value) return std::nullopt;
-    if (*value != std::floor(*value) || *value > 9e15) {
-        if (problem.empty()) problem = fmt::format("{} is not a whole number", column);
-        return std::nullopt;
-    }
-    return static_cast<std::int64_t>(*value);
-}
-
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-    std::string out(text);
-    for (char& c : out)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
 
 bool TrainingRow::framework_has(std::string_view word) const {
     return lower_case(framework).find(word) != std::string::npos;
@@ -134,9 +85,7 @@ std::optional<std::int64_t> TrainingRow::note_number(std::string_view prefix) co
 }
 
 std::int64_t TrainingRow::need(std::optional<std::int64_t> const& cell, std::string_view name) {
-    if (!cell) throw RowSkip(fmt::format("{} is not stated", name));
-    if (*cell == 0) throw RowSkip(fmt::format("{} is zero", name));
-    return *cell;
+    return sextant::need(cell, name);
 }
 
 std::vector<std::string_view> training_columns() {

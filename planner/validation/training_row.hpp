@@ -1,23 +1,16 @@
 #pragma once
 
 #include "core/csv.hpp"
+#include "planner/validation/row_cells.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sextant {
-
-/// Why a row of measurements is not used: a short phrase that other rows of the same kind share. Caught inside the
-/// validation.
-class RowSkip : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
 
 /// One published training step: cells as typed values. An empty cell is `nullopt` or an empty text: the source does not
 /// state it.
@@ -49,8 +42,5 @@ std::vector<std::string_view> training_columns();
 
 /// Rows of a table. @throws InputError when columns are missing: then it is no training table.
 std::vector<TrainingRow> training_rows(CsvTable const& table);
-
-/// ASCII letters in lower case.
-std::string lower_case(std::string_view text);
 
 }  // namespace sextant

@@ -14,9 +14,9 @@ CsvTable const& table() {
 
 std::map<std::string, SourceScore> scores() {
     TrainPredictor predictor;
-    TrainScorer scorer;
+    Scorer scorer(ValidationKind::train);
     for (TrainingRow const& row : training_rows(table()))
-        scorer.add(row, predictor.predict(row));
+        scorer.add({row.source_id, {}, predictor.predict(row)});
     std::map<std::string, SourceScore> by_source;
     auto const result = scorer.result();
     for (auto const& source : result.sources)

@@ -90,12 +90,12 @@ TEST_CASE("a plan that ran out of memory and was predicted to fit is missed, the
     TrainingRow row;
     row.source_id = "s";
     RowPrediction p;
-    TrainScorer scorer;
+    Scorer scorer(ValidationKind::train);
     for (auto const& [ran, fits] :
          {std::pair{true, true}, {true, false}, {false, true}, {false, false}, {false, false}}) {
         p.ran = ran;
         p.fits = fits;
-        scorer.add(row, p);
+        scorer.add({row.source_id, {}, p});
     }
     FitScore const score = scorer.result().overall.oom;
     CHECK(score.n == 5);
@@ -110,9 +110,9 @@ TEST_CASE("skipped rows are counted by reason and never scored") {
     RowPrediction p;
     p.skip_reason = "device is not stated";
     p.measured_time = 1 * units::s;
-    TrainScorer scorer;
-    scorer.add(row, p);
-    scorer.add(row, p);
+    Scorer scorer(ValidationKind::train);
+    scorer.add({row.source_id, {}, p});
+    scorer.add({row.source_id, {}, p});
     SourceScore const score = scorer.result().sources.at(0);
     CHECK(score.n == 2);
     CHECK(score.skipped == 2);

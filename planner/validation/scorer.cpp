@@ -1,15 +1,29 @@
-#include "planner/validation/train_validation.hpp"
+#include "planner/validation/score.hpp"
 
 #include <set>
 #include <utility>
 
 namespace sextant {
 
+std::string_view name_of(ValidationKind kind) {
+    switch (kind) {
+        case ValidationKind::train: return "train";
+        case ValidationKind::kernels: return "kernels";
+        case ValidationKind::collectives: return "collectives";
+    }
+    return "?";
+}
+
+IntervalFactors interval_factors(ValidationKind kind) {
+    if (kind == ValidationKind::train) return {.low = 0.8, .high = 1.25};
+    return {.low = 2.0 / 3, .high = 1.5};
+}
+
 double FitScore::accuracy_pct() const {
     return n == 0 ? 0 : 100 * (1 - static_cast<double>(missed + false_alarms) / static_cast<double>(n));
 }
 
-void TrainScorer::add(Tally& tally, RowPrediction const& p) {
+void Scorer::add(Tally& tally, RowPrediction const& p) const {
     SourceScore& score = tally.score;
     ++score.n;
     if (!p.skip_reason.empty()) {
@@ -20,10 +34,14 @@ void TrainScorer::add(Tally& tally, RowPrediction const& p) {
     for (auto const& assumption : std::set<std::string>(p.assumptions.begin(), p.assumptions.end()))
         ++score.assumptions[assumption];
     if (p.measured_time) {
-        if (p.time && p.time_reason.empty())
+        if (p.time && p.time_reason.empty()) {
+            IntervalFactors const interval = interval_factors(kind_);
             tally.time_errors.push_back(*p.time / *p.measured_time - 1);
-        else
+            if (interval.low * *p.time <= *p.measured_time && *p.measured_time <= interval.high * *p.time)
+                ++score.inside_interval;
+        } else {
             ++score.time_reasons[p.time_reason];
+        }
     }
     if (p.measured_memory_gb && *p.measured_memory_gb > 0) {
         if (p.memory_gb && p.memory_reason.empty())
@@ -38,12 +56,14 @@ void TrainScorer::add(Tally& tally, RowPrediction const& p) {
     }
 }
 
-void TrainScorer::add(TrainingRow const& row, RowPrediction const& prediction) {
-    add(tallies_[row.source_id.empty() ? "(no source)" : row.source_id], prediction);
-    add(overall_, prediction);
+void Scorer::add(ScoredRow const& row) {
+    add(sources_[row.source.empty() ? "(no source)" : row.source], row.prediction);
+    for (RowGroup const& group : row.groups)
+        add(groups_[group], row.prediction);
+    add(overall_, row.prediction);
 }
 
-TrainValidation TrainScorer::result() const {
+Validation Scorer::result() const {
     auto const finish = [](std::string name, Tally const& tally) {
         SourceScore score = tally.score;
         score.source = std::move(name);
@@ -51,10 +71,11 @@ TrainValidation TrainScorer::result() const {
         score.memory = error_statistics(tally.memory_errors);
         return score;
     };
-    TrainValidation result;
-    result.overall = finish("overall", overall_);
-    for (auto const& [name, tally] : tallies_)
+    Validation result{.kind = kind_, .overall = finish("overall", overall_), .sources = {}, .groups = {}};
+    for (auto const& [name, tally] : sources_)
         result.sources.push_back(finish(name, tally));
+    for (auto const& [group, tally] : groups_)
+        result.groups.push_back({.group = group, .score = finish(group.name, tally)});
     return result;
 }
 

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/ops/op.hpp"
+#include "core/spec/cluster_spec.hpp"
+#include "cost_models/collective_time.hpp"
+#include "planner/validation/row_cells.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// The columns of a table of nccl-tests or rccl-tests runs.
+std::vector<std::string_view> collective_columns();
+
+/// Which ranks took part, as a row says it.
+struct CollectiveMachineRow {
+    std::string gpu;
+    std::string intra_link;
+    std::string inter_link;
+    std::int64_t nodes = 0;
+    std::int64_t gpus_per_node = 0;
+    auto operator<=>(CollectiveMachineRow const&) const = default;
+};
+
+/// One line of a run.
+struct CollectiveRow {
+    std::string run_id;
+    std::string source;
+    CollectiveMachineRow machine;
+    std::string collective;
+    std::int64_t nranks = 0;
+    Bytes bytes;  ///< as nccl-tests counts them
+    std::optional<Seconds> measured;
+};
+
+/// @throws RowSkip for a cell that is needed and empty or zero, InputError for one that is no number, negative or not
+/// finite.
+CollectiveRow collective_row(RowCells const& row);
+
+/// Kind of collective by nccl-tests' name. @throws RowSkip.
+CollectiveKind collective_kind_of(std::string const& name);
+
+/// The machine of a row and where its ranks lie.
+struct CollectiveMachine {
+    ClusterSpec cluster;
+    GroupPlacement group;
+    std::vector<std::string> assumptions;
+};
+
+/// Looks for a cluster with this device whose networks are those the row names. `profile`: used instead of that.
+/// @throws RowSkip when there is none, or the network between nodes is not said.
+CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpec const* profile);
+
+}  // namespace sextant

@@ -1,0 +1,75 @@
+#include "planner/validation/collective_validation.hpp"
+
+#include "core/spec/hardware_catalog.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+namespace {
+
+RowGroup size_group(Bytes bytes) {
+    struct Band {
+        Bytes below;
+        char const* name;
+    };
+    constexpr Band bands[] = {{64 * units::KiB, "below 64 KiB"},
+                              {1 * units::MiB, "64 KiB to 1 MiB"},
+                              {64 * units::MiB, "1 to 64 MiB"},
+                              {256 * units::MiB, "64 to 256 MiB"}};
+    int order = 0;
+    for (Band const& band : bands) {
+        if (bytes < band.below) return {.by = "size", .order = order, .name = band.name};
+        ++order;
+    }
+    return {.by = "size", .order = order, .name = "256 MiB and more"};
+}
+
+std::vector<RowGroup> groups_of(CollectiveRow const& row, CollectiveMachine const& machine) {
+    char const* const where = machine.group.domains > 1 ? "between domains" : "in one domain";
+    return {{.by = "collective", .order = 0, .name = fmt::format("{}, {}", row.collective, where)},
+            size_group(row.bytes),
+            {.by = "run", .order = 0, .name = row.run_id.empty() ? "(no run)" : row.run_id}};
+}
+
+}  // namespace
+
+CollectivePredictor::CollectivePredictor(std::string const& profile) {
+    if (!profile.empty()) profile_ = find_cluster(profile, "--profile");
+}
+
+std::shared_ptr<CollectiveMachine const> CollectivePredictor::machine_of(CollectiveMachineRow const& row) {
+    auto const found = machines_.find(row);
+    if (found != machines_.end()) return found->second;
+    auto machine = std::make_shared<CollectiveMachine const>(collective_machine(row, profile_ ? &*profile_ : nullptr));
+    machines_.emplace(row, machine);
+    return machine;
+}
+
+ScoredRow CollectivePredictor::predict(RowCells const& cells) {
+    ScoredRow out{.source = cells.text("source_ref"), .groups = {}, .prediction = {}};
+    RowPrediction& p = out.prediction;
+    try {
+        CollectiveRow const row = collective_row(cells);
+        auto const machine = machine_of(row.machine);
+        CollectiveKind const kind = collective_kind_of(row.collective);
+        p.time = collective_curve(machine->cluster, kind, machine->group).time(row.bytes);
+        p.measured_time = row.measured;
+        p.assumptions = machine->assumptions;
+        out.groups = groups_of(row, *machine);
+    } catch (RowSkip const& skip) {
+        p = {};
+        p.skip_reason = skip.what();
+    }
+    return out;
+}
+
+std::vector<ScoredRow> CollectivePredictor::predict(CsvTable const& table) {
+    static_cast<void>(table.require(collective_columns()));
+    std::vector<ScoredRow> out;
+    out.reserve(table.records.size());
+    for (CsvRecord const& record : table.records)
+        out.push_back(predict(RowCells(table, record)));
+    return out;
+}
+
+}  // namespace sextant

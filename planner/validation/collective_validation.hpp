@@ -1,0 +1,32 @@
+#pragma once
+
+#include "planner/validation/collective_row.hpp"
+#include "planner/validation/score.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Predictions for tables of nccl-tests runs, by `cost_models/collective_time.hpp`.
+class CollectivePredictor {
+public:
+    /// `profile`: a cluster by name or file that replaces the one of every row; empty: by the names in the row.
+    explicit CollectivePredictor(std::string const& profile = "");
+
+    /// In the order of the rows. @throws InputError when columns are missing, or for a cell that is no number, negative
+    /// or not finite.
+    std::vector<ScoredRow> predict(CsvTable const& table);
+
+private:
+    ScoredRow predict(RowCells const& cells);
+    std::shared_ptr<CollectiveMachine const> machine_of(CollectiveMachineRow const& row);
+
+    std::optional<ClusterSpec> profile_;
+    std::map<CollectiveMachineRow, std::shared_ptr<CollectiveMachine const>> machines_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/spec/framework_profile.hpp"
+#include "core/spec/hardware_profile.hpp"
+#include "planner/validation/kernel_row.hpp"
+#include "planner/validation/score.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Constants that leave a kernel's time as it is when it runs alone: every factor 1, nothing hidden, no gaps.
+FrameworkTiming kernel_alone();
+
+/// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_time.hpp`. A product [m, k] x [k, n] in
+/// fp8 or fp4 is measured with the quantisation of its activations: 3 m k bytes by the streaming formula, as before
+/// each such product of a step (docs/flops.md).
+/// @throws RowSkip when the device has no matrix products in this format.
+Seconds predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator);
+
+/// Predictions for tables of kernel times.
+class KernelPredictor {
+public:
+    /// `profile`: an accelerator by name or file that replaces the one of every row; empty: by the row's device.
+    explicit KernelPredictor(std::string const& profile = "");
+
+    /// In the order of the rows. @throws InputError when it is no table of kernel times, or for a cell that is no
+    /// number, negative or not finite.
+    [[nodiscard]] std::vector<ScoredRow> predict(CsvTable const& table) const;
+
+private:
+    [[nodiscard]] ScoredRow predict(KernelTable kind, RowCells const& row) const;
+    std::optional<AcceleratorProfile> profile_;
+};
+
+}  // namespace sextant

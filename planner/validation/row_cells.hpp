@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/csv.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// Why a row of measurements is not used: a short phrase that other rows of the same kind share. Caught inside the
+/// validation.
+class RowSkip : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
+/// Without spaces and tabs at the ends.
+std::string_view trimmed(std::string_view text);
+
+/// A finite number that is not negative, nothing for an empty cell; else says in `problem`, unless it says something
+/// already, what is wrong with the cell.
+std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem);
+
+/// The same for a whole number below 2^53, also when it is written as "8.0".
+std::optional<std::int64_t> count_in(std::string_view cell, std::string_view column, std::string& problem);
+
+/// The value of a cell that a row cannot do without. @throws RowSkip "<name> is not stated", "<name> is zero".
+std::int64_t need(std::optional<std::int64_t> const& cell, std::string_view name);
+
+/// Cells of one record by the name of their column.
+class RowCells {
+public:
+    /// Both must outlive this.
+    RowCells(CsvTable const& table, CsvRecord const& record) : table_(table), record_(record) {}
+
+    /// Trimmed; empty where the table has no such column.
+    [[nodiscard]] std::string text(std::string_view column) const;
+    /// @throws RowSkip for an empty cell.
+    [[nodiscard]] std::string stated(std::string_view column) const;
+    /// Nothing for an empty cell. @throws InputError with file and line: no number, negative, not finite.
+    [[nodiscard]] std::optional<double> number(std::string_view column) const;
+    /// The same for whole numbers.
+    [[nodiscard]] std::optional<std::int64_t> count(std::string_view column) const;
+
+private:
+    CsvTable const& table_;
+    CsvRecord const& record_;
+};
+
+}  // namespace sextant

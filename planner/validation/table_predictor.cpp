@@ -1,0 +1,36 @@
+#include "planner/validation/table_predictor.hpp"
+
+#include "planner/validation/collective_validation.hpp"
+#include "planner/validation/kernel_validation.hpp"
+#include "planner/validation/train_validation.hpp"
+
+#include <memory>
+
+namespace sextant {
+namespace {
+
+TablePredictor train_tables(std::string const& profile) {
+    return [predictor = std::make_shared<TrainPredictor>(profile)](CsvTable const& table) {
+        std::vector<ScoredRow> out;
+        for (TrainingRow const& row : training_rows(table))
+            out.push_back({.source = row.source_id, .groups = {}, .prediction = predictor->predict(row)});
+        return out;
+    };
+}
+
+}  // namespace
+
+TablePredictor table_predictor(ValidationKind kind, std::string const& profile) {
+    switch (kind) {
+        case ValidationKind::train: return train_tables(profile);
+        case ValidationKind::kernels:
+            return [predictor = KernelPredictor(profile)](CsvTable const& table) { return predictor.predict(table); };
+        case ValidationKind::collectives:
+            return [predictor = std::make_shared<CollectivePredictor>(profile)](CsvTable const& table) {
+                return predictor->predict(table);
+            };
+    }
+    return {};
+}
+
+}  // namespace sextant

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/csv.hpp"
+#include "planner/validation/score.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Predicts every row of a table, in their order. @throws InputError when the table is of another kind, and, for
+/// kernels and collectives, for a cell that is no number, negative or not finite.
+using TablePredictor = std::function<std::vector<ScoredRow>(CsvTable const&)>;
+
+/// Predictor of one kind of table. `profile` replaces what is otherwise found by the names in each row; empty: nothing
+/// is replaced. It is a framework (train), an accelerator (kernels) or a cluster (collectives), by name or file.
+/// @throws InputError for a profile that is not known or has a fault.
+TablePredictor table_predictor(ValidationKind kind, std::string const& profile);
+
+}  // namespace sextant
