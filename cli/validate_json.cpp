@@ -1,5 +1,6 @@
 #include "cli/validate_view.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -24,35 +25,47 @@ Json reasons_array(ReasonCounts const& counts) {
     return array;
 }
 
-Json score_object(SourceScore const& s) {
-    return {{"source", s.source},
-            {"n", s.n},
-            {"skipped", s.skipped},
-            {"time", statistics_object(s.time)},
-            {"memory", statistics_object(s.memory)},
-            {"oom",
-             {{"n", s.oom.n},
-              {"accuracy_pct", s.oom.n > 0 ? Json(s.oom.accuracy_pct()) : Json(nullptr)},
-              {"missed", s.oom.missed},
-              {"false_alarms", s.oom.false_alarms}}},
-            {"skip_reasons", reasons_array(s.skip_reasons)},
-            {"time_not_scored", reasons_array(s.time_reasons)},
-            {"memory_not_scored", reasons_array(s.memory_reasons)},
-            {"assumptions", reasons_array(s.assumptions)}};
+Json score_object(ValidationKind kind, SourceScore const& s) {
+    Json json{{"source", s.source}, {"n", s.n}, {"skipped", s.skipped}, {"time", statistics_object(s.time)}};
+    json["inside_interval_pct"] = inside_interval_pct(s) ? Json(*inside_interval_pct(s)) : Json(nullptr);
+    if (kind == ValidationKind::train) {
+        json["memory"] = statistics_object(s.memory);
+        json["oom"] = {{"n", s.oom.n},
+                       {"accuracy_pct", s.oom.n > 0 ? Json(s.oom.accuracy_pct()) : Json(nullptr)},
+                       {"missed", s.oom.missed},
+                       {"false_alarms", s.oom.false_alarms}};
+    }
+    json["skip_reasons"] = reasons_array(s.skip_reasons);
+    json["time_not_scored"] = reasons_array(s.time_reasons);
+    if (kind == ValidationKind::train) json["memory_not_scored"] = reasons_array(s.memory_reasons);
+    json["assumptions"] = reasons_array(s.assumptions);
+    return json;
+}
+
+Json groups_array(Validation const& v) {
+    Json array = Json::array();
+    for (auto const& [group, score] : v.groups)
+        array.push_back(
+            {{"by", group.by},
+             {"group", group.name},
+             {"n", score.n},
+             {"time", statistics_object(score.time)},
+             {"inside_interval_pct", inside_interval_pct(score) ? Json(*inside_interval_pct(score)) : Json(nullptr)}});
+    return array;
 }
 
 }  // namespace
 
-std::string train_validation_json(TrainValidation const& validation) {
-    Json json{{"format", "train-validation"}, {"version", 1}};
-    json["interval"] = {{"coverage", 0.8},
-                        {"low_factor", time_interval_low},
-                        {"high_factor", time_interval_high},
-                        {"basis", "assumed"}};
-    json["overall"] = score_object(validation.overall);
+std::string validation_json(Validation const& v) {
+    Json json{{"format", fmt::format("{}-validation", name_of(v.kind))}, {"version", 1}};
+    IntervalFactors const interval = interval_factors(v.kind);
+    json["interval"] = {
+        {"coverage", 0.8}, {"low_factor", interval.low}, {"high_factor", interval.high}, {"basis", "assumed"}};
+    json["overall"] = score_object(v.kind, v.overall);
     json["sources"] = Json::array();
-    for (SourceScore const& source : validation.sources)
-        json["sources"].push_back(score_object(source));
+    for (SourceScore const& source : v.sources)
+        json["sources"].push_back(score_object(v.kind, source));
+    if (v.kind != ValidationKind::train) json["groups"] = groups_array(v);
     // Cells of a foreign file may hold anything; what is not UTF-8 is replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

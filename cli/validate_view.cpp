@@ -1,6 +1,7 @@
 #include "cli/validate_view.hpp"
 
 #include "cli/table.hpp"
+#include "core/csv.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +12,13 @@ namespace sextant::cli {
 namespace {
 
 std::string number(double value) { return fmt::format("{:.1f}", value); }
+
+Column right(char const* name) { return {name, Align::right}; }
+
+std::string inside_text(SourceScore const& s) {
+    auto const inside = inside_interval_pct(s);
+    return inside ? fmt::format("{:.0f}", *inside) : "";
+}
 
 void add_statistics(std::vector<std::string>& cells, ErrorStatistics const& s) {
     cells.push_back(fmt::format("{}", s.n));
@@ -30,8 +38,7 @@ void add_row(Table& table, SourceScore const& s) {
     table.add_row(std::move(cells));
 }
 
-Table score_table(TrainValidation const& v) {
-    auto const right = [](char const* name) { return Column{name, Align::right}; };
+Table train_table(Validation const& v) {
     Table table({{"source"},
                  right("rows"),
                  right("skipped"),
@@ -53,6 +60,67 @@ Table score_table(TrainValidation const& v) {
         add_row(table, source);
     add_row(table, v.overall);
     return table;
+}
+
+/// A web address without what all of them begin with, its middle left out where it is longer than `width`.
+std::string short_source(std::string source, std::size_t width) {
+    for (std::string_view const prefix : {"https://", "http://", "github.com/"})
+        if (source.starts_with(prefix)) source.erase(0, prefix.size());
+    if (source.size() <= width) return source;
+    std::size_t const half = (width - 3) / 2;
+    return source.substr(0, half) + "..." + source.substr(source.size() - (width - 3 - half));
+}
+
+enum class Names { whole, shortened };
+
+Table time_table(Validation const& v, Names names) {
+    Table table({{"source"},
+                 right("rows"),
+                 right("skipped"),
+                 right("scored"),
+                 right("med %"),
+                 right("mean %"),
+                 right("p90 %"),
+                 right("bias %"),
+                 right("inside %")});
+    auto const add = [&](SourceScore const& s) {
+        std::vector<std::string> cells{names == Names::whole ? s.source : short_source(s.source, 56),
+                                       fmt::format("{}", s.n), fmt::format("{}", s.skipped)};
+        add_statistics(cells, s.time);
+        cells.push_back(inside_text(s));
+        table.add_row(std::move(cells));
+    };
+    for (SourceScore const& source : v.sources)
+        add(source);
+    add(v.overall);
+    return table;
+}
+
+Table group_table(Validation const& v, std::string const& by) {
+    Table table({{by},
+                 right("rows"),
+                 right("scored"),
+                 right("med %"),
+                 right("mean %"),
+                 right("p90 %"),
+                 right("bias %"),
+                 right("inside %")});
+    for (auto const& [group, score] : v.groups) {
+        if (group.by != by) continue;
+        std::vector<std::string> cells{group.name, fmt::format("{}", score.n)};
+        add_statistics(cells, score.time);
+        cells.push_back(inside_text(score));
+        table.add_row(std::move(cells));
+    }
+    return table;
+}
+
+/// In the order of `groups`, each once.
+std::vector<std::string> groupings(Validation const& v) {
+    std::vector<std::string> names;
+    for (auto const& [group, score] : v.groups)
+        if (names.empty() || names.back() != group.by) names.push_back(group.by);
+    return names;
 }
 
 struct Reason {
@@ -81,7 +149,7 @@ constexpr ReasonKind kinds[] = {
     {"assumed", &SourceScore::assumptions},
 };
 
-Table reason_table(TrainValidation const& v) {
+Table reason_table(Validation const& v) {
     Table table({{"source"}, {"what"}, {"rows", Align::right}, {"reason"}});
     for (SourceScore const& source : v.sources)
         for (auto const& kind : kinds)
@@ -90,34 +158,29 @@ Table reason_table(TrainValidation const& v) {
     return table;
 }
 
-std::string interval_note() {
-    return fmt::format("The 80 % interval of a predicted time is assumed as {} to {} of it.", time_interval_low,
-                       time_interval_high);
-}
-
-std::string column_list() {
-    std::string list;
-    for (auto const column : training_columns())
-        list += fmt::format("{}`{}`", list.empty() ? "" : ", ", column);
-    return list;
-}
-
-std::string csv(TrainValidation const& v) {
-    std::string out =
-        "source,n,skipped,time_n,time_mape_pct,time_median_ape_pct,time_p90_ape_pct,time_bias_pct,memory_n,memory_mape_"
-        "pct,"
-        "memory_median_ape_pct,memory_p90_ape_pct,memory_bias_pct,oom_n,oom_accuracy_pct,oom_missed,oom_false_alarms\n";
+std::string csv(Validation const& v) {
+    bool const is_train = v.kind == ValidationKind::train;
+    std::string out = "source,n,skipped,time_n,time_mape_pct,time_median_ape_pct,time_p90_ape_pct,time_bias_pct";
+    if (is_train)
+        out +=
+            ",memory_n,memory_mape_pct,memory_median_ape_pct,memory_p90_ape_pct,memory_bias_pct,oom_n,oom_accuracy_pct,"
+            "oom_missed,oom_false_alarms";
+    out += '\n';
     auto const add = [&](SourceScore const& s) {
         std::vector<std::string> cells{s.source, fmt::format("{}", s.n), fmt::format("{}", s.skipped)};
-        for (auto const* e : {&s.time, &s.memory}) {
-            cells.push_back(fmt::format("{}", e->n));
-            for (double const value : {e->mape_pct, e->median_ape_pct, e->p90_ape_pct, e->bias_pct})
-                cells.push_back(e->n > 0 ? fmt::format("{:.3f}", value) : "");
+        auto const add_errors = [&](ErrorStatistics const& e) {
+            cells.push_back(fmt::format("{}", e.n));
+            for (double const value : {e.mape_pct, e.median_ape_pct, e.p90_ape_pct, e.bias_pct})
+                cells.push_back(e.n > 0 ? fmt::format("{:.3f}", value) : "");
+        };
+        add_errors(s.time);
+        if (is_train) {
+            add_errors(s.memory);
+            cells.push_back(fmt::format("{}", s.oom.n));
+            cells.push_back(s.oom.n > 0 ? fmt::format("{:.3f}", s.oom.accuracy_pct()) : "");
+            cells.push_back(fmt::format("{}", s.oom.missed));
+            cells.push_back(fmt::format("{}", s.oom.false_alarms));
         }
-        cells.push_back(fmt::format("{}", s.oom.n));
-        cells.push_back(s.oom.n > 0 ? fmt::format("{:.3f}", s.oom.accuracy_pct()) : "");
-        cells.push_back(fmt::format("{}", s.oom.missed));
-        cells.push_back(fmt::format("{}", s.oom.false_alarms));
         out += csv_line(cells);
     };
     for (SourceScore const& source : v.sources)
@@ -126,33 +189,28 @@ std::string csv(TrainValidation const& v) {
     return out;
 }
 
-std::string markdown(TrainValidation const& v) {
-    return "# How well the predictions agree with published training runs\n\n"
-           "Generated by `sextant validate train FILE.csv... --format markdown`; do not edit.\n\n"
-           "Every row is one published training step. Errors are (predicted - measured) / measured in per cent: "
-           "median, mean and 90 %\n"
-           "quantile of the absolute values; bias is the median of the signed ones. Memory is compared in the figure, "
-           "rank and unit that\n"
-           "the source prints (allocated or reserved, first, last or fullest stage). \"fit\" asks whether a plan runs "
-           "out of memory: rows that\n"
-           "did (\"missed\" if predicted to fit) and rows that ran (\"false\" if predicted not to). A row is not "
-           "scored where its source does not\n"
-           "state enough to express it, or says that it is not to be trusted.\n\n" +
-           interval_note() + "\n\n## Columns\n\nA table of training steps has the columns " + column_list() +
-           ". An empty cell means that the source does not state it. GB are powers of 1000; "
-           "`inter_node_bw_gbps_per_gpu` is Gbit/s one way.\n"
-           "`--rows` appends `pred_iter_time_s`, `pred_peak_mem_gb_per_gpu` (the figure that source prints), "
-           "`pred_fits` (1 or 0), `pred_low` and\n"
-           "`pred_high` (80 % interval of the time) and `skip_reason`.\n\n## Scores\n\n" +
-           score_table(v).markdown() + "\n## What was left out, and what was assumed\n\n" + reason_table(v).markdown();
+std::string markdown(Validation const& v) {
+    std::string out = validation_introduction(v.kind) + "\n## Scores\n\n";
+    out += (v.kind == ValidationKind::train ? train_table(v) : time_table(v, Names::whole)).markdown();
+    for (std::string const& by : groupings(v))
+        out += fmt::format("\n## Scores by {}\n\n{}", by, group_table(v, by).markdown());
+    return out + "\n## What was left out, and what was assumed\n\n" + reason_table(v).markdown();
 }
 
-std::string text(TrainValidation const& v) {
-    std::string out = score_table(v).text();
+std::string text(Validation const& v) {
+    std::string out = (v.kind == ValidationKind::train ? train_table(v) : time_table(v, Names::shortened)).text();
+    constexpr std::size_t shown_groups = 24;
+    for (std::string const& by : groupings(v)) {
+        Table const table = group_table(v, by);
+        if (table.row_count() <= shown_groups)
+            out += "\n" + table.text();
+        else
+            out += fmt::format("\nScores by {} ({} of them): with --format markdown or json.\n", by, table.row_count());
+    }
     out +=
         "\nErrors are (predicted - measured) / measured: median, mean and 90 % quantile of absolute values, median of "
         "signed ones.\n" +
-        interval_note() + "\n";
+        interval_note(v.kind) + "\n";
     constexpr std::size_t shown = 12;
     for (auto const& kind : kinds) {
         auto const reasons = by_count(v.overall.*kind.counts);
@@ -169,9 +227,14 @@ std::string text(TrainValidation const& v) {
 
 }  // namespace
 
-std::string train_validation_report(TrainValidation const& validation, Format format) {
+std::optional<double> inside_interval_pct(SourceScore const& score) {
+    if (score.time.n == 0) return std::nullopt;
+    return 100 * static_cast<double>(score.inside_interval) / static_cast<double>(score.time.n);
+}
+
+std::string validation_report(Validation const& validation, Format format) {
     switch (format) {
-        case Format::json: return train_validation_json(validation);
+        case Format::json: return validation_json(validation);
         case Format::csv: return csv(validation);
         case Format::markdown: return markdown(validation);
         default: return text(validation);

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "cli/output.hpp"
-#include "planner/validation/train_validation.hpp"
+#include "planner/validation/score.hpp"
 
+#include <optional>
 #include <string>
 
 namespace sextant::cli {
@@ -12,9 +13,20 @@ namespace sextant::cli {
 ///     source         rows  skipped  time n  median %  p90 %  bias %  memory n  median %  p90 %  bias %  oom n  right %
 ///     -------------  ----  -------  ------  --------  -----  ------  --------  --------  -----  ------  -----  -------
 ///     hf-ultrascale  1127       16     322       7.1   24.0    -1.2      1111       5.5   27.1    -2.6   1111    100.0
-std::string train_validation_report(TrainValidation const& validation, Format format);
+///
+/// Kernels and collectives have no columns of memory and fits, and scores by kind and size besides.
+std::string validation_report(Validation const& validation, Format format);
 
-/// The same as JSON. Keys: docs/formats.md and docs/validation.md.
-std::string train_validation_json(TrainValidation const& validation);
+/// The same as JSON, format `train-validation`, `kernels-validation` or `collectives-validation`.
+std::string validation_json(Validation const& validation);
+
+/// What the markdown report says before its tables: what a row is, its columns, how it was predicted.
+std::string validation_introduction(ValidationKind kind);
+
+/// Share of the rows scored on time that were measured inside the 80 % interval; nothing without rows.
+std::optional<double> inside_interval_pct(SourceScore const& score);
+
+/// One sentence about the assumed interval.
+std::string interval_note(ValidationKind kind);
 
 }  // namespace sextant::cli
