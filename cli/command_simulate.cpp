@@ -1,3 +1,4 @@
+#include "cli/foreign_schedule.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_options.hpp"
@@ -96,13 +97,14 @@ std::vector<std::string> notes_of(Options const& o, PlanSimulation const& run, S
 }
 
 SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm& form, ParallelPlan const& plan,
-                           PlanSimulation const& run, SimulationRequest const& request) {
+                           ForeignSchedule const& foreign, PlanSimulation const& run,
+                           SimulationRequest const& request) {
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
     StepReport const closed = make_report(form, plan, subject.limit);
     SimulationReport report{.graph = run.graph, .times = run.simulation.times};
     report.headline = headline(question, plan.world_size(), plan.precision);
     report.plan_label = fmt::format("{}, {} microbatches, {}", plan_label(plan), closed.microbatches,
-                                    o.schedule_file.empty() ? std::string(name_of(plan.schedule)) : o.schedule_file);
+                                    foreign.schedule ? foreign.schedule->name : std::string(name_of(plan.schedule)));
     report.model = subject.model.name;
     report.cluster = subject.cluster.name;
     report.framework = subject.framework.name;
@@ -115,8 +117,9 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.step_time = step;
     report.tokens_per_second = static_cast<double>(subject.workload.tokens()) / step.base();
     report.accelerators = plan.world_size();
-    report.mfu = closed.mfu * (closed.estimate.time / step);
-    if (o.schedule_file.empty()) report.closed_form = closed.estimate.time;
+    // A forward is a third of the work of a training step.
+    report.mfu = closed.mfu * (closed.estimate.time / step) / (foreign.trains() ? 1 : 3);
+    if (!foreign.schedule) report.closed_form = closed.estimate.time;
     if (request.engine.network == NetworkMode::fair)
         report.without_contention = run.alone / static_cast<double>(request.graph.steps);
     if (request.repetitions > 1) {
@@ -131,6 +134,9 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.links = run.simulation.links;
     report.activities = run.simulation.activities;
     report.notes = notes_of(o, run, request, subject);
+    if (!foreign.trains())
+        report.notes.push_back(
+            "forward only: no backward, no optimizer; memory still counts gradients and optimizer state");
     return report;
 }
 
@@ -146,18 +152,16 @@ int run_simulation(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     if (o.width < 40 || o.width > 1000) throw InputError("--width: {} is out of range (40 to 1000)", o.width);
     Subject const subject = find_subject(o.plan);
-    ParallelPlan const plan = single_plan(o.plan, &subject.cluster);
+    ForeignSchedule foreign;
+    ParallelPlan const plan = single_plan(options_with(o.plan, o.schedule_file, foreign), &subject.cluster);
+    finish_schedule(foreign, o.plan, plan, subject.workload);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     SimulationRequest request = simulation_request(o.simulate, plan, subject.cluster);
-    PipelineSchedule from_file;
-    if (!o.schedule_file.empty()) {
-        from_file = read_schedule_csv(o.schedule_file);
-        request.graph.schedule = &from_file;
-    }
+    if (foreign.schedule) request.graph.schedule = &*foreign.schedule;
     if (!o.write_schedule.empty()) {
         require_valid(subject.model, plan, subject.workload);
         write_text_file(o.write_schedule,
-                        schedule_csv(o.schedule_file.empty() ? schedule_of(plan, subject.workload) : from_file,
+                        schedule_csv(foreign.schedule ? *foreign.schedule : schedule_of(plan, subject.workload),
                                      ScheduleCsvForm::compute));
     }
     if (o.links) {
@@ -178,7 +182,7 @@ int run_simulation(Options const& o, CommandContext& context) {
         if (run.simulation.state == Simulation::State::interrupted) return interrupted_exit;
         return run.simulation.state == Simulation::State::crashed ? exit_code::our_bug : exit_code::answer_is_no;
     }
-    SimulationReport report = report_of(o, subject, form, plan, run, request);
+    SimulationReport report = report_of(o, subject, form, plan, foreign, run, request);
     if (&context.err == &std::cerr && isatty(STDERR_FILENO) == 1) report.wall_time = wall * units::s;
 
     if (!o.trace.empty()) write_trace(o.trace, run, report, interrupt.flag());
@@ -204,7 +208,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::single);
     app.add_option("--schedule-file", o->schedule_file,
-                   "pipeline schedule in the CSV of torch.distributed.pipelining instead of --schedule")
+                   "pipeline schedule in the CSV of torch.distributed.pipelining; gives pp and vpp, too")
         ->option_text("FILE.csv")
         ->group("Plan");
     add_simulate_options(app, o->simulate);
@@ -224,6 +228,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         ->group("What if");
     add_output_options(app, o->output);
     app.footer(
+        "--schedule also takes forward-only here.\n"
         "Ranks that do the same at the same time are simulated once; jitter, stragglers and links that differ make "
         "every\n"
         "rank its own. Exit code 1 when the step cannot finish (a failed link), 130 after Ctrl-C.\n\nExamples:\n"

@@ -133,7 +133,7 @@ private:
             if (ranks_[r].position < schedule_.ranks[r].size())
                 throw InputError("schedule '{}': rank {} waits for ever with {}", schedule_.name, r,
                                  text_of(schedule_.ranks[r][ranks_[r].position]));
-        add_optimizer();
+        if (!last_backward_.empty()) add_optimizer();
     }
 
     void add_optimizer() {
@@ -502,7 +502,7 @@ private:
     std::map<std::pair<std::int32_t, TaskPass>, Program> slot_programs_;
 };
 
-void check(ParallelPlan const& plan, GraphOptions const& o) {
+void check(ParallelPlan const& plan, Workload const& workload, GraphOptions const& o) {
     if (o.steps < 1 || o.steps > 1000) throw InputError("--steps: {} is out of range (1 to 1000)", o.steps);
     if (o.prefetch < 0 || o.prefetch > 1000) throw InputError("--prefetch: {} is out of range (0 to 1000)", o.prefetch);
     if (!(o.jitter >= 0 && o.jitter <= 1)) throw InputError("--jitter: {} is out of range (0 to 1)", o.jitter);
@@ -515,21 +515,29 @@ void check(ParallelPlan const& plan, GraphOptions const& o) {
             throw InputError("--straggler: factor {} is out of range (above 0, up to 1000)", s.factor);
     }
     if (o.schedule == nullptr) return;
-    if (static_cast<std::int64_t>(o.schedule->ranks.size()) != plan.pp)
-        throw InputError("schedule '{}': {} ranks, but the plan has pp {}", o.schedule->name, o.schedule->ranks.size(),
-                         plan.pp);
+    auto const agree = [&](std::string_view what, std::int64_t has, std::int64_t wants, std::string_view fix) {
+        if (has != wants)
+            throw InputError("schedule '{}': {} {}, but the plan has {} ({})", o.schedule->name, has, what, wants, fix);
+    };
+    agree("ranks", static_cast<std::int64_t>(o.schedule->ranks.size()), plan.pp, "--pp");
+    agree("stages", o.schedule->stages, plan.pp * plan.vpp, "--vpp");
+    agree("microbatches", o.schedule->microbatches, microbatches(plan, workload),
+          "--global-batch, --micro-batch, --dp");
 }
 
 }  // namespace
 
+ScheduleShape shape_of(ParallelPlan const& plan, Workload const& workload) {
+    return {.ranks = plan.pp, .microbatches = microbatches(plan, workload), .chunks = plan.vpp};
+}
+
 PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload) {
-    return build_schedule(find_schedule(name_of(plan.schedule), "--schedule"),
-                          {.ranks = plan.pp, .microbatches = microbatches(plan, workload), .chunks = plan.vpp}, "plan");
+    return build_schedule(entry_of(plan.schedule), shape_of(plan, workload), "plan");
 }
 
 TaskGraph build_task_graph(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {
     require_valid(form.model(), plan, form.workload());
-    check(plan, options);
+    check(plan, form.workload(), options);
     return GraphBuilder(form, plan, options).build();
 }
 

@@ -35,6 +35,8 @@ struct GraphOptions {
     std::int64_t most_tasks = 20'000'000;
 };
 
+/// Stages, microbatches and chunks of a plan.
+ScheduleShape shape_of(ParallelPlan const& plan, Workload const& workload);
 /// The schedule that a plan names, for its stages and microbatches. @throws InputError when it cannot run them.
 PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload);
 

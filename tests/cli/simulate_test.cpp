@@ -45,7 +45,7 @@ TEST_CASE("simulate: on an ideal network JSON agrees with the closed form, and l
     auto const fair = json({});
     CHECK(ideal.at("format") == "simulation");
     double const time = ideal.at("iteration_time_s");
-    CHECK(time == Approx(ideal.at("closed_form_s").get<double>()).epsilon(0.02));
+    CHECK(time == Approx(ideal.at("closed_form_time_s").get<double>()).epsilon(0.02));
     CHECK(fair.at("iteration_time_s").get<double>() >= time * (1 - 1e-9));
     CHECK(fair.at("links").size() > 0);
     auto const slow = json({"--straggler", "5:1.5x"});
@@ -75,6 +75,25 @@ TEST_CASE("simulate: trace, picture and schedule are whole files that others rea
     CHECK(folder.count() == 3);  // no temporary file is left
 }
 
+TEST_CASE("simulate: forward-only has no backward; a schedule file brings its stages along, in any placement") {
+    RunResult const forward = simulate(with(pipeline, {"--schedule", "forward-only"}));
+    REQUIRE(forward.code == 0);
+    CHECK(forward.out.find("backward,") != std::string::npos);  // the note, and no slot in the timeline
+    CHECK(forward.out.find("B0= backward") == std::string::npos);
+    ScratchFolder const folder("simulate_schedules");
+    for (std::string const schedule : {"zb-v", "dualpipe", "breadth-first", "zb-h2"}) {
+        std::string const file = folder.path(schedule + ".csv");
+        std::vector<std::string> const plan{"--tp", "2", "--dp", "2", "--format", "json"};
+        RunResult const named = simulate(with(plan, {"--pp", "4", "--schedule", schedule, "--write-schedule", file}));
+        RunResult const read = simulate(with(plan, {"--schedule-file", file}));
+        CAPTURE(schedule, named.err, read.err);
+        REQUIRE(named.code == 0);
+        REQUIRE(read.code == 0);
+        CHECK(nlohmann::json::parse(named.out).at("iteration_time_s") ==
+              nlohmann::json::parse(read.out).at("iteration_time_s"));
+    }
+}
+
 TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1") {
     RunResult const outcome =
         simulate(with(pipeline, {"--granularity", "layer", "--fail-link", "node0.gpu0.nvlink.out@0.01s"}));
@@ -87,6 +106,7 @@ TEST_CASE("simulate: bad input is refused with the option and the reason") {
     ScratchFolder const folder("simulate_bad");
     std::string const bad_schedule = folder.file("bad.csv", "0F0,0F1\n1F0,1X1\n");
     std::string const deadlock = folder.file("stuck.csv", "0F0,0B0\n1B0,1F0\n");
+    std::string const small = folder.file("small.csv", "0F0,,,0B0\n,1F0,1B0,\n");
     struct Bad {
         std::vector<std::string> words;
         char const* says;
@@ -116,6 +136,8 @@ TEST_CASE("simulate: bad input is refused with the option and the reason") {
                           {{"--schedule-file", folder.path("absent.csv")}, "absent.csv"},
                           {{"--schedule-file", bad_schedule}, "1X1"},
                           {{"--schedule-file", deadlock}, "stuck.csv"},
+                          {{"--schedule-file", small}, "microbatches"},
+                          {{"--schedule-file", small, "--schedule", "gpipe"}, "--schedule"},
                           {{"--trace", folder.path("no"), "--svg", "/nowhere/at/all.svg"}, "/nowhere"}}) {
         std::vector<std::string> words = with({"--tp", "2", "--pp", "2"}, bad.words);
         RunResult const outcome = simulate(words);
