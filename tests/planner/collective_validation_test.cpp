@@ -1,0 +1,138 @@
+#include "planner/validation/collective_validation.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "planner/validation/table_predictor.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+std::string header() {
+    std::vector<std::string> cells;
+    for (auto const name : collective_columns())
+        cells.emplace_back(name);
+    return csv_line(cells);
+}
+
+/// `machine`: gpu, nodes, gpus_per_node, nranks, intra_link, inter_link.
+RowPrediction predicted(std::string const& machine, std::string const& tail) {
+    CsvTable const table = parse_csv(header() + "r,s," + machine + ",2.29," + tail + "\n", "t.csv");
+    return CollectivePredictor().predict(table).at(0).prediction;
+}
+
+CollectiveMachine machine(std::string gpu, std::string intra, std::string inter, std::int64_t nodes,
+                          std::int64_t per_node) {
+    return collective_machine({std::move(gpu), std::move(intra), std::move(inter), nodes, per_node}, nullptr);
+}
+
+std::string reason(std::string gpu, std::string intra, std::string inter, std::int64_t nodes, std::int64_t per_node) {
+    try {
+        machine(std::move(gpu), std::move(intra), std::move(inter), nodes, per_node);
+    } catch (RowSkip const& skip) {
+        return skip.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("collective rows: the network between nodes chooses the cluster") {
+    auto const name = [](char const* gpu, char const* intra, char const* inter) {
+        return machine(gpu, intra, inter, 2, 8).cluster.name;
+    };
+    CHECK(name("H100-SXM5-80GB", "NVLink4-NVSwitch", "8x400G IB NDR") == "h100-sxm");
+    CHECK(name("H100-SXM5-80GB", "NVLink4-NVSwitch", "32x100G EFA v2") == "aws-p5");
+    CHECK(name("H100-SXM5-80GB", "NVLink4-NVSwitch", "8x200G GPUDirect-TCPXO") == "gcp-a3-mega");
+    CHECK(name("H200-SXM5-141GB", "NVLink4-NVSwitch", "8x400G RoCE v2") == "h200-roce");
+    CHECK(name("A100-SXM4-80GB", "NVLink3-NVSwitch", "4x100G EFA") == "aws-p4de");
+    CHECK(name("A100-SXM4-80GB", "NVLink3-NVSwitch", "4x100G RoCE") == "a100-roce-400");
+    CHECK(name("V100-SXM2", "NVLink2 hybrid cube mesh", "4x100G IB EDR") == "dgx-1-v100");
+    CHECK(name("MI250X (8 GCD/node)", "Infinity Fabric", "4x200G Slingshot-11") == "mi250x");
+}
+
+TEST_CASE("collective rows: a stated rate replaces the profile's, per accelerator of the whole node") {
+    auto const tcpx = machine("H100-SXM5-80GB", "NVLink4-NVSwitch", "4x200G GPUDirect-TCPX", 2, 8);
+    CHECK(tcpx.cluster.scale_out->bandwidth.value.base() == Approx(100e9 / 8));
+    CHECK(tcpx.assumptions.size() == 1);
+    auto const part = machine("A100-SXM4-80GB", "NVLink3-NVSwitch", "8x200G IB HDR", 2, 2);
+    CHECK(part.cluster.scale_out->bandwidth.value.base() == Approx(200e9 / 8));
+    CHECK(part.group.domains == 2);
+    CHECK(part.group.ranks_per_domain == 2);
+    CHECK(part.assumptions.empty());
+}
+
+TEST_CASE("collective rows: NVLink between the trays of a rack is one domain") {
+    auto const rack = machine("GB200", "NVLink5-NVL72", "NVLink (single rack)", 18, 4);
+    CHECK(rack.group.domains == 1);
+    CHECK(rack.group.size == 72);
+    auto const off = machine("GB300", "NVLink5-NVL72", "NVLink (MNNVL), NVLS off", 4, 4);
+    CHECK_FALSE(off.cluster.scale_up.in_network_reduction_efficiency);
+    CHECK(reason("GB200", "NVLink5-NVL72", "NVLink (two racks)", 36, 4) ==
+          "gb200-nvl72: 144 ranks are more than one domain that NVLink joins");
+}
+
+TEST_CASE("collective rows: an unknown device, link or network is a skip, not a guess") {
+    CHECK(reason("Abacus 3000", "", "none", 1, 8) == "no profile for device 'Abacus 3000'");
+    CHECK(reason("H100-SXM5-80GB", "PCIe Gen5", "none", 1, 8) == "no profile for h100-sxm joined by 'PCIe Gen5'");
+    CHECK(reason("H100-SXM5-80GB", "NVLink4-NVSwitch", "unknown (badly tuned fabric)", 2, 8) ==
+          "network between nodes is not known: 'unknown (badly tuned fabric)'");
+    CHECK(reason("H100-SXM5-80GB", "NVLink4-NVSwitch", "none", 2, 8) == "network between nodes is not known: 'none'");
+    CHECK(reason("V100-SXM2-32GB", "NVLink2 hybrid cube mesh", "1x100G EFA", 2, 8) ==
+          "no profile for v100-sxm-32gb with efa between nodes");
+    CHECK(predicted("L40S,1,8,4,PCIe Gen4,none", "all_reduce,8,1,1,1,1,1,1").skip_reason ==
+          "nranks is not nodes times gpus_per_node");
+    CHECK(predicted("L40S,1,4,4,PCIe Gen4,none", "reduce,8,1,1,1,1,1,1").skip_reason ==
+          "no model of the collective 'reduce'");
+    CHECK(predicted("L40S,1,4,4,PCIe Gen4,none", "all_reduce,0,1,1,1,1,1,1").skip_reason == "size_bytes is zero");
+}
+
+TEST_CASE("collective rows: the prediction is the closed form's, the measurement the lesser time") {
+    std::string const dgx = "H100-SXM5-80GB,1,8,8,NVLink4-NVSwitch,none";
+    ClusterSpec const h100 = find_cluster("h100-sxm", "test");
+    auto const p = predicted(dgx, "all_gather,1048576,50,21,18.35,40,26.2,22.9");
+    Seconds const expected =
+        collective_curve(h100, CollectiveKind::all_gather, place_group(8, 1, 8)).time(1 * units::MiB);
+    CHECK(*p.time == expected);
+    CHECK(p.measured_time->in(units::us) == Approx(40));
+    CHECK(predicted(dgx, "all_gather,1048576,50,21,18,,,").measured_time->in(units::us) == Approx(50));
+    // Without times, from algbw, and without that from busbw: S (n - 1) / n / busbw.
+    CHECK(predicted(dgx, "all_gather,8000000,,100,,,,").measured_time->in(units::us) == Approx(80));
+    CHECK(predicted(dgx, "all_gather,8000000,,,100,,,").measured_time->in(units::us) == Approx(70));
+    CHECK(predicted(dgx, "all_reduce,8000000,,,100,,,").measured_time->in(units::us) == Approx(140));
+    CHECK_FALSE(predicted(dgx, "all_reduce,8000000,,,,,,").measured_time);
+}
+
+TEST_CASE("collective rows: a cell that is no number, negative or not finite names file and line") {
+    for (char const* tail : {"all_reduce,nan,1,1,1,1,1,1", "all_reduce,-8,1,1,1,1,1,1", "all_reduce,8,-1,1,1,1,1,1",
+                             "all_reduce,1 MiB,1,1,1,1,1,1", "reduce,8,x,1,1,1,1,1"}) {
+        CHECK_THROWS_AS(predicted("L40S,1,4,4,PCIe Gen4,none", tail), InputError);
+        try {
+            predicted("L40S,1,4,4,PCIe Gen4,none", tail);
+        } catch (InputError const& error) {
+            CHECK_THAT(std::string(error.what()), contains("t.csv: line 2: "));
+        }
+    }
+}
+
+TEST_CASE("collective excerpt: sums agree, and large messages are met within a quarter in the median") {
+    TablePredictor const predict = table_predictor(ValidationKind::collectives, "");
+    Scorer scorer(ValidationKind::collectives);
+    for (ScoredRow const& row : predict(read_csv(SEXTANT_SOURCE_DIR "/tests/data/collectives_excerpt.csv")))
+        scorer.add(row);
+    Validation const v = scorer.result();
+    std::size_t n = 0;
+    for (SourceScore const& source : v.sources) {
+        n += source.n;
+        CHECK(source.n == source.skipped + source.time.n);
+    }
+    CHECK(n == v.overall.n);
+    CHECK(v.overall.time.n >= 190);
+    std::size_t runs = 0;
+    for (auto const& [group, score] : v.groups) {
+        if (group.by == "run") runs += score.n;
+        if (group.name == "256 MiB and more") CHECK(score.time.median_ape_pct <= 25);
+    }
+    CHECK(runs == v.overall.time.n);
+}

@@ -1,0 +1,144 @@
+#include "planner/validation/kernel_validation.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "cost_models/kernel_time.hpp"
+#include "planner/validation/prediction_rows.hpp"
+#include "planner/validation/table_predictor.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+std::string const product_header = "source_ref,device,kernel_source,dtype,m,n,k,latency_us\n";
+std::string const attention_header =
+    "source_ref,device,kind,attn_dtype,kv_dtype,batch,isl,past_kv,num_heads,num_kv_heads,head_dim,latency_us\n";
+std::string const published_header =
+    "source_ref,gpu,kernel,dtype,pass,causal,head_dim,seqlen,batch,num_heads,tflops,note\n";
+
+RowPrediction predicted(std::string const& header, std::string const& line) {
+    return KernelPredictor().predict(parse_csv(header + line + "\n", "t.csv")).at(0).prediction;
+}
+
+RowPrediction product(std::string const& device, std::string const& dtype, std::string const& shape) {
+    return predicted(product_header, "s," + device + ",x," + dtype + "," + shape);
+}
+
+Validation scored(std::vector<char const*> const& files) {
+    TablePredictor const predict = table_predictor(ValidationKind::kernels, "");
+    Scorer scorer(ValidationKind::kernels);
+    for (char const* file : files)
+        for (ScoredRow const& row : predict(read_csv(std::string(SEXTANT_SOURCE_DIR "/tests/data/") + file)))
+            scorer.add(row);
+    return scorer.result();
+}
+
+}  // namespace
+
+TEST_CASE("kernel rows: a product is the cost model's, on the device of any spelling") {
+    AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
+    Seconds const expected = gemm_time(1, 4096, 8192, 1024, Precision::bf16, h100, kernel_alone());
+    for (char const* device : {"NVIDIA H100 80GB HBM3", "H100-SXM5-80GB", "h100_sxm"}) {
+        RowPrediction const p = product(device, "bfloat16", "4096,8192,1024,100");
+        REQUIRE(p.time);
+        CHECK(*p.time == expected);
+        CHECK(p.measured_time->in(units::us) == Approx(100));
+    }
+}
+
+TEST_CASE("kernel rows: fp8 products take the quantisation of m k activations longer") {
+    AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
+    Seconds const bare = gemm_time(1, 512, 256, 4096, Precision::fp8, h100, kernel_alone());
+    RowPrediction const p = product("NVIDIA H100 80GB HBM3", "fp8", "512,256,4096,20");
+    REQUIRE(p.time);
+    double const bandwidth = h100.memory_bandwidth.value.base() * h100.memory_efficiency.value;
+    double const quantise = h100.launch_latency.value.base() + 3.0 * 512 * 4096 / bandwidth;
+    CHECK(p.time->base() == Approx(bare.base() + quantise));
+    CHECK(p.assumptions.size() == 1);
+}
+
+TEST_CASE("kernel rows: what no model covers is skipped with a reason") {
+    CHECK(product("Abacus 3000", "bfloat16", "1,1,1,1").skip_reason == "no profile for device 'Abacus 3000'");
+    CHECK(product("", "bfloat16", "1,1,1,1").skip_reason == "device is not stated");
+    CHECK(product("NVIDIA H200", "fp8_block", "1,1,1,1").skip_reason == "no model of products with block-scaled fp8");
+    CHECK(product("NVIDIA H200", "sq", "1,1,1,1").skip_reason == "no model of int8 products");
+    CHECK(product("NVIDIA H200", "q7", "1,1,1,1").skip_reason == "unknown number format 'q7'");
+    CHECK(product("NVIDIA A100-SXM4-80GB", "fp8", "1,1,1,1").skip_reason == "a100-sxm-80gb has no fp8 products");
+    CHECK(product("NVIDIA H200", "bfloat16", "1,,1,1").skip_reason == "n is not stated");
+    CHECK(product("NVIDIA H200", "bfloat16", "0,1,1,1").skip_reason == "m is zero");
+    CHECK(predicted(attention_header, "s,NVIDIA H200,context,fp8,fp8,1,64,0,8,8,128,9").skip_reason ==
+          "no model of attention computed in fp8");
+    CHECK(predicted(attention_header, "s,NVIDIA H200,context,bfloat16,bfloat16,1,64,9,8,8,128,9").skip_reason ==
+          "no model of prefill after tokens that are in the cache");
+    CHECK(predicted(published_header, "s,A100,FlashAttention-2,bf16,fwd,0,128,512,1,16,100,").skip_reason ==
+          "no model of attention without a causal mask");
+}
+
+TEST_CASE("kernel rows: decode reads isl + past_kv tokens of its cache, an fp8 one half of it") {
+    AcceleratorProfile const h200 = find_accelerator("h200-sxm", "test");
+    auto const decode = [](char const* format, char const* length) {
+        return predicted(attention_header,
+                         std::string("s,NVIDIA H200,generation,bfloat16,") + format + ",32," + length + ",64,8,128,99");
+    };
+    double const cache = 2.0 * 32 * 4096 * 8 * 128 * 2;
+    double const ends = 2.0 * 2 * 32 * 64 * 128;
+    double const rate = h200.memory_bandwidth.value.base() * h200.memory_efficiency.value;
+    double const launch = h200.launch_latency.value.base();
+    CHECK(decode("bfloat16", "1,4095").time->base() == Approx(launch + (cache + ends) / rate));
+    CHECK(decode("bfloat16", "4096,0").time->base() == Approx(launch + (cache + ends) / rate));
+    CHECK(decode("fp8", "1,4095").time->base() == Approx(launch + (cache / 2 + ends) / rate));
+}
+
+TEST_CASE("kernel rows: TFLOP/s of causal attention count half of the square, the backward pass 2.5 times") {
+    // 4 b h s^2 d / 2 = 2 * 2 * 16 * 1024^2 * 128 FLOPs forward.
+    double const forward = 2.0 * 2 * 16 * 1024 * 1024 * 128;
+    auto const p = predicted(published_header, "s,A100-SXM4-80GB,FlashAttention-2,bf16,fwd+bwd,1,128,1024,2,16,100,");
+    CHECK(p.measured_time->base() == Approx(3.5 * forward / 100e12));
+    auto const only = predicted(published_header, "s,A100-SXM4-80GB,FlashAttention-2,bf16,fwd,1,128,1024,2,16,100,");
+    CHECK(only.measured_time->base() == Approx(forward / 100e12));
+    CHECK(*only.time < *p.time);
+}
+
+TEST_CASE("kernel rows: a cell that is no number, negative or not finite names file and line") {
+    for (auto const& [cell, problem] : {std::pair{"nan", "m is not finite"},
+                                        {"-3", "m is negative"},
+                                        {"x", "m is not a number"},
+                                        {"1.5", "m is not a whole number"},
+                                        {"inf", "m is not finite"}}) {
+        try {
+            product("NVIDIA H200", "bfloat16", std::string(cell) + ",1,1,1");
+            FAIL(cell);
+        } catch (InputError const& error) {
+            CHECK_THAT(std::string(error.what()), contains(std::string("t.csv: line 2: ") + problem));
+        }
+    }
+}
+
+TEST_CASE("kernel excerpts: sums agree, and most rows that can be expressed are met within a factor of two") {
+    Validation const v = scored({"gemm_excerpt.csv", "attention_excerpt.csv"});
+    CHECK(v.overall.n == 400);
+    CHECK(v.sources.size() == 10);
+    std::size_t n = 0;
+    std::size_t time_n = 0;
+    for (SourceScore const& source : v.sources) {
+        n += source.n;
+        time_n += source.time.n;
+        CHECK(source.n == source.skipped + source.time.n);
+    }
+    CHECK(n == v.overall.n);
+    CHECK(time_n == v.overall.time.n);
+    CHECK(time_n >= 200);
+    CHECK(v.overall.time.median_ape_pct <= 50);
+    std::size_t by_kernel = 0;
+    for (auto const& [group, score] : v.groups)
+        if (group.by == "kernel") by_kernel += score.n;
+    CHECK(by_kernel == time_n);
+}
+
+TEST_CASE("kernel rows: a profile replaces the device of every row") {
+    CsvTable const table = parse_csv(product_header + "s,Abacus 3000,x,bfloat16,64,64,64,5\n", "t.csv");
+    CHECK_FALSE(KernelPredictor().predict(table).at(0).prediction.time);
+    CHECK(KernelPredictor("l40s").predict(table).at(0).prediction.time);
+    CHECK_THROWS_AS(KernelPredictor("no-such-device"), InputError);
+}
