@@ -92,13 +92,19 @@ Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
 constexpr double host_update_bytes = 28;                                     // fp32 AdamW: read 16, write 12
 
+/// Bytes of one layer's gradients that the two copies of a stage all-reduce.
+Bytes exchanged_by_copies(double parameters, double shards, double layers, ParallelPlan const& plan,
+                          FrameworkTiming const& f) {
+    return f.gradient_bytes_sent.value * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
+}
+
 /// All-reduce of the gradients between the two copies of a stage, layer by layer; zero where there is one.
 Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                            FrameworkTiming const& f) {
     if (curves.copies == nullptr) return {};
     auto const time = [&](double parameters, double shards, double layers) {
-        double const bytes = f.gradient_bytes_sent.value * parameters / (plan.zero >= 1 ? shards : 1);
-        return bytes > 0 ? layers * curves.copies->time(bytes / layers * B) : Seconds{};
+        Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, f);
+        return bytes > Bytes{} ? layers * curves.copies->time(bytes) : Seconds{};
     };
     return time(load.parameters.dense, dense_shards(plan), std::max(1.0, load.layers)) +
            time(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers));
@@ -157,6 +163,22 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
                    .time = curve.time(call.bytes),
                    .latency = curve.latency(call.bytes)});
     });
+    auto const exchange = [&](double parameters, double shards, double layers, GroupKind group) {
+        Bytes const bytes = exchanged_by_copies(parameters, shards, layers, plan, f);
+        if (bytes > Bytes{})
+            calls.add({.moment = Moment::backward_last,
+                       .kind = CollectiveKind::all_reduce,
+                       .group = group,
+                       .over = DataParallelCall::Over::copies,
+                       .ranks = 2,
+                       .layers = layers,
+                       .time = curves.copies->time(bytes),
+                       .latency = curves.copies->latency(bytes)});
+    };
+    if (curves.copies != nullptr) {
+        exchange(load.parameters.dense, dense_shards(plan), std::max(1.0, load.layers), GroupKind::data);
+        exchange(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers), GroupKind::expert_data);
+    }
     return calls;
 }
 

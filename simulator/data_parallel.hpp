@@ -45,7 +45,9 @@ enum class DataParallelMoment : std::uint8_t {
 struct DataParallelCall {
     DataParallelMoment moment = DataParallelMoment::backward_last;
     CollectiveKind kind = CollectiveKind::all_reduce;
-    GroupKind group = GroupKind::data;
+    GroupKind group = GroupKind::data;  ///< expert_data: for the layers with experts
+    /// `copies`: the two copies of a stage, across the pipeline.
+    enum class Over : std::uint8_t { replicas, copies } over = Over::replicas;
     std::int64_t ranks = 1;  ///< of the group, `stride` apart
     std::int64_t stride = 1;
     double layers = 1;  ///< calls per stage and microbatch
@@ -64,7 +66,7 @@ public:
     [[nodiscard]] Seconds at(DataParallelMoment moment) const;
 
 private:
-    std::array<DataParallelCall, 8> calls_{};
+    std::array<DataParallelCall, 10> calls_{};
     std::size_t count_ = 0;
 };
 DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,

@@ -326,6 +326,8 @@ private:
     ProgramItem call_item(DataParallelCall const& call, double time) {
         GroupPlacement const placement = place_group(call.ranks, call.stride, form_.cluster().domain_size);
         NetworkShares const shares = network_shares(form_.cluster(), call.kind, placement);
+        if (call.over == DataParallelCall::Over::copies)  // another pipeline rank: timed, its links are not shared
+            return {.name = program_.name("exchange with the other copy"), .part = TaskPart::dp, .duration = time};
         bool const gathers = call.kind == CollectiveKind::all_gather;
         std::string const name = std::string(gathers ? "gather weights" : "reduce gradients") +
                                  (call.group == GroupKind::expert_data ? " of experts" : "");

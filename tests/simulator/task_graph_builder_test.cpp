@@ -22,12 +22,19 @@ TEST_CASE("graph: without data parallelism the walk takes what the estimate says
         FrameworkProfile const framework = busy_framework(random);
         PlannedCase const c = draw_plan(random, false);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
-        // The two copies of DualPipe's stages add their gradients, which the graph does not have.
         StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::walk);
         double const expected = (estimate.time - estimate.breakdown.dp).base();
         CAPTURE(i, c.plan.tp, c.plan.pp, name_of(c.plan.schedule), expected);
-        for (Granularity const granularity : {Granularity::op, Granularity::layer, Granularity::stage})
-            CHECK(simulated(form, c.plan, {.granularity = granularity}) == Approx(expected).epsilon(1e-9));
+        for (Granularity const granularity : {Granularity::op, Granularity::layer, Granularity::stage}) {
+            double const step = simulated(form, c.plan, {.granularity = granularity});
+            if (c.plan.schedule != Schedule::dualpipe) {
+                CHECK(step == Approx(expected).epsilon(1e-9));
+                continue;
+            }
+            // The two copies of DualPipe's stages add their gradients, beside other passes than the closed form counts.
+            CHECK(step > expected);
+            CHECK(step < 1.1 * (expected + estimate.breakdown.dp.base()));
+        }
     }
 }
 
