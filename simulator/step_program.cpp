@@ -272,6 +272,9 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
             units.push_back({.block = embedding + 1, .kind = ProgramUnit::Kind::end});
             if (model.mtp_modules > 0) units.push_back({.block = embedding + 2, .kind = ProgramUnit::Kind::end});
         }
+        // A rank without layers still has parameters to gather and reduce: with its first end.
+        if (layout.stages[static_cast<std::size_t>(rank)].layers == 0 && !units.empty())
+            units.front().kind = ProgramUnit::Kind::layer;
         program.chunks.push_back(std::move(units));
     }
     return program;

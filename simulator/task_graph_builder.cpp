@@ -4,7 +4,9 @@
 #include "core/graph/plan_check.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "simulator/lane_writer.hpp"
+#include "simulator/layered_passes.hpp"
 #include "simulator/schedules/catalog.hpp"
+#include "simulator/slot_programs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,12 +17,6 @@ namespace {
 using Moment = DataParallelMoment;
 
 bool is_forward(Slot const& slot) { return slot.kind == SlotKind::forward; }
-
-/// Time that a transfer takes beside `compute`, of which it can hide a share `overlap` of itself.
-double stretched(double time, double compute, double overlap) {
-    if (time <= overlap * compute) return overlap > 0 ? time / overlap : time;
-    return time + (1 - overlap) * compute;
-}
 
 /// The step of one plan, slot by slot.
 class GraphBuilder {
@@ -38,6 +34,8 @@ public:
                    .domain = form.cluster().domain_size,
                    .most_tasks = options.most_tasks},
                   program_, options.jitter, options.seed),
+          programs_(program_, options.granularity),
+          layered_(form, plan, program_, programs_, writer_, options.prefetch),
           stages_(static_cast<std::size_t>(schedule_.stages)) {
         for (Straggler const& s : options.stragglers)
             writer_.slow_down(s.rank, s.factor);
@@ -120,7 +118,7 @@ private:
         for (Rank& rank : ranks_)
             rank.position = 0;
         for (std::size_t r = 0; r < ranks_.size(); ++r)
-            gather_first_weights(static_cast<std::int64_t>(r));
+            layered_.gather_first_weights(static_cast<std::int64_t>(r), ranks_[r].calls, first_forwards_of(r));
         auto const count = static_cast<std::int64_t>(ranks_.size());
         for (bool moved = true; moved;) {
             moved = false;
@@ -134,6 +132,17 @@ private:
                 throw InputError("schedule '{}': rank {} waits for ever with {}", schedule_.name, r,
                                  text_of(schedule_.ranks[r][ranks_[r].position]));
         if (!last_backward_.empty()) add_optimizer();
+    }
+
+    /// In the order of the rank.
+    [[nodiscard]] std::vector<LayeredPasses::FirstForward> first_forwards_of(std::size_t rank) const {
+        std::map<std::size_t, std::int32_t> by_position;
+        for (auto const& [key, position] : first_forward_)
+            if (key.first == rank) by_position.emplace(position, key.second);
+        std::vector<LayeredPasses::FirstForward> forwards;
+        for (auto const& [position, stage] : by_position)
+            forwards.push_back({.stage = stage, .microbatch = schedule_.ranks[rank][position].microbatch});
+        return forwards;
     }
 
     void add_optimizer() {
@@ -280,12 +289,13 @@ private:
         SlotTag const forward{static_cast<std::int16_t>(slot.stage), slot.microbatch, TaskPass::forward};
         SlotTag const backward{static_cast<std::int16_t>(slot.backward_stage), slot.backward_microbatch,
                                TaskPass::backward};
-        Pair const both = paired(slot_program(slot.stage, TaskPass::forward),
-                                 slot_program(slot.backward_stage, TaskPass::backward), 2 * transfer_.duration);
+        Pair const both = paired(programs_.of_stage(slot.stage, TaskPass::forward),
+                                 programs_.of_stage(slot.backward_stage, TaskPass::backward), 2 * transfer_.duration);
         writer_.run(rank, both.program, backward);
         pass_on(rank, forward, both.shown);
         pass_on(rank, backward, both.shown);
-        if (ends(rank, slot.backward_stage, position)) reduce_chunk(rank, backward);
+        if (ends(rank, slot.backward_stage, position))
+            layered_.reduce_stage(rank, backward, ranks_[static_cast<std::size_t>(rank)].calls);
     }
 
     // Passes with and without data parallelism beside them.
@@ -294,11 +304,11 @@ private:
         DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
         bool const first = first_forward_.at({static_cast<std::size_t>(rank), tag.stage}) == position;
         if (calls.at(Moment::forward_each) > Seconds{})
-            add_layers(rank, tag, Moment::forward_each, Moment::forward_each);
+            layered_.run(rank, tag, calls, Moment::forward_each, Moment::forward_each);
         else if (first && calls.at(Moment::forward_first) > Seconds{})
-            add_gathered_layers(rank, tag);
+            layered_.run_gathered(rank, tag);
         else
-            writer_.run(rank, slot_program(tag.stage, tag.pass), tag);
+            writer_.run(rank, programs_.of_stage(tag.stage, tag.pass), tag);
     }
 
     void add_backward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
@@ -308,181 +318,14 @@ private:
         bool const once = last_one && calls.at(Moment::backward_last) > Seconds{};
         // A split backward has its gradients with the weight half.
         if (tag.pass == TaskPass::backward_input || !(each || once))
-            writer_.run(rank, slot_program(tag.stage, tag.pass), tag);
+            writer_.run(rank, programs_.of_stage(tag.stage, tag.pass), tag);
         else
-            add_layers(rank, tag, each ? Moment::backward_each : Moment::backward_last,
-                       once ? Moment::backward_last : Moment::backward_each);
+            layered_.run(rank, tag, calls, each ? Moment::backward_each : Moment::backward_last,
+                         once ? Moment::backward_last : Moment::backward_each);
     }
 
     [[nodiscard]] bool ends(std::int64_t rank, std::int32_t stage, std::size_t position) const {
         return last_backward_.at({static_cast<std::size_t>(rank), stage}) == position;
-    }
-
-    [[nodiscard]] static bool has_call(DataParallelCall const& call, ProgramUnit const& unit) {
-        if (unit.kind == ProgramUnit::Kind::end) return false;
-        return call.group != GroupKind::expert_data || unit.kind == ProgramUnit::Kind::moe_layer;
-    }
-
-    ProgramItem call_item(DataParallelCall const& call, double time) {
-        GroupPlacement const placement = place_group(call.ranks, call.stride, form_.cluster().domain_size);
-        NetworkShares const shares = network_shares(form_.cluster(), call.kind, placement);
-        if (call.over == DataParallelCall::Over::copies)  // another pipeline rank: timed, its links are not shared
-            return {.name = program_.name("exchange with the other copy"), .part = TaskPart::dp, .duration = time};
-        bool const gathers = call.kind == CollectiveKind::all_gather;
-        std::string const name = std::string(gathers ? "gather weights" : "reduce gradients") +
-                                 (call.group == GroupKind::expert_data ? " of experts" : "");
-        return {.name = program_.name(name),
-                .part = TaskPart::dp,
-                .group = program_.group({.kind = call.kind,
-                                         .group = call.group,
-                                         .size = call.ranks,
-                                         .stride = call.stride,
-                                         .scale_up_share = shares.scale_up,
-                                         .scale_out_share = shares.scale_out,
-                                         .domains = placement.domains}),
-                .duration = time,
-                .latency = call.latency.base()};
-    }
-
-    /// Time of a call beside the pass of a layer that takes `compute`, when all calls beside it take `all`.
-    [[nodiscard]] double time_of(DataParallelCall const& call, double all, double compute) const {
-        double const overlap = data_parallel_overlap(call.moment, plan_, form_.timing());
-        return all > 0 ? call.time.base() * stretched(all, compute, overlap) / all : 0;
-    }
-    [[nodiscard]] static double time_at(DataParallelCalls const& calls, Moment moment, ProgramUnit const& unit) {
-        double total = 0;
-        for (DataParallelCall const& call : calls)
-            if (call.moment == moment && has_call(call, unit)) total += call.time.base();
-        return total;
-    }
-
-    /// ZeRO 1 and 2: the weights of all layers follow one another from the beginning of the step on.
-    void gather_first_weights(std::int64_t rank) {
-        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
-        if (calls.at(Moment::forward_first) <= Seconds{}) return;
-        std::vector<LaneTasks> const start = writer_.tail(rank);
-        std::vector<std::pair<std::size_t, std::int32_t>> order;
-        for (auto const& [key, position] : first_forward_)
-            if (key.first == static_cast<std::size_t>(rank)) order.emplace_back(position, key.second);
-        std::sort(order.begin(), order.end());
-        bool beside_compute = false;
-        for (auto const& [position, stage] : order) {
-            SlotTag const tag{static_cast<std::int16_t>(stage), schedule_microbatch(rank, position), TaskPass::forward};
-            auto& gathered = gathered_[{rank, stage}];
-            gathered.clear();
-            for (ProgramUnit const& unit : units_of(stage)) {
-                std::vector<LaneTasks> tasks;
-                double const all = time_at(calls, Moment::forward_first, unit);
-                double const compute = beside_compute ? unit_program(unit, TaskPass::forward).duration() : 0;
-                for (DataParallelCall const& call : calls)
-                    if (call.moment == Moment::forward_first && has_call(call, unit)) {
-                        tasks.push_back(writer_.beside(rank, call_item(call, time_of(call, all, compute)),
-                                                       Stream::data_parallel, start, tag));
-                        beside_compute = true;
-                    }
-                gathered.push_back(std::move(tasks));
-            }
-        }
-    }
-    [[nodiscard]] std::int32_t schedule_microbatch(std::int64_t rank, std::size_t position) const {
-        return schedule_.ranks[static_cast<std::size_t>(rank)][position].microbatch;
-    }
-
-    void add_gathered_layers(std::int64_t rank, SlotTag const& tag) {
-        auto const& gathered = gathered_.at({rank, tag.stage});
-        std::vector<ProgramUnit> const& units = units_of(tag.stage);
-        for (std::size_t u = 0; u < units.size(); ++u) {
-            for (LaneTasks const& tasks : gathered[u])
-                writer_.wait_for(rank, tasks);
-            writer_.run(rank, unit_program(units[u], tag.pass), tag);
-        }
-    }
-
-    /// A pass layer by layer: weights gathered ahead (calls of `gather` that are gathers), gradients reduced behind it
-    /// (other calls of both moments).
-    void add_layers(std::int64_t rank, SlotTag const& tag, Moment gather, Moment reduce) {
-        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
-        std::vector<ProgramUnit> units = units_of(tag.stage);
-        if (tag.pass != TaskPass::forward) std::reverse(units.begin(), units.end());
-        auto const wanted = [&](DataParallelCall const& call) {
-            return call.moment == gather || call.moment == reduce;
-        };
-        auto const is_gather = [](DataParallelCall const& call) { return call.kind == CollectiveKind::all_gather; };
-        auto const all_of = [&](ProgramUnit const& unit) {
-            return time_at(calls, gather, unit) + (reduce == gather ? 0 : time_at(calls, reduce, unit));
-        };
-        std::vector<std::vector<LaneTasks>> gathered(units.size());
-        std::size_t issued = 0;
-        auto const issue_gathers = [&](std::size_t until) {
-            for (; issued < std::min(until + 1, units.size()); ++issued)
-                for (DataParallelCall const& call : calls) {
-                    if (!wanted(call) || !is_gather(call) || !has_call(call, units[issued])) continue;
-                    double const compute = issued == 0 ? 0 : unit_program(units[issued - 1], tag.pass).duration();
-                    gathered[issued].push_back(
-                        writer_.beside(rank, call_item(call, time_of(call, all_of(units[issued]), compute)),
-                                       Stream::data_parallel, writer_.tail(rank), tag));
-                }
-        };
-        auto const reduce_unit = [&](std::size_t u, std::vector<LaneTasks> const& after) {
-            for (DataParallelCall const& call : calls) {
-                if (!wanted(call) || is_gather(call) || !has_call(call, units[u])) continue;
-                double const compute = u + 1 < units.size() ? unit_program(units[u + 1], tag.pass).duration() : 0;
-                writer_.beside(rank, call_item(call, time_of(call, all_of(units[u]), compute)), Stream::data_parallel,
-                               after, tag);
-            }
-        };
-        std::vector<LaneTasks> finished;
-        for (std::size_t u = 0; u < units.size(); ++u) {
-            issue_gathers(u + static_cast<std::size_t>(options_.prefetch));
-            // Gathers first: the next layer waits for them, for gradients nothing does.
-            if (u > 0) reduce_unit(u - 1, finished);
-            for (LaneTasks const& tasks : gathered[u])
-                writer_.wait_for(rank, tasks);
-            writer_.run(rank, unit_program(units[u], tag.pass), tag);
-            finished = writer_.tail(rank);
-        }
-        if (!units.empty()) reduce_unit(units.size() - 1, finished);
-    }
-
-    void reduce_chunk(std::int64_t rank, SlotTag const& tag) {
-        DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
-        std::vector<LaneTasks> const after = writer_.tail(rank);
-        for (ProgramUnit const& unit : units_of(tag.stage))
-            for (DataParallelCall const& call : calls)
-                if ((call.moment == Moment::backward_last || call.moment == Moment::backward_each) &&
-                    has_call(call, unit))
-                    writer_.beside(rank, call_item(call, call.time.base()), Stream::data_parallel, after, tag);
-    }
-
-    // Programs, made once.
-
-    std::vector<ProgramUnit> const& units_of(std::int32_t stage) const {
-        return program_.chunks[static_cast<std::size_t>(stage)];
-    }
-
-    Program const& unit_program(ProgramUnit const& unit, TaskPass pass) {
-        auto const [found, is_new] = unit_programs_.try_emplace({unit.block, unit.recompute, pass});
-        if (!is_new) return found->second;
-        BlockProgram const& block = program_.blocks[unit.block];
-        bool const again = pass == TaskPass::backward || pass == TaskPass::backward_input;
-        std::vector<Program const*> parts{&program_of(block, pass)};
-        if (again && unit.recompute != Recompute::none)
-            parts.insert(parts.begin(), &block.rerun[static_cast<std::size_t>(unit.recompute)]);
-        Program whole = joined(parts);
-        found->second = options_.granularity == Granularity::op ? std::move(whole) : coalesced(whole, program_);
-        return found->second;
-    }
-
-    Program const& slot_program(std::int32_t stage, TaskPass pass) {
-        auto const [found, is_new] = slot_programs_.try_emplace({stage, pass});
-        if (!is_new) return found->second;
-        std::vector<Program const*> parts;
-        for (ProgramUnit const& unit : units_of(stage))
-            parts.push_back(&unit_program(unit, pass));
-        if (pass != TaskPass::forward) std::reverse(parts.begin(), parts.end());
-        Program whole = joined(parts);
-        found->second = options_.granularity == Granularity::stage ? coalesced(whole, program_) : std::move(whole);
-        return found->second;
     }
 
     ClosedForm& form_;
@@ -492,6 +335,8 @@ private:
     StepProgram program_;
     PipelineCost pipeline_;
     LaneWriter writer_;
+    SlotPrograms programs_;
+    LayeredPasses layered_;
     std::size_t stages_;
     std::vector<Rank> ranks_;
     ProgramItem transfer_;
@@ -499,9 +344,6 @@ private:
     std::map<std::pair<std::size_t, std::int32_t>, std::size_t> first_forward_, last_backward_;
     std::vector<Arrival> forwards_, backwards_;
     std::vector<std::int32_t> owners_;
-    std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::vector<LaneTasks>>> gathered_;
-    std::map<std::tuple<std::size_t, Recompute, TaskPass>, Program> unit_programs_;
-    std::map<std::pair<std::int32_t, TaskPass>, Program> slot_programs_;
 };
 
 void check(ParallelPlan const& plan, Workload const& workload, GraphOptions const& o) {
