@@ -1,5 +1,6 @@
 #include "cli/collective_view.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/named_factor.hpp"
 #include "cli/output.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
@@ -47,28 +48,16 @@ std::vector<Bytes> sizes_from(std::string const& list) {
     return sizes;
 }
 
-DegradedLink degraded_from(std::string const& text) {
-    auto const colon = text.rfind(':');
-    std::string const number = colon == std::string::npos ? "" : text.substr(colon + 1);
-    char* end = nullptr;
-    double const factor = std::strtod(number.c_str(), &end);
-    bool const whole = !number.empty() && end == number.c_str() + number.size() && std::isfinite(factor);
-    if (colon == 0 || !whole || !(factor > 0 && factor <= 1))
-        throw InputError(
-            "--degrade-link: '{}' (a link's name, * for any text, and the share of its bandwidth that is left: "
-            "'node0.gpu0.nic.out:0.5')",
-            text.substr(0, 80));
-    return {.pattern = text.substr(0, colon), .factor = factor};
-}
-
 CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     CollectiveKind const kind = collective_kind_from(o.kind, "--kind");
     if (o.gpus < 2 || o.gpus > most_gpus) throw InputError("--gpus: {} (2 to {})", o.gpus, most_gpus);
     CollectiveReport report{.cluster = cluster, .shape = collective_shape(cluster, kind, o.gpus, "--gpus")};
     report.network = network_mode_from(o.network, "--network");
     report.sizes = sizes_from(o.sizes);
-    for (std::string const& text : o.degraded)
-        report.degraded.push_back(degraded_from(text));
+    for (std::string const& text : o.degraded) {
+        NamedFactor const f = named_factor(text, "--degrade-link", "'node0.gpu0.nic.out:0.5'");
+        report.degraded.push_back({.pattern = f.name, .factor = f.factor});
+    }
     report.other_traffic = o.other_traffic;
     if (!(o.other_traffic >= 0 && o.other_traffic < 1))
         throw InputError("--other-traffic: {} (a share from 0 up to, but not, 1)", o.other_traffic);

@@ -33,6 +33,7 @@ struct Options {
     std::string write_schedule;
     std::string trace;
     std::string svg;
+    bool with_transfers = false;
     bool timeline = true;
     bool tune = false;
     bool links = false;
@@ -160,9 +161,10 @@ int run_simulation(Options const& o, CommandContext& context) {
     if (foreign.schedule) request.graph.schedule = &*foreign.schedule;
     if (!o.write_schedule.empty()) {
         require_valid(subject.model, plan, subject.workload);
-        write_text_file(o.write_schedule,
-                        schedule_csv(foreign.schedule ? *foreign.schedule : schedule_of(plan, subject.workload),
-                                     ScheduleCsvForm::compute));
+        write_text_file(
+            o.write_schedule,
+            schedule_csv(foreign.schedule ? *foreign.schedule : schedule_of(plan, subject.workload),
+                         o.with_transfers ? ScheduleCsvForm::compute_and_transfers : ScheduleCsvForm::compute));
     }
     if (o.links) {
         request.graph.granularity = Granularity::stage;
@@ -215,6 +217,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--write-schedule", o->write_schedule, "the pipeline schedule as such a CSV")
         ->option_text("FILE.csv")
         ->group("Pictures");
+    app.add_flag("--with-transfers", o->with_transfers, "write sends and receives into it, too")->group("Pictures");
     app.add_option("--trace", o->trace, "Chrome trace, for ui.perfetto.dev")
         ->option_text("FILE.json")
         ->group("Pictures");

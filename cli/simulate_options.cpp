@@ -1,5 +1,6 @@
 #include "cli/simulate_options.hpp"
 
+#include "cli/named_factor.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 
@@ -8,25 +9,6 @@
 
 namespace sextant::cli {
 namespace {
-
-/// "NAME:FACTOR", with an x after the factor if one likes.
-struct NamedFactor {
-    std::string name;
-    double factor = 1;
-};
-
-NamedFactor named_factor(std::string const& text, std::string_view flag, std::string_view example) {
-    auto const colon = text.rfind(':');
-    if (colon == std::string::npos || colon == 0)
-        throw InputError("{}: '{}' has no factor (such as {})", flag, text, example);
-    std::string number = text.substr(colon + 1);
-    if (!number.empty() && (number.back() == 'x' || number.back() == 'X')) number.pop_back();
-    NamedFactor result{.name = text.substr(0, colon)};
-    auto const [stop, error] = std::from_chars(number.data(), number.data() + number.size(), result.factor);
-    if (error != std::errc{} || stop != number.data() + number.size() || !std::isfinite(result.factor))
-        throw InputError("{}: '{}' is not a factor (such as {})", flag, text.substr(colon + 1), example);
-    return result;
-}
 
 std::int64_t index_of(std::string const& text, std::string_view flag, std::string_view what, std::int64_t count) {
     std::int64_t value = 0;
@@ -136,7 +118,7 @@ SimulationRequest simulation_request(SimulateOptions const& o, ParallelPlan cons
         throw InputError("--time-limit: '{}' (it must be above 0)", o.time_limit);
     for (std::string const& text : o.degraded) {
         NamedFactor const f = named_factor(text, "--degrade-link", "'node0.*.nic.out:0.5'");
-        request.degraded.push_back({.link = f.name, .factor = f.factor});
+        request.degraded.push_back({.pattern = f.name, .factor = f.factor});
     }
     for (std::string const& text : o.failed)
         request.engine.failures.push_back(failure_of(text));

@@ -13,8 +13,8 @@ constexpr std::int64_t most_repetitions = 10'000;
 
 Fabric fabric_of(ClosedForm const& form, TaskGraph const& graph, SimulationRequest const& request) {
     Fabric fabric(form.cluster(), graph);
-    for (LinkDegradation const& d : request.degraded)
-        fabric.degrade(d.link, d.factor, "--degrade-link");
+    for (DegradedLink const& d : request.degraded)
+        fabric.degrade(d.pattern, d.factor, "--degrade-link");
     return fabric;
 }
 

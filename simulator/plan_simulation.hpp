@@ -12,18 +12,12 @@
 
 namespace sextant {
 
-/// A link, or several by a pattern, with less bandwidth than it should have.
-struct LinkDegradation {
-    std::string link;
-    double factor = 1;
-};
-
 /// What is asked of a simulation.
 struct SimulationRequest {
     GraphOptions graph;              ///< `folding` only counts if `folding` below is not set
     std::optional<Folding> folding;  ///< absent: folded unless something makes ranks or links differ
     EngineOptions engine;
-    std::vector<LinkDegradation> degraded{};
+    std::vector<DegradedLink> degraded{};
     std::int64_t repetitions = 1;  ///< with seeds `graph.seed`, and one more each
     unsigned threads = 0;          ///< workers at the same time, 0: as many as the machine has cores
 };

@@ -53,8 +53,8 @@ struct NetworkDemand {
     /// Simulated ranks that take part, by index into `TaskGraph::ranks`, in ring order. One member stands for the whole
     /// group (folded); a send/receive has source and destination.
     std::vector<std::int32_t> members;
-    /// Share of a rank's scale-up and scale-out rate (what `Fabric` gives its links) that the transfer uses when it runs
-    /// alone.
+    /// Share of a rank's scale-up and scale-out rate (what `Fabric` gives its links) that the transfer uses when it
+    /// runs alone.
     double scale_up_share = 0;
     double scale_out_share = 0;
     std::int64_t domains = 1;  ///< scale-up domains that the group spans
@@ -63,8 +63,8 @@ struct NetworkDemand {
 
 /// One piece of work on one stream.
 struct Task {
-    double duration = 0;  ///< seconds when it runs alone, latency included
-    double latency = 0;   ///< of a communication: seconds of `duration` in which no bytes move
+    double duration = 0;                 ///< seconds when it runs alone, latency included
+    double latency = 0;                  ///< of a communication: seconds of `duration` in which no bytes move
     std::uint32_t first_dependency = 0;  ///< into `TaskGraph::dependencies`; those of the next task end it
     std::int32_t rank = 0;               ///< index into `TaskGraph::ranks`; of a group's task its first member
     std::int32_t demand = -1;            ///< index into `TaskGraph::demands`; -1: touches no network

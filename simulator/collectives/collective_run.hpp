@@ -3,6 +3,7 @@
 #include "core/spec/cluster_spec.hpp"
 #include "simulator/collectives/catalog.hpp"
 #include "simulator/engine/engine.hpp"
+#include "simulator/network/fabric.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -11,12 +12,6 @@
 #include <vector>
 
 namespace sextant {
-
-/// A link that carries only a part of what it should.
-struct DegradedLink {
-    std::string pattern;  ///< as in `Fabric::degrade`
-    double factor = 1;
-};
 
 /// One algorithm carried out on one buffer.
 struct CollectiveTiming {

@@ -18,6 +18,12 @@ struct Flow {
     BytesPerSecond rate;  ///< that it has alone; bytes = rate x (duration - latency)
 };
 
+/// A link, or several by a pattern, that carry only a part of what they should.
+struct DegradedLink {
+    std::string pattern;  ///< as in `Fabric::degrade`
+    double factor = 1;
+};
+
 /// The links that the simulated ranks of a task graph use, and which of them each demand goes over.
 ///
 /// Folded (every rank stands for others): each simulated rank has its own links and its static share of what is shared

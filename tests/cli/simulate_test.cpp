@@ -84,7 +84,8 @@ TEST_CASE("simulate: forward-only has no backward; a schedule file brings its st
     for (std::string const schedule : {"zb-v", "dualpipe", "breadth-first", "zb-h2"}) {
         std::string const file = folder.path(schedule + ".csv");
         std::vector<std::string> const plan{"--tp", "2", "--dp", "2", "--format", "json"};
-        RunResult const named = simulate(with(plan, {"--pp", "4", "--schedule", schedule, "--write-schedule", file}));
+        RunResult const named =
+            simulate(with(plan, {"--pp", "4", "--schedule", schedule, "--write-schedule", file, "--with-transfers"}));
         RunResult const read = simulate(with(plan, {"--schedule-file", file}));
         CAPTURE(schedule, named.err, read.err);
         REQUIRE(named.code == 0);

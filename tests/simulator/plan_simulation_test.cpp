@@ -115,13 +115,13 @@ TEST_CASE("simulation: a link that fails or is slow is found by its name, and un
     SimulationRequest request;
     request.graph.granularity = Granularity::layer;
     double const sound = step_of(form, plan, request);
-    request.degraded = {{.link = "node1.gpu3.nic.out", .factor = 0.1}};
+    request.degraded = {{.pattern = "node1.gpu3.nic.out", .factor = 0.1}};
     CHECK(breaks_symmetry(request));
     CHECK(step_of(form, plan, request) > 1.1 * sound);
     request.folding = Folding::folded;
     CHECK_THROWS_AS(simulate_plan(form, plan, request), InputError);
     request.folding.reset();
-    request.degraded = {{.link = "node9.gpu3.nic.out", .factor = 0.5}};
+    request.degraded = {{.pattern = "node9.gpu3.nic.out", .factor = 0.5}};
     CHECK_THROWS_AS(simulate_plan(form, plan, request), InputError);
     request.degraded.clear();
     request.engine.failures = {{.link = "node1.gpu3.nic.out", .at = 1 * units::ms}};
