@@ -1,10 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <iosfwd>
 #include <span>
+
+namespace CLI {
+class App;  // CLI11's headers are large: only what adds options includes them
+}
 
 namespace sextant::cli {
 

@@ -7,6 +7,8 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/collective_time.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -3,6 +3,8 @@
 #include "cli/report_view.hpp"
 #include "planner/explain.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 namespace sextant::cli {

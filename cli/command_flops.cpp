@@ -3,6 +3,8 @@
 #include "cli/plan_options.hpp"
 #include "core/spec/model_catalog.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 namespace sextant::cli {

@@ -5,6 +5,8 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <memory>
 
 namespace sextant::cli {

@@ -3,6 +3,8 @@
 #include "cli/plan_options.hpp"
 #include "core/graph/plan_check.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 #include <memory>

@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <memory>
 

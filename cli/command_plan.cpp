@@ -6,6 +6,8 @@
 #include "planner/explain.hpp"
 #include "planner/refine.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <unistd.h>
 
 #include <iostream>

@@ -16,6 +16,8 @@
 #include "simulator/chrome_trace.hpp"
 #include "simulator/schedules/schedule_csv.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <unistd.h>
 
 #include <chrono>

@@ -6,6 +6,8 @@
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/table_predictor.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <array>
 #include <cmath>
 #include <memory>

@@ -4,6 +4,8 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <cassert>
 #include <ostream>
 

@@ -1,5 +1,7 @@
 #include "cli/plan_options.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
 namespace sextant::cli {

@@ -4,6 +4,8 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <ostream>

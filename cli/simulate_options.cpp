@@ -4,6 +4,8 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <cmath>
 
