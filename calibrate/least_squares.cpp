@@ -1,0 +1,177 @@
+#include "calibrate/least_squares.hpp"
+
+#include "core/error.hpp"
+#include "core/parallel_for.hpp"
+
+#include <ceres/ceres.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+
+namespace sextant {
+namespace {
+
+double to_scale(FitParameter const& parameter, double value) {
+    return parameter.scale == FitScale::logarithmic ? std::log(value) : value;
+}
+double from_scale(FitParameter const& parameter, double x) {
+    return parameter.scale == FitScale::logarithmic ? std::exp(x) : x;
+}
+
+std::vector<double> values_at(FitProblem const& problem, double const* x) {
+    std::vector<double> values(problem.parameters.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] =
+            std::clamp(from_scale(problem.parameters[i], x[i]), problem.parameters[i].low, problem.parameters[i].high);
+    return values;
+}
+
+struct RowResidual {
+    FitProblem const* problem;
+    std::size_t row;
+    double root_weight;
+
+    bool operator()(double const* const* x, double* out) const {
+        *out = root_weight * problem->residual(row, values_at(*problem, x[0]));
+        return std::isfinite(*out);
+    }
+};
+
+struct PriorResidual {
+    std::size_t index;
+    double mean;
+    double spread;
+
+    bool operator()(double const* const* x, double* out) const {
+        *out = (x[0][index] - mean) / spread;
+        return true;
+    }
+};
+
+template <class Residual>
+ceres::CostFunction* cost_of(Residual residual, std::size_t parameters) {
+    auto* cost = new ceres::DynamicNumericDiffCostFunction<Residual, ceres::CENTRAL>(new Residual(residual));
+    cost->AddParameterBlock(static_cast<int>(parameters));
+    cost->SetNumResiduals(1);
+    return cost;
+}
+
+void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions const& options,
+           std::vector<double>& x) {
+    std::size_t const n = problem.parameters.size();
+    for (std::size_t row = 0; row < problem.rows; ++row) {
+        double const weight = problem.weights.empty() ? 1.0 : problem.weights[row];
+        if (weight <= 0) continue;
+        double const root = std::sqrt(weight);
+        ceres_problem.AddResidualBlock(cost_of(RowResidual{&problem, row, root}, n),
+                                       new ceres::HuberLoss(options.robust_scale * root), x.data());
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        FitParameter const& parameter = problem.parameters[i];
+        auto const index = static_cast<int>(i);
+        ceres_problem.SetParameterLowerBound(x.data(), index, to_scale(parameter, parameter.low));
+        ceres_problem.SetParameterUpperBound(x.data(), index, to_scale(parameter, parameter.high));
+        if (parameter.prior)
+            ceres_problem.AddResidualBlock(
+                cost_of(PriorResidual{i, to_scale(parameter, parameter.prior->mean), parameter.prior->spread}, n),
+                nullptr, x.data());
+    }
+}
+
+/// Standard deviations on the scale; a direction that no row depends on has none.
+std::vector<std::optional<double>> spreads(ceres::Problem& ceres_problem, FitProblem const& problem,
+                                           FitOptions const& options, std::vector<double> const& x, double cost) {
+    std::size_t const n = x.size();
+    std::vector<std::optional<double>> result(n);
+    ceres::Covariance::Options covariance_options;
+    covariance_options.algorithm_type = ceres::DENSE_SVD;
+    covariance_options.null_space_rank = -1;
+    covariance_options.apply_loss_function = true;
+    covariance_options.num_threads = static_cast<int>(thread_count(options.threads));
+    ceres::Covariance covariance(covariance_options);
+    std::vector<double const*> const blocks{x.data()};
+    std::vector<double> matrix(n * n);
+    if (!covariance.Compute(blocks, &ceres_problem) || !covariance.GetCovarianceMatrix(blocks, matrix.data()))
+        return result;
+    double const freedom = std::max(1.0, static_cast<double>(problem.rows) - static_cast<double>(n));
+    double const variance = 2 * cost / freedom;
+    for (std::size_t i = 0; i < n; ++i)
+        if (double const v = matrix[i * n + i]; v > 0 && std::isfinite(v)) result[i] = std::sqrt(v * variance);
+    return result;
+}
+
+std::vector<double> start_of(FitProblem const& problem, int number, std::mt19937_64& random) {
+    std::vector<double> x;
+    for (FitParameter const& parameter : problem.parameters) {
+        double value = to_scale(parameter, parameter.start);
+        if (number > 0) {
+            std::uniform_real_distribution<double> between(to_scale(parameter, parameter.low),
+                                                           to_scale(parameter, parameter.high));
+            value = 0.5 * (value + between(random));
+        }
+        x.push_back(value);
+    }
+    return x;
+}
+
+void check(FitProblem const& problem) {
+    if (problem.rows == 0) throw InputError("fit: no rows (at least one is needed)");
+    if (problem.parameters.empty()) throw InputError("fit: no parameters");
+    for (FitParameter const& p : problem.parameters)
+        if (!(p.low < p.high) || p.start < p.low || p.start > p.high ||
+            (p.scale == FitScale::logarithmic && p.low <= 0))
+            throw InputError("fit: parameter '{}' starts at {} outside of [{}, {}]", p.name, p.start, p.low, p.high);
+}
+
+bool near_bound(FitParameter const& parameter, double x) {
+    double const low = to_scale(parameter, parameter.low);
+    double const high = to_scale(parameter, parameter.high);
+    return std::min(x - low, high - x) < 1e-4 * (high - low);
+}
+
+}  // namespace
+
+std::vector<double> FitResult::values() const {
+    std::vector<double> all;
+    for (FittedParameter const& parameter : parameters)
+        all.push_back(parameter.value);
+    return all;
+}
+
+FitResult fit_least_squares(FitProblem const& problem, FitOptions const& options) {
+    check(problem);
+    std::mt19937_64 random(options.seed);
+    ceres::Solver::Options solver;
+    solver.max_num_iterations = options.iterations;
+    solver.linear_solver_type = ceres::DENSE_QR;
+    solver.num_threads = static_cast<int>(thread_count(options.threads));
+    solver.logging_type = ceres::SILENT;
+    solver.function_tolerance = 1e-8;
+    std::optional<FitResult> best;
+    for (int start = 0; start < std::max(1, options.starts); ++start) {
+        std::vector<double> x = start_of(problem, start, random);
+        ceres::Problem ceres_problem;
+        build(ceres_problem, problem, options, x);
+        ceres::Solver::Summary summary;
+        ceres::Solve(solver, &ceres_problem, &summary);
+        if (!summary.IsSolutionUsable() || (best && summary.final_cost >= best->cost)) continue;
+        FitResult result{.parameters = {},
+                         .cost = summary.final_cost,
+                         .iterations = static_cast<int>(summary.iterations.size()),
+                         .converged = summary.termination_type == ceres::CONVERGENCE};
+        auto const spread = spreads(ceres_problem, problem, options, x, summary.final_cost);
+        std::vector<double> const values = values_at(problem, x.data());
+        for (std::size_t i = 0; i < x.size(); ++i)
+            result.parameters.push_back({.name = problem.parameters[i].name,
+                                         .value = values[i],
+                                         .spread = spread[i],
+                                         .at_bound = near_bound(problem.parameters[i], x[i])});
+        best = std::move(result);
+    }
+    if (!best) throw InputError("fit: the residuals are not finite numbers at any start");
+    return *best;
+}
+
+}  // namespace sextant

@@ -1,0 +1,99 @@
+#include "calibrate/least_squares.hpp"
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+
+#include <cmath>
+#include <random>
+
+using namespace sextant;
+
+namespace {
+
+struct Point {
+    double x, y;
+};
+
+/// y = a x^b with a few per cent of noise, and some rows that are wrong by far.
+std::vector<Point> power_law(double a, double b, int rows, int outliers) {
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> noise(0, 0.02);
+    std::vector<Point> points;
+    for (int i = 1; i <= rows; ++i)
+        points.push_back(
+            {double(i), a * std::pow(i, b) * std::exp(noise(random)) * (i % 15 == 7 && i / 15 < outliers ? 10 : 1)});
+    return points;
+}
+
+FitProblem power_problem(std::vector<Point> const& points) {
+    return {.parameters = {{.name = "a", .start = 1, .low = 1e-3, .high = 1e3, .scale = FitScale::logarithmic},
+                           {.name = "b", .start = 1, .low = -3, .high = 3}},
+            .rows = points.size(),
+            .residual =
+                [&points](std::size_t i, std::span<double const> v) {
+                    return std::log(v[0] * std::pow(points[i].x, v[1]) / points[i].y);
+                },
+            .weights = {}};
+}
+
+}  // namespace
+
+TEST_CASE("fit_least_squares: a power law is found in spite of wrong rows") {
+    auto const points = power_law(3.5, 0.7, 60, GENERATE(0, 4));
+    FitResult const fit = fit_least_squares(power_problem(points), {.threads = 1});
+    REQUIRE(fit.converged);
+    CHECK(fit.values()[0] == Approx(3.5).epsilon(0.05));
+    CHECK(fit.values()[1] == Approx(0.7).epsilon(0.02));
+    REQUIRE(fit.parameters[1].spread);
+    CHECK(*fit.parameters[1].spread < 0.05);
+    CHECK_FALSE(fit.parameters[0].at_bound);
+}
+
+TEST_CASE("fit_least_squares: the spread shrinks with the square root of the rows") {
+    auto const few = power_law(2, 1, 50, 0);
+    auto const many = power_law(2, 1, 800, 0);
+    double const a = *fit_least_squares(power_problem(few), {.threads = 1}).parameters[0].spread;
+    double const b = *fit_least_squares(power_problem(many), {.threads = 1}).parameters[0].spread;
+    CHECK(a / b > 2);
+    CHECK(a / b < 8);
+}
+
+TEST_CASE("fit_least_squares: a parameter that no row depends on stays at its prior and is reported as such") {
+    std::vector<double> const y{2, 2.01, 1.99};
+    FitProblem problem{.parameters = {{.name = "level", .start = 1, .low = 0.1, .high = 10},
+                                      {.name = "idle", .start = 0.5, .low = 0, .high = 1},
+                                      {.name = "held", .start = 0.5, .low = 0, .high = 1, .prior = FitPrior{0.3, 0.1}}},
+                       .rows = y.size(),
+                       .residual = [&y](std::size_t i, std::span<double const> v) { return v[0] - y[i]; }};
+    FitResult const fit = fit_least_squares(problem, {.starts = 1, .threads = 1});
+    CHECK(fit.values()[0] == Approx(2.0).epsilon(0.01));
+    CHECK_FALSE(fit.parameters[1].spread);
+    CHECK(fit.values()[2] == Approx(0.3).margin(1e-6));
+}
+
+TEST_CASE("fit_least_squares: a solution outside of the bounds ends at the bound and says so") {
+    auto const points = power_law(3.5, 0.7, 30, 0);
+    FitProblem problem = power_problem(points);
+    problem.parameters[1].high = 0.5;
+    problem.parameters[1].start = 0.1;
+    FitResult const fit = fit_least_squares(problem, {.threads = 1});
+    CHECK(fit.values()[1] == Approx(0.5).epsilon(1e-3));
+    CHECK(fit.parameters[1].at_bound);
+}
+
+TEST_CASE("fit_least_squares: the same input gives the same values for any number of threads") {
+    auto const points = power_law(1.3, -0.4, 200, 10);
+    auto const one = fit_least_squares(power_problem(points), {.threads = 1});
+    auto const two = fit_least_squares(power_problem(points), {.threads = 2});
+    CHECK(one.values()[0] == Approx(two.values()[0]).epsilon(1e-9));
+    CHECK(one.values()[1] == Approx(two.values()[1]).epsilon(1e-9));
+}
+
+TEST_CASE("fit_least_squares: nothing to fit is refused") {
+    std::vector<Point> const none;
+    CHECK_THROWS_AS(fit_least_squares(power_problem(none), {}), InputError);
+    auto const points = power_law(1, 1, 3, 0);
+    FitProblem problem = power_problem(points);
+    problem.parameters[0].start = 1e9;
+    CHECK_THROWS_AS(fit_least_squares(problem, {}), InputError);
+}
