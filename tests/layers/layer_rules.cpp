@@ -41,7 +41,7 @@ struct Foreign {
 std::vector<Foreign> const& foreign_libraries() {
     static std::vector<Foreign> const all{
         {"nlohmann", std::regex("^nlohmann/.*"), {"core/json"}, true},
-        {"Eigen", std::regex("^(unsupported/)?Eigen/.*"), {"calibrate"}},
+        {"Eigen", std::regex("^(unsupported/)?Eigen/.*"), {"calibrate", "kernels"}},
         {"Ceres", std::regex("^ceres/.*"), {"calibrate"}},
         {"SimGrid", std::regex("^(simgrid|xbt)/.*"), {"simulator"}},
         {"CUDA", std::regex("^(cuda|cublas|cudnn|curand|nvml|nvToolsExt).*"), {"kernels"}},

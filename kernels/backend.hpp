@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/harness/bench.hpp"
+#include "kernels/harness/session.hpp"
+
+namespace sextant::bench {
+
+/// A backend as the program sees it.
+struct Backend {
+    Machine machine;
+    std::vector<Bench const*> catalog;
+    std::int64_t memory_limit = 0;  ///< bytes that one problem may hold
+};
+
+/// The CUDA backend on this device. @throws Unavailable when the program was built without CUDA or there is no GPU;
+/// BadInput when there is one but not number `device`.
+Backend cuda_backend(int device);
+Backend host_backend();
+
+/// Joins the processes of this run where it was built with MPI and started by mpirun; otherwise does nothing.
+void join_world();
+
+}  // namespace sextant::bench

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sextant::bench {
+
+/// The collectives that every backend measures.
+inline constexpr char const* collective_names[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                                   "all_to_all", "broadcast",  "send_recv"};
+
+/// Bytes that the slowest link direction of a perfect ring carries for a message of `bytes`: the numerator of "bus
+/// bandwidth", 2 (n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter and all_to_all, 1 for the others.
+/// `bytes` is the larger of one rank's send and receive buffers.
+/// Source: the definitions in nccl-tests, doc/PERFORMANCE.md.
+double bus_bytes(std::string const& collective, std::int64_t bytes, std::int64_t ranks);
+
+}  // namespace sextant::bench

@@ -1,0 +1,193 @@
+#include "kernels/harness/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <exception>
+#include <numeric>
+
+#include "kernels/harness/errors.hpp"
+#include "kernels/harness/world.hpp"
+
+namespace sextant::bench {
+namespace {
+
+/// Assumed: setting up and checking a problem costs this much beside the measurements.
+constexpr double setup_s = 0.05;
+
+void append_note(Row& row, std::string const& text) {
+    if (text.empty()) return;
+    row.note += (row.note.empty() ? "" : "; ") + text;
+}
+
+/// Six digits: more than any clock here resolves, and a file that people can read.
+double six_digits(double value) {
+    if (value == 0 || !std::isfinite(value)) return value;
+    double const unit = std::pow(10.0, std::floor(std::log10(std::abs(value))) - 5);
+    return unit < 1 ? std::round(value / unit) / std::round(1 / unit) : std::round(value / unit) * unit;
+}
+
+void fill(Row& row, Problem const& problem, Timing const& timing) {
+    append_note(row, timing.note);
+    row.sm_clock_mhz = timing.sm_clock_mhz;
+    row.mem_clock_mhz = timing.mem_clock_mhz;
+    row.throttle = timing.throttle;
+    if (timing.seconds.repeats == 0) return;
+    row.median_us = six_digits(1e6 * timing.seconds.median);
+    row.p10_us = six_digits(1e6 * timing.seconds.p10);
+    row.p90_us = six_digits(1e6 * timing.seconds.p90);
+    row.repeats = timing.seconds.repeats;
+    if (timing.seconds.median <= 0) return;
+    if (problem.flops > 0) row.tflops = six_digits(1e-12 * problem.flops / timing.seconds.median);
+    if (problem.bytes > 0) row.gbps = six_digits(1e-9 * problem.bytes / timing.seconds.median);
+}
+
+std::string title(Task const& task) {
+    std::string text = std::string(task.bench->name) + " " + task.problem.kernel + " " + task.problem.dtype;
+    Row row;
+    row.shape = task.problem.shape;
+    for (Column const& column : columns())
+        if (column.field.index() == 3)
+            if (std::string const value = cell(row, column); !value.empty())
+                text += " " + std::string(column.name) + "=" + value;
+    return text;
+}
+
+/// Writes a row without times for each variant of the task that has no row yet.
+void write_failures(Task const& task, SessionSettings const& settings, std::string const& reason, double error,
+                    Outcome& outcome) {
+    for (std::size_t i = outcome.rows; i < task.todo.size(); ++i) {
+        Row row = blank_row(settings.machine, *task.bench, task.problem, task.todo[i]);
+        row.max_rel_error = error;
+        row.note = std::string(failed_mark) + ": " + reason;
+        settings.write(row);
+        ++outcome.failures;
+    }
+    outcome.rows = task.todo.size();
+    settings.progress(std::string(failed_mark) + ": " + title(task) + ": " + reason);
+}
+
+/// Runs one task; the rows written and the failures among them.
+Outcome run_task(Task const& task, SessionSettings const& settings) {
+    Outcome outcome;
+    try {
+        Prepared const prepared = task.bench->prepare(task.problem, settings.scope);
+        if (prepared.tolerance > 0 && !(prepared.max_rel_error <= prepared.tolerance)) {
+            write_failures(task, settings,
+                           "wrong result, error " + std::to_string(prepared.max_rel_error) + " (allowed " +
+                               std::to_string(prepared.tolerance) + ")",
+                           prepared.max_rel_error, outcome);
+            return outcome;
+        }
+        for (Variant const variant : task.todo) {
+            Row row = blank_row(settings.machine, *task.bench, task.problem, variant);
+            row.max_rel_error = six_digits(prepared.max_rel_error);
+            row.note = prepared.note;
+            fill(row, task.problem, prepared.measure(variant, settings.rule));
+            settings.write(row);
+            ++outcome.rows;
+        }
+    } catch (std::exception const& fault) {
+        write_failures(task, settings, fault.what(), Row::unset, outcome);
+    }
+    return outcome;
+}
+
+}  // namespace
+
+Row blank_row(Machine const& machine, Bench const& bench, Problem const& problem, Variant variant) {
+    Row row;
+    row.bench = bench.name;
+    row.backend = machine.backend;
+    row.device = machine.device;
+    row.driver = machine.driver;
+    row.date = utc_date();
+    row.kernel = problem.kernel;
+    row.dtype = problem.dtype;
+    row.shape = problem.shape;
+    row.cache = name_of(variant.cache);
+    row.launch = name_of(variant.launch);
+    return row;
+}
+
+std::size_t Plan::rows() const {
+    return std::accumulate(tasks.begin(), tasks.end(), std::size_t{0},
+                           [](std::size_t sum, Task const& task) { return sum + task.todo.size(); });
+}
+
+Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machine const& machine,
+             std::set<std::string> const& have) {
+    Plan plan;
+    for (Bench const* bench : benches) {
+        std::vector<Problem> problems;
+        try {
+            problems = bench->problems(scope);
+        } catch (Unavailable const& reason) {
+            plan.unavailable.push_back(std::string(bench->name) + ": " + reason.what());
+            continue;
+        }
+        for (Problem& problem : problems) {
+            Task task{bench, std::move(problem), {}};
+            for (Variant const variant : task.problem.variants)
+                if (!have.contains(resume_key(blank_row(machine, *bench, task.problem, variant))))
+                    task.todo.push_back(variant);
+            if (!task.todo.empty()) plan.tasks.push_back(std::move(task));
+        }
+    }
+    return plan;
+}
+
+double estimated_seconds(Task const& task, StopRule const& rule) {
+    double const least = static_cast<double>(rule.min_samples) * task.problem.expected_s;
+    // Assumed: a measurement whose noise converges takes a quarter of its time limit.
+    double const each = std::max(least, 0.25 * rule.max_seconds);
+    return setup_s + static_cast<double>(task.todo.size()) * each;
+}
+
+Outcome run_plan(Plan const& plan, SessionSettings const& settings) {
+    Outcome outcome;
+    double const start = settings.now();
+    double all = 0;
+    for (Task const& task : plan.tasks)
+        all += estimated_seconds(task, settings.rule);
+    double done = 0;
+    std::size_t number = 0;
+    for (Task const& task : plan.tasks) {
+        double const elapsed = settings.now() - start;
+        bool const late = settings.max_seconds > 0 && elapsed >= settings.max_seconds;
+        if (world().agree(late)) {
+            outcome.left = plan.rows() - outcome.rows;
+            settings.progress("time is up: " + std::to_string(outcome.left) + " rows left (go on with --resume)");
+            break;
+        }
+        // The estimate is corrected by how long the part already done took.
+        double const pace = done > 0 ? elapsed / done : 1.0;
+        settings.progress("[" + std::to_string(++number) + "/" + std::to_string(plan.tasks.size()) + ", " +
+                          duration_text(pace * (all - done)) + " left] " + title(task));
+        Outcome const one = run_task(task, settings);
+        outcome.rows += one.rows;
+        outcome.failures += one.failures;
+        done += estimated_seconds(task, settings.rule);
+    }
+    return outcome;
+}
+
+std::string duration_text(double seconds) {
+    auto const total = static_cast<long long>(std::llround(std::max(0.0, seconds)));
+    auto const two = [](long long value) { return (value < 10 ? "0" : "") + std::to_string(value); };
+    if (total >= 3600) return std::to_string(total / 3600) + "h" + two(total % 3600 / 60) + "m";
+    if (total >= 60) return std::to_string(total / 60) + "m" + two(total % 60) + "s";
+    return std::to_string(total) + "s";
+}
+
+std::string utc_date() {
+    std::time_t const now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+}  // namespace sextant::bench

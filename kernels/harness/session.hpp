@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/harness/bench.hpp"
+
+namespace sextant::bench {
+
+/// What stands in every row of a run.
+struct Machine {
+    std::string backend;
+    std::string device;
+    std::string driver;
+};
+
+/// One problem of one benchmark with the variants that are still to be measured.
+struct Task {
+    Bench const* bench;
+    Problem problem;
+    std::vector<Variant> todo;
+};
+
+/// Row of a variant before it is measured.
+Row blank_row(Machine const& machine, Bench const& bench, Problem const& problem, Variant variant);
+
+/// All problems of `benches` without the rows that `have` (resume keys) already. A benchmark that throws Unavailable
+/// when it lists its problems goes to `unavailable` with the reason.
+struct Plan {
+    std::vector<Task> tasks;
+    std::vector<std::string> unavailable;
+    std::size_t rows() const;
+};
+Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machine const& machine,
+             std::set<std::string> const& have);
+
+/// Seconds that a task will take: set-up and check, and per variant the sampling time.
+double estimated_seconds(Task const& task, StopRule const& rule);
+
+struct Outcome {
+    std::size_t rows = 0;
+    std::size_t failures = 0;
+    std::size_t left = 0;  ///< rows not measured because time was up
+};
+
+/// Runs the plan: prepares each problem, compares it with its reference, then measures its variants. A wrong result or
+/// a failure is a row too, without times, and the run goes on.
+struct SessionSettings {
+    Machine machine;
+    Scope scope;
+    StopRule rule;
+    double max_seconds = 0;  ///< 0: no limit
+    std::function<void(Row const&)> write;
+    std::function<void(std::string const&)> progress;
+    std::function<double()> now;
+};
+Outcome run_plan(Plan const& plan, SessionSettings const& settings);
+
+/// "1h02m", "3m20s", "12s".
+std::string duration_text(double seconds);
+/// Now in UTC as 2026-01-31T12:00:00Z.
+std::string utc_date();
+
+}  // namespace sextant::bench

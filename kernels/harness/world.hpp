@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+
+namespace sextant::bench {
+
+/// The processes of one run over several machines. This one, of a single process, does nothing; the one for MPI makes
+/// every process do what the first one decides, so that all of them walk through the same measurements.
+class World {
+public:
+    virtual ~World() = default;
+    virtual int rank() const { return 0; }
+    virtual int size() const { return 1; }
+    /// The first process's `data`, in every process.
+    virtual void share(void* data, std::size_t bytes);
+    /// The largest `value` of all processes, in every process.
+    virtual double largest(double value) { return value; }
+
+    /// What the first process thinks.
+    bool agree(bool mine);
+};
+
+/// The world of this run; a single process until `set_world`.
+World& world();
+void set_world(World& replacement);
+
+}  // namespace sextant::bench

@@ -1,0 +1,90 @@
+#include "kernels/host/timer.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace sextant::bench {
+namespace {
+
+/// Value of "key : value" in /proc/cpuinfo.
+std::string cpuinfo(std::string const& key) {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(key))
+            if (auto const colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+    return {};
+}
+
+constexpr double shortest_sample_s = 20e-6;
+
+}  // namespace
+
+Timing time_on_host(std::function<void()> const& work, Variant variant, StopRule const& rule) {
+    work();
+    double const start = steady_seconds();
+    work();
+    double const once = std::max(steady_seconds() - start, 1e-9);
+    bool const cold = variant.cache == Cache::cold;
+    auto const block = cold ? std::int64_t{1} : static_cast<std::int64_t>(shortest_sample_s / once) + 1;
+    auto const sample = [&] {
+        if (cold) flush_caches();
+        double const begin = steady_seconds();
+        for (std::int64_t i = 0; i < block; ++i)
+            work();
+        return std::vector<double>{(steady_seconds() - begin) / static_cast<double>(block)};
+    };
+    sample();
+    Collected const collected = collect(rule, sample, steady_seconds);
+    Timing timing;
+    timing.seconds = summarise(collected.samples);
+    timing.sm_clock_mhz = processor_mhz();
+    timing.note = remark(collected.ended);
+    return timing;
+}
+
+std::int64_t last_level_cache_bytes() {
+    static std::int64_t const bytes = [] {
+        for (char const* index : {"index3", "index2"}) {
+            std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/") + index + "/size");
+            std::int64_t kibibytes = 0;
+            char unit = ' ';
+            if (file >> kibibytes >> unit && kibibytes > 0 && unit == 'K') return kibibytes << 10;
+        }
+        return std::int64_t{32} << 20;
+    }();
+    return bytes;
+}
+
+void flush_caches() {
+    static auto const size = static_cast<std::size_t>(2 * last_level_cache_bytes());
+    static std::unique_ptr<unsigned char[]> const buffer(new unsigned char[size]);
+    static unsigned char value = 0;
+    std::memset(buffer.get(), ++value, size);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // keeps the compiler from dropping the writes
+}
+
+double processor_mhz() {
+    std::string const text = cpuinfo("cpu MHz");
+    return text.empty() ? Row::unset : std::stod(text);
+}
+
+std::string processor_name() {
+    std::string const name = cpuinfo("model name");
+    return name.empty() ? "unknown processor" : name;
+}
+
+std::string system_name() {
+    utsname names{};
+    return uname(&names) == 0 ? std::string(names.sysname) + " " + names.release : "unknown system";
+}
+
+std::int64_t processor_count() { return std::max<std::int64_t>(1, std::thread::hardware_concurrency()); }
+
+}  // namespace sextant::bench

@@ -1,0 +1,179 @@
+#include "kernels/program.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <set>
+
+#include "kernels/backend.hpp"
+#include "kernels/harness/errors.hpp"
+#include "kernels/harness/options.hpp"
+#include "kernels/harness/row_file.hpp"
+#include "kernels/harness/world.hpp"
+#include "kernels/host/catalog.hpp"
+#include "kernels/host/timer.hpp"
+
+namespace sextant::bench {
+namespace {
+
+Backend choose_backend(Options const& options) {
+    if (options.backend == BackendChoice::host) return host_backend();
+    try {
+        return cuda_backend(options.device);
+    } catch (Unavailable const&) {
+        if (options.backend == BackendChoice::cuda) throw;
+        return host_backend();
+    }
+}
+
+std::vector<Bench const*> chosen_benches(Options const& options, Backend const& backend) {
+    if (options.benches.empty()) return backend.catalog;
+    std::vector<Bench const*> chosen;
+    for (std::string const& name : options.benches) {
+        auto const found = std::find_if(backend.catalog.begin(), backend.catalog.end(),
+                                        [&](Bench const* bench) { return name == bench->name; });
+        if (found == backend.catalog.end()) {
+            std::string known;
+            for (Bench const* bench : backend.catalog)
+                known += (known.empty() ? "" : ", ") + std::string(bench->name);
+            throw BadInput("--bench: the " + backend.machine.backend + " backend has no \"" + name + "\" (" + known +
+                           ")");
+        }
+        chosen.push_back(*found);
+    }
+    return chosen;
+}
+
+void print_list(Backend const& backend) {
+    std::printf("backend %s: %s (%s)\n", backend.machine.backend.c_str(), backend.machine.device.c_str(),
+                backend.machine.driver.c_str());
+    for (Bench const* bench : backend.catalog)
+        std::printf("  %-14s %s\n", bench->name, bench->summary);
+}
+
+void print_plan(Plan const& plan, Machine const& machine, StopRule const& rule) {
+    double seconds = 0;
+    for (Task const& task : plan.tasks) {
+        double const each = estimated_seconds(task, rule) / static_cast<double>(task.todo.size());
+        for (Variant const variant : task.todo) {
+            Row row = blank_row(machine, *task.bench, task.problem, variant);
+            std::string text;
+            for (Column const& column : columns())
+                if (column.field.index() == 3)
+                    if (std::string const value = cell(row, column); !value.empty())
+                        text += " " + std::string(column.name) + "=" + value;
+            std::printf("%s %s %s%s %s %s  %.2f s\n", row.bench.c_str(), row.kernel.c_str(), row.dtype.c_str(),
+                        text.c_str(), row.cache.c_str(), row.launch.c_str(), each);
+        }
+        seconds += each * static_cast<double>(task.todo.size());
+    }
+    std::printf("%zu rows, about %s\n", plan.rows(), duration_text(seconds).c_str());
+}
+
+std::set<std::string> keys_of(std::vector<Row> const& rows) {
+    std::set<std::string> keys;
+    for (Row const& row : rows)
+        if (!failed(row)) keys.insert(resume_key(row));
+    return keys;
+}
+
+/// One line that is written over on a terminal, lines otherwise; failures always stay.
+class Progress {
+public:
+    void show(std::string const& text) {
+        if (world().rank() != 0) return;
+        bool const stays = text.starts_with(failed_mark);
+        if (terminal_)
+            std::fprintf(stderr, "\r\033[K%s%s", text.c_str(), stays ? "\n" : "");
+        else
+            std::fprintf(stderr, "%s\n", text.c_str());
+        std::fflush(stderr);
+    }
+    void end() {
+        if (terminal_ && world().rank() == 0) std::fprintf(stderr, "\r\033[K");
+    }
+
+private:
+    bool terminal_ = isatty(2) != 0;
+};
+
+int measure(Options const& options, Backend const& backend, Plan const& plan, Scope const& scope,
+            StopRule const& rule) {
+    std::unique_ptr<RowWriter> writer;
+    if (world().rank() == 0) writer = std::make_unique<RowWriter>(options.out, options.format, options.existing);
+    Progress progress;
+    SessionSettings settings;
+    settings.machine = backend.machine;
+    settings.scope = scope;
+    settings.rule = rule;
+    settings.max_seconds = options.max_seconds;
+    settings.write = [&](Row const& row) {
+        if (writer) writer->write(row);
+    };
+    settings.progress = [&](std::string const& text) { progress.show(text); };
+    settings.now = steady_seconds;
+    Outcome const outcome = run_plan(plan, settings);
+    progress.end();
+    if (world().rank() == 0)
+        std::fprintf(stderr, "%zu rows written, %zu failed, %zu left\n", outcome.rows, outcome.failures, outcome.left);
+    return outcome.failures > 0 ? 1 : 0;
+}
+
+int run(Options const& options) {
+    if (options.action == Action::help) {
+        std::fputs(help_text(), stdout);
+        return 0;
+    }
+    join_world();
+    Backend const backend = choose_backend(options);
+    std::vector<Bench const*> const benches = chosen_benches(options, backend);
+    if (options.action == Action::list) {
+        print_list(backend);
+        return 0;
+    }
+    if (world().size() > 1)
+        for (Bench const* bench : benches)
+            if (std::string(bench->name) != "nccl")
+                throw BadInput("--bench: several processes run together only for \"nccl\" (give --bench nccl)");
+    Scope scope;
+    scope.effort = options.effort;
+    scope.seed = options.seed;
+    scope.device = options.device;
+    scope.memory_limit = backend.memory_limit;
+    scope.processes = processor_count();
+    StopRule const rule = options.effort == Effort::quick ? quick_rule() : full_rule();
+    std::set<std::string> have;
+    if (options.existing == Existing::append) have = keys_of(read_row_file(options.out, options.format));
+    Plan const plan = plan_of(benches, scope, backend.machine, have);
+    for (std::string const& reason : plan.unavailable) {
+        std::fprintf(stderr, "unsupported: %s\n", reason.c_str());
+        if (!options.benches.empty()) return 3;
+    }
+    if (options.action == Action::dry_run) {
+        print_plan(plan, backend.machine, rule);
+        return 0;
+    }
+    return measure(options, backend, plan, scope, rule);
+}
+
+}  // namespace
+
+Backend host_backend() {
+    return {.machine = host_machine(), .catalog = host_catalog(), .memory_limit = std::int64_t{2} << 30};
+}
+
+int run_program(std::vector<std::string> const& arguments) {
+    try {
+        return run(parse_options(arguments));
+    } catch (BadInput const& fault) {
+        std::fprintf(stderr, "sextant-bench: %s\n", fault.what());
+        return 2;
+    } catch (Unavailable const& fault) {
+        std::fprintf(stderr, "sextant-bench: unsupported: %s\n", fault.what());
+        return 3;
+    }
+}
+
+}  // namespace sextant::bench
