@@ -3,7 +3,7 @@
 #include "core/ops/op.hpp"
 #include "core/spec/cluster_spec.hpp"
 #include "cost_models/collective_time.hpp"
-#include "planner/validation/row_cells.hpp"
+#include "core/measurements/row_cells.hpp"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/hardware_profile.hpp"
-#include "planner/validation/kernel_row.hpp"
+#include "core/measurements/kernel_row.hpp"
 #include "planner/validation/score.hpp"
 
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/csv.hpp"
-#include "planner/validation/row_cells.hpp"
+#include "core/measurements/row_cells.hpp"
 
 #include <cstddef>
 #include <cstdint>

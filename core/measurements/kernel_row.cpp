@@ -1,4 +1,4 @@
-#include "planner/validation/kernel_row.hpp"
+#include "core/measurements/kernel_row.hpp"
 
 #include "core/error.hpp"
 

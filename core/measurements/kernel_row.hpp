@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/ops/op.hpp"
-#include "planner/validation/row_cells.hpp"
+#include "core/measurements/row_cells.hpp"
 
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "planner/validation/row_cells.hpp"
+#include "core/measurements/row_cells.hpp"
 
 #include "core/error.hpp"
 
