@@ -1,6 +1,6 @@
 #include "cli/validate_view.hpp"
-#include "planner/validation/collective_row.hpp"
 #include "core/measurements/kernel_row.hpp"
+#include "cost_models/collective_row.hpp"
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/training_row.hpp"
 

@@ -15,5 +15,6 @@ std::span<EmbeddedText const> embedded_models();
 std::span<EmbeddedText const> embedded_accelerators();
 std::span<EmbeddedText const> embedded_clusters();
 std::span<EmbeddedText const> embedded_frameworks();
+std::span<EmbeddedText const> embedded_networks();
 
 }  // namespace sextant

@@ -1,6 +1,8 @@
 #include "cost_models/collective_time.hpp"
 
 #include "core/error.hpp"
+#include "cost_models/nccl_curve.hpp"
+#include "cost_models/network_correction.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -110,16 +112,12 @@ struct AllToAllSlopes {
 };
 
 AllToAllSlopes all_to_all_slopes(ClusterSpec const& cluster, GroupPlacement const& group, Fabric const& f) {
-    double outside = (f.n - f.m) / f.n;
-    if (group.copies > 1) {
-        auto const copies = static_cast<double>(group.copies);
-        outside *= f.domains * (1 - std::pow(1 - 1 / f.domains, copies)) / copies;
-    }
     AllToAllSlopes slopes{
         .inside = (f.m - 1) / f.n / (cluster.scale_up.bandwidth.value * cluster.scale_up.all_to_all_efficiency.value),
         .outside = {}};
     if (group.domains > 1)
-        slopes.outside = outside / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value);
+        slopes.outside =
+            share_outside(group) / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value);
     return slopes;
 }
 
@@ -159,37 +157,25 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
     return group;
 }
 
-std::size_t CollectiveCurve::fastest(Bytes bytes) const {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < count_; ++i)
-        if (lines_[i].latency + bytes * lines_[i].slope < lines_[best].latency + bytes * lines_[best].slope) best = i;
-    return best;
+namespace {
+
+CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const& model, CollectiveKind kind,
+                                 GroupPlacement const& group) {
+    ScaleOutConstants const* const out = model.out ? &*model.out : nullptr;
+    CollectiveCurve curve = nccl_curve(nccl_machine(cluster), kind, group, model.up, out);
+    if (has_correction(model.corrections, kind, group))
+        curve.correct([&](double log2_bytes) { return correction_at(model.corrections, kind, group, log2_bytes); });
+    return curve;
 }
 
-Seconds CollectiveCurve::time(Bytes bytes) const {
-    if (count_ == 0) return {};
-    Line const& line = lines_[fastest(bytes)];
-    return line.latency + bytes * line.slope;
-}
-
-Seconds CollectiveCurve::latency(Bytes bytes) const { return count_ == 0 ? Seconds{} : lines_[fastest(bytes)].latency; }
-
-void CollectiveCurve::add(Seconds latency, SecondsPerByte slope) {
-    lines_.at(count_) = {latency, slope};
-    ++count_;
-}
-
-SecondsPerByte CollectiveCurve::asymptotic_slope() const {
-    SecondsPerByte slope = count_ == 0 ? SecondsPerByte{} : lines_[0].slope;
-    for (std::size_t i = 1; i < count_; ++i)
-        slope = std::min(slope, lines_[i].slope);
-    return slope;
-}
+}  // namespace
 
 CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
     if (group.size <= 1) return {};
     if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
     Fabric const f = fabric_of(cluster, group);
+    if (cluster.network_model && (group.domains == 1 || cluster.network_model->out))
+        return calibrated_curve(cluster, *cluster.network_model, kind, group);
     switch (kind) {
         case CollectiveKind::all_to_all: return all_to_all_curve(cluster, group, f);
         case CollectiveKind::send_receive: {
@@ -222,6 +208,19 @@ NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, Gr
         return {.scale_up = slopes.inside / slope, .scale_out = slopes.outside / slope};
     }
     return {.scale_up = group.ranks_per_domain > 1 ? f.ring / up : 0.0, .scale_out = f.ring / (f.m * f.out)};
+}
+
+double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks) {
+    auto const n = static_cast<double>(ranks);
+    switch (kind) {
+        case CollectiveKind::all_reduce: return 2 * (n - 1) / n;
+        case CollectiveKind::all_gather:
+        case CollectiveKind::reduce_scatter:
+        case CollectiveKind::all_to_all: return (n - 1) / n;
+        case CollectiveKind::broadcast:
+        case CollectiveKind::send_receive: return 1;
+    }
+    return 1;
 }
 
 }  // namespace sextant

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace sextant {
 
@@ -21,15 +23,20 @@ struct GroupPlacement {
 /// boundary or fill it evenly.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t domain_size);
 
-/// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm.
-/// T(S) = min_i (latency_i + S * slope_i). Source: shape as NCCL's tuner chooses (research/comm_hardware.md sec. 2.1
-/// and 2.3).
+/// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm
+/// and protocol, T(S) = min_i (latency_i + S * slope_i), and, where the machine was measured, a smooth factor on it.
+/// Grows with the size, and never faster than in proportion to it. Source: shape as NCCL's tuner chooses
+/// (docs/collectives.md).
 class CollectiveCurve {
 public:
     [[nodiscard]] Seconds time(Bytes bytes) const;
-    /// The part of `time` in which no bytes move.
+    /// The part of `time` in which no bytes move: that of the algorithm which is fastest for this size.
     [[nodiscard]] Seconds latency(Bytes bytes) const;
+    /// One more algorithm. Lines that another one beats at every size are dropped.
     void add(Seconds latency, SecondsPerByte slope);
+    /// Multiplies the envelope by exp(`log_factor`(log2 of the bytes)), as far as the curve keeps growing and does so
+    /// no faster than in proportion to the bytes.
+    void correct(std::function<double(double log2_bytes)> const& log_factor);
     [[nodiscard]] bool empty() const { return count_ == 0; }
     /// Time per byte of the largest messages.
     [[nodiscard]] SecondsPerByte asymptotic_slope() const;
@@ -40,22 +47,26 @@ private:
         SecondsPerByte slope;
     };
     [[nodiscard]] std::size_t fastest(Bytes bytes) const;
-    std::array<Line, 4> lines_{};
+    [[nodiscard]] Seconds envelope(Bytes bytes) const;
+    std::array<Line, 16> lines_{};
     std::size_t count_ = 0;
+    /// log2 of the time at every quarter of an octave from one byte on; empty: the envelope is all.
+    std::vector<double> table_;
 };
 
 /// Curve of a collective on a group. Group size 1 costs nothing (an empty curve).
 ///
-/// With n ranks on N domains, m per domain, S the nccl-tests size:
-/// - ring: latency base + (steps - inter) hop_up + inter hop_out, steps n - 1 (all-reduce 2 (n - 1)), inter N - 1 (2 (N
-/// - 1));
-///   slope (steps / n) / min(ring rate of the domain, m NIC rates): every rank of a domain drives its own NIC.
+/// A cluster with a network model (`network_calibration.hpp`): NCCL's algorithms and protocols (`nccl_curve.hpp`) and
+/// the corrections of its calibration. Any other, the plain model, with n ranks on N domains, m per domain, S the
+/// nccl-tests size:
+/// - ring: latency base + (steps - inter) hop_up + inter hop_out, steps n - 1 (all-reduce 2 (n - 1)), inter N - 1
+///   (2 (N - 1)); slope (steps / n) / min(ring rate of the domain, m NIC rates): every rank of a domain drives its own
+///   NIC.
 /// - tree (all-reduce over domains): base + 2 ((m - 1) hop_up + log2(N) hop_out), the ring's slope / 0.92.
 /// - in-network reduction (NVLS) inside one domain, and under a tree over several.
 /// - all-to-all: share inside the domain at its rate, share outside at the NIC's, the slower decides.
-/// - all-to-all of tokens with k copies each that are sent once per domain: of N domains a token visits N (1 - (1 -
-/// 1/N)^k) (balanced
-///   routing), so the outside share shrinks by that over k.
+/// - all-to-all of tokens with k copies each that are sent once per domain: of N domains a token visits
+///   N (1 - (1 - 1/N)^k) (balanced routing), so the outside share shrinks by that over k.
 /// - send/receive: one pair; over domains at the NIC's rate.
 /// - torus: ring collectives use the axes the group spans, all-to-all is bound by the bisection.
 /// @throws InputError when the group spans domains of a cluster that has no scale-out network.
@@ -68,5 +79,9 @@ struct NetworkShares {
     double scale_out = 0;
 };
 NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
+
+/// Bus bandwidth over algorithm bandwidth as nccl-tests defines it: 2 (n - 1) / n for an all-reduce, (n - 1) / n for
+/// gathers, scatters and exchanges, 1 for a broadcast and a send. Source: nccl-tests doc/PERFORMANCE.md.
+double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks);
 
 }  // namespace sextant

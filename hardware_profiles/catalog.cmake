@@ -101,3 +101,7 @@ set(SEXTANT_FRAMEWORK_FILES
   hardware_profiles/frameworks/maxtext.json
   hardware_profiles/frameworks/generic.json
 )
+# Fitted constants of collectives. Those of named clusters first, then classes, the narrower before the wider: the first that fits is
+# taken. Written by scripts/fit-networks.
+set(SEXTANT_NETWORK_FILES
+)

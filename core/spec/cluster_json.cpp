@@ -106,6 +106,9 @@ ScaleOutNetwork read_scale_out(ObjectReader in) {
     network.all_to_all_efficiency = efficiency_or(in, "all_to_all_efficiency", defaults.all_to_all, why);
     network.base_latency = latency_or(in, "base_latency", defaults.base, why);
     network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
+    constexpr std::string_view in_network = "in_network_reduction_efficiency";
+    in.allow(in_network);
+    if (in.has(in_network)) network.in_network_reduction_efficiency = efficiency(in, in_network);
     if (in.has("oversubscription")) {
         network.oversubscription = bounded_number(in, "oversubscription", 1, 1000);
     } else {
@@ -152,6 +155,10 @@ ClusterSpec read_cluster(ObjectReader in) {
     in.allow("usd_per_accelerator_hour");
     if (in.has("usd_per_accelerator_hour"))
         cluster.usd_per_accelerator_hour = bounded_number(in, "usd_per_accelerator_hour", 0, 1e6);
+    std::string const model = in.text("collectives", "calibrated");
+    if (model != "calibrated" && model != "plain")
+        throw InputError("{}: is '{}' (calibrated or plain)", in.path_to("collectives"), model.substr(0, 40));
+    if (model == "plain") cluster.collective_model = CollectiveModel::plain;
     check_sizes(cluster, in);
     in.finish();
     return cluster;

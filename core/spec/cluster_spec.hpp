@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,9 +57,19 @@ struct ScaleOutNetwork {
     Sourced<double> ring_efficiency;    ///< reached fraction of line rate by large ring and tree collectives
     Sourced<double> all_to_all_efficiency;
     Sourced<Seconds> base_latency;
-    Sourced<Seconds> hop_latency;      ///< one step between domains
+    Sourced<Seconds> hop_latency;  ///< one step between domains
+    /// All-reduce in the switches between domains (SHARP): reached fraction of line rate; absent: the network cannot.
+    std::optional<Sourced<double>> in_network_reduction_efficiency{};
     Sourced<double> oversubscription;  ///< of the levels above the leaf switch, 1: none
     std::int64_t pod_domains = 0;      ///< domains under full bisection, 0: all
+};
+
+struct NetworkModel;  // core/spec/network_calibration.hpp
+
+/// What prices the collectives of a cluster.
+enum class CollectiveModel : std::uint8_t {
+    calibrated,  ///< NCCL's algorithms and protocols with fitted constants, of this machine or of its class
+    plain,       ///< ring and tree with the efficiencies and latencies of the cluster file, and nothing else
 };
 
 /// Machines: accelerators, how they are joined, and what they cost.
@@ -73,6 +84,9 @@ struct ClusterSpec {
     std::optional<ScaleOutNetwork> scale_out;                 ///< absent: one domain is all there is
     Sourced<Bytes> host_memory;                               ///< per accelerator
     std::optional<Sourced<double>> usd_per_accelerator_hour;  ///< overrides the accelerator's price
+    CollectiveModel collective_model = CollectiveModel::calibrated;
+    /// Fitted constants of collectives; null: the plain latencies and efficiencies above are all there is.
+    std::shared_ptr<NetworkModel const> network_model{};
 };
 
 }  // namespace sextant

@@ -100,6 +100,12 @@ Entry const& find_called(std::vector<Entry> const& entries, std::string_view nam
 constexpr std::string_view accelerator_folder = "hardware_profiles/accelerators";
 constexpr std::string_view cluster_folder = "hardware_profiles/clusters";
 constexpr std::string_view framework_folder = "hardware_profiles/frameworks";
+constexpr std::string_view network_folder = "hardware_profiles/calibrations/networks";
+
+ClusterSpec with_network_model(ClusterSpec cluster) {
+    apply_network_calibrations(cluster, all_network_calibrations());
+    return cluster;
+}
 
 }  // namespace
 
@@ -109,12 +115,22 @@ std::vector<AcceleratorProfile> const& all_accelerators() {
 }
 
 std::vector<ClusterSpec> const& all_clusters() {
-    static auto const entries = read_all(embedded_clusters(), cluster_folder, read_cluster);
+    static auto const entries = [] {
+        auto clusters = read_all(embedded_clusters(), cluster_folder, read_cluster);
+        for (ClusterSpec& cluster : clusters)
+            cluster = with_network_model(std::move(cluster));
+        return clusters;
+    }();
     return entries;
 }
 
 std::vector<FrameworkProfile> const& all_frameworks() {
     static auto const entries = read_all(embedded_frameworks(), framework_folder, read_framework);
+    return entries;
+}
+
+std::vector<NetworkCalibration> const& all_network_calibrations() {
+    static auto const entries = read_all(embedded_networks(), network_folder, read_network_calibration);
     return entries;
 }
 
@@ -128,8 +144,10 @@ AcceleratorProfile find_accelerator(std::string_view name, std::string_view wher
 }
 
 ClusterSpec find_cluster(std::string_view name, std::string_view where) {
-    if (name.ends_with(".json")) return read_cluster(ObjectReader(JsonDocument::from_file(std::string(name))));
-    if (auto found = read_named(embedded_clusters(), cluster_folder, read_cluster, name)) return *found;
+    if (name.ends_with(".json"))
+        return with_network_model(read_cluster(ObjectReader(JsonDocument::from_file(std::string(name)))));
+    if (auto found = read_named(embedded_clusters(), cluster_folder, read_cluster, name))
+        return with_network_model(std::move(*found));
     return find_called(all_clusters(), name, where, "cluster");
 }
 

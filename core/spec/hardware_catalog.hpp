@@ -3,6 +3,7 @@
 #include "core/spec/cluster_spec.hpp"
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/hardware_profile.hpp"
+#include "core/spec/network_calibration.hpp"
 
 #include <optional>
 #include <string_view>
@@ -15,7 +16,7 @@ namespace sextant {
 /// The accelerator of this name or alias. @throws InputError with the nearest name and all of them.
 AcceleratorProfile find_accelerator(std::string_view name, std::string_view where);
 
-/// The cluster of this name or alias, or the file when `name` ends in ".json".
+/// The cluster of this name or alias, or the file when `name` ends in ".json", with its network model.
 /// @throws InputError with the nearest name and all of them, or what is wrong with the file.
 ClusterSpec find_cluster(std::string_view name, std::string_view where);
 
@@ -26,6 +27,8 @@ FrameworkProfile find_framework(std::string_view name, std::string_view where);
 std::vector<AcceleratorProfile> const& all_accelerators();
 std::vector<ClusterSpec> const& all_clusters();
 std::vector<FrameworkProfile> const& all_frameworks();
+/// Fitted constants of collectives: those of named clusters first, then classes, the narrower before the wider.
+std::vector<NetworkCalibration> const& all_network_calibrations();
 
 /// The entry of this name or alias in the lists above, or null.
 AcceleratorProfile const* known_accelerator(std::string_view name);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "planner/validation/collective_row.hpp"
+#include "cost_models/collective_row.hpp"
 #include "planner/validation/score.hpp"
 
 #include <map>

@@ -152,17 +152,4 @@ void set_bytes(CollectiveGraph& collective, Fabric const& fabric, Bytes bytes) {
     }
 }
 
-double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks) {
-    auto const n = static_cast<double>(ranks);
-    switch (kind) {
-        case CollectiveKind::all_reduce: return 2 * (n - 1) / n;
-        case CollectiveKind::all_gather:
-        case CollectiveKind::reduce_scatter:
-        case CollectiveKind::all_to_all: return (n - 1) / n;
-        case CollectiveKind::broadcast:
-        case CollectiveKind::send_receive: return 1;
-    }
-    return 1;
-}
-
 }  // namespace sextant

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/spec/cluster_spec.hpp"
+#include "cost_models/collective_time.hpp"
 #include "simulator/collectives/algorithm.hpp"
 #include "simulator/network/fabric.hpp"
 #include "simulator/task_graph.hpp"
@@ -34,9 +35,5 @@ CollectiveGraph collective_graph(CollectiveAlgorithm const& algorithm, Collectiv
 /// Makes it the collective of a buffer of `bytes`: each flow alone takes latency + share x bytes / rate, with the rate
 /// that the fabric gives it. @pre the fabric was made from this graph.
 void set_bytes(CollectiveGraph& collective, Fabric const& fabric, Bytes bytes);
-
-/// Bus bandwidth over algorithm bandwidth as nccl-tests defines it: 2 (n - 1) / n for an all-reduce, (n - 1) / n for
-/// gathers, scatters and exchanges, 1 for a broadcast and a send. Source: nccl-tests doc/PERFORMANCE.md.
-double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks);
 
 }  // namespace sextant

@@ -1,5 +1,5 @@
 #include "core/spec/hardware_catalog.hpp"
-#include "planner/validation/collective_row.hpp"
+#include "cost_models/collective_row.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,4 @@
-#include "planner/validation/collective_row.hpp"
-
-#include "simulator/collectives/collective_graph.hpp"
+#include "cost_models/collective_row.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "core/measurements/row_cells.hpp"
 #include "core/ops/op.hpp"
 #include "core/spec/cluster_spec.hpp"
 #include "cost_models/collective_time.hpp"
-#include "core/measurements/row_cells.hpp"
 
 #include <optional>
 #include <string>

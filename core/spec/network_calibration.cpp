@@ -1,0 +1,131 @@
+#include "core/spec/network_calibration.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sextant {
+namespace {
+
+template <class Constants>
+using SectionMember = std::optional<NetworkSection<Constants>> NetworkCalibration::*;
+
+template <class Constants>
+bool is_named(NetworkCalibration const& calibration, SectionMember<Constants> member, std::string const& cluster) {
+    auto const& section = calibration.*member;
+    if (!section) return false;
+    auto const& names = section->scope.clusters;
+    return std::find(names.begin(), names.end(), cluster) != names.end();
+}
+
+bool fits(NetworkScope const& scope, std::string_view kind, std::string const& generation) {
+    return scope.is_class() && (scope.kind == "*" || scope.kind == kind) &&
+           (scope.generation == "*" || scope.generation == generation);
+}
+
+template <class Constants>
+struct Chosen {
+    NetworkCalibration const* calibration = nullptr;
+    CalibrationRange range = CalibrationRange::by_class;
+};
+
+template <class Constants>
+Chosen<Constants> choose(SectionMember<Constants> member, NetworkCalibration const* own,
+                         std::span<NetworkCalibration const> others, std::string const& cluster, std::string_view kind,
+                         std::string const& generation) {
+    if (own != nullptr && own->*member) return {own, CalibrationRange::outside};
+    for (NetworkCalibration const& c : others)
+        if (is_named(c, member, cluster)) return {&c, CalibrationRange::outside};
+    for (NetworkCalibration const& c : others)
+        if (c.*member && fits((c.*member)->scope, kind, generation)) return {&c, CalibrationRange::by_class};
+    return {};
+}
+
+NetworkModel::Part part_of(NetworkCalibration const& calibration, CalibrationRange range) {
+    return {.calibration = calibration.name,
+            .basis = range == CalibrationRange::by_class ? Basis::assumed : Basis::fitted,
+            .range = range};
+}
+
+/// A value of the cluster file that a machine's class must not replace.
+bool is_known(Sourced<double> const& value) { return value.basis == Basis::measured || value.basis == Basis::fitted; }
+
+void set_efficiency(Sourced<double>& value, double fitted, NetworkModel::Part const& part) {
+    if (part.range == CalibrationRange::by_class && is_known(value)) return;
+    value = {fitted, part.basis, "network calibration " + part.calibration};
+}
+
+/// Corrections and intervals of one of the two networks.
+void take_rest(NetworkModel& model, NetworkCalibration const& from, CalibrationRange range, bool between_domains) {
+    for (NetworkInterval const& interval : from.intervals)
+        if (interval.between_domains == between_domains) model.intervals.push_back(interval);
+    if (range == CalibrationRange::by_class) return;
+    for (NetworkCorrection const& correction : from.corrections)
+        if ((correction.domains > 1) == between_domains) model.corrections.push_back(correction);
+}
+
+void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<NetworkCalibration const> others) {
+    ScaleUpNetwork& up = cluster.scale_up;
+    cluster.network_model = nullptr;
+    if (up.kind == ScaleUpKind::torus || cluster.collective_model == CollectiveModel::plain) return;
+    auto const& generation = cluster.accelerator.generation;
+    auto const chosen = choose<ScaleUpConstants>(&NetworkCalibration::scale_up, own, others, cluster.name,
+                                                 name_of(up.kind), generation);
+    if (chosen.calibration == nullptr) return;
+    auto model = std::make_shared<NetworkModel>();
+    model->up = chosen.calibration->scale_up->constants;
+    model->up_part = part_of(*chosen.calibration, chosen.range);
+    take_rest(*model, *chosen.calibration, chosen.range, false);
+    set_efficiency(up.ring_efficiency, model->up.ring, model->up_part);
+    set_efficiency(up.all_to_all_efficiency, model->up.exchange, model->up_part);
+    if (cluster.scale_out) {
+        ScaleOutNetwork& out = *cluster.scale_out;
+        auto const far =
+            choose<ScaleOutConstants>(&NetworkCalibration::scale_out, own, others, cluster.name, out.kind, generation);
+        if (far.calibration != nullptr) {
+            model->out = far.calibration->scale_out->constants;
+            model->out_part = part_of(*far.calibration, far.range);
+            take_rest(*model, *far.calibration, far.range, true);
+            set_efficiency(out.ring_efficiency, model->out->ring, model->out_part);
+            set_efficiency(out.all_to_all_efficiency, model->out->exchange, model->out_part);
+        }
+    }
+    cluster.network_model = std::move(model);
+}
+
+}  // namespace
+
+std::string_view name_of(CalibrationRange range) {
+    switch (range) {
+        case CalibrationRange::inside: return "inside";
+        case CalibrationRange::outside: return "outside";
+        case CalibrationRange::by_class: return "class";
+    }
+    return "class";
+}
+
+double NetworkCorrection::at(double log2_of_bytes) const {
+    if (log2_bytes.empty()) return 0;
+    auto const above = std::upper_bound(log2_bytes.begin(), log2_bytes.end(), log2_of_bytes);
+    if (above == log2_bytes.begin()) return log_factor.front();
+    if (above == log2_bytes.end()) return log_factor.back();
+    auto const i = static_cast<std::size_t>(std::distance(log2_bytes.begin(), above));
+    double const share = (log2_of_bytes - log2_bytes[i - 1]) / (log2_bytes[i] - log2_bytes[i - 1]);
+    return log_factor[i - 1] + share * (log_factor[i] - log_factor[i - 1]);
+}
+
+void apply_network_calibrations(ClusterSpec& cluster, std::span<NetworkCalibration const> calibrations) {
+    apply(cluster, nullptr, calibrations);
+}
+
+void apply_network_calibration(ClusterSpec& cluster, NetworkCalibration const& own,
+                               std::span<NetworkCalibration const> others) {
+    if (own.scale_out && !cluster.scale_out)
+        throw InputError("{}: has constants of a scale-out network ({} has none)", own.name, cluster.name);
+    if (cluster.scale_up.kind == ScaleUpKind::torus)
+        throw InputError("{}: is for switches, meshes and PCIe ({} is a torus)", own.name, cluster.name);
+    apply(cluster, &own, others);
+}
+
+}  // namespace sextant

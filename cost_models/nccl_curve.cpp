@@ -1,0 +1,238 @@
+#include "cost_models/nccl_curve.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// Rate of PAT against a ring's, and of its steps against a tree's (NCCL's tuner).
+constexpr double pat_rate = 0.75;
+constexpr double pat_hop = 1 / 3.5;
+
+enum Protocol : std::size_t { ll, ll128, simple, protocols };
+
+/// All that the formulas need, per protocol.
+struct Terms {
+    double n, m, domains, levels;  ///< levels: log2 of the domains
+    std::array<Seconds, protocols> base, hop, ring_hop, tree_hop;
+    std::array<double, protocols> rate_up{}, rate_out{};
+    BytesPerSecond links;  ///< bandwidth of a rank's links that the group reaches
+    BytesPerSecond nics;   ///< of all NICs of a domain that the group reaches; zero in one domain
+    double ring_out = 1;
+    double tree_out = 1;
+    Seconds added;
+};
+
+double reached_links(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up) {
+    auto const m = static_cast<double>(group.ranks_per_domain);
+    if (machine.kind == ScaleUpKind::pcie && group.ranks_per_domain < machine.domain_size) {
+        if (group.ranks_per_domain <= 2) return up.pair_gain;
+        if (group.ranks_per_domain <= 4) return up.quad_gain;
+    }
+    // A mesh gives each pair its own share of the links: m ranks of it reach the links among themselves only.
+    if (machine.kind == ScaleUpKind::mesh && group.ranks_per_domain < machine.domain_size && machine.domain_size > 1)
+        return std::max(m - 1, 1.0) / static_cast<double>(machine.domain_size - 1);
+    return 1;
+}
+
+/// NIC rate of one rank: less the over-subscription when the group leaves its pod.
+BytesPerSecond nic_rate(NcclMachine const& machine, GroupPlacement const& group) {
+    bool const leaves_pod = machine.pod_domains > 0 && group.domains > machine.pod_domains;
+    return machine.nic * (leaves_pod ? 1 / machine.oversubscription : 1);
+}
+
+Terms terms_of(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up,
+               ScaleOutConstants const* out) {
+    Terms t{.n = static_cast<double>(group.size),
+            .m = static_cast<double>(group.ranks_per_domain),
+            .domains = static_cast<double>(group.domains),
+            .levels = group.domains > 1 ? std::log2(static_cast<double>(group.domains)) : 0,
+            .base = {up.base_ll, up.base_ll128, up.base_simple},
+            .hop = {up.hop_ll, up.hop_ll128, up.hop_simple},
+            .ring_hop = {},
+            .tree_hop = {},
+            .rate_up = {up.ll, up.ll128, 1},
+            .links = machine.links * reached_links(machine, group, up),
+            .nics = {},
+            .added = {}};
+    if (group.domains > 1) {
+        double const scale = out->latency_scale;
+        t.ring_hop = {out->ring_hop_ll * scale, out->ring_hop_ll128 * scale, out->ring_hop_simple * scale};
+        t.tree_hop = {out->tree_hop_ll * scale, out->tree_hop_ll128 * scale, out->tree_hop_simple * scale};
+        t.rate_out = {out->ll, out->ll128, 1};
+        t.nics = t.m * nic_rate(machine, group);
+        t.ring_out = machine.ring_out;
+        // A measured rate that replaced the ring's efficiency holds for trees as well.
+        t.tree_out = t.ring_out * (out->tree / out->ring);
+        t.added = out->added;
+    }
+    return t;
+}
+
+double copies_of(CollectiveKind kind, ScaleUpConstants const& up) {
+    switch (kind) {
+        case CollectiveKind::all_reduce: return up.copy_all_reduce;
+        case CollectiveKind::all_gather: return up.copy_all_gather;
+        case CollectiveKind::reduce_scatter: return up.copy_reduce_scatter;
+        default: return 0;
+    }
+}
+
+class LineWriter {
+public:
+    LineWriter(CollectiveCurve& curve, double small_latency, double small_rate)
+        : curve_(curve), small_latency_(small_latency), small_rate_(small_rate) {}
+    void add(Seconds latency, SecondsPerByte slope) { curve_.add(latency, slope); }
+    /// And once more with small chunks.
+    void add_chunked(Seconds latency, SecondsPerByte slope) {
+        curve_.add(latency, slope);
+        curve_.add(latency * small_latency_, slope / small_rate_);
+    }
+
+private:
+    CollectiveCurve& curve_;
+    double small_latency_;
+    double small_rate_;
+};
+
+void add_rings(LineWriter& lines, Terms const& t, CollectiveKind kind, double ring_up, double copies) {
+    double const rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+    bool const is_broadcast = kind == CollectiveKind::broadcast;
+    double const steps = rounds * (t.n - 1);
+    double const inter = rounds * (t.domains - 1);
+    double const share = is_broadcast ? 1 : steps / t.n;
+    for (std::size_t q = 0; q < protocols; ++q) {
+        Seconds const latency = t.base[q] + t.added + (steps - inter) * t.hop[q] + inter * t.ring_hop[q];
+        BytesPerSecond rate = t.links * (ring_up * t.rate_up[q]);
+        if (t.domains > 1) {
+            BytesPerSecond const through_nics = t.nics * (t.ring_out * t.rate_out[q]);
+            rate = t.m > 1 ? std::min(rate, through_nics) : through_nics;
+        }
+        SecondsPerByte const slope = share / rate;
+        if (q == simple)
+            lines.add_chunked(latency, slope + copies / t.n / t.links);
+        else
+            lines.add(latency, slope);
+    }
+}
+
+/// How many times S the NICs of one domain send in a double binary tree.
+double tree_wire(Terms const& t) { return t.domains > 2 ? 2 : 1; }
+
+void add_trees(LineWriter& lines, Terms const& t, double ring_up, ScaleOutConstants const& out) {
+    for (std::size_t q = 0; q < protocols; ++q) {
+        Seconds const latency = t.base[q] + t.added + 2 * ((t.m - 1) * t.hop[q] + t.levels * t.tree_hop[q]);
+        SecondsPerByte slope = tree_wire(t) / (t.nics * (t.tree_out * t.rate_out[q]));
+        if (t.m > 1) slope = std::max(slope, 2 / (t.links * (ring_up * t.rate_up[q] * out.tree_inside)));
+        if (q == simple)
+            lines.add_chunked(latency, slope);
+        else
+            lines.add(latency, slope);
+    }
+}
+
+void add_in_switch(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t, ScaleUpConstants const& up,
+                   ScaleOutConstants const* out) {
+    SecondsPerByte const inside = (1 + up.nvls_share / t.m) / (t.links * up.nvls);
+    if (t.domains <= 1) {
+        LineWriter(curve, up.nvls_small_latency, up.nvls_small_rate).add_chunked(up.nvls_base, inside);
+        return;
+    }
+    Seconds const hop = out->nvls_tree_hop * out->latency_scale;
+    SecondsPerByte const nics = tree_wire(t) / (t.nics * t.tree_out);
+    LineWriter lines(curve, out->small_latency, out->small_rate);
+    lines.add_chunked(up.nvls_base + t.added + 2 * t.levels * hop, std::max(inside, nics));
+    if (machine.sharp > 0)
+        lines.add_chunked(up.nvls_base + t.added + 2 * hop, std::max(inside, 1 / (t.nics * machine.sharp)));
+}
+
+void add_pat(CollectiveCurve& curve, Terms const& t) {
+    Seconds const latency = t.base[simple] + t.added + t.levels * t.tree_hop[simple] * pat_hop;
+    curve.add(latency, (t.n - 1) / t.n / (t.nics * (t.ring_out * pat_rate)));
+}
+
+void add_exchange(CollectiveCurve& curve, NcclMachine const& machine, GroupPlacement const& group, Terms const& t,
+                  ScaleUpConstants const& up, ScaleOutConstants const* out) {
+    BytesPerSecond const links = t.links * machine.exchange_up;
+    SecondsPerByte const copies = up.copy_all_to_all / t.n / t.links;
+    SecondsPerByte const inside = (t.m - 1) / t.n / links + copies;
+    Seconds small = up.exchange_base_ll + (t.m - 1) * up.exchange_peer;
+    Seconds large = up.exchange_base_simple + (t.m - 1) * up.exchange_peer;
+    SecondsPerByte outside;
+    if (group.domains > 1) {
+        Seconds const far = t.added + out->exchange_base * out->latency_scale + (t.n - t.m) * out->exchange_peer;
+        small += far;
+        large += far;
+        outside = share_outside(group) / (t.nics / t.m * machine.exchange_out);
+    }
+    SecondsPerByte const slope = std::max(inside, outside);
+    curve.add(small, std::max(inside / up.exchange_ll, outside / (out != nullptr ? out->small_rate : 1)));
+    LineWriter(curve, up.small_latency, up.small_rate).add_chunked(large, slope);
+}
+
+void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t, ScaleUpConstants const& up) {
+    BytesPerSecond const rate = t.domains > 1 ? t.nics / t.m * t.ring_out : t.links * machine.ring_up;
+    Seconds const far = t.domains > 1 ? t.added + t.ring_hop[ll] : Seconds{};
+    Seconds const far_simple = t.domains > 1 ? t.added + t.ring_hop[simple] : Seconds{};
+    curve.add(up.exchange_base_ll + far, 1 / (rate * up.exchange_ll));
+    LineWriter(curve, up.small_latency, up.small_rate).add_chunked(up.exchange_base_simple + far_simple, 1 / rate);
+}
+
+}  // namespace
+
+double share_outside(GroupPlacement const& group) {
+    auto const n = static_cast<double>(group.size);
+    auto const domains = static_cast<double>(group.domains);
+    double const outside = (n - static_cast<double>(group.ranks_per_domain)) / n;
+    if (group.copies <= 1) return outside;
+    auto const copies = static_cast<double>(group.copies);
+    return outside * domains * (1 - std::pow(1 - 1 / domains, copies)) / copies;
+}
+
+NcclMachine nccl_machine(ClusterSpec const& cluster) {
+    NcclMachine out{.kind = cluster.scale_up.kind,
+                    .domain_size = cluster.domain_size,
+                    .links = cluster.scale_up.bandwidth.value,
+                    .ring_up = cluster.scale_up.ring_efficiency.value,
+                    .exchange_up = cluster.scale_up.all_to_all_efficiency.value,
+                    .adds_in_switch = cluster.scale_up.in_network_reduction_efficiency.has_value(),
+                    .nic = {}};
+    if (!cluster.scale_out) return out;
+    ScaleOutNetwork const& far = *cluster.scale_out;
+    out.nic = far.bandwidth.value;
+    out.pod_domains = far.pod_domains;
+    out.oversubscription = far.oversubscription.value;
+    out.ring_out = far.ring_efficiency.value;
+    out.exchange_out = far.all_to_all_efficiency.value;
+    if (far.in_network_reduction_efficiency) out.sharp = far.in_network_reduction_efficiency->value;
+    return out;
+}
+
+CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
+                           ScaleUpConstants const& up, ScaleOutConstants const* out) {
+    Terms const t = terms_of(machine, group, up, out);
+    CollectiveCurve curve;
+    if (kind == CollectiveKind::all_to_all) {
+        add_exchange(curve, machine, group, t, up, out);
+        return curve;
+    }
+    if (kind == CollectiveKind::send_receive) {
+        add_send(curve, machine, t, up);
+        return curve;
+    }
+    LineWriter lines(curve, t.domains > 1 ? out->small_latency : up.small_latency,
+                     t.domains > 1 ? out->small_rate : up.small_rate);
+    add_rings(lines, t, kind, machine.ring_up, copies_of(kind, up));
+    if (kind == CollectiveKind::all_reduce) {
+        if (group.domains > 1) add_trees(lines, t, machine.ring_up, *out);
+        if (machine.adds_in_switch && up.nvls > 0 && group.ranks_per_domain > 2)
+            add_in_switch(curve, machine, t, up, out);
+    } else if (kind != CollectiveKind::broadcast && group.domains > 1 && group.ranks_per_domain == 1) {
+        add_pat(curve, t);
+    }
+    return curve;
+}
+
+}  // namespace sextant

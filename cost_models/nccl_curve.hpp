@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/spec/network_calibration.hpp"
+#include "cost_models/collective_time.hpp"
+
+namespace sextant {
+
+/// What the formulas need of a cluster besides the fitted constants. `ring`, `exchange` are the efficiencies that hold:
+/// those of the calibration, or what was measured instead.
+struct NcclMachine {
+    ScaleUpKind kind = ScaleUpKind::switched;
+    std::int64_t domain_size = 8;
+    BytesPerSecond links;  ///< of one rank inside its domain
+    double ring_up = 1;
+    double exchange_up = 1;
+    bool adds_in_switch = false;
+    BytesPerSecond nic;  ///< of one rank; zero: there is no network between domains
+    std::int64_t pod_domains = 0;
+    double oversubscription = 1;
+    double ring_out = 1;
+    double exchange_out = 1;
+    double sharp = 0;  ///< efficiency of an all-reduce in the switches between domains, 0: they cannot
+};
+NcclMachine nccl_machine(ClusterSpec const& cluster);
+
+/// Cost of a collective by NCCL's algorithms and protocols, the cheapest for each size.
+///
+/// With n ranks on N domains, m per domain, S the nccl-tests size, q a protocol (LL, LL128, Simple), hops and bases of
+/// `up` and `out` (network steps times `latency_scale`), B the link and W the NIC rate of a rank:
+/// - ring: base_q + added + (steps - inter) hop_q + inter ring_hop_q, with steps 2 (n - 1) for an all-reduce and n - 1
+///   for gather and scatter, inter 2 (N - 1) and N - 1; slope steps / n / min(ring q B, m ring q W), and for Simple the
+///   copies S / n inside a rank.
+/// - tree (all-reduce over domains): base_q + added + 2 ((m - 1) hop_q + log2(N) tree_hop_q); slope the slower of 2 /
+///   (tree_inside ring q B) and w / (m tree q W), where w, the times S that the NICs of a domain send, is 1 for two
+///   domains and 2 for more (an inner node of the double tree sends to its parent and to two children).
+/// - NVLS: nvls_base; slope (1 + nvls_share / n) / (nvls B). NVLSTree: nvls_base + added + 2 log2(N) nvls_tree_hop;
+///   slope the slower of NVLS and w / (m tree W).
+/// - CollNet/SHARP, where the cluster has it: nvls_base + added + 2 nvls_tree_hop; slope the slower of NVLS and 1 / (m
+/// W
+///   efficiency).
+/// - PAT (one rank per domain, gather and scatter): base_simple + added + log2(N) tree_hop_simple / 3.5; 0.75 of the
+///   ring's rate.
+/// - all-to-all and send/receive: exchange_base + exchange_peer (n - 1), LL and Simple; the share inside the domain at
+///   `exchange` B and the share outside at `exchange` W, the slower decides.
+/// Simple and NVLS appear a second time with small chunks: less latency, less rate.
+/// Source: structure and constants of NCCL 2.30 src/graph/tuning.cc as summarised in docs/collectives.md; values
+/// fitted.
+/// @pre a group over several domains has `out` and NICs.
+CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
+                           ScaleUpConstants const& up, ScaleOutConstants const* out);
+
+/// Of the bytes of an all-to-all, the share that leaves the domain: (n - m) / n, less where `group.copies` copies of a
+/// token are sent once per domain.
+double share_outside(GroupPlacement const& group);
+
+}  // namespace sextant

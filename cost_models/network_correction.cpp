@@ -1,0 +1,83 @@
+#include "cost_models/network_correction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+bool concerns(NetworkCorrection const& c, CollectiveKind kind, GroupPlacement const& group) {
+    return c.kind == kind && (c.domains > 1) == (group.domains > 1);
+}
+
+double log2_ranks(std::int64_t ranks_per_domain, std::int64_t domains) {
+    return std::log2(static_cast<double>(ranks_per_domain)) + std::log2(static_cast<double>(domains));
+}
+
+/// Over domains: those with as many ranks in each, if there are any.
+bool is_like(NetworkCorrection const& c, GroupPlacement const& group) {
+    return group.domains == 1 || c.ranks_per_domain == group.ranks_per_domain;
+}
+
+}  // namespace
+
+bool has_correction(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group) {
+    return std::any_of(corrections.begin(), corrections.end(),
+                       [&](NetworkCorrection const& c) { return concerns(c, kind, group); });
+}
+
+double correction_at(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group,
+                     double log2_bytes) {
+    bool const any_alike = std::any_of(corrections.begin(), corrections.end(), [&](NetworkCorrection const& c) {
+        return concerns(c, kind, group) && is_like(c, group);
+    });
+    double const wanted = log2_ranks(group.ranks_per_domain, group.domains);
+    NetworkCorrection const* below = nullptr;
+    NetworkCorrection const* above = nullptr;
+    double below_at = 0;
+    double above_at = 0;
+    for (NetworkCorrection const& c : corrections) {
+        if (!concerns(c, kind, group) || (any_alike && !is_like(c, group))) continue;
+        double const at = log2_ranks(c.ranks_per_domain, c.domains);
+        if (at <= wanted && (below == nullptr || at > below_at)) {
+            below = &c;
+            below_at = at;
+        }
+        if (at >= wanted && (above == nullptr || at < above_at)) {
+            above = &c;
+            above_at = at;
+        }
+    }
+    if (below == nullptr && above == nullptr) return 0;
+    if (below == nullptr) return above->at(log2_bytes) * std::exp2(wanted - above_at);
+    if (above == nullptr) return below->at(log2_bytes) * std::exp2(below_at - wanted);
+    if (above_at <= below_at) return below->at(log2_bytes);
+    double const share = (wanted - below_at) / (above_at - below_at);
+    return (1 - share) * below->at(log2_bytes) + share * above->at(log2_bytes);
+}
+
+CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group) {
+    auto const& part = group.domains > 1 ? model.out_part : model.up_part;
+    if (part.range == CalibrationRange::by_class) return part.range;
+    for (NetworkCorrection const& c : model.corrections)
+        if (c.kind == kind && c.ranks_per_domain == group.ranks_per_domain && c.domains == group.domains)
+            return CalibrationRange::inside;
+    return CalibrationRange::outside;
+}
+
+TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+    CalibrationRange const range = range_of(model, kind, group);
+    NetworkInterval const* best = nullptr;
+    TimeFactors widest{};
+    for (NetworkInterval const& i : model.intervals) {
+        if (i.between_domains != (group.domains > 1)) continue;
+        widest = {std::min(widest.low, i.low), std::max(widest.high, i.high)};
+        if (i.range == range && i.from <= bytes && (best == nullptr || i.from > best->from)) best = &i;
+    }
+    if (best != nullptr) return {best->low, best->high};
+    if (widest.high > 1) return widest;
+    return {0.5, 2};
+}
+
+}  // namespace sextant

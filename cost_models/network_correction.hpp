@@ -1,0 +1,30 @@
+#pragma once
+
+#include "core/spec/network_calibration.hpp"
+#include "cost_models/collective_time.hpp"
+
+namespace sextant {
+
+/// Whether any correction is of this kind and, as the group, in one domain or over several.
+bool has_correction(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group);
+
+/// Logarithm of the factor that corrections put on a time: that of the same arrangement of ranks where it was measured;
+/// between two that were, linear in log2 of the ranks; beyond all of them a fraction of the nearest one's that halves
+/// with each doubling of the ranks. Arrangements with as many ranks per domain go before others.
+double correction_at(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group,
+                     double log2_bytes);
+
+/// Whether this collective on this arrangement was among the rows of the fit.
+CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group);
+
+/// An 80 % interval as factors on the predicted time.
+struct TimeFactors {
+    double low = 1;
+    double high = 1;
+};
+
+/// That of the range and size; where the model has none for the range, the widest it has; where it has none at all,
+/// `assumed`: half and twice.
+TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
+
+}  // namespace sextant
