@@ -1,0 +1,346 @@
+#pragma once
+
+// Attention in tiles that stay on the chip, on 16-bit tensor cores with fp32 sums, after FlashAttention-2 (Dao,
+// arXiv:2307.08691). Queries, outputs and their gradients are [batch, seq_q, heads, HeadDim]; keys and values [batch,
+// seq_kv, kv_heads, HeadDim]; heads is a multiple of kv_heads. Causal: query i sees keys j <= i + seq_kv - seq_q, and
+// seq_q <= seq_kv, so that every query sees key 0. HeadDim is 64 or 128; the sequences may have any length.
+
+#include "kernels/cuda/kernels/common.cuh"
+#include "kernels/simt/matrix.cuh"
+
+namespace sextant::bench::device {
+
+struct AttentionShape {
+    int batch, seq_q, seq_kv, heads, kv_heads;
+    int causal;   ///< 0 or 1
+    float scale;  ///< of q k^T
+};
+
+constexpr float log2_of_e = 1.4426950408889634f;
+constexpr int attention_threads = 128;  ///< four warps, 16 rows each
+constexpr int tile_rows = 64;
+constexpr int backward_step = 32;  ///< rows of the other sequence per turn of the backward kernels
+
+/// Elements from one row of a tile in shared memory to the next: 16 bytes more than a row moves each row by four banks,
+/// so that the eight rows of an 8x8 matrix lie in different banks.
+template <int HeadDim>
+constexpr int tile_stride() {
+    return HeadDim + 8;
+}
+
+/// Rows [first, first + Rows) of a matrix into shared memory; rows from `limit` on become zeros.
+template <class T, int HeadDim, int Rows>
+__device__ inline void load_tile(T* tile, T const* matrix, std::int64_t row_stride, int first, int limit) {
+    constexpr int packs = HeadDim / width;
+    for (int i = static_cast<int>(threadIdx.x); i < Rows * packs; i += attention_threads) {
+        int const row = i / packs, column = i % packs * width;
+        Pack<T> pack{};
+        if (first + row < limit) pack = load_pack(matrix + (first + row) * row_stride + column);
+        store_pack(tile + row * tile_stride<HeadDim>() + column, pack);
+    }
+}
+
+/// acc[16, 8 Tiles] += A B^T with A [16, HeadDim] and B [8 Tiles, HeadDim] in shared memory.
+template <class T, int HeadDim, int Tiles>
+__device__ inline void multiply_by_rows(float (&acc)[Tiles][4], T const* a, T const* b) {
+    constexpr int stride = tile_stride<HeadDim>();
+    int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
+    SEXTANT_UNROLL
+    for (int k = 0; k < HeadDim; k += 16) {
+        std::uint32_t left[4];
+        load_matrices(left, a + (matrix % 2 * 8 + row) * stride + k + matrix / 2 * 8);
+        SEXTANT_UNROLL
+        for (int tile = 0; tile < Tiles; tile += 2) {
+            std::uint32_t right[4];
+            load_matrices(right, b + (8 * tile + matrix / 2 * 8 + row) * stride + k + matrix % 2 * 8);
+            multiply_add<T>(acc[tile], left, right[0], right[1]);
+            multiply_add<T>(acc[tile + 1], left, right[2], right[3]);
+        }
+    }
+}
+
+/// acc[16, HeadDim] += A B with A [16, 8 Tiles] in registers (as an accumulator) and B [8 Tiles, HeadDim] in shared
+/// memory. Two neighbouring accumulators are, pair by pair, the left operand of the next product.
+template <class T, int HeadDim, int Tiles>
+__device__ inline void multiply_held(float (&acc)[HeadDim / 8][4], float const (&held)[Tiles][4], T const* b) {
+    constexpr int stride = tile_stride<HeadDim>();
+    int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
+    SEXTANT_UNROLL
+    for (int tile = 0; tile < Tiles; tile += 2) {
+        std::uint32_t const left[4] = {
+            pack_pair<T>(held[tile][0], held[tile][1]), pack_pair<T>(held[tile][2], held[tile][3]),
+            pack_pair<T>(held[tile + 1][0], held[tile + 1][1]), pack_pair<T>(held[tile + 1][2], held[tile + 1][3])};
+        SEXTANT_UNROLL
+        for (int n = 0; n < HeadDim; n += 16) {
+            std::uint32_t right[4];
+            load_matrices_transposed(right, b + (8 * tile + matrix % 2 * 8 + row) * stride + n + matrix / 2 * 8);
+            multiply_add<T>(acc[n / 8], left, right[0], right[1]);
+            multiply_add<T>(acc[n / 8 + 1], left, right[2], right[3]);
+        }
+    }
+}
+
+/// The running softmax of rows g and g + 8 of a warp's 16 rows.
+template <int HeadDim>
+struct RowState {
+    float largest[2] = {-INFINITY, -INFINITY};  ///< of the scores, before scaling
+    float sum[2] = {0, 0};                      ///< of this lane's columns
+    float acc[HeadDim / 8][4] = {};
+};
+
+/// The four lanes that share a row.
+__device__ inline float quad_max(float value) {
+    value = fmaxf(value, __shfl_xor_sync(0xFFFFFFFFu, value, 1));
+    return fmaxf(value, __shfl_xor_sync(0xFFFFFFFFu, value, 2));
+}
+__device__ inline float quad_sum(float value) {
+    value += __shfl_xor_sync(0xFFFFFFFFu, value, 1);
+    return value + __shfl_xor_sync(0xFFFFFFFFu, value, 2);
+}
+
+/// Takes in masked scores (-inf: not seen) of one more tile of keys: scores become exp(score - largest), and what was
+/// summed before is rescaled. A row that has seen nothing yet keeps largest = -inf and sums of zero.
+template <int HeadDim, int Tiles>
+__device__ inline void advance(RowState<HeadDim>& state, float (&scores)[Tiles][4], float scale_log2) {
+    SEXTANT_UNROLL
+    for (int half = 0; half < 2; ++half) {
+        float top = state.largest[half];
+        for (int tile = 0; tile < Tiles; ++tile)
+            top = fmaxf(top, fmaxf(scores[tile][2 * half], scores[tile][2 * half + 1]));
+        top = quad_max(top);
+        float const base = top == -INFINITY ? 0.0f : top * scale_log2;
+        float const old = exp2f(state.largest[half] * scale_log2 - base);
+        state.largest[half] = top;
+        state.sum[half] *= old;
+        for (int column = 0; column < HeadDim / 8; ++column) {
+            state.acc[column][2 * half] *= old;
+            state.acc[column][2 * half + 1] *= old;
+        }
+        for (int tile = 0; tile < Tiles; ++tile)
+            for (int i = 2 * half; i < 2 * half + 2; ++i) {
+                scores[tile][i] = exp2f(scores[tile][i] * scale_log2 - base);
+                state.sum[half] += scores[tile][i];
+            }
+    }
+}
+
+template <class T>
+__device__ inline void store_pair(T* to, float low, float high) {
+    Pack<T, 2> pair;
+    pair.values[0] = from_float<T>(low);
+    pair.values[1] = from_float<T>(high);
+    store_pack(to, pair);
+}
+
+/// Stores rows `first_row` + g and + 8 of a warp's [16, HeadDim] result, each times its factor, where below `limit`.
+template <class T, int HeadDim>
+__device__ inline void store_rows(T* matrix, std::int64_t row_stride, int first_row, int limit,
+                                  float const (&acc)[HeadDim / 8][4], float factor0, float factor1) {
+    int const g = static_cast<int>(threadIdx.x) % 32 / 4, t = static_cast<int>(threadIdx.x) % 4;
+    for (int half = 0; half < 2; ++half) {
+        int const row = first_row + g + 8 * half;
+        if (row >= limit) continue;
+        float const factor = half == 0 ? factor0 : factor1;
+        for (int column = 0; column < HeadDim / 8; ++column)
+            store_pair(matrix + row * row_stride + 8 * column + 2 * t, acc[column][2 * half] * factor,
+                       acc[column][2 * half + 1] * factor);
+    }
+}
+
+template <class T, int HeadDim>
+constexpr int attention_forward_shared() {
+    return 3 * tile_rows * tile_stride<HeadDim>() * static_cast<int>(sizeof(T));
+}
+
+/// out and lse [batch, heads, seq_q] (natural logarithm of the sum of exponentials).
+/// Grid (ceil(seq_q / 64), heads, batch).
+template <class T, int HeadDim>
+__global__ void __launch_bounds__(attention_threads)
+    attention_forward(AttentionShape shape, T const* q, T const* k, T const* v, T* out, float* lse) {
+    constexpr int stride = tile_stride<HeadDim>();
+    T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
+    T* const k_tile = q_tile + tile_rows * stride;
+    T* const v_tile = k_tile + tile_rows * stride;
+    int const head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
+    int const kv_head = head / (shape.heads / shape.kv_heads), first_query = static_cast<int>(blockIdx.x) * tile_rows;
+    int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
+              t = static_cast<int>(threadIdx.x) % 4;
+    std::int64_t const q_stride = static_cast<std::int64_t>(shape.heads) * HeadDim,
+                       kv_stride = static_cast<std::int64_t>(shape.kv_heads) * HeadDim;
+    std::int64_t const q_base = batch * shape.seq_q * q_stride + head * HeadDim,
+                       kv_base = batch * shape.seq_kv * kv_stride + kv_head * HeadDim;
+    int const ahead = shape.seq_kv - shape.seq_q;  // keys before the first query
+    int const last_query = min(first_query + tile_rows, shape.seq_q) - 1;
+    int const keys = shape.causal ? min(shape.seq_kv, last_query + ahead + 1) : shape.seq_kv;
+
+    load_tile<T, HeadDim, tile_rows>(q_tile, q + q_base, q_stride, first_query, shape.seq_q);
+    RowState<HeadDim> state;
+    for (int first_key = 0; first_key < keys; first_key += tile_rows) {
+        __syncthreads();  // the tiles of the turn before have been read
+        load_tile<T, HeadDim, tile_rows>(k_tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
+        load_tile<T, HeadDim, tile_rows>(v_tile, v + kv_base, kv_stride, first_key, shape.seq_kv);
+        __syncthreads();
+        float scores[tile_rows / 8][4] = {};
+        multiply_by_rows<T, HeadDim, tile_rows / 8>(scores, q_tile + warp * 16 * stride, k_tile);
+        for (int tile = 0; tile < tile_rows / 8; ++tile)
+            for (int i = 0; i < 4; ++i) {
+                int const key = first_key + 8 * tile + 2 * t + i % 2, query = first_query + warp * 16 + g + 8 * (i / 2);
+                if (key >= shape.seq_kv || (shape.causal && key > query + ahead)) scores[tile][i] = -INFINITY;
+            }
+        advance(state, scores, shape.scale * log2_of_e);
+        multiply_held<T, HeadDim, tile_rows / 8>(state.acc, scores, v_tile);
+    }
+    float const sum0 = quad_sum(state.sum[0]), sum1 = quad_sum(state.sum[1]);
+    int const first_row = first_query + warp * 16;
+    store_rows<T, HeadDim>(out + q_base, q_stride, first_row, shape.seq_q, state.acc, 1.0f / sum0, 1.0f / sum1);
+    if (t == 0)
+        for (int half = 0; half < 2; ++half) {
+            int const row = first_row + g + 8 * half;
+            if (row < shape.seq_q)
+                lse[(static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q + row] =
+                    state.largest[half] * shape.scale + logf(half == 0 ? sum0 : sum1);
+        }
+}
+
+/// delta [batch, heads, seq_q] = sum over the head of out d_out; one warp per row.
+template <class T, int HeadDim>
+__global__ void attention_delta(AttentionShape shape, T const* out, T const* d_out, float* delta) {
+    std::int64_t const rows = static_cast<std::int64_t>(shape.batch) * shape.seq_q * shape.heads;
+    int const lane = static_cast<int>(threadIdx.x) % 32;
+    for (std::int64_t row = global_thread() / 32; row < rows; row += global_threads() / 32) {
+        float sum = 0;
+        for (int d = lane; d < HeadDim; d += 32)
+            sum += to_float(out[row * HeadDim + d]) * to_float(d_out[row * HeadDim + d]);
+        sum = warp_sum(sum);
+        std::int64_t const head = row % shape.heads, query = row / shape.heads % shape.seq_q,
+                           batch = row / shape.heads / shape.seq_q;
+        if (lane == 0) delta[(batch * shape.heads + head) * shape.seq_q + query] = sum;
+    }
+}
+
+template <class T, int HeadDim>
+constexpr int attention_backward_kv_shared() {
+    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim>() * static_cast<int>(sizeof(T)) +
+           2 * backward_step * static_cast<int>(sizeof(float));
+}
+
+/// dk and dv of 64 keys: transposed scores (keys by queries) are recomputed for every query of every head that shares
+/// the keys. Grid (ceil(seq_kv / 64), kv_heads, batch).
+template <class T, int HeadDim>
+__global__ void __launch_bounds__(attention_threads)
+    attention_backward_kv(AttentionShape shape, T const* q, T const* k, T const* v, T const* d_out, float const* lse,
+                          float const* delta, T* dk, T* dv) {
+    constexpr int stride = tile_stride<HeadDim>(), tiles = backward_step / 8;
+    T* const k_tile = reinterpret_cast<T*>(dynamic_shared());
+    T* const v_tile = k_tile + tile_rows * stride;
+    T* const q_tile = v_tile + tile_rows * stride;
+    T* const d_tile = q_tile + backward_step * stride;
+    float* const lse_tile = reinterpret_cast<float*>(d_tile + backward_step * stride);
+    float* const delta_tile = lse_tile + backward_step;
+    int const kv_head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
+    int const sharing = shape.heads / shape.kv_heads, first_key = static_cast<int>(blockIdx.x) * tile_rows;
+    int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
+              t = static_cast<int>(threadIdx.x) % 4;
+    std::int64_t const q_stride = static_cast<std::int64_t>(shape.heads) * HeadDim,
+                       kv_stride = static_cast<std::int64_t>(shape.kv_heads) * HeadDim;
+    std::int64_t const kv_base = batch * shape.seq_kv * kv_stride + kv_head * HeadDim;
+    int const ahead = shape.seq_kv - shape.seq_q;
+    int const first_query = shape.causal ? max(0, first_key - ahead) / backward_step * backward_step : 0;
+
+    load_tile<T, HeadDim, tile_rows>(k_tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
+    load_tile<T, HeadDim, tile_rows>(v_tile, v + kv_base, kv_stride, first_key, shape.seq_kv);
+    float dk_acc[HeadDim / 8][4] = {}, dv_acc[HeadDim / 8][4] = {};
+    for (int head = kv_head * sharing; head < (kv_head + 1) * sharing; ++head) {
+        std::int64_t const q_base = batch * shape.seq_q * q_stride + head * HeadDim;
+        float const* const head_lse = lse + (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q;
+        float const* const head_delta = delta + (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q;
+        for (int query0 = first_query; query0 < shape.seq_q; query0 += backward_step) {
+            __syncthreads();
+            load_tile<T, HeadDim, backward_step>(q_tile, q + q_base, q_stride, query0, shape.seq_q);
+            load_tile<T, HeadDim, backward_step>(d_tile, d_out + q_base, q_stride, query0, shape.seq_q);
+            for (int i = static_cast<int>(threadIdx.x); i < backward_step; i += attention_threads) {
+                lse_tile[i] = query0 + i < shape.seq_q ? head_lse[query0 + i] : 0.0f;
+                delta_tile[i] = query0 + i < shape.seq_q ? head_delta[query0 + i] : 0.0f;
+            }
+            __syncthreads();
+            float p[tiles][4] = {}, ds[tiles][4] = {};
+            multiply_by_rows<T, HeadDim, tiles>(p, k_tile + warp * 16 * stride, q_tile);
+            multiply_by_rows<T, HeadDim, tiles>(ds, v_tile + warp * 16 * stride, d_tile);
+            for (int tile = 0; tile < tiles; ++tile)
+                for (int i = 0; i < 4; ++i) {
+                    int const column = 8 * tile + 2 * t + i % 2, query = query0 + column;
+                    int const key = first_key + warp * 16 + g + 8 * (i / 2);
+                    bool const seen =
+                        query < shape.seq_q && key < shape.seq_kv && (!shape.causal || key <= query + ahead);
+                    float const probability =
+                        seen ? exp2f((p[tile][i] * shape.scale - lse_tile[column]) * log2_of_e) : 0.0f;
+                    p[tile][i] = probability;
+                    ds[tile][i] = probability * (ds[tile][i] - delta_tile[column]) * shape.scale;
+                }
+            multiply_held<T, HeadDim, tiles>(dv_acc, p, d_tile);
+            multiply_held<T, HeadDim, tiles>(dk_acc, ds, q_tile);
+        }
+    }
+    int const first_row = first_key + warp * 16;
+    store_rows<T, HeadDim>(dk + kv_base, kv_stride, first_row, shape.seq_kv, dk_acc, 1.0f, 1.0f);
+    store_rows<T, HeadDim>(dv + kv_base, kv_stride, first_row, shape.seq_kv, dv_acc, 1.0f, 1.0f);
+}
+
+template <class T, int HeadDim>
+constexpr int attention_backward_q_shared() {
+    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim>() * static_cast<int>(sizeof(T));
+}
+
+/// dq of 64 queries: scores are recomputed for every key they see. Grid (ceil(seq_q / 64), heads, batch).
+template <class T, int HeadDim>
+__global__ void __launch_bounds__(attention_threads)
+    attention_backward_q(AttentionShape shape, T const* q, T const* k, T const* v, T const* d_out, float const* lse,
+                         float const* delta, T* dq) {
+    constexpr int stride = tile_stride<HeadDim>(), tiles = backward_step / 8;
+    T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
+    T* const d_tile = q_tile + tile_rows * stride;
+    T* const k_tile = d_tile + tile_rows * stride;
+    T* const v_tile = k_tile + backward_step * stride;
+    int const head = static_cast<int>(blockIdx.y), batch = static_cast<int>(blockIdx.z);
+    int const kv_head = head / (shape.heads / shape.kv_heads), first_query = static_cast<int>(blockIdx.x) * tile_rows;
+    int const warp = static_cast<int>(threadIdx.x) / 32, g = static_cast<int>(threadIdx.x) % 32 / 4,
+              t = static_cast<int>(threadIdx.x) % 4;
+    std::int64_t const q_stride = static_cast<std::int64_t>(shape.heads) * HeadDim,
+                       kv_stride = static_cast<std::int64_t>(shape.kv_heads) * HeadDim;
+    std::int64_t const q_base = batch * shape.seq_q * q_stride + head * HeadDim,
+                       kv_base = batch * shape.seq_kv * kv_stride + kv_head * HeadDim;
+    int const ahead = shape.seq_kv - shape.seq_q;
+    int const last_query = min(first_query + tile_rows, shape.seq_q) - 1;
+    int const keys = shape.causal ? min(shape.seq_kv, last_query + ahead + 1) : shape.seq_kv;
+
+    load_tile<T, HeadDim, tile_rows>(q_tile, q + q_base, q_stride, first_query, shape.seq_q);
+    load_tile<T, HeadDim, tile_rows>(d_tile, d_out + q_base, q_stride, first_query, shape.seq_q);
+    float row_lse[2], row_delta[2];
+    for (int half = 0; half < 2; ++half) {
+        int const row = first_query + warp * 16 + g + 8 * half;
+        std::int64_t const place = (static_cast<std::int64_t>(batch) * shape.heads + head) * shape.seq_q + row;
+        row_lse[half] = row < shape.seq_q ? lse[place] : 0.0f;
+        row_delta[half] = row < shape.seq_q ? delta[place] : 0.0f;
+    }
+    float dq_acc[HeadDim / 8][4] = {};
+    for (int first_key = 0; first_key < keys; first_key += backward_step) {
+        __syncthreads();
+        load_tile<T, HeadDim, backward_step>(k_tile, k + kv_base, kv_stride, first_key, shape.seq_kv);
+        load_tile<T, HeadDim, backward_step>(v_tile, v + kv_base, kv_stride, first_key, shape.seq_kv);
+        __syncthreads();
+        float p[tiles][4] = {}, ds[tiles][4] = {};
+        multiply_by_rows<T, HeadDim, tiles>(p, q_tile + warp * 16 * stride, k_tile);
+        multiply_by_rows<T, HeadDim, tiles>(ds, d_tile + warp * 16 * stride, v_tile);
+        for (int tile = 0; tile < tiles; ++tile)
+            for (int i = 0; i < 4; ++i) {
+                int const key = first_key + 8 * tile + 2 * t + i % 2, query = first_query + warp * 16 + g + 8 * (i / 2);
+                bool const seen = query < shape.seq_q && key < shape.seq_kv && (!shape.causal || key <= query + ahead);
+                float const probability = seen ? exp2f((p[tile][i] * shape.scale - row_lse[i / 2]) * log2_of_e) : 0.0f;
+                ds[tile][i] = probability * (ds[tile][i] - row_delta[i / 2]) * shape.scale;
+            }
+        multiply_held<T, HeadDim, tiles>(dq_acc, ds, k_tile);
+    }
+    store_rows<T, HeadDim>(dq + q_base, q_stride, first_query + warp * 16, shape.seq_q, dq_acc, 1.0f, 1.0f);
+}
+
+}  // namespace sextant::bench::device

@@ -1,0 +1,180 @@
+#include "kernels/simt/emulation.hpp"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace sextant::bench::simt {
+namespace {
+
+constexpr std::size_t stack_bytes = 256 << 10;
+constexpr unsigned warp_size = 32;
+
+enum class State { ready, at_block_barrier, at_warp_barrier, done };
+
+struct Fiber {
+    ucontext_t context{};
+    std::unique_ptr<unsigned char[]> stack{new unsigned char[stack_bytes]};
+    Dim3 thread{0, 0, 0};
+    State state = State::ready;
+    unsigned turn = 0;  ///< exchanges so far, modulo 2
+    void* fake_stack = nullptr;
+};
+
+/// What a warp's lanes published, for two exchanges in turn: nobody can be two ahead of a lane that still reads.
+struct WarpSlots {
+    Slot lanes[2][warp_size];
+};
+
+class BlockRunner {
+public:
+    BlockRunner(unsigned threads, std::function<void()> const& kernel)
+        : fibers_(threads), warps_((threads + warp_size - 1) / warp_size), kernel_(kernel) {}
+
+    void run(Order order) {
+        for (unsigned i = 0; i < fibers_.size(); ++i) {
+            fibers_[i].thread = {i, 0, 0};
+            fibers_[i].state = State::ready;
+            getcontext(&fibers_[i].context);
+            fibers_[i].context.uc_stack.ss_sp = fibers_[i].stack.get();
+            fibers_[i].context.uc_stack.ss_size = stack_bytes;
+            fibers_[i].context.uc_link = &scheduler_;
+            makecontext(&fibers_[i].context, &BlockRunner::enter, 0);
+        }
+        while (!all(State::done)) {
+            for (std::size_t i = 0; i < fibers_.size(); ++i)
+                resume(fibers_[order == Order::ascending ? i : fibers_.size() - 1 - i]);
+            if (!release())
+                throw std::logic_error("a barrier that not all threads reach (block of " +
+                                       std::to_string(fibers_.size()) + " threads)");
+        }
+    }
+
+    void wait(State state) {
+        Fiber& fiber = *current_;
+        fiber.state = state;
+        leave(fiber, &fiber.fake_stack);
+    }
+    Slot const* exchange(Slot const& mine) {
+        Fiber& fiber = *current_;
+        WarpSlots& slots = warps_[fiber.thread.x / warp_size];
+        unsigned const turn = fiber.turn;
+        fiber.turn ^= 1u;
+        slots.lanes[turn][fiber.thread.x % warp_size] = mine;
+        wait(State::at_warp_barrier);
+        return slots.lanes[turn];
+    }
+    Fiber const& current() const { return *current_; }
+
+private:
+    static void enter();
+
+    bool all(State state) const {
+        for (Fiber const& fiber : fibers_)
+            if (fiber.state != state) return false;
+        return true;
+    }
+
+    void resume(Fiber& fiber) {
+        if (fiber.state != State::ready) return;
+        current_ = &fiber;
+#ifdef __SANITIZE_ADDRESS__
+        void* fake_stack = nullptr;
+        __sanitizer_start_switch_fiber(&fake_stack, fiber.stack.get(), stack_bytes);
+#endif
+        swapcontext(&scheduler_, &fiber.context);
+#ifdef __SANITIZE_ADDRESS__
+        __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#endif
+    }
+
+    /// From a fiber back to the scheduler; `fake_stack` is null when the fiber will not come back.
+    void leave(Fiber& fiber, [[maybe_unused]] void** fake_stack) {
+#ifdef __SANITIZE_ADDRESS__
+        __sanitizer_start_switch_fiber(fake_stack, scheduler_stack_, scheduler_stack_bytes_);
+#endif
+        swapcontext(&fiber.context, &scheduler_);
+#ifdef __SANITIZE_ADDRESS__
+        __sanitizer_finish_switch_fiber(fiber.fake_stack, &scheduler_stack_, &scheduler_stack_bytes_);
+#endif
+    }
+
+    /// Lets go the barriers that everyone has reached; false when nobody can run on.
+    bool release() {
+        bool block = true, progress = false;
+        for (Fiber const& fiber : fibers_)
+            block = block && (fiber.state == State::done || fiber.state == State::at_block_barrier);
+        for (std::size_t first = 0; first < fibers_.size(); first += warp_size) {
+            std::size_t const last = std::min(first + warp_size, fibers_.size());
+            bool warp = true;
+            for (std::size_t i = first; i < last; ++i)
+                warp = warp && (fibers_[i].state == State::done || fibers_[i].state == State::at_warp_barrier);
+            for (std::size_t i = first; i < last; ++i) {
+                bool const waits = fibers_[i].state != State::done;
+                if ((warp || block) && waits) fibers_[i].state = State::ready;
+                progress = progress || (waits && (warp || block));
+            }
+        }
+        return progress || all(State::done);
+    }
+
+    std::vector<Fiber> fibers_;
+    std::vector<WarpSlots> warps_;
+    std::function<void()> const& kernel_;
+    ucontext_t scheduler_{};
+    Fiber* current_ = nullptr;
+    [[maybe_unused]] void const* scheduler_stack_ = nullptr;
+    [[maybe_unused]] std::size_t scheduler_stack_bytes_ = 0;
+};
+
+BlockRunner* runner = nullptr;
+Dim3 block, blocks, block_threads;
+std::vector<std::uint32_t> shared_memory;
+
+void BlockRunner::enter() {
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(nullptr, &runner->scheduler_stack_, &runner->scheduler_stack_bytes_);
+#endif
+    runner->kernel_();
+    runner->current_->state = State::done;
+    runner->leave(*runner->current_, nullptr);
+    std::abort();  // a fiber that is done is not resumed
+}
+
+}  // namespace
+
+void run(Dim3 grid, unsigned threads, std::size_t shared_bytes, Order order, std::function<void()> const& kernel) {
+    blocks = grid;
+    block_threads = {threads, 1, 1};
+    BlockRunner block_runner(threads, kernel);
+    runner = &block_runner;
+    for (block.z = 0; block.z < grid.z; ++block.z)
+        for (block.y = 0; block.y < grid.y; ++block.y)
+            for (block.x = 0; block.x < grid.x; ++block.x) {
+                // NaN as float and as either half of a bf16 or fp16 pair.
+                shared_memory.assign((shared_bytes + 3) / 4 + 4, 0x7FFF7FFFu);
+                block_runner.run(order);
+            }
+    runner = nullptr;
+}
+
+Dim3 const& thread_index() { return runner->current().thread; }
+Dim3 const& block_index() { return block; }
+Dim3 const& block_size() { return block_threads; }
+Dim3 const& grid_size() { return blocks; }
+void block_barrier() { runner->wait(State::at_block_barrier); }
+void warp_barrier() { runner->wait(State::at_warp_barrier); }
+Slot const* exchange(Slot const& mine) { return runner->exchange(mine); }
+
+unsigned char* dynamic_shared_memory() { return reinterpret_cast<unsigned char*>(shared_memory.data()); }
+
+}  // namespace sextant::bench::simt
