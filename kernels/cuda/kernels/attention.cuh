@@ -24,9 +24,7 @@ constexpr int backward_step = 32;  ///< rows of the other sequence per turn of t
 /// Elements from one row of a tile in shared memory to the next: 16 bytes more than a row moves each row by four banks,
 /// so that the eight rows of an 8x8 matrix lie in different banks.
 template <int HeadDim>
-constexpr int tile_stride() {
-    return HeadDim + 8;
-}
+constexpr int tile_stride = HeadDim + 8;
 
 /// Rows [first, first + Rows) of a matrix into shared memory; rows from `limit` on become zeros.
 template <class T, int HeadDim, int Rows>
@@ -36,14 +34,14 @@ __device__ inline void load_tile(T* tile, T const* matrix, std::int64_t row_stri
         int const row = i / packs, column = i % packs * width;
         Pack<T> pack{};
         if (first + row < limit) pack = load_pack(matrix + (first + row) * row_stride + column);
-        store_pack(tile + row * tile_stride<HeadDim>() + column, pack);
+        store_pack(tile + row * tile_stride<HeadDim> + column, pack);
     }
 }
 
 /// acc[16, 8 Tiles] += A B^T with A [16, HeadDim] and B [8 Tiles, HeadDim] in shared memory.
 template <class T, int HeadDim, int Tiles>
 __device__ inline void multiply_by_rows(float (&acc)[Tiles][4], T const* a, T const* b) {
-    constexpr int stride = tile_stride<HeadDim>();
+    constexpr int stride = tile_stride<HeadDim>;
     int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
     SEXTANT_UNROLL
     for (int k = 0; k < HeadDim; k += 16) {
@@ -63,7 +61,7 @@ __device__ inline void multiply_by_rows(float (&acc)[Tiles][4], T const* a, T co
 /// memory. Two neighbouring accumulators are, pair by pair, the left operand of the next product.
 template <class T, int HeadDim, int Tiles>
 __device__ inline void multiply_held(float (&acc)[HeadDim / 8][4], float const (&held)[Tiles][4], T const* b) {
-    constexpr int stride = tile_stride<HeadDim>();
+    constexpr int stride = tile_stride<HeadDim>;
     int const lane = static_cast<int>(threadIdx.x) % 32, row = lane % 8, matrix = lane / 8;
     SEXTANT_UNROLL
     for (int tile = 0; tile < Tiles; tile += 2) {
@@ -149,7 +147,7 @@ __device__ inline void store_rows(T* matrix, std::int64_t row_stride, int first_
 
 template <class T, int HeadDim>
 constexpr int attention_forward_shared() {
-    return 3 * tile_rows * tile_stride<HeadDim>() * static_cast<int>(sizeof(T));
+    return 3 * tile_rows * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
 }
 
 /// out and lse [batch, heads, seq_q] (natural logarithm of the sum of exponentials).
@@ -157,7 +155,7 @@ constexpr int attention_forward_shared() {
 template <class T, int HeadDim>
 __global__ void __launch_bounds__(attention_threads)
     attention_forward(AttentionShape shape, T const* q, T const* k, T const* v, T* out, float* lse) {
-    constexpr int stride = tile_stride<HeadDim>();
+    constexpr int stride = tile_stride<HeadDim>;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const k_tile = q_tile + tile_rows * stride;
     T* const v_tile = k_tile + tile_rows * stride;
@@ -220,7 +218,7 @@ __global__ void attention_delta(AttentionShape shape, T const* out, T const* d_o
 
 template <class T, int HeadDim>
 constexpr int attention_backward_kv_shared() {
-    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim>() * static_cast<int>(sizeof(T)) +
+    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T)) +
            2 * backward_step * static_cast<int>(sizeof(float));
 }
 
@@ -230,7 +228,7 @@ template <class T, int HeadDim>
 __global__ void __launch_bounds__(attention_threads)
     attention_backward_kv(AttentionShape shape, T const* q, T const* k, T const* v, T const* d_out, float const* lse,
                           float const* delta, T* dk, T* dv) {
-    constexpr int stride = tile_stride<HeadDim>(), tiles = backward_step / 8;
+    constexpr int stride = tile_stride<HeadDim>, tiles = backward_step / 8;
     T* const k_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const v_tile = k_tile + tile_rows * stride;
     T* const q_tile = v_tile + tile_rows * stride;
@@ -288,7 +286,7 @@ __global__ void __launch_bounds__(attention_threads)
 
 template <class T, int HeadDim>
 constexpr int attention_backward_q_shared() {
-    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim>() * static_cast<int>(sizeof(T));
+    return (2 * tile_rows + 2 * backward_step) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
 }
 
 /// dq of 64 queries: scores are recomputed for every key they see. Grid (ceil(seq_q / 64), heads, batch).
@@ -296,7 +294,7 @@ template <class T, int HeadDim>
 __global__ void __launch_bounds__(attention_threads)
     attention_backward_q(AttentionShape shape, T const* q, T const* k, T const* v, T const* d_out, float const* lse,
                          float const* delta, T* dq) {
-    constexpr int stride = tile_stride<HeadDim>(), tiles = backward_step / 8;
+    constexpr int stride = tile_stride<HeadDim>, tiles = backward_step / 8;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const d_tile = q_tile + tile_rows * stride;
     T* const k_tile = d_tile + tile_rows * stride;

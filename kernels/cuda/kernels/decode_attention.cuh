@@ -25,7 +25,7 @@ __device__ inline int split_begin(DecodeShape const& shape, int split) {
 
 template <class T, int HeadDim>
 constexpr int decode_shared() {
-    int const tiles = (decode_rows + 2 * tile_rows) * tile_stride<HeadDim>() * static_cast<int>(sizeof(T));
+    int const tiles = (decode_rows + 2 * tile_rows) * tile_stride<HeadDim> * static_cast<int>(sizeof(T));
     int const merge = 4 * decode_rows * (HeadDim + 2) * static_cast<int>(sizeof(float));
     return tiles > merge ? tiles : merge;
 }
@@ -36,7 +36,7 @@ template <class T, int HeadDim>
 __global__ void __launch_bounds__(attention_threads)
     decode_attention(DecodeShape shape, T const* q, T const* k, T const* v, float* part_out, float* part_largest,
                      float* part_sum) {
-    constexpr int stride = tile_stride<HeadDim>();
+    constexpr int stride = tile_stride<HeadDim>;
     T* const q_tile = reinterpret_cast<T*>(dynamic_shared());
     T* const k_tile = q_tile + decode_rows * stride;
     T* const v_tile = k_tile + tile_rows * stride;
