@@ -16,5 +16,6 @@ std::span<EmbeddedText const> embedded_accelerators();
 std::span<EmbeddedText const> embedded_clusters();
 std::span<EmbeddedText const> embedded_frameworks();
 std::span<EmbeddedText const> embedded_networks();
+std::span<EmbeddedText const> embedded_kernels();
 
 }  // namespace sextant

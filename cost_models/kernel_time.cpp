@@ -1,6 +1,7 @@
 #include "cost_models/kernel_time.hpp"
 
 #include "core/ops/work.hpp"
+#include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,22 +11,8 @@
 namespace sextant {
 namespace {
 
-struct Tile {
-    std::int64_t m;
-    std::int64_t n;
-    double relative_rate;  ///< of a multiprocessor working on this tile, against the largest
-};
-
-/// assumed: a tile of m x n reads (m + n) operands for m n products, so smaller tiles wait longer for memory.
-constexpr std::array tiles{Tile{256, 128, 1.0}, Tile{128, 256, 1.0}, Tile{128, 128, 0.95},
-                           Tile{128, 64, 0.80}, Tile{64, 128, 0.80}, Tile{64, 64, 0.60}};
-constexpr std::array<std::int64_t, 4> splits{1, 2, 4, 8};
-
-constexpr double attention_half_length = 256;    // assumed
-constexpr double small_head_factor = 0.8;        // assumed, heads of up to 64
+constexpr double backward_work = 2.5;            // arXiv:2307.08691 sec. 4.1: five products against two
 constexpr double unfused_matrix_fraction = 0.4;  // assumed, of dense peak
-
-std::int64_t ceil_to(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 FlopsPerSecond tensor_rate(AcceleratorProfile const& accelerator) {
     for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32})
@@ -41,52 +28,30 @@ BytesPerSecond streaming_rate(AcceleratorProfile const& accelerator, FrameworkTi
 
 Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
-    auto const processors = static_cast<double>(std::max<std::int64_t>(1, accelerator.multiprocessors.value));
-    FlopsPerSecond const rate = accelerator.peak_of(precision).value * accelerator.gemm_efficiency_of(precision) *
-                                framework.gemm_scale.value * (groups > 1 ? framework.grouped_gemm_scale.value : 1) /
-                                processors;
-    Seconds best = Seconds::from_base(std::numeric_limits<double>::infinity());
-    for (Tile const& tile : tiles) {
-        double const count = static_cast<double>(groups) *
-                             std::ceil(static_cast<double>(m) / static_cast<double>(tile.m)) *
-                             std::ceil(static_cast<double>(n) / static_cast<double>(tile.n));
-        for (std::int64_t const split : splits) {
-            if (k / split < 256 && split > 1) break;
-            double const depth = static_cast<double>(ceil_to(k, 64 * split)) / static_cast<double>(split);
-            double const waves = std::ceil(count * static_cast<double>(split) / processors);
-            Flops const tile_work = 2 * static_cast<double>(tile.m * tile.n) * depth * units::flop;
-            Seconds time = waves * tile_work / (rate * tile.relative_rate);
-            if (split > 1)  // partial sums in fp32 are written and added
-                time += 8.0 * static_cast<double>(split) * static_cast<double>(groups * m) * static_cast<double>(n) *
-                        units::B / streaming_rate(accelerator, framework);
-            best = std::min(best, time);
-        }
-    }
-    double const operand = bytes_per_element(precision);
-    auto const rows = static_cast<double>(groups * m);
-    double const moved =
-        operand * (rows * static_cast<double>(k) + static_cast<double>(groups * k) * static_cast<double>(n)) +
-        std::max(2.0, operand) * rows * static_cast<double>(n);
-    Seconds const memory =
-        moved * units::B / (accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value);
-    return accelerator.launch_latency.value + std::max(best, memory);
+    double const scale = framework.gemm_scale.value * (groups > 1 ? framework.grouped_gemm_scale.value : 1);
+    return estimate_product({.groups = groups, .m = m, .n = n, .k = k}, gemm_format(precision), accelerator,
+                            {.cache = CacheState::cold, .rate = scale})
+        .time;
 }
 
 Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework) {
-    Work const work = work_of(Op{.name = "attention", .what = a}, pass);
-    FlopsPerSecond const peak = tensor_rate(accelerator);
-    Seconds const traffic = work.moved / streaming_rate(accelerator, framework);
-    std::int64_t const kernels = kernel_count(Op{.name = "attention", .what = a}, pass);
-    Seconds const launch = static_cast<double>(kernels) * accelerator.launch_latency.value;
-    if (a.kernel == AttentionKernel::unfused)
-        return launch + work.executed / (peak * unfused_matrix_fraction) + traffic;
-    auto const length = static_cast<double>(attended_keys(a)) / static_cast<double>(a.pieces);
-    double efficiency = (pass == Pass::forward ? accelerator.attention_forward_efficiency.value
-                                               : accelerator.attention_backward_efficiency.value) *
-                        framework.attention_scale.value * length / (length + attention_half_length);
-    if (a.head_dim <= 64) efficiency *= small_head_factor;
-    return launch + std::max(work.executed / (peak * efficiency), traffic);
+    if (a.kernel == AttentionKernel::unfused) {
+        Op const op{.name = "attention", .what = a};
+        Work const work = work_of(op, pass);
+        Seconds const launch = static_cast<double>(kernel_count(op, pass)) * accelerator.launch_latency.value;
+        return launch + work.executed / (tensor_rate(accelerator) * unfused_matrix_fraction) +
+               work.moved / streaming_rate(accelerator, framework);
+    }
+    PrefillUse use{.work = 1,
+                   .rate = framework.attention_scale.value,
+                   .preparation = 0,  // rotary embedding and the like are ops of their own
+                   .launch = accelerator.launch_latency.value};
+    if (pass == Pass::backward) {
+        use.work = backward_work;
+        use.rate *= accelerator.attention_backward_efficiency.value / accelerator.attention_forward_efficiency.value;
+    }
+    return estimate_prefill(a, "bf16/bf16", accelerator, use).time;
 }
 
 Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator,

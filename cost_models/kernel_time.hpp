@@ -6,19 +6,16 @@
 
 namespace sextant {
 
-/// Time of a matrix product [m, k] x [k, n] (`groups` of them sharing m) on an otherwise idle accelerator.
-///
-/// The output is cut into tiles that run in waves over the multiprocessors; the library is taken to pick the tile shape
-/// and the split of k that finish first. T = launch + max(waves * tile work / multiprocessor rate, moved / memory
-/// rate), with the large-product efficiency of the profile times the framework's `gemm_scale` (and `grouped_gemm_scale`
-/// for several groups). Source: tile menu and their relative rates assumed (64 to 256 wide, smaller tiles reuse less);
-/// docs/flops.md.
+/// Time of a matrix product [m, k] x [k, n] (`groups` of them, each with m rows) within a step: by `estimate_product`
+/// with operands in memory, the rate of its tiles times the framework's `gemm_scale` (and `grouped_gemm_scale` for
+/// several groups).
 Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
-/// Time of one pass of attention. Fused kernels reach their long-sequence efficiency times s / (s + 256), s the keys
-/// of one call, a fifth less for head sizes up to 64; unfused ones are batched products at 0.4 of peak plus the traffic
-/// of the score matrix. Source: research on FlashAttention-2 figures (A100), 0.8 and 256 assumed; 0.4 assumed.
+/// Time of one pass of attention within a step. Fused kernels by `estimate_prefill` without the preparing kernels of a
+/// serving engine, its rate times the framework's `attention_scale`; backward 2.5 times the work at the rate of
+/// `attention_backward_efficiency` against the forward one. Unfused ones are batched products at 0.4 of peak plus the
+/// traffic of the score matrix. Source: arXiv:2307.08691 sec. 4.1; 0.4 assumed.
 Seconds attention_time(Attention const& attention, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework);
 

@@ -105,3 +105,7 @@ set(SEXTANT_FRAMEWORK_FILES
 # taken. Written by scripts/fit-networks.
 set(SEXTANT_NETWORK_FILES
 )
+# Fitted constants of kernels: a device's own by its name, those of a generation as class-<generation>, of all devices as class-any.
+# Written by scripts/fit-kernels.
+set(SEXTANT_KERNEL_FILES
+)

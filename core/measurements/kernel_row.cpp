@@ -1,6 +1,7 @@
 #include "core/measurements/kernel_row.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/kernel_constants.hpp"
 
 #include <fmt/format.h>
 
@@ -8,30 +9,6 @@
 
 namespace sextant {
 namespace {
-
-struct FormatWord {
-    std::string_view word;
-    Precision precision;
-    int quantisation_kernels;  ///< that the table measures with the product
-};
-
-/// fp8 and nvfp4 tables time the quantisation of the activations too: one kernel, as in a step.
-constexpr std::array formats{FormatWord{"bfloat16", Precision::bf16, 0}, FormatWord{"bf16", Precision::bf16, 0},
-                             FormatWord{"float16", Precision::fp16, 0},  FormatWord{"fp16", Precision::fp16, 0},
-                             FormatWord{"half", Precision::fp16, 0},     FormatWord{"tf32", Precision::tf32, 0},
-                             FormatWord{"float32", Precision::fp32, 0},  FormatWord{"fp32", Precision::fp32, 0},
-                             FormatWord{"fp8", Precision::fp8, 1},       FormatWord{"nvfp4", Precision::fp4, 1}};
-
-struct ReasonWord {
-    std::string_view word;
-    std::string_view reason;
-};
-
-constexpr std::array unmodelled{ReasonWord{"fp8_block", "no model of products with block-scaled fp8"},
-                                ReasonWord{"int4_wo", "no model of products with quantised weights only"},
-                                ReasonWord{"int8_wo", "no model of products with quantised weights only"},
-                                ReasonWord{"sq", "no model of int8 products"},
-                                ReasonWord{"int8", "no model of int8 products"}};
 
 std::int64_t needed(RowCells const& row, std::string_view column) { return need(row.count(column), column); }
 
@@ -47,35 +24,33 @@ void read_product(RowCells const& row, KernelCase& out) {
     auto const m = row.count("m");
     auto const n = row.count("n");
     auto const k = row.count("k");
-    for (auto const& [word, reason] : unmodelled)
-        if (dtype == word) throw RowSkip(std::string(reason));
     gemm.m = need(m, "m");
     gemm.n = need(n, "n");
     gemm.k = need(k, "k");
-    for (FormatWord const& format : formats) {
-        if (dtype != format.word) continue;
-        gemm.precision = format.precision;
-        out.quantisation_kernels = format.quantisation_kernels;
-        if (format.quantisation_kernels > 0)
-            out.assumptions.emplace_back(
-                "activations quantised by a streaming kernel before the product, as in a step");
-        out.kind = fmt::format("product {}", name_of(format.precision));
-        out.what = gemm;
-        return;
-    }
-    throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
+    GemmFormat const* const format = find_gemm_format(dtype == "half" ? "fp16" : dtype);
+    if (format == nullptr) throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
+    gemm.precision = format->precision;
+    out.variant = format->name;
+    out.kind = fmt::format("product {}", format->name);
+    out.what = gemm;
 }
 
-double bytes_of_cache(std::string const& dtype) {
-    if (dtype == "bfloat16" || dtype == "float16" || dtype == "bf16" || dtype == "fp16") return 2;
-    if (dtype == "fp8") return 1;
+struct AttentionFormat {
+    std::string_view name;
+    double bytes;
+};
+
+AttentionFormat attention_format(std::string const& dtype) {
+    if (dtype == "bfloat16" || dtype == "float16" || dtype == "bf16" || dtype == "fp16") return {"bf16", 2};
+    if (dtype == "fp8") return {"fp8", 1};
     throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
 }
 
 void read_attention(RowCells const& row, KernelCase& out) {
     std::string const kind = lower_case(row.stated("kind"));
     std::string const dtype = lower_case(row.stated("attn_dtype"));
-    double const cache_bytes = bytes_of_cache(lower_case(row.stated("kv_dtype")));
+    AttentionFormat const compute = attention_format(dtype);
+    AttentionFormat const cache = attention_format(lower_case(row.stated("kv_dtype")));
     out.measured = microseconds(row.number("latency_us"));
     std::int64_t const batch = needed(row, "batch");
     std::int64_t const length = needed(row, "isl");
@@ -84,20 +59,18 @@ void read_attention(RowCells const& row, KernelCase& out) {
     std::int64_t const kv_heads = needed(row, "num_kv_heads");
     std::int64_t const head_dim = needed(row, "head_dim");
     if (heads % kv_heads != 0) throw RowSkip("num_heads is no multiple of num_kv_heads");
-    std::string_view const cache = cache_bytes < 2 ? "fp8 cache" : "bf16 cache";
+    out.variant = fmt::format("{}/{}", compute.name, cache.name);
     if (kind == "generation") {
         out.what = DecodeAttention{.batch = batch,
                                    .heads = heads,
                                    .kv_heads = kv_heads,
                                    .keys = length + past,
                                    .head_dim = head_dim,
-                                   .cache_bytes = cache_bytes};
-        out.kind = fmt::format("decode, {}", cache);
-        out.assumptions.emplace_back("decode attention as reading its cache once, at the rate of streaming kernels");
+                                   .cache_bytes = cache.bytes};
+        out.kind = "decode " + out.variant;
         return;
     }
     if (kind != "context") throw RowSkip(fmt::format("unknown kind of attention '{}'", kind.substr(0, 40)));
-    if (dtype == "fp8") throw RowSkip("no model of attention computed in fp8");
     if (past > 0) throw RowSkip("no model of prefill after tokens that are in the cache");
     out.what = Attention{.batch = batch,
                          .heads = heads,
@@ -106,8 +79,7 @@ void read_attention(RowCells const& row, KernelCase& out) {
                          .keys = length,
                          .head_dim = head_dim,
                          .value_head_dim = head_dim};
-    out.kind = fmt::format("prefill, {}", cache);
-    if (cache_bytes < 2) out.assumptions.emplace_back("prefill into an fp8 cache as computed in bf16");
+    out.kind = "prefill " + out.variant;
 }
 
 void read_published(RowCells const& row, KernelCase& out) {
@@ -190,13 +162,6 @@ KernelTable kernel_table_of(CsvTable const& table) {
         "{}: the header is of no table of kernel times (it needs the column m: matrix products, past_kv: attention, or "
         "pass: attention as TFLOP/s)",
         table.name);
-}
-
-Bytes DecodeAttention::moved() const {
-    double const width = static_cast<double>(batch) * static_cast<double>(head_dim);
-    double const cache = 2 * width * static_cast<double>(kv_heads) * static_cast<double>(keys) * cache_bytes;
-    double const ends = 2 * 2 * width * static_cast<double>(heads);
-    return (cache + ends) * units::B;
 }
 
 KernelCase kernel_case(KernelTable table, RowCells const& row) {

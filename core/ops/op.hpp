@@ -44,6 +44,16 @@ struct Attention {
     Switch dropout = Switch::off;
 };
 
+/// One decode step of attention: a query per sequence reads the keys and values before it.
+struct DecodeAttention {
+    std::int64_t batch = 0;
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;
+    std::int64_t keys = 0;  ///< per sequence, in the cache
+    std::int64_t head_dim = 0;
+    double cache_bytes = 2;  ///< per element of the cache
+};
+
 /// A kernel bound by memory: so many bytes read and written, forward and backward.
 struct Streaming {
     Bytes forward;

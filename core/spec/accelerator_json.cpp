@@ -1,4 +1,5 @@
 #include "core/spec/hardware_json.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/value_checks.hpp"
 
 namespace sextant {
@@ -56,6 +57,7 @@ AcceleratorProfile read_accelerator(ObjectReader in) {
     in.allow("price_usd_per_hour");
     if (in.has("price_usd_per_hour")) profile.price_usd_per_hour = bounded_number(in, "price_usd_per_hour", 0, 1e6);
     in.finish();
+    attach_kernels(profile);
     return profile;
 }
 

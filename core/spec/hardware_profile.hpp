@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace sextant {
+
+struct KernelCalibration;
 
 /// One accelerator: what its maker promises and how much of it kernels reach.
 ///
@@ -39,6 +42,8 @@ struct AcceleratorProfile {
     Sourced<double> memory_efficiency;                  ///< fraction of memory bandwidth that streaming kernels reach
     Sourced<Seconds> launch_latency;                    ///< floor of one kernel
     std::optional<Sourced<double>> price_usd_per_hour;  ///< indicative; users override it
+    /// Constants of its kernels fitted to measurements, on this device or on its class; null: the models' starts.
+    std::shared_ptr<KernelCalibration const> kernels;
 
     /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.

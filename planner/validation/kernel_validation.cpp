@@ -47,28 +47,29 @@ FrameworkTiming kernel_alone() {
     return timing;
 }
 
-Seconds predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator) {
+KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator) {
     static FrameworkTiming const alone = kernel_alone();
     struct Visitor {
         KernelCase const& c;
         AcceleratorProfile const& accelerator;
 
-        Seconds operator()(Gemm const& g) const {
+        KernelEstimate operator()(Gemm const& g) const {
             if (!accelerator.peak.contains(g.precision))
                 throw RowSkip(fmt::format("{} has no {} products", accelerator.name, name_of(g.precision)));
-            Seconds time = gemm_time(1, g.m, g.n, g.k, g.precision, accelerator, alone);
-            if (c.quantisation_kernels > 0) {
-                Bytes const quantised = 3 * static_cast<double>(g.m) * static_cast<double>(g.k) * units::B;
-                time += streaming_time(quantised, c.quantisation_kernels, accelerator, alone);
-            }
-            return time;
+            return estimate_product({.groups = 1, .m = g.m, .n = g.n, .k = g.k}, *find_gemm_format(c.variant),
+                                    accelerator, {.cache = CacheState::hot}, Quantising::included);
         }
-        Seconds operator()(Attention const& a) const {
+        KernelEstimate operator()(Attention const& a) const {
+            if (!c.variant.empty()) return estimate_prefill(a, c.variant, accelerator, {});
             Seconds time = attention_time(a, Pass::forward, accelerator, alone);
             if (c.with_backward) time += attention_time(a, Pass::backward, accelerator, alone);
-            return time;
+            KernelEstimate const fused = estimate_prefill(a, "bf16/bf16", accelerator, {});
+            return {
+                .time = time, .factors = {0.6, 1.6}, .support = fused.support};  // assumed: another library's kernel
         }
-        Seconds operator()(DecodeAttention const& a) const { return streaming_time(a.moved(), 1, accelerator, alone); }
+        KernelEstimate operator()(DecodeAttention const& a) const {
+            return estimate_decode(a, c.variant, accelerator, CacheState::hot);
+        }
     };
     return std::visit(Visitor{c, accelerator}, c.what);
 }
@@ -84,7 +85,9 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row) const 
         KernelCase c = kernel_case(kind, row);
         AcceleratorProfile const* const accelerator = profile_ ? &*profile_ : known_accelerator(c.device);
         if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", c.device.substr(0, 60)));
-        p.time = predicted_time(c, *accelerator);
+        KernelEstimate const estimate = predicted_time(c, *accelerator);
+        p.time = estimate.time;
+        p.interval = {.low = estimate.factors.low, .high = estimate.factors.high};
         p.measured_time = c.measured;
         p.assumptions = std::move(c.assumptions);
         out.groups = {{.by = "kernel", .order = 0, .name = c.kind},

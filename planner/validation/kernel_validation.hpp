@@ -1,8 +1,9 @@
 #pragma once
 
+#include "core/measurements/kernel_row.hpp"
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/hardware_profile.hpp"
-#include "core/measurements/kernel_row.hpp"
+#include "cost_models/kernel_estimate.hpp"
 #include "planner/validation/score.hpp"
 
 #include <optional>
@@ -14,11 +15,11 @@ namespace sextant {
 /// Constants that leave a kernel's time as it is when it runs alone: every factor 1, nothing hidden, no gaps.
 FrameworkTiming kernel_alone();
 
-/// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_time.hpp`. A product [m, k] x [k, n] in
-/// fp8 or fp4 is measured with the quantisation of its activations: 3 m k bytes by the streaming formula, as before
-/// each such product of a step (docs/flops.md).
+/// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_estimate.hpp`, as a benchmark that
+/// repeats it sees it: operands in cache where they fit, and the quantisation of activations included where the tables
+/// include it.
 /// @throws RowSkip when the device has no matrix products in this format.
-Seconds predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator);
+KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator);
 
 /// Predictions for tables of kernel times.
 class KernelPredictor {

@@ -32,7 +32,7 @@ std::string predictions_line(ValidationKind kind, CsvRecord const& record, RowPr
         cells.push_back(p.memory_gb ? number(*p.memory_gb) : "");
         cells.push_back(p.fits ? (*p.fits ? "1" : "0") : "");
     }
-    IntervalFactors const interval = interval_factors(kind);
+    IntervalFactors const interval = interval_of(kind, p);
     cells.push_back(p.time ? number(interval.low * time) : "");
     cells.push_back(p.time ? number(interval.high * time) : "");
     cells.push_back(p.skip_reason);

@@ -29,6 +29,10 @@ struct IntervalFactors {
 /// site reach 15-25 % in the median, and the small ones, which are latency, twice that at the 90 % quantile.
 IntervalFactors interval_factors(ValidationKind kind);
 
+struct RowPrediction;
+/// The interval of this prediction: its own, else that of its kind.
+IntervalFactors interval_of(ValidationKind kind, RowPrediction const& prediction);
+
 /// A part of the rows that is scored on its own besides their source. Ordered as they are shown.
 struct RowGroup {
     std::string by;  ///< "collective", "size", "run", ...
@@ -40,7 +44,8 @@ struct RowGroup {
 /// What our models say of one row, and what was measured.
 struct RowPrediction {
     std::optional<Seconds> time;
-    std::optional<double> memory_gb;  ///< the figure, rank and unit of that source's column
+    std::optional<IntervalFactors> interval;  ///< of this time; absent: that of its kind
+    std::optional<double> memory_gb;          ///< the figure, rank and unit of that source's column
     std::optional<bool> fits;
     std::string skip_reason;  ///< not empty: the row could not be expressed, nothing is predicted
     std::string time_reason;  ///< why time is not scored (or not predicted)

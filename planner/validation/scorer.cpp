@@ -19,6 +19,10 @@ IntervalFactors interval_factors(ValidationKind kind) {
     return {.low = 2.0 / 3, .high = 1.5};
 }
 
+IntervalFactors interval_of(ValidationKind kind, RowPrediction const& prediction) {
+    return prediction.interval.value_or(interval_factors(kind));
+}
+
 double FitScore::accuracy_pct() const {
     return n == 0 ? 0 : 100 * (1 - static_cast<double>(missed + false_alarms) / static_cast<double>(n));
 }
@@ -35,7 +39,7 @@ void Scorer::add(Tally& tally, RowPrediction const& p) const {
         ++score.assumptions[assumption];
     if (p.measured_time) {
         if (p.time && p.time_reason.empty()) {
-            IntervalFactors const interval = interval_factors(kind_);
+            IntervalFactors const interval = interval_of(kind_, p);
             tally.time_errors.push_back(*p.time / *p.measured_time - 1);
             if (interval.low * *p.time <= *p.measured_time && *p.measured_time <= interval.high * *p.time)
                 ++score.inside_interval;

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "core/json/object_reader.hpp"
+#include "core/spec/kernel_constants.hpp"
+#include "core/spec/residual_grid.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// Error of predictions for rows that no constant was fitted to.
+struct HeldOutError {
+    std::int64_t rows = 0;
+    double median_pct = 0;
+    double p95_pct = 0;
+    double bias_pct = 0;
+};
+
+/// 80 % interval of a time, as factors on the prediction.
+struct TimeInterval {
+    double low = 1;
+    double high = 1;
+};
+
+/// The same for predictions from `from` seconds on, up to that of the next band.
+struct KernelInterval {
+    double from_seconds = 0;
+    TimeInterval factors;
+};
+
+/// One kernel in one variant, fitted: the constants of its model, and what they leave unexplained.
+struct KernelFit {
+    KernelKind kind = KernelKind::gemm;
+    std::string variant;                         ///< of a product its format, of attention "bf16/fp8" (compute/cache)
+    std::vector<double> constants;               ///< in the order of `kernel_constants(kind)`
+    std::vector<std::optional<double>> spreads;  ///< one standard deviation of each logarithm; absent: not identified
+    ResidualGrid residual;                       ///< logarithm of a factor on the time
+    double large_efficiency = 0;                 ///< median fraction of peak of the largest shapes; 0: not known
+    std::int64_t rows = 0;                       ///< that the constants were fitted to
+    HeldOutError held_out;
+    std::vector<KernelInterval> intervals;  ///< inside the residual's range, by predicted time
+    TimeInterval outside{0.6, 1.8};         ///< elsewhere
+};
+
+/// Fitted kernels of one device, or of a class of devices.
+struct KernelCalibration {
+    std::string name;
+    std::string title;
+    std::vector<std::string> devices;  ///< accelerators by name; empty: a class
+    std::string generation;            ///< of a class: its generation, "*": any
+    std::string command;               ///< that fitted it
+    std::vector<std::string> sources;  ///< of the rows
+    std::vector<KernelFit> fits;
+
+    [[nodiscard]] bool is_class() const { return devices.empty(); }
+    /// The fit of this kernel and variant, or null.
+    [[nodiscard]] KernelFit const* find(KernelKind kind, std::string_view variant) const;
+};
+
+/// Reads format `kernel-calibration`, version 1.
+/// @throws InputError: an unknown or missing key, a constant outside of its bounds, a grid that does not fit.
+KernelCalibration read_kernel_calibration(ObjectReader in);
+/// The same from a file. @throws InputError also when it cannot be read.
+KernelCalibration read_kernel_calibration_file(std::string const& path);
+/// The text that `read_kernel_calibration` reads back with equal values (to the digits written).
+std::string kernel_calibration_json(KernelCalibration const& calibration);
+
+}  // namespace sextant

@@ -1,0 +1,180 @@
+#include "core/error.hpp"
+#include "core/spec/kernel_calibration.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check_range(double value, double low, double high, ObjectReader const& in, std::string_view key) {
+    if (!(value >= low && value <= high))
+        throw InputError("{}: is {:g} ({:g} to {:g} is expected)", in.path_to(key), value, low, high);
+}
+
+double number_between(ObjectReader& in, std::string_view key, double low, double high) {
+    double const value = in.number(key);
+    check_range(value, low, high, in, key);
+    return value;
+}
+
+std::int64_t row_count(ObjectReader& in) {
+    std::int64_t const rows = in.integer("rows");
+    check_range(static_cast<double>(rows), 0, 1e9, in, "rows");
+    return rows;
+}
+
+TimeInterval read_interval(ObjectReader& in) {
+    return {.low = number_between(in, "low", 1e-3, 1), .high = number_between(in, "high", 1, 1e3)};
+}
+
+ResidualGrid read_grid(ObjectReader in) {
+    std::vector<GridAxis> axes;
+    for (ObjectReader& axis : in.objects("axes")) {
+        axes.push_back({.name = axis.text("name"), .knots = axis.numbers("knots")});
+        axis.finish();
+    }
+    std::vector<double> values = in.numbers("values");
+    for (double const value : values)
+        check_range(value, -6, 6, in, "values");
+    in.finish();
+    try {
+        return {std::move(axes), std::move(values)};
+    } catch (InputError const& error) {
+        throw InputError("{}: {}", in.where(), error.what());
+    }
+}
+
+void read_constants(ObjectReader in, KernelFit& fit) {
+    for (KernelConstant const& constant : kernel_constants(fit.kind)) {
+        ObjectReader entry = in.object(constant.name);
+        fit.constants.push_back(number_between(entry, "value", constant.low, constant.high));
+        entry.allow("spread");
+        fit.spreads.push_back(entry.has("spread") ? std::optional(number_between(entry, "spread", 0, 1e3))
+                                                  : std::nullopt);
+        entry.finish();
+    }
+    in.finish();
+}
+
+KernelFit read_fit(ObjectReader in) {
+    KernelFit fit;
+    fit.kind = kernel_kind_from(in.text("kernel"), in.path_to("kernel"));
+    fit.variant = in.text("variant");
+    read_constants(in.object("constants"), fit);
+    in.allow("residual");
+    if (in.has("residual")) fit.residual = read_grid(in.object("residual"));
+    fit.large_efficiency = in.number("large_efficiency", 0);
+    check_range(fit.large_efficiency, 0, 2, in, "large_efficiency");
+    fit.rows = row_count(in);
+    ObjectReader held_out = in.object("held_out");
+    fit.held_out = {.rows = row_count(held_out),
+                    .median_pct = held_out.number("median_pct"),
+                    .p95_pct = held_out.number("p95_pct"),
+                    .bias_pct = held_out.number("bias_pct")};
+    held_out.finish();
+    for (ObjectReader& band : in.objects("intervals")) {
+        fit.intervals.push_back(
+            {.from_seconds = number_between(band, "from_seconds", 0, 1e3), .factors = read_interval(band)});
+        band.finish();
+    }
+    ObjectReader outside = in.object("outside");
+    fit.outside = read_interval(outside);
+    outside.finish();
+    in.finish();
+    return fit;
+}
+
+std::string digits(double value) { return fmt::format("{:.5g}", value); }
+
+std::string json_text(std::string_view text) { return Json(text).dump(); }
+
+std::string interval_json(TimeInterval const& factors) {
+    return fmt::format("\"low\": {}, \"high\": {}", digits(factors.low), digits(factors.high));
+}
+
+/// One line per run along the last axis.
+std::string grid_json(ResidualGrid const& grid) {
+    std::string out = "{\"axes\": [";
+    for (std::size_t a = 0; a < grid.axes().size(); ++a) {
+        std::vector<std::string> knots;
+        for (double const knot : grid.axes()[a].knots)
+            knots.push_back(digits(knot));
+        out += fmt::format("{}{{\"name\": {}, \"knots\": [{}]}}", a > 0 ? ", " : "", json_text(grid.axes()[a].name),
+                           fmt::join(knots, ", "));
+    }
+    out += "],\n       \"values\": [";
+    std::size_t const run = grid.axes().back().knots.size();
+    for (std::size_t i = 0; i < grid.values().size(); ++i) {
+        if (i > 0) out += i % run == 0 ? ",\n         " : ", ";
+        double const rounded = std::round(grid.values()[i] * 100) / 100;
+        out += rounded == 0 ? "0" : fmt::format("{:.3g}", rounded);
+    }
+    return out + "]}";
+}
+
+std::string fit_json(KernelFit const& fit) {
+    std::string out = fmt::format("    {{\"kernel\": {}, \"variant\": {}, \"rows\": {},\n     \"constants\": {{",
+                                  json_text(name_of(fit.kind)), json_text(fit.variant), fit.rows);
+    auto const constants = kernel_constants(fit.kind);
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+        out += fmt::format("{}\n       {}: {{\"value\": {}", i > 0 ? "," : "", json_text(constants[i].name),
+                           digits(fit.constants[i]));
+        if (i < fit.spreads.size() && fit.spreads[i]) out += fmt::format(", \"spread\": {:.3g}", *fit.spreads[i]);
+        out += "}";
+    }
+    out += "},\n";
+    if (!fit.residual.empty()) out += fmt::format("     \"residual\": {},\n", grid_json(fit.residual));
+    out += fmt::format(
+        "     \"large_efficiency\": {:.4g},\n"
+        "     \"held_out\": {{\"rows\": {}, \"median_pct\": {:.3g}, \"p95_pct\": {:.3g}, \"bias_pct\": {:.3g}}},\n"
+        "     \"intervals\": [",
+        fit.large_efficiency, fit.held_out.rows, fit.held_out.median_pct, fit.held_out.p95_pct, fit.held_out.bias_pct);
+    for (std::size_t i = 0; i < fit.intervals.size(); ++i)
+        out += fmt::format("{}{{\"from_seconds\": {}, {}}}", i > 0 ? ", " : "", digits(fit.intervals[i].from_seconds),
+                           interval_json(fit.intervals[i].factors));
+    return out + fmt::format("],\n     \"outside\": {{{}}}}}", interval_json(fit.outside));
+}
+
+}  // namespace
+
+KernelCalibration read_kernel_calibration(ObjectReader in) {
+    in.format("kernel-calibration", 1);
+    KernelCalibration out;
+    out.name = in.text("name");
+    out.title = in.text("title", out.name);
+    out.devices = in.texts("devices");
+    out.generation = in.text("generation", "");
+    if (out.devices.empty() == out.generation.empty())
+        throw InputError("{}: needs either devices or a generation", in.where());
+    out.command = in.text("command");
+    out.sources = in.texts("sources");
+    for (ObjectReader const& fit : in.objects("fits"))
+        out.fits.push_back(read_fit(fit));
+    in.finish();
+    return out;
+}
+
+std::string kernel_calibration_json(KernelCalibration const& calibration) {
+    Json head{
+        {"format", "kernel-calibration"}, {"version", 1}, {"name", calibration.name}, {"title", calibration.title}};
+    if (calibration.is_class())
+        head["generation"] = calibration.generation;
+    else
+        head["devices"] = calibration.devices;
+    head["command"] = calibration.command;
+    head["sources"] = calibration.sources;
+    std::string out = head.dump(2);
+    out.resize(out.rfind('\n'));
+    out += ",\n  \"fits\": [\n";
+    for (std::size_t i = 0; i < calibration.fits.size(); ++i)
+        out += fit_json(calibration.fits[i]) + (i + 1 < calibration.fits.size() ? ",\n" : "\n");
+    return out + "  ]\n}\n";
+}
+
+}  // namespace sextant

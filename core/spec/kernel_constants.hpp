@@ -1,0 +1,111 @@
+#pragma once
+
+#include "core/spec/precision.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// Kinds of kernels that have a model of their own with constants to fit.
+enum class KernelKind : std::uint8_t { gemm, prefill, decode };
+std::string_view name_of(KernelKind kind);
+/// @throws InputError with the known names.
+KernelKind kernel_kind_from(std::string_view name, std::string_view where);
+
+/// A constant of a kernel model: positive, moved on a logarithmic scale between its bounds. `start` is where a fit
+/// begins and what a device without measurements gets.
+struct KernelConstant {
+    std::string_view name;
+    double start;
+    double low;
+    double high;
+    std::string_view meaning;
+};
+
+/// Constants of cost_models/gemm_model.hpp, in this order.
+enum class GemmConstant : std::uint8_t {
+    launch,
+    efficiency,
+    memory,
+    cache_speed,
+    cache_share,
+    cache_edge,
+    feed,
+    tile_overhead,
+    step_latency,
+    overlap,
+    reduction,
+    heat,
+    wave_rounding,
+    ramp,
+    quantise,
+    quantise_passes,
+    count
+};
+
+/// Constants of the prefill model of cost_models/attention_model.hpp, in this order.
+enum class PrefillConstant : std::uint8_t {
+    launch,
+    memory,
+    preparation,
+    block_overhead,
+    tile_latency,
+    overlap,
+    wave_rounding,
+    ramp,
+    heat,
+    ragged,
+    efficiency_64,
+    efficiency_128,
+    efficiency_192,
+    efficiency_256,
+    efficiency_512,
+    count
+};
+
+/// Constants of the decode model of cost_models/attention_model.hpp, in this order.
+enum class DecodeConstant : std::uint8_t {
+    launch,
+    memory,
+    cache_speed,
+    cache_share,
+    cache_edge,
+    block_overhead,
+    token_latency,
+    overlap,
+    wave_rounding,
+    ramp,
+    split_tokens,
+    merge,
+    per_sequence,
+    efficiency,
+    blocks_per_processor,
+    count
+};
+
+std::span<KernelConstant const> kernel_constants(KernelKind kind);
+
+/// How a matrix product stores its operands: bytes per element of [m, k], [k, n] and [m, n], the peak that bounds it,
+/// and whether the activations are quantised with it.
+struct GemmFormat {
+    std::string_view name;   ///< "bf16", "fp8", "fp8-block", "int4-weights", ...
+    std::string_view alias;  ///< as the measurement tables write it
+    Precision precision;     ///< whose peak it runs at, times `peak_factor`
+    double peak_factor;
+    double left;   ///< bytes per element of the activations
+    double right;  ///< of the weights
+    double out;
+    bool quantises;
+};
+
+std::span<GemmFormat const> gemm_formats();
+/// By name or alias; nothing for an unknown one.
+GemmFormat const* find_gemm_format(std::string_view name);
+/// The plain format of a precision.
+GemmFormat const& gemm_format(Precision precision);
+
+}  // namespace sextant

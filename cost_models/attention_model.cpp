@@ -1,0 +1,159 @@
+#include "cost_models/attention_model.hpp"
+
+#include "core/ops/work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr double tile = 128;               ///< queries and keys of a tile
+constexpr double matrix_rows = 16;         ///< granularity of matrix instructions
+constexpr std::int64_t most_sharing = 32;  ///< heads per key-value head that grouped decode kernels take
+
+template <class Index>
+struct Values {
+    std::span<double const> all;
+    double operator[](Index c) const { return all[static_cast<std::size_t>(c)]; }
+};
+
+struct HeadSize {
+    double size;
+    PrefillConstant constant;
+};
+constexpr std::array head_sizes{
+    HeadSize{64, PrefillConstant::efficiency_64}, HeadSize{128, PrefillConstant::efficiency_128},
+    HeadSize{192, PrefillConstant::efficiency_192}, HeadSize{256, PrefillConstant::efficiency_256},
+    HeadSize{512, PrefillConstant::efficiency_512}};
+
+double efficiency_at(double head_size, Values<PrefillConstant> c) {
+    if (head_size <= head_sizes.front().size) return c[head_sizes.front().constant];
+    for (std::size_t i = 1; i < head_sizes.size(); ++i) {
+        if (head_size > head_sizes[i].size) continue;
+        double const share =
+            std::log(head_size / head_sizes[i - 1].size) / std::log(head_sizes[i].size / head_sizes[i - 1].size);
+        return std::pow(c[head_sizes[i - 1].constant], 1 - share) * std::pow(c[head_sizes[i].constant], share);
+    }
+    return c[head_sizes.back().constant];
+}
+
+/// (sum of x^norm)^(1 / norm), safe for large and small numbers.
+double joined(std::initializer_list<double> times, double norm) {
+    double const largest = std::max(times);
+    if (largest <= 0) return 0;
+    double sum = 0;
+    for (double const t : times)
+        sum += std::pow(t / largest, norm);
+    return largest * std::pow(sum, 1 / norm);
+}
+
+double log2_of(double value) { return std::log2(std::max(1.0, value)); }
+
+/// Seconds on the multiprocessors of one call over `keys` keys with `work` flop.
+double prefill_compute(Attention const& a, double work, double keys, KernelRates const& rates,
+                       Values<PrefillConstant> c, PrefillUse const& use) {
+    auto const heads = static_cast<double>(a.batch * a.heads);
+    auto const queries = static_cast<double>(a.queries);
+    auto const width = static_cast<double>(a.head_dim + a.value_head_dim);
+    double const rate = rates.peak * efficiency_at(width / 2, c) * use.rate / rates.processors;
+    double const row_blocks = std::ceil(queries / tile);
+    double const tile_work = tile * tile * 2 * width * use.work;
+    // Masked tiles on the diagonal are computed whole: half a tile more per block.
+    double const tiles = work * use.work / (heads * tile_work) + 0.5 * row_blocks;
+    double const filled =
+        row_blocks > 1 ? 1
+                       : std::pow(std::ceil(queries / matrix_rows) * matrix_rows / tile, c[PrefillConstant::ragged]);
+    double const per_tile = std::max(tile_work / rate, c[PrefillConstant::tile_latency] * use.work) * filled;
+    double const overhead = c[PrefillConstant::block_overhead];
+    double const even = heads * (std::max(1.0, tiles) * per_tile + row_blocks * overhead) / rates.processors;
+    double const longest = std::ceil(keys / tile) * per_tile + overhead;
+    double const share = heads * row_blocks / rates.processors;
+    double const idle = std::ceil(share) / share - 1;
+    double const lost = c[PrefillConstant::wave_rounding] * idle / std::max(1.0, row_blocks - 1);
+    double const time = std::max(even * (1 + lost), longest);
+    return time * (1 + (c[PrefillConstant::heat] - 1) * std::log10(1 + work * use.work / 1e11));
+}
+
+}  // namespace
+
+Seconds prefill_model(Attention const& a, KernelRates const& rates, std::span<double const> constants,
+                      PrefillUse const& use) {
+    Values<PrefillConstant> const c{constants};
+    Work const forward = work_of(Op{.name = "attention", .what = a}, Pass::forward);
+    auto const pieces = static_cast<double>(std::max<std::int64_t>(1, a.pieces));
+    double const compute = prefill_compute(a, forward.executed.base() / pieces,
+                                           static_cast<double>(attended_keys(a)) / pieces, rates, c, use);
+    double const bytes = forward.moved.base() / pieces;
+    double const memory = bytes / (rates.bandwidth * c[PrefillConstant::memory]);
+    double const launch = use.launch ? use.launch->base() : c[PrefillConstant::launch];
+    double const call = launch + use.preparation * c[PrefillConstant::preparation] * memory +
+                        c[PrefillConstant::ramp] * std::log2(1 + bytes / 1e6) +
+                        joined({compute, memory * use.work}, c[PrefillConstant::overlap]);
+    return pieces * call * units::s;
+}
+
+std::array<double, 4> prefill_coordinates(Attention const& a) {
+    return {log2_of(static_cast<double>(a.batch * a.heads)), log2_of(static_cast<double>(attended_keys(a))),
+            log2_of(static_cast<double>(a.head_dim + a.value_head_dim) / 2),
+            log2_of(static_cast<double>(a.heads) / static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)))};
+}
+
+DecodeSharing sharing_of(DecodeAttention const& shape) {
+    std::int64_t const group = shape.heads / std::max<std::int64_t>(1, shape.kv_heads);
+    if (group <= 1) return DecodeSharing::single;
+    return group <= most_sharing ? DecodeSharing::grouped : DecodeSharing::unshared;
+}
+
+std::string_view name_of(DecodeSharing sharing) {
+    switch (sharing) {
+        case DecodeSharing::single: return "single";
+        case DecodeSharing::grouped: return "grouped";
+        case DecodeSharing::unshared: return "unshared";
+    }
+    return "?";
+}
+
+Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
+                     CacheState cache) {
+    Values<DecodeConstant> const c{constants};
+    auto const batch = static_cast<double>(shape.batch);
+    auto const heads = static_cast<double>(shape.heads);
+    auto const keys = static_cast<double>(shape.keys);
+    auto const width = static_cast<double>(shape.head_dim);
+    double const readers = sharing_of(shape) == DecodeSharing::unshared ? heads : static_cast<double>(shape.kv_heads);
+    double const group = heads / readers;
+
+    double const bytes = 2 * batch * readers * keys * width * shape.cache_bytes + 4 * batch * heads * width;
+    double memory = bytes / (rates.bandwidth * c[DecodeConstant::memory]);
+    if (cache == CacheState::hot) {
+        // The cache holds each key once, also where every head reads it anew.
+        double const held = bytes * static_cast<double>(shape.kv_heads) / readers;
+        double const share =
+            1 / (1 + std::pow(held / (c[DecodeConstant::cache_share] * rates.cache), c[DecodeConstant::cache_edge]));
+        memory *= 1 - share + share / c[DecodeConstant::cache_speed];
+    }
+    double const slots = rates.processors * c[DecodeConstant::blocks_per_processor];
+    double const blocks = batch * readers;
+    double const splits = std::clamp(slots / blocks, 1.0, std::max(1.0, keys / c[DecodeConstant::split_tokens]));
+    double const share = blocks * splits / slots;
+    double const rounding = c[DecodeConstant::wave_rounding];
+    double const waves = rounding * std::ceil(share) + (1 - rounding) * std::max(1.0, share);
+    double const chain =
+        waves * (c[DecodeConstant::block_overhead] + keys / splits * c[DecodeConstant::token_latency] * width / 128);
+    double const work = 4 * batch * readers * std::max(group, matrix_rows) * keys * width;
+    double const compute = work / (rates.peak * c[DecodeConstant::efficiency]);
+    double const time = c[DecodeConstant::launch] + c[DecodeConstant::per_sequence] * batch +
+                        c[DecodeConstant::ramp] * std::log2(1 + bytes / 1e6) +
+                        c[DecodeConstant::merge] * std::log2(splits) +
+                        joined({memory, chain, compute}, c[DecodeConstant::overlap]);
+    return time * units::s;
+}
+
+std::array<double, 4> decode_coordinates(DecodeAttention const& shape) {
+    return {log2_of(static_cast<double>(shape.batch * shape.kv_heads)), log2_of(static_cast<double>(shape.keys)),
+            log2_of(static_cast<double>(shape.head_dim)),
+            log2_of(static_cast<double>(shape.heads) / static_cast<double>(std::max<std::int64_t>(1, shape.kv_heads)))};
+}
+
+}  // namespace sextant

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "core/ops/op.hpp"
+#include "core/spec/kernel_constants.hpp"
+#include "core/units.hpp"
+#include "cost_models/kernel_rates.hpp"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace sextant {
+
+/// What is asked of a fused attention kernel over whole sequences beside its shape.
+struct PrefillUse {
+    double work = 1;                  ///< matrix work against the forward pass of the same shape
+    double rate = 1;                  ///< of the multiprocessors, against what the constants say
+    double preparation = 1;           ///< share of the preparing passes that this use has
+    std::optional<Seconds> launch{};  ///< instead of the constant, which has the preparing kernels in it
+};
+
+/// Time of fused attention over whole sequences, as prefill and training run it:
+///
+///     T = launch + preparation + ramp log2(1 + bytes / 1 MB) + (compute^overlap + memory^overlap)^(1 / overlap)
+///
+/// `compute`: 128 queries of one head are a block; it takes block_overhead and for each 128 keys that the mask leaves
+/// the larger of tile_latency and 128 * 128 * 2 (d + dv) / rate, rate being the head size's efficiency of the bf16 peak
+/// over the multiprocessors. Blocks fill the multiprocessors; of the last wave's idle part the share wave_rounding is
+/// lost, less for long sequences, whose blocks differ in length; nothing ends before its longest block. `heat` as in
+/// `gemm_model`. `memory` and preparation: q, k, v and the output, in two bytes.
+///
+/// Efficiencies of other head sizes lie on the line between the logarithms of their neighbours. `constants` in the
+/// order of `PrefillConstant`. Source: arXiv:2307.08691 sec. 3 (work partitioning); the form was chosen by its error on
+/// held-out shapes of five devices (docs/calibration.md).
+Seconds prefill_model(Attention const& shape, KernelRates const& rates, std::span<double const> constants,
+                      PrefillUse const& use);
+
+/// Where the shape lies on the residual grid of prefill: log2 of batch * heads, of the keys, of the head size and of
+/// heads per key-value head.
+std::array<double, 4> prefill_coordinates(Attention const& shape);
+
+/// How many heads share one head of keys and values in a decode kernel: engines have kernels of their own for each.
+enum class DecodeSharing : std::uint8_t {
+    single,    ///< one
+    grouped,   ///< 2 to 32
+    unshared,  ///< more: kernels fall back to reading keys and values once per head
+};
+DecodeSharing sharing_of(DecodeAttention const& shape);
+std::string_view name_of(DecodeSharing sharing);
+
+/// Time of one decode step of attention, a query per sequence over the keys and values before it:
+///
+///     T = launch + per_sequence batch + ramp log2(1 + bytes / 1 MB) + merge log2(splits)
+///         + (memory^overlap + chain^overlap + compute^overlap)^(1 / overlap)
+///
+/// `memory`: keys and values once per head that holds them (per query head where unshared), faster where the cache
+/// holds them. `chain`: a block is a head of keys and values of one sequence, over several blocks when they would not
+/// fill the multiprocessors otherwise (not fewer than split_tokens each); it takes block_overhead plus its tokens times
+/// token_latency, in waves of blocks_per_processor. `compute`: 4 d flop per head and token, a group of heads padded
+/// to 16. `constants` in the order of `DecodeConstant`. Source: FlashDecoding (pytorch.org/blog/flash-decoding); the
+/// form was chosen by its error on held-out shapes of five devices (docs/calibration.md).
+Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
+                     CacheState cache);
+
+/// Where the shape lies on the residual grid of decode: log2 of batch * key-value heads, of the keys, of the head size
+/// and of heads per key-value head.
+std::array<double, 4> decode_coordinates(DecodeAttention const& shape);
+
+}  // namespace sextant

@@ -1,0 +1,95 @@
+#include "cost_models/gemm_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sextant {
+namespace {
+
+struct Tile {
+    double m;
+    double n;
+};
+
+/// What libraries have kernels for, from large to small.
+constexpr std::array tiles{Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64}, Tile{64, 128},
+                           Tile{64, 256},  Tile{64, 64},   Tile{128, 32},  Tile{64, 32},  Tile{32, 64},
+                           Tile{32, 32},   Tile{16, 64},   Tile{16, 128},  Tile{64, 16}};
+constexpr std::array<double, 8> splits{1, 2, 3, 4, 6, 8, 12, 16};
+constexpr double k_step = 64;
+constexpr double least_split_depth = 128;  ///< of k, assumed
+
+/// Constants by name.
+struct Values {
+    std::span<double const> all;
+    double operator[](GemmConstant c) const { return all[static_cast<std::size_t>(c)]; }
+};
+
+/// Seconds on the multiprocessors, at the best pair of tile and split.
+double compute_time(double groups, double m, double n, double k, GemmFormat const& format, KernelRates const& rates,
+                    Values c, double rate_factor) {
+    double const rate = rates.peak * format.peak_factor * c[GemmConstant::efficiency] * rate_factor / rates.processors;
+    double const feed = c[GemmConstant::feed] * 2.5 * rates.bandwidth / rates.processors;
+    double const operand = std::max(format.left, format.right);
+    double const sum_rate = rates.bandwidth * c[GemmConstant::memory] * c[GemmConstant::cache_speed];
+    double const rounding = c[GemmConstant::wave_rounding];
+    double const overhead = c[GemmConstant::tile_overhead];
+    double best = std::numeric_limits<double>::infinity();
+    for (Tile const& tile : tiles) {
+        double const count = groups * std::ceil(m / tile.m) * std::ceil(n / tile.n);
+        double const step = std::max({k_step * 2 * tile.m * tile.n / rate, k_step * (tile.m + tile.n) * operand / feed,
+                                      c[GemmConstant::step_latency]});
+        for (double const split : splits) {
+            if (split > 1 && (k / split < least_split_depth || count * split > 8 * rates.processors)) break;
+            double const share = count * split / rates.processors;
+            double const waves = rounding * std::ceil(share) + (1 - rounding) * std::max(1.0, share);
+            double time = waves * (std::ceil(k / (k_step * split)) * step + overhead);
+            if (split > 1) time += c[GemmConstant::reduction] * 8 * split * groups * m * n / sum_rate + overhead;
+            best = std::min(best, time);
+        }
+    }
+    double const work = 2 * groups * m * n * k;
+    return best * (1 + (c[GemmConstant::heat] - 1) * std::log10(1 + work / 1e11));
+}
+
+}  // namespace
+
+Seconds gemm_model(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
+                   std::span<double const> constants, GemmUse const& use) {
+    Values const c{constants};
+    auto const groups = static_cast<double>(shape.groups);
+    auto const m = static_cast<double>(shape.m);
+    auto const n = static_cast<double>(shape.n);
+    auto const k = static_cast<double>(shape.k);
+    double const compute = compute_time(groups, m, n, k, format, rates, c, use.rate);
+    double const bytes = groups * (format.left * m * k + format.right * k * n + format.out * m * n);
+    double const memory_rate = rates.bandwidth * c[GemmConstant::memory];
+    double memory = bytes / memory_rate;
+    if (use.cache == CacheState::hot) {
+        double const share =
+            1 / (1 + std::pow(bytes / (c[GemmConstant::cache_share] * rates.cache), c[GemmConstant::cache_edge]));
+        memory *= 1 - share + share / c[GemmConstant::cache_speed];
+    }
+    double const norm = c[GemmConstant::overlap];
+    double const larger = std::max(compute, memory);
+    double const smaller = std::min(compute, memory);
+    double const joined = larger * std::pow(1 + std::pow(smaller / larger, norm), 1 / norm);
+    return (c[GemmConstant::launch] + c[GemmConstant::ramp] * std::log2(1 + bytes / 1e6) + joined) * units::s;
+}
+
+Seconds quantise_model(GemmShape const& shape, KernelRates const& rates, std::span<double const> constants) {
+    Values const c{constants};
+    double const bytes = 3 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.k);
+    double const rate = rates.bandwidth * c[GemmConstant::memory];
+    return (c[GemmConstant::quantise] + c[GemmConstant::quantise_passes] * bytes / rate) * units::s;
+}
+
+std::array<double, 3> gemm_coordinates(GemmShape const& shape) {
+    auto const log2_of = [](std::int64_t value) {
+        return std::log2(static_cast<double>(std::max<std::int64_t>(1, value)));
+    };
+    return {log2_of(shape.groups * shape.m), log2_of(shape.n), log2_of(shape.k)};
+}
+
+}  // namespace sextant

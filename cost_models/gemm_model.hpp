@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/spec/kernel_constants.hpp"
+#include "core/units.hpp"
+#include "cost_models/kernel_rates.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace sextant {
+
+/// `groups` matrix products [m, k] x [k, n] of one launch.
+struct GemmShape {
+    std::int64_t groups = 1;
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+};
+
+/// What is asked for beside the shape.
+struct GemmUse {
+    CacheState cache = CacheState::cold;
+    double rate = 1;  ///< of the multiprocessors, against what the constants say (clocks in a long run)
+};
+
+/// Time of matrix products that run alone, without quantising their activations:
+///
+///     T = launch + ramp log2(1 + bytes / 1 MB) + (compute^overlap + memory^overlap)^(1 / overlap)
+///
+/// `compute`: the output is cut into tiles and k into splits; of a menu of tiles the pair that ends first is taken. A
+/// tile takes tile_overhead plus ceil(k / 64 splits) steps of max(64 * 2 tm tn / rate, 64 (tm + tn) operand bytes /
+/// feed, step_latency); tiles run in waves over the multiprocessors, and of the idle part of the last wave the share
+/// wave_rounding is lost. Splitting adds `reduction` passes over fp32 partial sums. Long heavy products run slower by
+/// `heat` per decade. `memory`: all operands once, at the cache's rate as far as they fit into its share.
+///
+/// `constants` in the order of `GemmConstant`. Source: tiles and waves as NVIDIA's matrix multiplication guide
+/// describes them; the form was chosen by its error on held-out products of five devices (docs/calibration.md).
+Seconds gemm_model(GemmShape const& shape, GemmFormat const& format, KernelRates const& rates,
+                   std::span<double const> constants, GemmUse const& use);
+
+/// Time of quantising the activations [m, k] of such a product, where it is measured with it:
+/// quantise + quantise_passes * 3 m k bytes / memory rate.
+Seconds quantise_model(GemmShape const& shape, KernelRates const& rates, std::span<double const> constants);
+
+/// Where the shape lies on the residual grid of products: log2 of m (of all groups), n and k.
+std::array<double, 3> gemm_coordinates(GemmShape const& shape);
+
+}  // namespace sextant

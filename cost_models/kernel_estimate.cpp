@@ -1,0 +1,150 @@
+#include "cost_models/kernel_estimate.hpp"
+
+#include "core/spec/kernel_catalog.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr std::size_t most_constants = 20;
+
+/// The constants to use for one kernel on one device.
+struct Choice {
+    std::array<double, most_constants> values{};
+    std::size_t count = 0;
+    KernelFit const* fit = nullptr;
+    bool own = false;
+    std::shared_ptr<KernelCalibration const> keep;  ///< holds what `fit` points into
+    [[nodiscard]] std::span<double const> constants() const { return std::span(values).first(count); }
+};
+
+/// Variants to try, the wanted one first: what a format without a fit of its own resembles most.
+std::string_view next_variant(KernelKind kind, std::string_view variant) {
+    if (kind == KernelKind::gemm) {
+        if (variant == "fp4") return "fp8";
+        return variant == "bf16" ? "" : "bf16";
+    }
+    if (variant.starts_with("fp8/fp8")) return "bf16/fp8";
+    if (variant.starts_with("bf16/fp8")) return kind == KernelKind::prefill ? "bf16/bf16" : "";
+    return "";
+}
+
+KernelFit const* find_any(KernelCalibration const& calibration, KernelKind kind, std::string_view variant) {
+    std::string name(variant);
+    if (auto const* fit = calibration.find(kind, name)) return fit;
+    for (std::string_view next = next_variant(kind, name); !next.empty(); next = next_variant(kind, next))
+        if (auto const* fit = calibration.find(kind, next)) return fit;
+    if (kind != KernelKind::decode) return nullptr;
+    auto const sharing = variant.rfind('/');
+    return calibration.find(kind, "bf16/bf16" + std::string(variant.substr(sharing)));
+}
+
+Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::string_view variant) {
+    Choice choice;
+    auto const take = [&](std::shared_ptr<KernelCalibration const> const& from, KernelFit const* fit) {
+        if (choice.fit != nullptr || fit == nullptr) return;
+        choice.fit = fit;
+        choice.keep = from;
+        choice.own = !from->is_class() && fit->variant == variant;
+    };
+    if (auto const& own = accelerator.kernels) {
+        take(own, own->find(kind, variant));
+        if (choice.fit == nullptr && own->name != "class-any") {
+            auto const any = shipped_kernel_calibration("class-any");
+            if (any) take(any, any->find(kind, variant));
+        }
+        take(own, find_any(*own, kind, variant));
+    }
+    auto const specs = kernel_constants(kind);
+    choice.count = specs.size();
+    for (std::size_t i = 0; i < specs.size(); ++i)
+        choice.values[i] = choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start;
+    return choice;
+}
+
+TimeInterval interval_at(KernelFit const& fit, double seconds) {
+    TimeInterval factors = fit.outside;
+    for (KernelInterval const& band : fit.intervals)
+        if (seconds >= band.from_seconds) factors = band.factors;
+    return factors;
+}
+
+/// The model's time with the residual and the interval that belong to the choice.
+KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const> at) {
+    KernelEstimate out{.time = time, .factors = {0.5, 2.0}, .support = KernelSupport::assumed};  // assumed
+    if (choice.fit == nullptr) return out;
+    out.time *= std::exp(choice.fit->residual.value(at));
+    bool const inside = choice.fit->residual.covers(at);
+    out.support = !choice.own ? KernelSupport::by_class : (inside ? KernelSupport::measured : KernelSupport::extended);
+    out.factors = inside || !choice.own ? interval_at(*choice.fit, out.time.base()) : choice.fit->outside;
+    return out;
+}
+
+/// Multiplies the rate of a kernel that was not measured on this device by what its profile says of it.
+double profile_scale(Choice const& choice, double efficiency) {
+    if (choice.fit == nullptr || choice.own || choice.fit->large_efficiency <= 0) return 1;
+    return efficiency / choice.fit->large_efficiency;
+}
+
+/// The peak of the widest matrix format, for kernels that compute in two bytes.
+Precision two_byte_precision(AcceleratorProfile const& accelerator) {
+    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
+        if (accelerator.peak.contains(precision)) return precision;
+    return Precision::fp32;
+}
+
+}  // namespace
+
+std::string_view name_of(KernelSupport support) {
+    switch (support) {
+        case KernelSupport::measured: return "measured";
+        case KernelSupport::extended: return "extended";
+        case KernelSupport::by_class: return "by class";
+        case KernelSupport::assumed: return "assumed";
+    }
+    return "?";
+}
+
+KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision) {
+    return {.peak = accelerator.peak_of(precision).value.base(),
+            .bandwidth = accelerator.memory_bandwidth.value.base(),
+            .cache = std::max(1.0, accelerator.l2.value.base()),
+            .processors = static_cast<double>(std::max<std::int64_t>(1, accelerator.multiprocessors.value))};
+}
+
+KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
+                                GemmUse const& use, Quantising quantising) {
+    KernelRates const rates = kernel_rates(accelerator, format.precision);
+    Choice choice = choose(accelerator, KernelKind::gemm, format.name);
+    double const stated = accelerator.gemm_efficiency_of(format.precision);
+    auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
+    if (choice.fit == nullptr)
+        efficiency = stated;
+    else
+        efficiency *= profile_scale(choice, stated);
+    Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
+    if (quantising == Quantising::included && format.quantises)
+        time += quantise_model(shape, rates, choice.constants());
+    return finish(time, choice, gemm_coordinates(shape));
+}
+
+KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
+                                PrefillUse const& use) {
+    Choice const choice = choose(accelerator, KernelKind::prefill, variant);
+    PrefillUse scaled = use;
+    scaled.rate *= profile_scale(choice, accelerator.attention_forward_efficiency.value);
+    KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
+    return finish(prefill_model(shape, rates, choice.constants(), scaled), choice, prefill_coordinates(shape));
+}
+
+KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
+                               AcceleratorProfile const& accelerator, CacheState cache) {
+    std::string const full = std::string(variant) + "/" + std::string(name_of(sharing_of(shape)));
+    Choice const choice = choose(accelerator, KernelKind::decode, full);
+    KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
+    return finish(decode_model(shape, rates, choice.constants(), cache), choice, decode_coordinates(shape));
+}
+
+}  // namespace sextant

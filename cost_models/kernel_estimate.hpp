@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/ops/op.hpp"
+#include "core/spec/hardware_profile.hpp"
+#include "core/spec/kernel_calibration.hpp"
+#include "cost_models/attention_model.hpp"
+#include "cost_models/gemm_model.hpp"
+
+#include <string_view>
+
+namespace sextant {
+
+/// What a predicted kernel time stands on.
+enum class KernelSupport : std::uint8_t {
+    measured,  ///< this kernel was measured on this device, at shapes around this one
+    extended,  ///< on this device, but at other shapes
+    by_class,  ///< on other devices of the class
+    assumed    ///< on none: the starts of the constants
+};
+std::string_view name_of(KernelSupport support);
+
+/// A predicted time with its 80 % interval.
+struct KernelEstimate {
+    Seconds time;
+    TimeInterval factors;
+    KernelSupport support = KernelSupport::assumed;
+};
+
+/// Whether the activations are quantised within the time, as benchmarks of the formats that need it measure.
+enum class Quantising : std::uint8_t { apart, included };
+
+/// Matrix products of one launch, by `gemm_model` with the device's fitted constants and residual. A device without
+/// measurements of its own gets the constants of its class, its rate scaled by `gemm_efficiency` against that of the
+/// class. @throws InputError when the device has no peak for the format.
+KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
+                                GemmUse const& use, Quantising quantising = Quantising::apart);
+
+/// Fused attention over whole sequences in a variant "bf16/bf16" (compute/cache), by `prefill_model`; the rate of a
+/// device without measurements is scaled by `attention_forward_efficiency`.
+KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
+                                PrefillUse const& use);
+
+/// One decode step of attention in a variant "bf16/bf16", by `decode_model`.
+KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
+                               AcceleratorProfile const& accelerator, CacheState cache);
+
+/// The device's rates for a format, as the kernel models take them.
+KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision);
+
+}  // namespace sextant
