@@ -1,0 +1,30 @@
+#include "kernels/backend.hpp"
+
+#include "kernels/cuda/catalog.hpp"
+#include "kernels/cuda/clocks.hpp"
+#include "kernels/cuda/device_timer.hpp"
+#include "kernels/cuda/runtime.hpp"
+#include "kernels/harness/errors.hpp"
+
+namespace sextant::bench {
+
+Backend cuda_backend(int device) {
+    int devices = 0;
+    cudaError_t const status = cudaGetDeviceCount(&devices);
+    if (status != cudaSuccess || devices == 0)
+        throw Unavailable(std::string("--backend cuda: no usable GPU (") + cudaGetErrorString(status) + ")");
+    if (device >= devices)
+        throw BadInput("--device " + std::to_string(device) + ": there are devices 0 to " +
+                       std::to_string(devices - 1));
+    use_device(device);
+    DeviceFacts const facts = device_facts(device);
+    std::string const driver = driver_version();
+    Backend backend;
+    backend.machine = {
+        .backend = "cuda", .device = facts.name, .driver = (driver.empty() ? "" : driver + ", ") + facts.driver};
+    backend.catalog = cuda_catalog();
+    backend.memory_limit = facts.free_bytes / 10 * 9;
+    return backend;
+}
+
+}  // namespace sextant::bench

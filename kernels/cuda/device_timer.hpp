@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+
+#include "kernels/harness/bench.hpp"
+
+namespace sextant::bench {
+
+/// What enqueues the work to be timed, without waiting for it. May be called while the stream is being captured.
+using DeviceWork = std::function<void(cudaStream_t)>;
+
+/// Prepares `device` for measuring: makes it current and gets its identity. Called once, by the backend.
+void use_device(int device);
+/// The stream on which everything is prepared and timed.
+cudaStream_t work_stream();
+
+/// Times `work` by events on the device.
+/// - hot, stream: launches back to back in blocks of at least 100 us; a sample is a block's time per launch, so that
+/// the
+///   launch itself shows only where it is longer than the kernel.
+/// - hot, graph: the same block as one CUDA graph.
+/// - cold: before each single launch a buffer of twice the L2 cache is written; the time between two events around the
+///   one launch contains the start of the kernel.
+/// Clocks are read while the device is busy.
+Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule);
+
+/// Variants of an ordinary kernel: hot in a stream, hot in a graph, cold in a stream.
+std::vector<Variant> device_variants();
+
+/// The clocks of a measurement that was timed otherwise.
+void add_clocks(Timing& timing);
+
+}  // namespace sextant::bench

@@ -1,0 +1,178 @@
+#include "kernels/cuda/lt_gemm.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/cuda/device_timer.hpp"
+#include "kernels/harness/errors.hpp"
+
+namespace sextant::bench {
+namespace {
+
+/// What cuBLAS itself reserves on Hopper; it has little use for more.
+/// Source: cuBLAS documentation, cublasSetWorkspace (recommended size).
+constexpr std::size_t workspace_bytes = 32 << 20;
+constexpr int most_candidates = 8;
+
+struct Types {
+    cudaDataType_t in, out, scale;
+    cublasComputeType_t compute;
+};
+
+Types types_of(std::string const& dtype) {
+    if (dtype == "bf16") return {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    if (dtype == "fp16") return {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    if (dtype == "tf32") return {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32};
+    if (dtype == "e4m3") return {CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    if (dtype == "int8") return {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I};
+    throw BadInput("no matrix product in \"" + dtype + "\" (bf16, fp16, tf32, e4m3, int8)");
+}
+
+void check_lt(cublasStatus_t status, char const* what) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+        throw std::runtime_error(std::string(what) + ": cuBLASLt status " + std::to_string(static_cast<int>(status)));
+}
+
+cublasLtHandle_t handle() {
+    static cublasLtHandle_t const one = [] {
+        cublasLtHandle_t created = nullptr;
+        check_lt(cublasLtCreate(&created), "starting cuBLASLt");
+        return created;
+    }();
+    return one;
+}
+
+}  // namespace
+
+struct LtGemm::Plan {
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
+    std::vector<cublasLtMatmulHeuristicResult_t> candidates;
+    std::size_t chosen = 0;
+    DeviceArray<unsigned char> workspace{static_cast<std::int64_t>(workspace_bytes)};
+    DeviceArray<float> unit_scale;
+    bool integer = false;
+
+    ~Plan() {
+        cublasLtMatrixLayoutDestroy(w);
+        cublasLtMatrixLayoutDestroy(x);
+        cublasLtMatrixLayoutDestroy(y);
+        cublasLtMatmulDescDestroy(operation);
+    }
+
+    void describe(std::string const& dtype, Types const& types) {
+        check_lt(cublasLtMatmulDescCreate(&operation, types.compute, types.scale), "describing a product");
+        cublasOperation_t const transposed = CUBLAS_OP_T;
+        set(CUBLASLT_MATMUL_DESC_TRANSA, transposed);
+        if (dtype != "e4m3") return;
+        unit_scale = device_copy(std::vector<float>{1.0f});
+        void const* const scale = unit_scale.data();
+        set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale);
+        set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale);
+        std::int8_t const fast = 1;
+        set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast);
+    }
+
+    template <class Value>
+    void set(cublasLtMatmulDescAttributes_t attribute, Value const& value) {
+        check_lt(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), "describing a product");
+    }
+
+    /// A column-major matrix, `batch` of them one behind the other.
+    static cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
+                                         std::int64_t batch) {
+        cublasLtMatrixLayout_t result = nullptr;
+        check_lt(cublasLtMatrixLayoutCreate(&result, type, static_cast<std::uint64_t>(rows),
+                                            static_cast<std::uint64_t>(columns), rows),
+                 "describing a matrix");
+        auto const count = static_cast<std::int32_t>(batch);
+        std::int64_t const distance = rows * columns;
+        check_lt(cublasLtMatrixLayoutSetAttribute(result, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+                 "describing a batch");
+        check_lt(cublasLtMatrixLayoutSetAttribute(result, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &distance,
+                                                  sizeof distance),
+                 "describing a batch");
+        return result;
+    }
+
+    void find_candidates() {
+        cublasLtMatmulPreference_t preference = nullptr;
+        check_lt(cublasLtMatmulPreferenceCreate(&preference), "asking for algorithms");
+        std::size_t const most = workspace_bytes;
+        check_lt(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                                      sizeof most),
+                 "asking for algorithms");
+        candidates.resize(most_candidates);
+        int found = 0;
+        cublasStatus_t const status = cublasLtMatmulAlgoGetHeuristic(handle(), operation, w, x, y, y, preference,
+                                                                     most_candidates, candidates.data(), &found);
+        cublasLtMatmulPreferenceDestroy(preference);
+        if (status != CUBLAS_STATUS_SUCCESS || found == 0)
+            throw Unavailable("cuBLASLt has no algorithm for this product on this device");
+        candidates.resize(static_cast<std::size_t>(found));
+    }
+};
+
+LtGemm::LtGemm(std::string const& dtype, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch)
+    : plan_(std::make_unique<Plan>()) {
+    // Row-major Y = X W^T is, read column by column, Y^T = W X^T with W stored transposed.
+    Types const types = types_of(dtype);
+    plan_->integer = dtype == "int8";
+    plan_->describe(dtype, types);
+    plan_->w = Plan::layout(types.in, k, n, batch);
+    plan_->x = Plan::layout(types.in, k, m, batch);
+    plan_->y = Plan::layout(types.out, n, m, batch);
+    plan_->find_candidates();
+}
+
+LtGemm::~LtGemm() = default;
+
+void LtGemm::run(void const* x, void const* w, void* y, cudaStream_t stream) const {
+    float const one = 1, zero = 0;
+    std::int32_t const integer_one = 1, integer_zero = 0;
+    void const* const alpha = plan_->integer ? static_cast<void const*>(&integer_one) : &one;
+    void const* const beta = plan_->integer ? static_cast<void const*>(&integer_zero) : &zero;
+    check_lt(cublasLtMatmul(handle(), plan_->operation, alpha, w, plan_->w, x, plan_->x, beta, y, plan_->y, y, plan_->y,
+                            &plan_->candidates[plan_->chosen].algo, plan_->workspace.data(), workspace_bytes, stream),
+             "multiplying");
+}
+
+std::string LtGemm::choose(void const* x, void const* w, void* y) {
+    constexpr int turns = 5;
+    double best = 0;
+    std::size_t chosen = 0, usable = 0;
+    for (std::size_t i = 0; i < plan_->candidates.size(); ++i) {
+        plan_->chosen = i;
+        std::vector<double> seconds;
+        try {
+            run(x, w, y, work_stream());
+            for (int turn = 0; turn < turns; ++turn) {
+                Event start, stop;
+                start.record(work_stream());
+                run(x, w, y, work_stream());
+                stop.record(work_stream());
+                stop.wait();
+                seconds.push_back(stop.since(start));
+            }
+        } catch (std::runtime_error const&) {
+            continue;  // an algorithm that the heuristic proposes but the device refuses
+        }
+        double const time = summarise(seconds).median;
+        if (usable++ == 0 || time < best) {
+            best = time;
+            chosen = i;
+        }
+    }
+    if (usable == 0) throw Unavailable("no algorithm of cuBLASLt runs this product on this device");
+    plan_->chosen = chosen;
+    return "algorithm " + std::to_string(chosen + 1) + " of " + std::to_string(plan_->candidates.size());
+}
+
+double LtGemm::element_bytes(std::string const& dtype) {
+    return dtype == "tf32" ? 4 : dtype == "bf16" || dtype == "fp16" ? 2 : 1;
+}
+
+double LtGemm::result_bytes(std::string const& dtype) { return dtype == "tf32" || dtype == "int8" ? 4 : 2; }
+
+}  // namespace sextant::bench

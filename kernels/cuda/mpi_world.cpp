@@ -1,0 +1,40 @@
+// The world of a run under mpirun; compiled with SEXTANT_BENCH_MPI only.
+#include <mpi.h>
+
+#include "kernels/backend.hpp"
+#include "kernels/harness/world.hpp"
+
+namespace sextant::bench {
+namespace {
+
+class MpiWorld : public World {
+public:
+    MpiWorld() {
+        MPI_Init(nullptr, nullptr);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+        MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    }
+    ~MpiWorld() override { MPI_Finalize(); }
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    void share(void* data, std::size_t bytes) override {
+        MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+    }
+    double largest(double value) override {
+        double result = value;
+        MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        return result;
+    }
+
+private:
+    int rank_ = 0, size_ = 1;
+};
+
+}  // namespace
+
+void join_world() {
+    static MpiWorld all;
+    set_world(all);
+}
+
+}  // namespace sextant::bench

@@ -1,0 +1,122 @@
+// NCCL collectives in fp32 over 1..N devices of this process, or of all processes under mpirun. Sizes as in nccl-tests:
+// `bytes` is the larger of a rank's send and receive buffers; gbps is the bus bandwidth. Out of place, by the clock of
+// the host over 20 collectives in a row; the slowest process counts.
+#include <algorithm>
+#include <memory>
+
+#include "kernels/cuda/catalog.hpp"
+#include "kernels/cuda/device_timer.hpp"
+#include "kernels/cuda/nccl_group.hpp"
+#include "kernels/cuda/runtime.hpp"
+#include "kernels/harness/collective_bytes.hpp"
+#include "kernels/harness/errors.hpp"
+#include "kernels/harness/generated_values.hpp"
+#include "kernels/harness/relative_error.hpp"
+#include "kernels/harness/shapes.hpp"
+#include "kernels/harness/world.hpp"
+#include "kernels/host/process_group.hpp"
+
+namespace sextant::bench {
+namespace {
+
+constexpr int in_a_row = 20;
+
+std::vector<Problem> problems(Scope const& scope) {
+    if (!NcclGroup::built()) throw Unavailable("built without NCCL");
+    int const devices = device_facts(scope.device).devices, processes = world().size();
+    if (devices * processes < 2) throw Unavailable("collectives need two GPUs (this machine has one)");
+    std::vector<std::int64_t> locals;
+    if (processes == 1)
+        locals = shapes::rank_counts(devices);
+    else
+        locals = {devices};
+    bool const full = scope.effort == Effort::full;
+    std::int64_t const most = std::min(scope.memory_limit / 4, std::int64_t{full ? 4096 : 256} << 20);
+    std::vector<Problem> all;
+    for (char const* collective : collective_names)
+        for (std::int64_t const local : locals)
+            for (std::int64_t const bytes : shapes::message_bytes(1 << 10, most, full ? 2 : 16)) {
+                std::int64_t const ranks = local * processes;
+                Problem problem;
+                problem.kernel = collective;
+                problem.dtype = "fp32";
+                problem.shape.ranks = ranks;
+                problem.shape.nodes = processes;
+                problem.shape.bytes = (bytes / 4 + ranks - 1) / ranks * ranks * 4;
+                problem.bytes = bus_bytes(collective, problem.shape.bytes, ranks);
+                problem.expected_s = in_a_row * (3e-5 + problem.bytes / 1e11);  // assumed
+                all.push_back(problem);
+            }
+    return all;
+}
+
+double worst_error(NcclGroup const& group, Problem const& problem, std::uint64_t seed, int local) {
+    std::int64_t const elements = problem.shape.bytes / 4, ranks = group.ranks();
+    auto const sent = [&](std::int64_t rank, std::int64_t index) {
+        return static_cast<double>(
+            value_at(seed + static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(index)));
+    };
+    RelativeError error;
+    for (int device = 0; device < local; ++device) {
+        std::int64_t const rank = group.first_local_rank() + device;
+        Part const part = defined_part(problem.kernel, rank, ranks, elements);
+        std::int64_t const count = std::min<std::int64_t>(part.last - part.first, 512);
+        for (std::int64_t const first : {part.first, part.last - count}) {
+            auto const got = group.received(device, first, count);
+            for (std::int64_t i = 0; i < count; ++i)
+                error.add(static_cast<double>(got[static_cast<std::size_t>(i)]),
+                          expected_element(problem.kernel, rank, ranks, elements, first + i, sent));
+        }
+    }
+    return world().largest(error.largest());
+}
+
+Timing measure(NcclGroup& group, std::string const& collective, StopRule const& rule) {
+    auto const sample = [&] {
+        double const start = steady_seconds();
+        for (int i = 0; i < in_a_row; ++i)
+            group.enqueue(collective);
+        group.wait();
+        return world().largest((steady_seconds() - start) / in_a_row);
+    };
+    sample();
+    std::vector<double> samples;
+    Verdict ended = Verdict::go_on;
+    double const start = steady_seconds();
+    // Every process takes as many samples as the first one wants.
+    do {
+        samples.push_back(sample());
+        ended = verdict(rule, samples, steady_seconds() - start);
+    } while (world().agree(ended == Verdict::go_on));
+    Timing timing;
+    timing.seconds = summarise(samples);
+    timing.note = remark(ended);
+    add_clocks(timing);
+    return timing;
+}
+
+Prepared prepare(Problem const& problem, Scope const& scope) {
+    int const local = static_cast<int>(problem.shape.ranks) / world().size();
+    auto group = std::make_shared<NcclGroup>(local, problem.shape.bytes / 4, scope.seed);
+    group->enqueue(problem.kernel);
+    group->wait();
+    Prepared prepared;
+    prepared.max_rel_error = worst_error(*group, problem, scope.seed, local);
+    prepared.tolerance = 1e-5;
+    prepared.note = NcclGroup::version();
+    prepared.measure = [group, collective = problem.kernel](Variant, StopRule const& rule) {
+        return measure(*group, collective, rule);
+    };
+    return prepared;
+}
+
+}  // namespace
+
+extern constinit Bench const cuda_nccl{
+    .name = "nccl",
+    .summary = "NCCL collectives over the GPUs of this machine, and of several under mpirun",
+    .problems = problems,
+    .prepare = prepare,
+};
+
+}  // namespace sextant::bench

@@ -1,0 +1,149 @@
+#include "kernels/cuda/nccl_group.hpp"
+
+#include <nccl.h>
+
+#include <stdexcept>
+
+#include "kernels/cuda/runtime.hpp"
+#include "kernels/harness/errors.hpp"
+#include "kernels/harness/generated_values.hpp"
+#include "kernels/harness/world.hpp"
+
+namespace sextant::bench {
+namespace {
+
+void check_nccl(ncclResult_t status, char const* what) {
+    if (status != ncclSuccess) throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(status));
+}
+
+/// One device's part of the group.
+struct Member {
+    int device = 0;
+    ncclComm_t comm = nullptr;
+    std::unique_ptr<Stream> stream;
+    DeviceArray<float> send, receive;
+};
+
+}  // namespace
+
+struct NcclGroup::State {
+    std::vector<Member> members;
+    int ranks = 0, first = 0, home = 0;
+    std::int64_t elements = 0;
+
+    std::size_t part() const { return static_cast<std::size_t>(elements / ranks); }
+    std::size_t all() const { return static_cast<std::size_t>(elements); }
+
+    void enqueue(Member const& member, int rank, std::string const& collective) const {
+        float const* const send = member.send.data();
+        float* const receive = member.receive.data();
+        cudaStream_t const stream = member.stream->get();
+        std::size_t const own = static_cast<std::size_t>(rank) * part();
+        if (collective == "all_reduce")
+            check_nccl(ncclAllReduce(send, receive, all(), ncclFloat, ncclSum, member.comm, stream), "all_reduce");
+        else if (collective == "all_gather")
+            check_nccl(ncclAllGather(send + own, receive, part(), ncclFloat, member.comm, stream), "all_gather");
+        else if (collective == "reduce_scatter")
+            check_nccl(ncclReduceScatter(send, receive + own, part(), ncclFloat, ncclSum, member.comm, stream),
+                       "reduce_scatter");
+        else if (collective == "broadcast")
+            check_nccl(ncclBroadcast(send, receive, all(), ncclFloat, 0, member.comm, stream), "broadcast");
+        else if (collective == "all_to_all")
+            for (int peer = 0; peer < ranks; ++peer) {
+                std::size_t const place = static_cast<std::size_t>(peer) * part();
+                check_nccl(ncclSend(send + place, part(), ncclFloat, peer, member.comm, stream), "all_to_all");
+                check_nccl(ncclRecv(receive + place, part(), ncclFloat, peer, member.comm, stream), "all_to_all");
+            }
+        else if (collective == "send_recv") {
+            check_nccl(ncclSend(send, all(), ncclFloat, (rank + 1) % ranks, member.comm, stream), "send_recv");
+            check_nccl(ncclRecv(receive, all(), ncclFloat, (rank + ranks - 1) % ranks, member.comm, stream),
+                       "send_recv");
+        } else
+            throw BadInput("no collective \"" + collective + "\"");
+    }
+};
+
+bool NcclGroup::built() { return true; }
+
+std::string NcclGroup::version() {
+    int version = 0;
+    check_nccl(ncclGetVersion(&version), "asking for NCCL's version");
+    return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
+           std::to_string(version % 100);
+}
+
+NcclGroup::NcclGroup(int local, std::int64_t elements, std::uint64_t seed) : state_(std::make_unique<State>()) {
+    State& state = *state_;
+    state.elements = elements;
+    state.ranks = local * world().size();
+    state.first = local * world().rank();
+    check(cudaGetDevice(&state.home), "asking for the device");
+    ncclUniqueId id{};
+    if (world().rank() == 0) check_nccl(ncclGetUniqueId(&id), "starting NCCL");
+    world().share(&id, sizeof id);
+    state.members.resize(static_cast<std::size_t>(local));
+    std::vector<float> values(state.all());
+    for (int i = 0; i < local; ++i) {
+        Member& member = state.members[static_cast<std::size_t>(i)];
+        member.device = i;
+        check(cudaSetDevice(i), "choosing a device");
+        member.stream = std::make_unique<Stream>();
+        auto const from = seed + static_cast<std::uint64_t>(state.first + i);
+        for (std::size_t at = 0; at < values.size(); ++at)
+            values[at] = value_at(from, at);
+        member.send = device_copy(values);
+        member.receive = DeviceArray<float>(elements);
+        member.receive.clear();
+    }
+    check_nccl(ncclGroupStart(), "starting a group");
+    for (int i = 0; i < local; ++i) {
+        Member& member = state.members[static_cast<std::size_t>(i)];
+        check(cudaSetDevice(member.device), "choosing a device");
+        check_nccl(ncclCommInitRank(&member.comm, state.ranks, id, state.first + i), "joining a group");
+    }
+    check_nccl(ncclGroupEnd(), "starting a group");
+    check(cudaSetDevice(state.home), "choosing the device");
+}
+
+NcclGroup::~NcclGroup() {
+    for (Member& member : state_->members) {
+        cudaSetDevice(member.device);
+        if (member.stream) cudaStreamSynchronize(member.stream->get());
+        if (member.comm != nullptr) ncclCommDestroy(member.comm);
+        member.stream.reset();
+        member.send = {};
+        member.receive = {};
+    }
+    cudaSetDevice(state_->home);
+}
+
+void NcclGroup::enqueue(std::string const& collective) {
+    check_nccl(ncclGroupStart(), "starting a collective");
+    for (std::size_t i = 0; i < state_->members.size(); ++i)
+        state_->enqueue(state_->members[i], state_->first + static_cast<int>(i), collective);
+    check_nccl(ncclGroupEnd(), "starting a collective");
+}
+
+void NcclGroup::wait() {
+    for (Member& member : state_->members)
+        member.stream->wait();
+}
+
+bool NcclGroup::idle() const {
+    for (Member const& member : state_->members)
+        if (cudaStreamQuery(member.stream->get()) == cudaErrorNotReady) return false;
+    return true;
+}
+
+int NcclGroup::ranks() const { return state_->ranks; }
+int NcclGroup::first_local_rank() const { return state_->first; }
+
+std::vector<float> NcclGroup::received(int device, std::int64_t first, std::int64_t count) const {
+    Member const& member = state_->members.at(static_cast<std::size_t>(device));
+    check(cudaSetDevice(member.device), "choosing a device");
+    auto values = member.receive.read(first, count);
+    check(cudaSetDevice(state_->home), "choosing the device");
+    return values;
+}
+
+}  // namespace sextant::bench

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sextant::bench {
+
+/// Collectives over the first `local` devices of this process, and as many in every other process of the world, with
+/// the same definitions as the host's ProcessGroup (fp32, one send and one receive buffer per rank).
+class NcclGroup {
+public:
+    /// Whether the program was built with NCCL.
+    static bool built();
+    static std::string version();
+
+    /// `elements` floats per buffer, a multiple of the number of ranks. @throws Unavailable without NCCL.
+    NcclGroup(int local, std::int64_t elements, std::uint64_t seed);
+    ~NcclGroup();
+    NcclGroup(NcclGroup const&) = delete;
+    NcclGroup& operator=(NcclGroup const&) = delete;
+
+    /// Enqueues one collective on every local device, each on its own stream.
+    void enqueue(std::string const& collective);
+    /// Waits for all local devices.
+    void wait();
+    /// Whether all that was enqueued is done.
+    bool idle() const;
+
+    int ranks() const;
+    int first_local_rank() const;
+    /// A part of what local device `device` received.
+    std::vector<float> received(int device, std::int64_t first, std::int64_t count) const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace sextant::bench

@@ -1,0 +1,20 @@
+// Linked instead of nccl_group.cpp where NCCL was not found.
+#include "kernels/cuda/nccl_group.hpp"
+#include "kernels/harness/errors.hpp"
+
+namespace sextant::bench {
+
+struct NcclGroup::State {};
+
+bool NcclGroup::built() { return false; }
+std::string NcclGroup::version() { return {}; }
+NcclGroup::NcclGroup(int, std::int64_t, std::uint64_t) { throw Unavailable("built without NCCL"); }
+NcclGroup::~NcclGroup() = default;
+void NcclGroup::enqueue(std::string const&) {}
+void NcclGroup::wait() {}
+bool NcclGroup::idle() const { return true; }
+int NcclGroup::ranks() const { return 0; }
+int NcclGroup::first_local_rank() const { return 0; }
+std::vector<float> NcclGroup::received(int, std::int64_t, std::int64_t) const { return {}; }
+
+}  // namespace sextant::bench

@@ -1,0 +1,122 @@
+// RMSNorm and LayerNorm in bf16 over rows [m, n] with fp32 statistics. bytes: forward 4 m n (+ weights 2 n or 4 n),
+// backward 6 m n (x, dy read, dx written; the weights' gradients are small beside it).
+#include "kernels/cuda/kernels/norm.cuh"
+
+#include <memory>
+
+#include "kernels/cuda/catalog.hpp"
+#include "kernels/cuda/generated.cuh"
+#include "kernels/harness/references.hpp"
+#include "kernels/harness/shapes.hpp"
+
+namespace sextant::bench {
+namespace {
+
+using device::bf16;
+using reference::Norm;
+using reference::Values;
+
+constexpr float x_scale = 3.0f;
+constexpr unsigned backward_threads = 512;
+
+template <bool WithMean>
+struct Operands {
+    std::int64_t rows, columns;
+    unsigned backward_blocks;
+    DeviceArray<bf16> x, weight, bias, dy, y;  // y is dx in the backward pass
+    DeviceArray<float> means, inverses, partial_weight, partial_bias, d_weight, d_bias;
+
+    Operands(Problem const& problem, Scope const& scope)
+        : rows(problem.shape.m),
+          columns(problem.shape.n),
+          backward_blocks(static_cast<unsigned>(std::min<std::int64_t>(rows, 2 * multiprocessors()))),
+          x(device_values<bf16>(rows * columns, scope.seed, x_scale)),
+          weight(device_values<bf16>(columns, scope.seed + 1)),
+          bias(device_values<bf16>(columns, scope.seed + 2)),
+          dy(device_values<bf16>(rows * columns, scope.seed + 3)),
+          y(rows * columns),
+          means(rows),
+          inverses(rows),
+          partial_weight(backward_blocks * columns),
+          partial_bias(backward_blocks * columns),
+          d_weight(columns),
+          d_bias(columns) {}
+
+    void forward(cudaStream_t stream) const {
+        device::norm_forward<bf16, WithMean><<<static_cast<unsigned>(rows), row_threads(columns), 0, stream>>>(
+            columns, x.data(), weight.data(), bias.data(), y.data(), means.data(), inverses.data());
+    }
+    void backward(cudaStream_t stream) const {
+        device::norm_backward<bf16, WithMean><<<backward_blocks, backward_threads, 0, stream>>>(
+            rows, columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(),
+            partial_weight.data(), partial_bias.data());
+        device::column_sum<<<blocks_for(columns), elementwise_threads, 0, stream>>>(
+            std::int64_t{backward_blocks}, columns, partial_weight.data(), d_weight.data());
+        if constexpr (WithMean)
+            device::column_sum<<<blocks_for(columns), elementwise_threads, 0, stream>>>(
+                std::int64_t{backward_blocks}, columns, partial_bias.data(), d_bias.data());
+    }
+};
+
+template <bool WithMean>
+Prepared prepare_norm(Problem const& problem, Scope const& scope, bool backward) {
+    auto operands = std::make_shared<Operands<WithMean>>(problem, scope);
+    Norm const kind = WithMean ? Norm::layer : Norm::rms;
+    std::int64_t const rows = operands->rows, columns = operands->columns;
+    operands->forward(work_stream());
+    if (backward) operands->backward(work_stream());
+    auto const row_values = [&](std::uint64_t seed, std::int64_t row, float scale) {
+        return host_values<bf16>(seed, row * columns, columns, scale);
+    };
+    Values const weight = host_values<bf16>(scope.seed + 1, 0, columns);
+    Values const bias = host_values<bf16>(scope.seed + 2, 0, columns);
+    RelativeError error;
+    for (std::int64_t const row : sampled(rows)) {
+        Values const x = row_values(scope.seed, row, x_scale), got = read_values(operands->y, row * columns, columns);
+        Values ignored_weight(weight.size(), 0.0), ignored_bias(weight.size(), 0.0);
+        add_all(error, got,
+                backward ? reference::norm_backward(kind, x, weight, row_values(scope.seed + 3, row, 1.0f),
+                                                    ignored_weight, ignored_bias)
+                         : reference::norm(kind, x, weight, bias));
+    }
+    if (backward && rows <= 1024) {
+        Values d_weight(weight.size(), 0.0), d_bias(weight.size(), 0.0);
+        for (std::int64_t row = 0; row < rows; ++row)
+            reference::norm_backward(kind, row_values(scope.seed, row, x_scale), weight,
+                                     row_values(scope.seed + 3, row, 1.0f), d_weight, d_bias);
+        add_all(error, read_values(operands->d_weight, 0, columns), d_weight);
+        if (WithMean) add_all(error, read_values(operands->d_bias, 0, columns), d_bias);
+    }
+    return prepared_on_device(error.largest(), bf16_tolerance, [operands, backward](cudaStream_t stream) {
+        backward ? operands->backward(stream) : operands->forward(stream);
+    });
+}
+
+std::vector<Problem> problems(Scope const& scope) {
+    std::vector<Problem> all;
+    for (auto const& [m, n] : shapes::activations(scope.effort)) {
+        double const elements = static_cast<double>(m * n), columns = static_cast<double>(n);
+        all.push_back(matrix_problem("rmsnorm_forward", "bf16", m, n, 4 * elements + 2 * columns));
+        all.push_back(matrix_problem("rmsnorm_backward", "bf16", m, n, 6 * elements));
+        all.push_back(matrix_problem("layernorm_forward", "bf16", m, n, 4 * elements + 4 * columns));
+        all.push_back(matrix_problem("layernorm_backward", "bf16", m, n, 6 * elements));
+    }
+    return fitting(all, scope);
+}
+
+Prepared prepare(Problem const& problem, Scope const& scope) {
+    bool const backward = problem.kernel.ends_with("backward");
+    return problem.kernel.starts_with("rms") ? prepare_norm<false>(problem, scope, backward)
+                                             : prepare_norm<true>(problem, scope, backward);
+}
+
+}  // namespace
+
+extern constinit Bench const cuda_norm{
+    .name = "norm",
+    .summary = "RMSNorm and LayerNorm, forward and backward",
+    .problems = problems,
+    .prepare = prepare,
+};
+
+}  // namespace sextant::bench
