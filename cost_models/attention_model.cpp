@@ -87,8 +87,8 @@ Seconds prefill_model(Attention const& a, KernelRates const& rates, std::span<do
     double const bytes = forward.moved.base() / pieces;
     double const memory = bytes / (rates.bandwidth * c[PrefillConstant::memory]);
     double const launch = use.launch ? use.launch->base() : c[PrefillConstant::launch];
-    double const call = launch + use.preparation * c[PrefillConstant::preparation] * memory +
-                        c[PrefillConstant::ramp] * std::log2(1 + bytes / 1e6) +
+    double const preparation = use.library == AttentionLibrary::serving ? c[PrefillConstant::preparation] * memory : 0;
+    double const call = launch + preparation + c[PrefillConstant::ramp] * std::log2(1 + bytes / 1e6) +
                         joined({compute, memory * use.work}, c[PrefillConstant::overlap]);
     return pieces * call * units::s;
 }

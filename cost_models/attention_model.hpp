@@ -12,11 +12,15 @@
 
 namespace sextant {
 
+/// Whose kernel it is: a serving engine's, which the tables measure and which prepares its operands, or a training
+/// library's, of which only the level that the profile states is known.
+enum class AttentionLibrary : std::uint8_t { serving, training };
+
 /// What is asked of a fused attention kernel over whole sequences beside its shape.
 struct PrefillUse {
+    AttentionLibrary library = AttentionLibrary::serving;
     double work = 1;                  ///< matrix work against the forward pass of the same shape
     double rate = 1;                  ///< of the multiprocessors, against what the constants say
-    double preparation = 1;           ///< share of the preparing passes that this use has
     std::optional<Seconds> launch{};  ///< instead of the constant, which has the preparing kernels in it
 };
 

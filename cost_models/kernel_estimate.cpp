@@ -9,6 +9,17 @@ namespace sextant {
 namespace {
 
 constexpr std::size_t most_constants = 20;
+/// A device of few large cores works on several tiles in each: its cores count as so many of this rate.
+/// assumed: that of a B200's multiprocessor in two-byte formats.
+constexpr FlopsPerSecond largest_processor = 15 * units::TFLOP / units::s;
+constexpr Seconds typical_launch = 2.8 * units::us;  ///< of the devices that the starts are typical of
+
+/// The matrix format of two bytes, for kernels that compute in two bytes.
+Precision two_byte_precision(AcceleratorProfile const& accelerator) {
+    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
+        if (accelerator.peak.contains(precision)) return precision;
+    return Precision::fp32;
+}
 
 /// The constants to use for one kernel on one device.
 struct Choice {
@@ -59,8 +70,11 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     }
     auto const specs = kernel_constants(kind);
     choice.count = specs.size();
+    // Where nothing was fitted, the profile's launch latency says how quick the device is in all its small times.
+    double const slowness = accelerator.launch_latency.value / typical_launch;
     for (std::size_t i = 0; i < specs.size(); ++i)
-        choice.values[i] = choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start;
+        choice.values[i] =
+            choice.fit != nullptr ? choice.fit->constants[i] : specs[i].start * (specs[i].is_time ? slowness : 1);
     return choice;
 }
 
@@ -83,16 +97,10 @@ KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const
 }
 
 /// Multiplies the rate of a kernel that was not measured on this device by what its profile says of it.
-double profile_scale(Choice const& choice, double efficiency) {
-    if (choice.fit == nullptr || choice.own || choice.fit->large_efficiency <= 0) return 1;
+double profile_scale(Choice const& choice, double efficiency, double start) {
+    if (choice.fit == nullptr) return efficiency / start;
+    if (choice.own || choice.fit->large_efficiency <= 0) return 1;
     return efficiency / choice.fit->large_efficiency;
-}
-
-/// The peak of the widest matrix format, for kernels that compute in two bytes.
-Precision two_byte_precision(AcceleratorProfile const& accelerator) {
-    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
-        if (accelerator.peak.contains(precision)) return precision;
-    return Precision::fp32;
 }
 
 }  // namespace
@@ -111,7 +119,8 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
     return {.peak = accelerator.peak_of(precision).value.base(),
             .bandwidth = accelerator.memory_bandwidth.value.base(),
             .cache = std::max(1.0, accelerator.l2.value.base()),
-            .processors = static_cast<double>(std::max<std::int64_t>(1, accelerator.multiprocessors.value))};
+            .processors = std::max(static_cast<double>(accelerator.multiprocessors.value),
+                                   accelerator.peak_of(two_byte_precision(accelerator)).value / largest_processor)};
 }
 
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
@@ -120,10 +129,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     Choice choice = choose(accelerator, KernelKind::gemm, format.name);
     double const stated = accelerator.gemm_efficiency_of(format.precision);
     auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
-    if (choice.fit == nullptr)
-        efficiency = stated;
-    else
-        efficiency *= profile_scale(choice, stated);
+    efficiency *= profile_scale(choice, stated, efficiency);
     Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
     if (quantising == Quantising::included && format.quantises)
         time += quantise_model(shape, rates, choice.constants());
@@ -132,11 +138,16 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
 
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use) {
-    Choice const choice = choose(accelerator, KernelKind::prefill, variant);
+    Choice choice = choose(accelerator, KernelKind::prefill, variant);
+    if (use.library == AttentionLibrary::training) choice.own = false;  // another kernel: its level is the profile's
     PrefillUse scaled = use;
-    scaled.rate *= profile_scale(choice, accelerator.attention_forward_efficiency.value);
+    scaled.rate *= profile_scale(choice, accelerator.attention_forward_efficiency.value,
+                                 choice.values[static_cast<std::size_t>(PrefillConstant::efficiency_128)]);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
-    return finish(prefill_model(shape, rates, choice.constants(), scaled), choice, prefill_coordinates(shape));
+    Seconds const time = prefill_model(shape, rates, choice.constants(), scaled);
+    KernelEstimate out = finish(time, choice, prefill_coordinates(shape));
+    if (use.library == AttentionLibrary::training) out.time = time;  // the residual belongs to the measured kernel
+    return out;
 }
 
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,

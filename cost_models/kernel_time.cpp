@@ -43,9 +43,10 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
         return launch + work.executed / (tensor_rate(accelerator) * unfused_matrix_fraction) +
                work.moved / streaming_rate(accelerator, framework);
     }
-    PrefillUse use{.work = 1,
+    // Rotary embedding and the like, which a serving engine does in the same launch, are ops of their own here.
+    PrefillUse use{.library = AttentionLibrary::training,
+                   .work = 1,
                    .rate = framework.attention_scale.value,
-                   .preparation = 0,  // rotary embedding and the like are ops of their own
                    .launch = accelerator.launch_latency.value};
     if (pass == Pass::backward) {
         use.work = backward_work;

@@ -108,4 +108,14 @@ set(SEXTANT_NETWORK_FILES
 # Fitted constants of kernels: a device's own by its name, those of a generation as class-<generation>, of all devices as class-any.
 # Written by scripts/fit-kernels.
 set(SEXTANT_KERNEL_FILES
+  hardware_profiles/calibrations/kernels/a100-sxm-80gb.json
+  hardware_profiles/calibrations/kernels/h100-sxm.json
+  hardware_profiles/calibrations/kernels/h200-sxm.json
+  hardware_profiles/calibrations/kernels/b200-sxm.json
+  hardware_profiles/calibrations/kernels/l40s.json
+  hardware_profiles/calibrations/kernels/class-ampere.json
+  hardware_profiles/calibrations/kernels/class-hopper.json
+  hardware_profiles/calibrations/kernels/class-blackwell.json
+  hardware_profiles/calibrations/kernels/class-ada.json
+  hardware_profiles/calibrations/kernels/class-any.json
 )

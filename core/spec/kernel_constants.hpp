@@ -24,6 +24,7 @@ struct KernelConstant {
     double low;
     double high;
     std::string_view meaning;
+    bool is_time = false;  ///< in seconds
 };
 
 /// Constants of cost_models/gemm_model.hpp, in this order.

@@ -1,0 +1,299 @@
+#include "calibrate/framework_fit.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/framework_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace sextant {
+namespace {
+
+/// For which part of the rows a constant is an unknown of its own.
+enum class Scope : std::uint8_t {
+    framework,             ///< one value
+    generation,            ///< one value, and a factor per accelerator generation
+    generation_precision,  ///< the same, and a further factor for formats narrower than two bytes
+    per_generation,        ///< a value of its own per generation
+};
+
+struct UnknownSpec {
+    std::string_view key;
+    Scope scope;
+    FitScale scale;
+    double low;
+    double high;
+    std::array<double, 3> expected;  ///< eager, fused, compiled
+    double spread;                   ///< of the prior, on the scale
+    double factor_spread = 0;        ///< of the factors' logarithms about zero
+    bool experts_only = false;
+};
+
+// assumed: expectations and spreads are what the families of research/step_time_study.md span. Times in seconds.
+constexpr double ms = 1e-3;
+constexpr std::array unknown_specs{
+    UnknownSpec{
+        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.88, 0.85, 0.82}, 0.12, 0.08},
+    UnknownSpec{"grouped_gemm_scale", Scope::framework, FitScale::logarithmic, 0.2, 1.2, {0.6, 0.6, 0.6}, 0.3, 0, true},
+    UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.7, 1.0, 0.85}, 0.3, 0.2},
+    UnknownSpec{"memory_scale", Scope::generation, FitScale::logarithmic, 0.15, 1.2, {0.9, 0.9, 0.95}, 0.15, 0.15},
+    UnknownSpec{"activation_passes", Scope::framework, FitScale::logarithmic, 0.8, 3.5, {1.9, 1.0, 1.1}, 0.3},
+    UnknownSpec{
+        "host_floor_forward", Scope::framework, FitScale::logarithmic, 5e-6, 6e-3, {1.1 * ms, 0.8 * ms, 0.1 * ms}, 0.6},
+    UnknownSpec{"host_floor_backward",
+                Scope::framework,
+                FitScale::logarithmic,
+                5e-6,
+                9e-3,
+                {2.2 * ms, 1.4 * ms, 0.2 * ms},
+                0.6},
+    UnknownSpec{"moe_floor_forward",
+                Scope::framework,
+                FitScale::logarithmic,
+                1e-5,
+                2e-2,
+                {2 * ms, 2 * ms, 2 * ms},
+                0.8,
+                0,
+                true},
+    UnknownSpec{"moe_floor_backward",
+                Scope::framework,
+                FitScale::logarithmic,
+                1e-5,
+                3e-2,
+                {4 * ms, 4 * ms, 4 * ms},
+                0.8,
+                0,
+                true},
+    UnknownSpec{"cross_domain_floor_growth", Scope::framework, FitScale::linear, 0, 3, {0.8, 0.8, 0.1}, 0.3},
+    UnknownSpec{"kernel_gap", Scope::framework, FitScale::logarithmic, 1e-7, 3e-5, {3e-6, 1e-6, 5e-7}, 0.8},
+    UnknownSpec{"fixed_per_step", Scope::framework, FitScale::logarithmic, 1e-4, 0.3, {35 * ms, 10 * ms, 8 * ms}, 0.8},
+    UnknownSpec{"tp_overlap", Scope::per_generation, FitScale::linear, 0, 0.95, {0.0, 0.4, 0.3}, 0.25},
+    UnknownSpec{"dp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.3, 0.7, 0.7}, 0.3},
+    UnknownSpec{"fsdp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.2, 0.5, 0.7}, 0.3},
+    UnknownSpec{"pp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.0, 0.4, 0.3}, 0.3},
+    UnknownSpec{"ep_overlap", Scope::framework, FitScale::linear, 0, 0.95, {0.0, 0.1, 0.1}, 0.2, 0, true},
+};
+
+/// Residual that a prior of one spread weighs as much as: the error a step model has anyway.
+constexpr double residual_unit = 0.05;
+
+bool is_narrow(std::string const& precision) { return precision == "fp8" || precision == "fp4"; }
+
+/// One parameter of the fit.
+struct Unknown {
+    UnknownSpec const* spec = nullptr;
+    std::string generation = "*";
+    std::string precision = "*";
+    bool is_factor = false;
+
+    [[nodiscard]] bool applies(std::string const& g, std::string const& p) const {
+        return (generation == "*" || generation == g) && (precision == "*" || (is_narrow(p) && precision == "fp8"));
+    }
+};
+
+double get(FrameworkTiming const& timing, std::string_view key) {
+    for (auto const& field : timing_numbers)
+        if (field.key == key) return (timing.*field.member).value;
+    for (auto const& field : timing_times)
+        if (field.key == key) return (timing.*field.member).value.base();
+    throw InputError("framework constant '{}' is unknown", key);
+}
+
+void set(FrameworkTiming& timing, std::string_view key, double value) {
+    for (auto const& field : timing_numbers)
+        if (field.key == key) (timing.*field.member).value = std::min(value, field.most);
+    for (auto const& field : timing_times)
+        if (field.key == key) (timing.*field.member).value = value * units::s;
+}
+
+/// What the rows can say something of.
+std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows) {
+    std::set<std::string> generations;
+    std::set<std::string> narrow;
+    bool experts = false;
+    for (auto const* row : rows) {
+        generations.insert(row->generation);
+        if (is_narrow(row->precision)) narrow.insert(row->generation);
+        experts = experts || row->has_experts;
+    }
+    std::vector<Unknown> out;
+    for (UnknownSpec const& spec : unknown_specs) {
+        if (spec.experts_only && !experts) continue;
+        out.push_back({.spec = &spec});
+        if (spec.scope == Scope::per_generation) {
+            for (auto const& g : generations)
+                out.push_back({.spec = &spec, .generation = g});
+            continue;
+        }
+        if (spec.scope == Scope::framework) continue;
+        for (auto const& g : generations)
+            out.push_back({.spec = &spec, .generation = g, .is_factor = true});
+        if (spec.scope != Scope::generation_precision) continue;
+        for (auto const& g : narrow)
+            out.push_back({.spec = &spec, .generation = g, .precision = "fp8", .is_factor = true});
+    }
+    return out;
+}
+
+FitParameter parameter_of(Unknown const& unknown, Execution execution) {
+    UnknownSpec const& spec = *unknown.spec;
+    if (unknown.is_factor)
+        return {.name = std::string(spec.key),
+                .start = 1,
+                .low = 0.6,
+                .high = 1.6,
+                .scale = FitScale::logarithmic,
+                .prior = FitPrior{.mean = 1, .spread = spec.factor_spread}};
+    double const expected = spec.expected[static_cast<std::size_t>(execution)];
+    return {.name = std::string(spec.key),
+            .start = expected,
+            .low = spec.low,
+            .high = spec.high,
+            .scale = spec.scale,
+            .prior = FitPrior{.mean = expected, .spread = spec.spread}};
+}
+
+/// Constants for one generation and precision: values first, then factors on them.
+FrameworkTiming timing_at(FrameworkTiming timing, std::vector<Unknown> const& unknowns, std::span<double const> values,
+                          std::string const& generation, std::string const& precision) {
+    for (bool const factors : {false, true})
+        for (std::size_t i = 0; i < unknowns.size(); ++i) {
+            Unknown const& u = unknowns[i];
+            if (u.is_factor != factors || !u.applies(generation, precision)) continue;
+            set(timing, u.spec->key, u.is_factor ? get(timing, u.spec->key) * values[i] : values[i]);
+        }
+    return timing;
+}
+
+/// Predictions of one row, remembered for the constants that matter to it: a fit moves one at a time.
+class RememberedRow {
+public:
+    RememberedRow(StepMeasurement const& row, std::vector<Unknown> const& unknowns) : row_(row) {
+        for (std::size_t i = 0; i < unknowns.size(); ++i)
+            if (unknowns[i].applies(row.generation, row.precision)) relevant_.push_back(i);
+    }
+
+    double log_error(FrameworkTiming const& base, std::vector<Unknown> const& unknowns,
+                     std::span<double const> values) {
+        std::vector<double> key;
+        for (std::size_t const i : relevant_)
+            key.push_back(values[i]);
+        for (auto const& [at, result] : seen_)
+            if (at == key) return result;
+        double const predicted = row_.predict(timing_at(base, unknowns, values, row_.generation, row_.precision));
+        double const result = std::log(predicted / row_.seconds);
+        if (seen_.size() >= most_seen) seen_.erase(seen_.begin());
+        seen_.emplace_back(std::move(key), result);
+        return result;
+    }
+
+private:
+    static constexpr std::size_t most_seen = 4;
+    StepMeasurement const& row_;
+    std::vector<std::size_t> relevant_;
+    std::vector<std::pair<std::vector<double>, double>> seen_;
+};
+
+/// Rows of a source share a weight that grows slowly with their number.
+std::vector<double> row_weights(std::vector<StepMeasurement const*> const& rows) {
+    std::map<std::string, double> count;
+    for (auto const* row : rows)
+        count[row->source] += 1;
+    std::vector<double> weights;
+    for (auto const* row : rows)
+        weights.push_back(row->weight * std::sqrt(count[row->source]) / count[row->source]);
+    return weights;
+}
+
+/// The entries that the unknowns tell apart; `base` first, with what holds for any device.
+std::vector<FrameworkTiming> entries_of(FrameworkTiming const& base, std::vector<Unknown> const& unknowns,
+                                        std::span<double const> values) {
+    std::vector<FrameworkTiming> entries{timing_at(base, unknowns, values, "*", "*")};
+    std::set<std::pair<std::string, std::string>> keys;
+    for (Unknown const& u : unknowns)
+        if (u.generation != "*") keys.emplace(u.generation, u.precision);
+    for (auto const& [generation, precision] : keys) {
+        entries.push_back(timing_at(base, unknowns, values, generation, precision));
+        entries.back().generation = generation;
+        entries.back().precision = precision;
+        if (precision != "fp8") continue;
+        entries.push_back(entries.back());
+        entries.back().precision = "fp4";
+    }
+    return entries;
+}
+
+}  // namespace
+
+Execution execution_of(std::string const& framework) {
+    if (framework == "megatron" || framework == "generic") return Execution::fused;
+    if (framework == "torchtitan" || framework == "maxtext") return Execution::compiled;
+    return Execution::eager;
+}
+
+FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
+                           FitOptions const& options) {
+    FrameworkTiming base = start.timing.front();
+    std::vector<Unknown> const unknowns = unknowns_of(rows);
+    Execution const execution = execution_of(start.name);
+    FrameworkFit fit;
+    fit.rows = rows.size();
+    FitProblem problem;
+    for (Unknown const& u : unknowns)
+        problem.parameters.push_back(parameter_of(u, execution));
+    if (rows.empty()) {
+        std::vector<double> values;
+        for (FitParameter const& p : problem.parameters)
+            values.push_back(p.start);
+        fit.timing = entries_of(base, unknowns, values);
+        return fit;
+    }
+    std::vector<RememberedRow> remembered;
+    for (auto const* row : rows)
+        remembered.emplace_back(*row, unknowns);
+    problem.rows = rows.size();
+    problem.weights = row_weights(rows);
+    problem.residual = [&](std::size_t i, std::span<double const> values) {
+        return remembered[i].log_error(base, unknowns, values) / residual_unit;
+    };
+    FitResult const result = fit_least_squares(problem, options);
+    fit.timing = entries_of(base, unknowns, result.values());
+    for (std::size_t i = 0; i < unknowns.size(); ++i)
+        fit.constants.push_back({.key = std::string(unknowns[i].spec->key),
+                                 .generation = unknowns[i].generation,
+                                 .precision = unknowns[i].precision,
+                                 .value = result.parameters[i].value,
+                                 .spread = result.parameters[i].spread});
+    std::set<std::string> sources;
+    for (auto const* row : rows)
+        sources.insert(row->source);
+    fit.sources.assign(sources.begin(), sources.end());
+    return fit;
+}
+
+std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
+                                              std::vector<StepMeasurement const*> const& rows,
+                                              FitOptions const& options) {
+    std::set<std::string> sources;
+    for (auto const* row : rows)
+        sources.insert(row->source);
+    std::vector<LeftOutStep> out;
+    for (std::string const& source : sources) {
+        std::vector<StepMeasurement const*> used;
+        for (auto const* row : rows)
+            if (row->source != source) used.push_back(row);
+        FrameworkProfile profile = start;
+        profile.timing = fit_framework(start, used, options).timing;
+        for (auto const* row : rows)
+            if (row->source == source)
+                out.push_back(
+                    {.row = row, .predicted = row->predict(timing_for(profile, row->generation, row->precision))});
+    }
+    return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "calibrate/least_squares.hpp"
+#include "core/spec/framework_profile.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// One measured training step as a fit sees it: what was measured, and what any constants predict for it.
+struct StepMeasurement {
+    std::string source;      ///< rows of one source share their errors
+    std::string generation;  ///< of the accelerator
+    std::string precision;   ///< "bf16", "fp8", ...
+    double seconds = 0;
+    double weight = 1;  ///< of the row; a source's rows together weigh `source_weight`
+    bool has_experts = false;
+    std::function<double(FrameworkTiming const&)> predict;  ///< seconds; thread-safe
+};
+
+/// How a framework runs its kernels, which is known of it and not fitted: where its constants are expected.
+enum class Execution : std::uint8_t {
+    eager,     ///< one kernel per operation, launched from Python
+    fused,     ///< hand-fused kernels (Megatron-Core, Transformer Engine)
+    compiled,  ///< a compiler fuses (torch.compile, XLA)
+};
+Execution execution_of(std::string const& framework);
+
+/// A fitted constant: of all entries, or a factor on those of one generation and precision.
+struct TimingConstant {
+    std::string key;
+    std::string generation = "*";
+    std::string precision = "*";
+    double value = 0;
+    std::optional<double> spread{};  ///< on its scale; absent: the rows do not identify it
+};
+
+struct FrameworkFit {
+    std::vector<FrameworkTiming> timing;  ///< the entry for everything first
+    std::vector<TimingConstant> constants;
+    std::size_t rows = 0;
+    std::vector<std::string> sources;
+};
+
+/// The constants of `start` that step times identify, fitted to the rows: robustly, within bounds, with priors at what
+/// the framework's execution makes likely, each generation's and precision's scales drawn towards the framework's.
+/// Constants without rows keep the values of `start`. With no rows the priors themselves.
+FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
+                           FitOptions const& options);
+
+/// A row predicted by constants that saw no row of its source.
+struct LeftOutStep {
+    StepMeasurement const* row = nullptr;
+    double predicted = 0;  ///< seconds
+};
+std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
+                                              std::vector<StepMeasurement const*> const& rows,
+                                              FitOptions const& options);
+
+}  // namespace sextant

@@ -1,0 +1,345 @@
+#include "calibrate/kernel_fit.hpp"
+
+#include "calibrate/least_squares.hpp"
+#include "calibrate/residual_fit.hpp"
+#include "core/error.hpp"
+#include "core/ops/work.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr double huber_scale = 0.1;
+constexpr double prior_spread = 1.5;   ///< of a constant's logarithm about its start
+constexpr double prior_weight = 0.05;  ///< residual that one prior spread counts as
+constexpr int folds = 5;
+constexpr std::size_t fewest_rows = 30;
+
+Precision two_byte_precision(AcceleratorProfile const& device) {
+    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
+        if (device.peak.contains(precision)) return precision;
+    return Precision::fp32;
+}
+
+/// FNV-1a of the numbers that make a shape.
+std::uint64_t shape_hash(KernelMeasurement const& row) {
+    std::vector<std::int64_t> numbers{static_cast<std::int64_t>(row.kind)};
+    std::visit(
+        [&]<class Shape>(Shape const& s) {
+            if constexpr (std::is_same_v<Shape, Gemm>)
+                numbers.insert(numbers.end(), {s.m, s.n, s.k});
+            else if constexpr (std::is_same_v<Shape, Attention>)
+                numbers.insert(numbers.end(), {s.batch, s.heads, s.kv_heads, s.queries, s.keys, s.head_dim});
+            else
+                numbers.insert(numbers.end(), {s.batch, s.heads, s.kv_heads, s.keys, s.head_dim});
+        },
+        row.row.what);
+    std::uint64_t hash = 1469598103934665603ULL;
+    for (std::int64_t const number : numbers)
+        for (int byte = 0; byte < 8; ++byte) {
+            hash ^= static_cast<std::uint64_t>(number) >> (8 * byte) & 0xffU;
+            hash *= 1099511628211ULL;
+        }
+    return hash ^ hash >> 29;
+}
+
+int fold_of(KernelMeasurement const& row) { return static_cast<int>(shape_hash(row) / 10 % folds); }
+
+/// Predicted seconds by constants alone.
+double model_seconds(KernelMeasurement const& row, std::span<double const> constants) {
+    AcceleratorProfile const& device = *row.device;
+    struct Visitor {
+        KernelMeasurement const& row;
+        AcceleratorProfile const& device;
+        std::span<double const> constants;
+
+        Seconds operator()(Gemm const& g) const {
+            GemmFormat const& format = *find_gemm_format(row.variant);
+            GemmShape const shape{.groups = 1, .m = g.m, .n = g.n, .k = g.k};
+            KernelRates const rates = kernel_rates(device, format.precision);
+            Seconds time = gemm_model(shape, format, rates, constants, {.cache = CacheState::hot});
+            if (format.quantises) time += quantise_model(shape, rates, constants);
+            return time;
+        }
+        Seconds operator()(Attention const& a) const {
+            return prefill_model(a, kernel_rates(device, two_byte_precision(device)), constants, {});
+        }
+        Seconds operator()(DecodeAttention const& a) const {
+            return decode_model(a, kernel_rates(device, two_byte_precision(device)), constants, CacheState::hot);
+        }
+    };
+    return std::visit(Visitor{row, device, constants}, row.row.what).base();
+}
+
+ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
+    ResidualPoint point{.at = {}, .log_ratio = log_ratio};
+    auto const put = [&](auto const& coordinates) {
+        std::copy(coordinates.begin(), coordinates.end(), point.at.begin());
+    };
+    std::visit(
+        [&]<class Shape>(Shape const& s) {
+            if constexpr (std::is_same_v<Shape, Gemm>)
+                put(gemm_coordinates({.groups = 1, .m = s.m, .n = s.n, .k = s.k}));
+            else if constexpr (std::is_same_v<Shape, Attention>)
+                put(prefill_coordinates(s));
+            else
+                put(decode_coordinates(s));
+        },
+        row.row.what);
+    return point;
+}
+
+/// Where the knots of the residuals lie: denser where libraries change their kernels.
+std::vector<GridAxis> knots_of(KernelKind kind) {
+    switch (kind) {
+        case KernelKind::gemm:
+            return {{"log2_m", {0, 3, 4, 5, 5.585, 6, 7, 8, 9, 10, 11, 12, 13, 15}},
+                    {"log2_n", {5, 7, 8, 9, 10, 11, 12, 13, 14, 16}},
+                    {"log2_k", {5, 7, 9, 10, 11, 12, 13, 14, 16}}};
+        case KernelKind::prefill:
+            return {{"log2_batch_heads", {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14}},
+                    {"log2_keys", {0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}},
+                    {"log2_head_size", {6, 7, 7.585, 8, 9}},
+                    {"log2_sharing", {0, 2, 7}}};
+        case KernelKind::decode:
+            return {{"log2_batch_heads", {0, 2, 4, 6, 7, 8, 9, 10, 11, 12, 14, 17}},
+                    {"log2_keys", {1, 4, 7, 9, 11, 13, 15, 17}},
+                    {"log2_head_size", {6, 7, 7.585, 8, 9}},
+                    {"log2_sharing", {0, 1, 2, 3, 4, 5, 6, 7}}};
+    }
+    return {};
+}
+
+/// Axes over which the points spread at all, and the positions of those axes.
+std::vector<GridAxis> usable_axes(std::vector<GridAxis> axes, std::vector<ResidualPoint> const& points) {
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+        auto const [low, high] = std::minmax_element(points.begin(), points.end(),
+                                                     [&](auto const& p, auto const& q) { return p.at[a] < q.at[a]; });
+        // A coordinate that all rows share gets the two knots around it: the grid is then constant along it.
+        if (low->at[a] == high->at[a]) axes[a].knots = {low->at[a] - 0.01, low->at[a] + 0.01};
+    }
+    return axes;
+}
+
+FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind) {
+    FitProblem problem;
+    for (KernelConstant const& c : kernel_constants(kind))
+        problem.parameters.push_back({.name = std::string(c.name),
+                                      .start = c.start,
+                                      .low = c.low,
+                                      .high = c.high,
+                                      .scale = FitScale::logarithmic,
+                                      .prior = FitPrior{.mean = c.start, .spread = prior_spread / prior_weight}});
+    problem.rows = rows.size();
+    problem.residual = [&rows](std::size_t i, std::span<double const> constants) {
+        return std::log(model_seconds(*rows[i], constants) / rows[i]->row.measured->base());
+    };
+    return problem;
+}
+
+/// The constants that explain the rows best, in a KernelFit without residual.
+KernelFit fit_constants(std::vector<KernelMeasurement const*> rows, KernelFitChoices const& choices) {
+    KernelFit fit;
+    fit.kind = rows.front()->kind;
+    fit.variant = rows.front()->variant;
+    fit.rows = static_cast<std::int64_t>(rows.size());
+    if (rows.size() > choices.most_rows) {
+        std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return shape_hash(*a) < shape_hash(*b); });
+        rows.resize(choices.most_rows);
+    }
+    FitResult const result = fit_least_squares(
+        problem_of(rows, fit.kind),
+        {.robust_scale = huber_scale, .starts = choices.starts, .iterations = 60, .threads = choices.threads});
+    for (FittedParameter const& p : result.parameters) {
+        fit.constants.push_back(p.value);
+        // A spread above one is no knowledge.
+        fit.spreads.push_back(p.spread && *p.spread < 1 ? p.spread : std::nullopt);
+    }
+    return fit;
+}
+
+double quantile(std::vector<double> values, double q) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    double const at = q * static_cast<double>(values.size() - 1);
+    auto const i = static_cast<std::size_t>(at);
+    double const next = values[std::min(i + 1, values.size() - 1)];
+    return values[i] + (at - static_cast<double>(i)) * (next - values[i]);
+}
+
+TimeInterval interval_of(std::vector<double> const& log_measured_to_predicted, double widen) {
+    double const low = quantile(log_measured_to_predicted, 0.1) * widen;
+    double const high = quantile(log_measured_to_predicted, 0.9) * widen;
+    constexpr double least = 0.005;
+    return {.low = std::exp(std::min(-least, low)), .high = std::exp(std::max(least, high))};
+}
+
+struct Residual {
+    double seconds;    ///< predicted
+    double log_ratio;  ///< measured / predicted
+};
+
+/// Bands of predicted time, each with enough rows to say something.
+std::vector<KernelInterval> interval_bands(std::vector<Residual> const& residuals) {
+    constexpr std::array edges{0.0, 10e-6, 30e-6, 100e-6, 1e-3, 10e-3};
+    constexpr std::size_t enough = 40;
+    std::vector<KernelInterval> bands;
+    std::vector<double> pending;
+    double from = 0;
+    for (std::size_t b = 0; b < edges.size(); ++b) {
+        double const to = b + 1 < edges.size() ? edges[b + 1] : 1e30;
+        for (Residual const& r : residuals)
+            if (r.seconds >= edges[b] && r.seconds < to) pending.push_back(r.log_ratio);
+        if (pending.size() < enough && b + 1 < edges.size()) continue;
+        if (pending.size() < enough && !bands.empty()) break;  // the last band before holds on
+        bands.push_back({.from_seconds = from, .factors = interval_of(pending, 1)});
+        pending.clear();
+        from = to;
+    }
+    return bands;
+}
+
+HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
+    std::vector<double> absolute;
+    std::vector<double> signed_errors;
+    for (double const r : log_measured_to_predicted) {
+        double const error = 100 * (std::exp(-r) - 1);
+        signed_errors.push_back(error);
+        absolute.push_back(std::abs(error));
+    }
+    return {.rows = static_cast<std::int64_t>(absolute.size()),
+            .median_pct = quantile(absolute, 0.5),
+            .p95_pct = quantile(absolute, 0.95),
+            .bias_pct = quantile(signed_errors, 0.5)};
+}
+
+/// Fraction of peak of the shapes that are bound by compute without doubt; 0 when there are none.
+double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
+    constexpr double large_product = 2.0 * 4096 * 4096 * 4096;
+    constexpr double large_attention = 3e11;
+    std::vector<double> reached;
+    for (auto const* row : rows) {
+        double const seconds = row->row.measured->base();
+        if (auto const* g = std::get_if<Gemm>(&row->row.what)) {
+            GemmFormat const& format = *find_gemm_format(row->variant);
+            double const flops =
+                2.0 * static_cast<double>(g->m) * static_cast<double>(g->n) * static_cast<double>(g->k);
+            if (flops >= large_product && std::min({g->m, g->n, g->k}) >= 2048)
+                reached.push_back(flops / seconds /
+                                  (kernel_rates(*row->device, format.precision).peak * format.peak_factor));
+        } else if (auto const* a = std::get_if<Attention>(&row->row.what)) {
+            double const flops = work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
+            if (flops >= large_attention && a->head_dim == 128 && a->keys >= 2048)
+                reached.push_back(flops / seconds / kernel_rates(*row->device, two_byte_precision(*row->device)).peak);
+        }
+    }
+    return reached.size() < 5 ? 0 : quantile(reached, 0.5);
+}
+
+}  // namespace
+
+std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device) {
+    if (!row.measured || row.variant.empty()) return std::nullopt;
+    KernelMeasurement out{.row = row, .device = &device, .kind = KernelKind::gemm, .variant = row.variant};
+    if (std::holds_alternative<Gemm>(row.what)) {
+        if (!device.peak.contains(find_gemm_format(row.variant)->precision)) return std::nullopt;
+    } else if (std::holds_alternative<Attention>(row.what)) {
+        out.kind = KernelKind::prefill;
+    } else {
+        out.kind = KernelKind::decode;
+        out.variant += fmt::format("/{}", name_of(sharing_of(std::get<DecodeAttention>(row.what))));
+    }
+    return out;
+}
+
+bool is_held_out(KernelMeasurement const& row) { return shape_hash(row) % 10 == 0; }
+
+double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
+    double const seconds = model_seconds(row, fit.constants);
+    if (fit.residual.empty()) return seconds;
+    ResidualPoint const point = point_of(row, 0);
+    return seconds * std::exp(fit.residual.value(std::span(point.at).first(fit.residual.axes().size())));
+}
+
+KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices) {
+    std::vector<KernelMeasurement const*> used;
+    for (KernelMeasurement const& row : rows)
+        if (!is_held_out(row)) used.push_back(&row);
+    if (used.size() < fewest_rows)
+        throw InputError("fit of {} {}: has {} rows (at least {} are needed)",
+                         rows.empty() ? "?" : name_of(rows.front().kind), rows.empty() ? "" : rows.front().variant,
+                         used.size(), fewest_rows);
+    KernelFit fit = fit_constants(used, choices);
+    fit.large_efficiency = large_efficiency(used);
+
+    std::vector<ResidualPoint> points;
+    std::vector<double> bare;
+    for (auto const* row : used) {
+        bare.push_back(std::log(row->row.measured->base() / model_seconds(*row, fit.constants)));
+        points.push_back(point_of(*row, bare.back()));
+    }
+    fit.outside = interval_of(bare, 1.25);
+    auto const axes = usable_axes(knots_of(fit.kind), points);
+    std::vector<Residual> unseen;
+    for (int fold = 0; choices.with_residual && fold < folds; ++fold) {
+        std::vector<ResidualPoint> seen;
+        for (std::size_t i = 0; i < used.size(); ++i)
+            if (fold_of(*used[i]) != fold) seen.push_back(points[i]);
+        ResidualGrid const grid = fit_residual(seen, axes, {});
+        for (std::size_t i = 0; i < used.size(); ++i) {
+            if (fold_of(*used[i]) != fold) continue;
+            double const value = grid.value(std::span(points[i].at).first(axes.size()));
+            unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), bare[i] - value});
+        }
+    }
+    if (choices.with_residual) fit.residual = fit_residual(points, axes, {});
+    std::vector<double> held_out;
+    for (KernelMeasurement const& row : rows) {
+        if (!is_held_out(row)) continue;
+        double const seconds = fitted_seconds(row, fit);
+        held_out.push_back(std::log(row.row.measured->base() / seconds));
+        unseen.push_back({seconds, held_out.back()});
+    }
+    fit.held_out = error_of(held_out);
+    fit.intervals = interval_bands(unseen);
+    return fit;
+}
+
+std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows) {
+    std::vector<KernelGroup> groups;
+    for (KernelMeasurement const& row : rows) {
+        auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](KernelGroup const& g) { return g.kind == row.kind && g.variant == row.variant; });
+        if (found == groups.end())
+            found = groups.insert(groups.end(), {.kind = row.kind, .variant = row.variant, .rows = {}});
+        found->rows.push_back(row);
+    }
+    std::stable_sort(groups.begin(), groups.end(), [](auto const& a, auto const& b) { return a.kind < b.kind; });
+    return groups;
+}
+
+std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices) {
+    std::vector<AcceleratorProfile const*> devices;
+    for (KernelMeasurement const& row : rows)
+        if (std::find(devices.begin(), devices.end(), row.device) == devices.end()) devices.push_back(row.device);
+    std::vector<double> errors;
+    if (devices.size() < 2) return errors;
+    for (AcceleratorProfile const* left_out : devices) {
+        std::vector<KernelMeasurement const*> used;
+        for (KernelMeasurement const& row : rows)
+            if (row.device != left_out) used.push_back(&row);
+        if (used.size() < fewest_rows) continue;
+        KernelFit const fit = fit_constants(used, choices);
+        for (KernelMeasurement const& row : rows)
+            if (row.device == left_out)
+                errors.push_back(std::log(model_seconds(row, fit.constants) / row.row.measured->base()));
+    }
+    return errors;
+}
+
+}  // namespace sextant

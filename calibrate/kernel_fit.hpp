@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/measurements/kernel_row.hpp"
+#include "core/spec/hardware_profile.hpp"
+#include "core/spec/kernel_calibration.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// One measured kernel on one device, ready to be fitted.
+struct KernelMeasurement {
+    KernelCase row;
+    AcceleratorProfile const* device = nullptr;  ///< outlives the fit
+    KernelKind kind = KernelKind::gemm;
+    std::string variant;  ///< as `KernelFit::variant`
+};
+
+/// The row as a measurement; nothing for one that no model here is fitted to (published attention figures, rows without
+/// a time, formats the device has no peak for).
+std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
+
+/// Whether a row is held out of every fit: one shape in ten, by a hash of the shape alone, so that the same shapes are
+/// held out on every device and by every run.
+bool is_held_out(KernelMeasurement const& row);
+
+struct KernelFitChoices {
+    unsigned threads = 0;
+    int starts = 2;
+    std::size_t most_rows = 1500;  ///< that the constants are fitted to; more are thinned by hash
+    bool with_residual = true;     ///< false: the constants alone, as for a class of devices
+};
+
+/// Fits one kernel in one variant: constants (robust, with weak priors at the starts of `kernel_constants`), then the
+/// residual grid on what they leave, then intervals from residuals of rows that the grid did not see (five folds) and
+/// of those held out. @throws InputError when there are fewer than 30 rows.
+KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices);
+
+/// Predicted seconds of a row by a fit; without the residual when `with_residual` is off.
+double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit);
+
+/// Rows grouped by kernel and variant, in the order of `KernelKind` and of first appearance.
+struct KernelGroup {
+    KernelKind kind = KernelKind::gemm;
+    std::string variant;
+    std::vector<KernelMeasurement> rows;
+};
+std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows);
+
+/// log(predicted / measured) of each row by constants that saw no row of its device: what a device of the class can
+/// expect. Empty when the rows are of one device only.
+std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices);
+
+}  // namespace sextant

@@ -1,0 +1,123 @@
+#include "calibrate/residual_fit.hpp"
+
+#include "core/error.hpp"
+
+#include <Eigen/SparseCholesky>
+#include <Eigen/SparseCore>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+using Triplets = std::vector<Eigen::Triplet<double>>;
+using Sparse = Eigen::SparseMatrix<double>;
+
+/// Knots from the last one below the points to the first one above them.
+GridAxis trimmed_axis(GridAxis axis, std::size_t a, std::span<ResidualPoint const> points) {
+    double low = points.front().at[a];
+    double high = low;
+    for (ResidualPoint const& p : points) {
+        low = std::min(low, p.at[a]);
+        high = std::max(high, p.at[a]);
+    }
+    auto& knots = axis.knots;
+    while (knots.size() > 2 && knots[1] <= low)
+        knots.erase(knots.begin());
+    while (knots.size() > 2 && knots[knots.size() - 2] >= high)
+        knots.pop_back();
+    return axis;
+}
+
+/// Adds rows of penalties along one axis to the normal matrix.
+class Penalty {
+public:
+    Penalty(std::vector<GridAxis> const& axes, Triplets& out) : axes_(axes), out_(out) {
+        strides_.assign(axes.size(), 1);
+        for (std::size_t a = axes.size() - 1; a > 0; --a)
+            strides_[a - 1] = strides_[a] * axes[a].knots.size();
+        count_ = strides_[0] * axes[0].knots.size();
+    }
+
+    [[nodiscard]] std::size_t count() const { return count_; }
+
+    void add_axis(std::size_t a, ResidualSmoothing const& s) {
+        auto const& knots = axes_[a].knots;
+        for (std::size_t i = 0; i < count_; ++i) {
+            std::size_t const position = i / strides_[a] % knots.size();
+            if (position + 1 < knots.size()) {
+                double const w = s.slope / std::sqrt(knots[position + 1] - knots[position]);
+                add({{i, -w}, {i + strides_[a], w}});
+            }
+            if (position > 0 && position + 1 < knots.size()) {
+                double const before = knots[position] - knots[position - 1];
+                double const after = knots[position + 1] - knots[position];
+                double const w = s.curvature * 2 / (before + after) * std::sqrt((before + after) / 2);
+                add({{i - strides_[a], w / before}, {i, -w * (1 / before + 1 / after)}, {i + strides_[a], w / after}});
+            }
+        }
+    }
+
+private:
+    void add(std::vector<std::pair<std::size_t, double>> const& row) {
+        for (auto const& [i, v] : row)
+            for (auto const& [j, w] : row)
+                out_.emplace_back(static_cast<int>(i), static_cast<int>(j), v * w);
+    }
+
+    std::vector<GridAxis> const& axes_;
+    Triplets& out_;
+    std::vector<std::size_t> strides_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace
+
+ResidualGrid fit_residual(std::span<ResidualPoint const> points, std::vector<GridAxis> axes,
+                          ResidualSmoothing const& smoothing) {
+    if (points.empty()) throw InputError("residual: no points to fit");
+    for (std::size_t a = 0; a < axes.size(); ++a)
+        axes[a] = trimmed_axis(std::move(axes[a]), a, points);
+    Triplets fixed;
+    Penalty penalty(axes, fixed);
+    for (std::size_t a = 0; a < axes.size(); ++a)
+        penalty.add_axis(a, smoothing);
+    std::size_t const n = penalty.count();
+    for (std::size_t i = 0; i < n; ++i)
+        fixed.emplace_back(static_cast<int>(i), static_cast<int>(i), smoothing.size * smoothing.size);
+
+    ResidualGrid grid(axes, std::vector<double>(n, 0.0));
+    std::vector<std::vector<std::pair<std::size_t, double>>> rows;
+    rows.reserve(points.size());
+    for (ResidualPoint const& p : points)
+        rows.push_back(grid.weights(std::span(p.at).first(axes.size())));
+
+    auto const size = static_cast<Eigen::Index>(n);
+    Eigen::VectorXd values = Eigen::VectorXd::Zero(size);
+    Eigen::SimplicialLDLT<Sparse> solver;
+    for (int round = 0; round < smoothing.rounds; ++round) {
+        Triplets entries = fixed;
+        Eigen::VectorXd right = Eigen::VectorXd::Zero(size);
+        for (std::size_t p = 0; p < rows.size(); ++p) {
+            double left = points[p].log_ratio;
+            for (auto const& [i, w] : rows[p])
+                left -= w * values[static_cast<Eigen::Index>(i)];
+            double const scaled = left / smoothing.robust_scale;
+            double const weight = round == 0 ? 1 : 1 / std::sqrt(1 + scaled * scaled);
+            for (auto const& [i, w] : rows[p]) {
+                right[static_cast<Eigen::Index>(i)] += weight * w * points[p].log_ratio;
+                for (auto const& [j, v] : rows[p])
+                    entries.emplace_back(static_cast<int>(i), static_cast<int>(j), weight * w * v);
+            }
+        }
+        Sparse matrix(size, size);
+        matrix.setFromTriplets(entries.begin(), entries.end());
+        if (round == 0) solver.analyzePattern(matrix);
+        solver.factorize(matrix);
+        values = solver.solve(right);
+    }
+    return {std::move(axes), std::vector<double>(values.begin(), values.end())};
+}
+
+}  // namespace sextant

@@ -1,0 +1,131 @@
+#include "calibrate/kernel_fit.hpp"
+#include "calibrate/residual_fit.hpp"
+#include "core/error.hpp"
+#include "cost_models/kernel_estimate.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+/// Products on a device whose constants are known, with a bump that no constant explains and some noise.
+std::vector<KernelMeasurement> products(AcceleratorProfile const& device, std::vector<double> const& constants,
+                                        int rows, double noise) {
+    std::mt19937_64 random(11);
+    std::normal_distribution<double> spread(0, noise);
+    std::vector<KernelMeasurement> out;
+    auto const size = [&] { return static_cast<std::int64_t>(std::exp2(std::floor(uniform(random, 5, 14)))); };
+    for (int i = 0; i < rows; ++i) {
+        Gemm const g{.m = size(), .n = size(), .k = size()};
+        Seconds time = gemm_model({.m = g.m, .n = g.n, .k = g.k}, gemm_format(Precision::bf16),
+                                  kernel_rates(device, Precision::bf16), constants, {.cache = CacheState::hot});
+        if (g.m >= 256 && g.m <= 1024) time *= 1.3;
+        KernelCase row;
+        row.what = g;
+        row.variant = "bf16";
+        row.measured = time * std::exp(spread(random));
+        out.push_back(*kernel_measurement(row, device));
+    }
+    return out;
+}
+
+std::vector<double> known_constants() {
+    std::vector<double> out;
+    for (KernelConstant const& c : kernel_constants(KernelKind::gemm))
+        out.push_back(c.start);
+    out[static_cast<std::size_t>(GemmConstant::efficiency)] = 0.7;
+    out[static_cast<std::size_t>(GemmConstant::launch)] = 3e-6;
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("fit_residual: a smooth surface is found, and what no point supports stays at zero") {
+    std::vector<ResidualPoint> points;
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 400; ++i) {
+        double const x = uniform(random, 0, 4), y = uniform(random, 0, 4);
+        points.push_back({.at = {x, y}, .log_ratio = 0.2 * std::sin(x) + (i % 40 == 0 ? 3 : 0)});  // wrong rows
+    }
+    ResidualGrid const grid = fit_residual(points, {{"x", {0, 1, 2, 3, 4, 8, 16}}, {"y", {0, 2, 4}}}, {});
+    for (double const x : {0.5, 1.5, 2.5, 3.5})
+        CHECK(grid.value(std::array{x, 1.0}) == Approx(0.2 * std::sin(x)).margin(0.04));
+    CHECK(grid.axes()[0].knots.back() == 4);  // no knots where there are no points
+    CHECK_THROWS_AS(fit_residual({}, {{"x", {0, 1}}}, {}), InputError);
+}
+
+TEST_CASE("fit_kernel: shapes that were held out are predicted within the noise") {
+    AcceleratorProfile const device = accelerator();
+    auto const rows = products(device, known_constants(), 500, 0.02);
+    KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
+    CHECK(fit.rows + fit.held_out.rows == 500);
+    CHECK(fit.held_out.rows > 20);
+    CHECK(fit.held_out.median_pct < 4);
+    CHECK(std::abs(fit.held_out.bias_pct) < 2);
+    for (KernelInterval const& band : fit.intervals) {
+        CHECK(band.factors.low < 1);
+        CHECK(band.factors.low > 0.7);
+        CHECK(band.factors.high > 1);
+        CHECK(band.factors.high < 1.4);
+    }
+}
+
+TEST_CASE("fit_kernel: 80 % intervals contain about 80 % of rows that were not in the fit") {
+    AcceleratorProfile const device = accelerator();
+    auto const rows = products(device, known_constants(), 600, 0.05);
+    KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
+    auto fresh = products(device, known_constants(), 1200, 0.05);
+    fresh.erase(fresh.begin(), fresh.begin() + 600);
+    int inside = 0;
+    for (KernelMeasurement const& row : fresh) {
+        double const seconds = fitted_seconds(row, fit);
+        TimeInterval factors = fit.outside;
+        for (KernelInterval const& band : fit.intervals)
+            if (seconds >= band.from_seconds) factors = band.factors;
+        double const ratio = row.row.measured->base() / seconds;
+        if (ratio >= factors.low && ratio <= factors.high) ++inside;
+    }
+    CHECK(inside > 0.7 * 600);
+    CHECK(inside < 0.92 * 600);
+}
+
+TEST_CASE("fit_kernel: the same shapes are held out whatever the device and the order of the rows") {
+    AcceleratorProfile const one = accelerator();
+    AcceleratorProfile two = accelerator();
+    two.name = "other";
+    auto const a = products(one, known_constants(), 200, 0.1);
+    auto const b = products(two, known_constants(), 200, 0.1);
+    int held = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        CHECK(is_held_out(a[i]) == is_held_out(b[i]));
+        held += is_held_out(a[i]) ? 1 : 0;
+    }
+    CHECK(held > 5);
+    CHECK(held < 45);
+}
+
+TEST_CASE("fit_kernel: too few rows are refused, transfer needs two devices") {
+    AcceleratorProfile const device = accelerator();
+    auto const rows = products(device, known_constants(), 20, 0.02);
+    CHECK_THROWS_WITH(fit_kernel(rows, {.threads = 1}), contains("at least 30"));
+    CHECK(transfer_errors(rows, {.threads = 1}).empty());
+}
+
+TEST_CASE("kernel rows group by kernel and variant") {
+    AcceleratorProfile const device = accelerator();
+    auto rows = products(device, known_constants(), 10, 0);
+    KernelCase decode;
+    decode.what = DecodeAttention{.batch = 1, .heads = 64, .kv_heads = 8, .keys = 100, .head_dim = 128};
+    decode.variant = "bf16/bf16";
+    decode.measured = 10 * units::us;
+    rows.insert(rows.begin(), *kernel_measurement(decode, device));
+    auto const groups = group_kernels(rows);
+    REQUIRE(groups.size() == 2);
+    CHECK(groups[0].kind == KernelKind::gemm);
+    CHECK(groups[0].rows.size() == 10);
+    CHECK(groups[1].variant == "bf16/bf16/grouped");
+}

@@ -1,0 +1,92 @@
+#include "core/spec/kernel_calibration.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_catalog.hpp"
+#include "tests/catch.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+
+namespace {
+
+KernelCalibration read(std::string const& text) {
+    auto const document = JsonDocument::from_text(text, "test.json");
+    return read_kernel_calibration(ObjectReader(document));
+}
+
+KernelCalibration sample() {
+    KernelCalibration c;
+    c.name = "test";
+    c.title = "Test \"device\"";
+    c.devices = {"h100-sxm"};
+    c.command = "sextant calibrate fit";
+    c.sources = {"somewhere"};
+    KernelFit fit;
+    fit.kind = KernelKind::prefill;
+    fit.variant = "bf16/fp8";
+    for (KernelConstant const& constant : kernel_constants(fit.kind)) {
+        fit.constants.push_back(constant.start);
+        fit.spreads.push_back(fit.spreads.empty() ? std::optional(0.25) : std::nullopt);
+    }
+    fit.residual = ResidualGrid({{"a", {0, 1.5}}, {"b", {2, 3, 4}}}, {0.01, -0.5, 0, 1, 0.25, -0.13});
+    fit.rows = 40;
+    fit.held_out = {.rows = 4, .median_pct = 3, .p95_pct = 9, .bias_pct = -1};
+    fit.intervals = {{.from_seconds = 0, .factors = {.low = 0.9, .high = 1.2}}};
+    c.fits = {fit};
+    return c;
+}
+
+std::string replaced(std::string text, std::string const& from, std::string const& to) {
+    auto const at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("kernel calibration: what is written is read back") {
+    KernelCalibration const back = read(kernel_calibration_json(sample()));
+    CHECK(back.title == sample().title);
+    REQUIRE(back.fits.size() == 1);
+    KernelFit const& fit = *back.find(KernelKind::prefill, "bf16/fp8");
+    CHECK(fit.constants == sample().fits[0].constants);
+    CHECK(fit.spreads[0] == 0.25);
+    CHECK_FALSE(fit.spreads[1]);
+    CHECK(fit.residual.values() == sample().fits[0].residual.values());
+    CHECK(fit.residual.axes()[1].knots == std::vector<double>{2, 3, 4});
+    CHECK(fit.intervals[0].factors.high == 1.2);
+    CHECK(fit.held_out.bias_pct == -1);
+    CHECK(back.find(KernelKind::prefill, "bf16/bf16") == nullptr);
+}
+
+TEST_CASE("kernel calibration: wrong files are refused with what is wrong") {
+    std::string const text = kernel_calibration_json(sample());
+    CHECK_THROWS_WITH(read(replaced(text, "\"launch\"", "\"lanch\"")), contains("launch"));
+    CHECK_THROWS_WITH(read(replaced(text, "\"value\": 1e-05", "\"value\": 7")), contains("launch"));
+    CHECK_THROWS_WITH(read(replaced(text, "[0, 1.5]", "[1.5, 0]")), contains("do not rise"));
+    CHECK_THROWS_WITH(read(replaced(text, "0.01, -0.5", "-0.5")), contains("5 values for 6"));
+    CHECK_THROWS_WITH(read(replaced(text, "\"low\": 0.9", "\"low\": 1.1")), contains("low"));
+    CHECK_THROWS_WITH(read(replaced(text, "\"version\": 1", "\"version\": 9")), contains("version"));
+    CHECK_THROWS_AS(read(text.substr(0, text.size() / 2)), InputError);
+    CHECK_THROWS_AS(read(""), InputError);
+}
+
+TEST_CASE("kernel calibration: every shipped one is read, and a device gets its own before that of its generation") {
+    CHECK(find_accelerator("h100-sxm", "test").kernels->name == "h100-sxm");
+    CHECK(find_accelerator("h20-sxm", "test").kernels->name == "class-hopper");
+    CHECK(find_accelerator("mi300x", "test").kernels->name == "class-any");
+    for (AcceleratorProfile const& a : all_accelerators()) {
+        REQUIRE(a.kernels);
+        CAPTURE(a.name, a.kernels->name);
+        for (KernelFit const& fit : a.kernels->fits) {
+            CAPTURE(fit.variant);
+            CHECK(fit.rows >= 30);
+            CHECK(fit.constants.size() == kernel_constants(fit.kind).size());
+            CHECK(fit.outside.low < 1);
+            CHECK(fit.outside.high > 1);
+            if (!a.kernels->is_class()) CHECK(fit.residual.empty() == false);
+        }
+    }
+}

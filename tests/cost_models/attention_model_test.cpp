@@ -1,0 +1,124 @@
+#include "cost_models/attention_model.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+template <class Index>
+std::vector<double> starts(KernelKind kind) {
+    std::vector<double> out;
+    for (KernelConstant const& c : kernel_constants(kind))
+        out.push_back(c.start);
+    return out;
+}
+std::vector<double> const prefill = starts<PrefillConstant>(KernelKind::prefill);
+std::vector<double> const decode = starts<DecodeConstant>(KernelKind::decode);
+
+KernelRates const rates{.peak = 1000e12, .bandwidth = 3e12, .cache = 50e6, .processors = 100};
+
+Attention sequences(std::int64_t batch, std::int64_t heads, std::int64_t length, std::int64_t head_size = 128) {
+    return {.batch = batch,
+            .heads = heads,
+            .kv_heads = heads,
+            .queries = length,
+            .keys = length,
+            .head_dim = head_size,
+            .value_head_dim = head_size};
+}
+
+double prefill_seconds(Attention const& a, PrefillUse const& use = {}) {
+    return prefill_model(a, rates, prefill, use).base();
+}
+
+DecodeAttention step(std::int64_t batch, std::int64_t heads, std::int64_t kv_heads, std::int64_t keys) {
+    return {.batch = batch, .heads = heads, .kv_heads = kv_heads, .keys = keys, .head_dim = 128};
+}
+
+double decode_seconds(DecodeAttention const& d, CacheState cache = CacheState::cold) {
+    return decode_model(d, rates, decode, cache).base();
+}
+
+}  // namespace
+
+TEST_CASE("prefill_model: long sequences reach the efficiency of their head size, short ones do not") {
+    auto const reached = [](std::int64_t length, std::int64_t head_size) {
+        double const flops = 2.0 * 64 * double(length) * double(length) * double(head_size);
+        return flops / prefill_seconds(sequences(1, 64, length, head_size)) / 1000e12;
+    };
+    CHECK(reached(65536, 128) == Approx(0.5).epsilon(0.12));  // work above 0.1 TFLOP runs a little faster (heat)
+    CHECK(reached(65536, 64) < reached(65536, 128));
+    CHECK(reached(2048, 128) < 0.9 * reached(65536, 128));
+    // Between two sizes the efficiency lies between theirs.
+    CHECK(reached(65536, 80) > reached(65536, 64));
+    CHECK(reached(65536, 80) < reached(65536, 128));
+}
+
+TEST_CASE("prefill_model: nothing ends before its longest block") {
+    // One head, 8,192 queries: the last block sees 64 tiles, whatever the other 99 multiprocessors do.
+    double const per_tile = 128.0 * 128 * 2 * 256 / (1000e12 * 0.5 / 100);
+    CHECK(prefill_seconds(sequences(1, 1, 8192)) >= 64 * per_tile);
+}
+
+TEST_CASE("prefill_model: more sequences, heads or tokens never take less time", "[INV-15]") {
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 300; ++i) {
+        auto const batch = pick<std::int64_t>(random, {1, 2, 5, 16});
+        auto const heads = pick<std::int64_t>(random, {1, 8, 40, 96});
+        auto const length = static_cast<std::int64_t>(std::exp2(uniform(random, 0, 14)));
+        CAPTURE(batch, heads, length);
+        double const time = prefill_seconds(sequences(batch, heads, length));
+        CHECK(prefill_seconds(sequences(batch + 3, heads, length)) >= time);
+        CHECK(prefill_seconds(sequences(batch, heads + 8, length)) >= time);
+        CHECK(prefill_seconds(sequences(batch, heads, 2 * length)) >= time);
+    }
+}
+
+TEST_CASE("prefill_model: a window or several pieces change the work, not the rules") {
+    Attention windowed = sequences(1, 32, 32768);
+    windowed.window = 4096;
+    CHECK(prefill_seconds(windowed) < 0.4 * prefill_seconds(sequences(1, 32, 32768)));
+    Attention pieces = sequences(1, 32, 32768);
+    pieces.pieces = 8;
+    CHECK(prefill_seconds(pieces) > prefill_seconds(sequences(1, 32, 32768)));
+    CHECK(prefill_seconds(sequences(1, 32, 8192), {.work = 2.5}) > 2 * prefill_seconds(sequences(1, 32, 8192)));
+}
+
+TEST_CASE("decode_model: a large cache is read at the memory's rate") {
+    double const bytes = 2.0 * 256 * 8 * 8192 * 128 * 2;
+    CHECK(decode_seconds(step(256, 32, 8, 8192)) == Approx(bytes / (0.85 * 3e12)).epsilon(0.1));
+    DecodeAttention half = step(256, 32, 8, 8192);
+    half.cache_bytes = 1;
+    CHECK(decode_seconds(half) < 0.65 * decode_seconds(step(256, 32, 8, 8192)));
+}
+
+TEST_CASE("decode_model: one long sequence is split over blocks, so that it does not wait for one of them") {
+    double const chain = 65536 * 5e-9;
+    CHECK(decode_seconds(step(1, 8, 8, 65536)) < 0.5 * chain);
+}
+
+TEST_CASE("decode_model: groups that no kernel shares read the cache once per head") {
+    CHECK(sharing_of(step(1, 8, 8, 1)) == DecodeSharing::single);
+    CHECK(sharing_of(step(1, 32, 1, 1)) == DecodeSharing::grouped);
+    CHECK(sharing_of(step(1, 64, 1, 1)) == DecodeSharing::unshared);
+    CHECK(decode_seconds(step(64, 64, 1, 8192)) > 10 * decode_seconds(step(64, 32, 1, 8192)));
+}
+
+TEST_CASE("decode_model: more sequences or tokens never take less time, a hot cache never more", "[INV-15]") {
+    std::mt19937_64 random(9);
+    for (int i = 0; i < 300; ++i) {
+        auto const batch = static_cast<std::int64_t>(std::exp2(uniform(random, 0, 10)));
+        auto const heads = pick<std::int64_t>(random, {8, 32, 64});
+        auto const keys = static_cast<std::int64_t>(std::exp2(uniform(random, 0, 16)));
+        DecodeAttention const shape = step(batch, heads, 8, keys);
+        CAPTURE(batch, heads, keys);
+        CHECK(decode_seconds(step(2 * batch, heads, 8, keys)) >= 0.98 * decode_seconds(shape));
+        CHECK(decode_seconds(step(batch, heads, 8, 2 * keys)) >= 0.98 * decode_seconds(shape));
+        CHECK(decode_seconds(shape, CacheState::hot) <= decode_seconds(shape));
+    }
+}

@@ -1,0 +1,141 @@
+#include "cost_models/gemm_model.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+std::vector<double> starts() {
+    std::vector<double> out;
+    for (KernelConstant const& c : kernel_constants(KernelKind::gemm))
+        out.push_back(c.start);
+    return out;
+}
+
+double& value(std::vector<double>& constants, GemmConstant c) { return constants[static_cast<std::size_t>(c)]; }
+
+KernelRates const rates{.peak = 1000e12, .bandwidth = 3e12, .cache = 50e6, .processors = 100};
+GemmFormat const& bf16 = gemm_format(Precision::bf16);
+
+/// Constants that leave one term alone.
+std::vector<double> bare() {
+    auto c = starts();
+    value(c, GemmConstant::efficiency) = 1;
+    value(c, GemmConstant::memory) = 1;
+    value(c, GemmConstant::tile_overhead) = 0;
+    value(c, GemmConstant::step_latency) = 0;
+    value(c, GemmConstant::launch) = 0;
+    value(c, GemmConstant::ramp) = 0;
+    value(c, GemmConstant::heat) = 1;
+    value(c, GemmConstant::feed) = 1e6;
+    value(c, GemmConstant::wave_rounding) = 1;
+    value(c, GemmConstant::reduction) = 1e18;
+    value(c, GemmConstant::overlap) = 100;
+    return c;
+}
+
+double seconds(GemmShape const& shape, std::vector<double> const& constants, GemmUse const& use = {}) {
+    return gemm_model(shape, bf16, rates, constants, use).base();
+}
+
+/// The same where memory is no bound.
+double compute_seconds(GemmShape const& shape, std::vector<double> const& constants) {
+    KernelRates fast = rates;
+    fast.bandwidth *= 1e6;
+    return gemm_model(shape, bf16, fast, constants, {}).base();
+}
+
+std::int64_t size(std::mt19937_64& random) { return static_cast<std::int64_t>(std::exp2(uniform(random, 0, 15))); }
+
+}  // namespace
+
+TEST_CASE("gemm_model: full waves of whole tiles run at the peak, one tile more costs a wave") {
+    auto const c = bare();
+    // 100 multiprocessors, 100 tiles of 256 x 128.
+    double const full = 2.0 * 256 * 12800 * 65536 / 1000e12;
+    CHECK(compute_seconds({.m = 256, .n = 12800, .k = 65536}, c) == Approx(full));
+    // The next column makes a second wave of the best tile that covers it; small tiles keep that cheap.
+    CHECK(compute_seconds({.m = 256, .n = 12801, .k = 65536}, c) > 1.02 * full);
+    auto smooth = c;
+    value(smooth, GemmConstant::wave_rounding) = 0;
+    CHECK(compute_seconds({.m = 256, .n = 12801, .k = 65536}, smooth) < 1.02 * full);
+}
+
+TEST_CASE("gemm_model: a product of few operations takes what its operands take from memory, or from cache when hot") {
+    auto c = bare();
+    double const bytes = 2.0 * (16.0 * 4096 + 4096.0 * 4096 + 16.0 * 4096);
+    CHECK(seconds({.m = 16, .n = 4096, .k = 4096}, c) == Approx(bytes / 3e12).epsilon(0.01));
+    value(c, GemmConstant::cache_share) = 2;  // 33 MB of 100 MB
+    value(c, GemmConstant::cache_edge) = 10;
+    value(c, GemmConstant::cache_speed) = 4;
+    CHECK(seconds({.m = 16, .n = 4096, .k = 4096}, c, {.cache = CacheState::hot}) ==
+          Approx(bytes / 12e12).epsilon(0.03));
+    CHECK(seconds({.m = 16, .n = 65536, .k = 65536}, c, {.cache = CacheState::hot}) ==
+          Approx(seconds({.m = 16, .n = 65536, .k = 65536}, c)).epsilon(0.01));
+}
+
+TEST_CASE("gemm_model: splitting k helps where there are fewer tiles than multiprocessors") {
+    auto c = bare();
+    double const single = compute_seconds({.m = 16, .n = 16, .k = 65536}, c);
+    value(c, GemmConstant::reduction) = 0.05;
+    CHECK(compute_seconds({.m = 16, .n = 16, .k = 65536}, c) < 0.1 * single);
+    CHECK(compute_seconds({.m = 16, .n = 16, .k = 128}, c) == compute_seconds({.m = 16, .n = 16, .k = 128}, bare()));
+}
+
+TEST_CASE("gemm_model: more rows, columns, depth or groups never take less time", "[INV-15]") {
+    std::mt19937_64 random(3);
+    auto const c = starts();
+    for (int i = 0; i < 500; ++i) {
+        GemmShape const shape{.groups = 1 + size(random) % 8, .m = size(random), .n = size(random), .k = size(random)};
+        std::int64_t const more = size(random);
+        CAPTURE(shape.groups, shape.m, shape.n, shape.k, more);
+        double const time = seconds(shape, c);
+        GemmShape larger = shape;
+        larger.m += more;
+        CHECK(seconds(larger, c) >= time);
+        larger = shape;
+        larger.n += more;
+        CHECK(seconds(larger, c) >= time);
+        larger = shape;
+        larger.groups += more;
+        CHECK(seconds(larger, c) >= time);
+    }
+}
+
+TEST_CASE("gemm_model: never faster than the peak or the memory allow", "[INV-14]") {
+    std::mt19937_64 random(5);
+    auto const c = starts();
+    for (int i = 0; i < 500; ++i) {
+        GemmShape const s{.m = size(random), .n = size(random), .k = size(random)};
+        auto const m = double(s.m), n = double(s.n), k = double(s.k);
+        CAPTURE(s.m, s.n, s.k);
+        CHECK(seconds(s, c) >= 2 * m * n * k / rates.peak);
+        CHECK(seconds(s, c) >= 2 * (m * k + k * n + m * n) / rates.bandwidth);
+    }
+}
+
+TEST_CASE("gemm formats: every name and alias finds its format, and weights-only ones read fewer bytes") {
+    for (GemmFormat const& format : gemm_formats()) {
+        CHECK(find_gemm_format(format.name) == &format);
+        CHECK(find_gemm_format(format.alias) == &format);
+    }
+    CHECK(find_gemm_format("q7") == nullptr);
+    auto const c = starts();
+    GemmShape const decode{.m = 4, .n = 8192, .k = 8192};
+    CHECK(gemm_model(decode, *find_gemm_format("int4-weights"), rates, c, {}) <
+          gemm_model(decode, *find_gemm_format("int8-weights"), rates, c, {}));
+    CHECK(gemm_model(decode, *find_gemm_format("int8-weights"), rates, c, {}) < gemm_model(decode, bf16, rates, c, {}));
+}
+
+TEST_CASE("quantise_model: a constant and three bytes per activation at the memory's rate") {
+    auto c = starts();
+    value(c, GemmConstant::quantise) = 5e-6;
+    value(c, GemmConstant::quantise_passes) = 2;
+    value(c, GemmConstant::memory) = 0.5;
+    CHECK(quantise_model({.m = 1000, .n = 7, .k = 1000}, rates, c).base() == Approx(5e-6 + 2 * 3e6 / 1.5e12));
+}
