@@ -39,7 +39,7 @@ struct Operands {
     void run(cudaStream_t stream) const {
         constexpr int shared = device::decode_shared<bf16, HeadDim>();
         auto* const kernel = device::decode_attention<bf16, HeadDim>;
-        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), "shared memory");
+        [[maybe_unused]] static bool const allowed_kernel = allow_shared(kernel, shared);
         dim3 const grid(static_cast<unsigned>(shape.splits), static_cast<unsigned>(shape.kv_heads * chunks_of(shape)),
                         static_cast<unsigned>(shape.batch));
         kernel<<<grid, device::attention_threads, shared, stream>>>(
@@ -77,7 +77,9 @@ double worst_error(Operands<HeadDim> const& o, std::uint64_t seed) {
     DecodeShape const& s = o.shape;
     int const batch = s.batch - 1;
     RelativeError error;
+    // The reference of a long cache takes seconds on the host: then only the last head.
     for (std::int64_t const head : sampled(s.heads)) {
+        if (s.seq_kv > 16384 && head + 1 < s.heads) continue;
         std::int64_t const kv_head = head / (s.heads / s.kv_heads);
         Values k, v;
         for (std::int64_t row = 0; row < s.seq_kv; ++row) {

@@ -26,6 +26,12 @@ cudaStream_t work_stream();
 /// Clocks are read while the device is busy.
 Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule);
 
+/// Lets a kernel have more dynamic shared memory than the 48 KiB that all may have. Once per kernel is enough.
+template <class Kernel>
+bool allow_shared(Kernel* kernel, int bytes) {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess;
+}
+
 /// Variants of an ordinary kernel: hot in a stream, hot in a graph, cold in a stream.
 std::vector<Variant> device_variants();
 

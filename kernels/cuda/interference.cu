@@ -47,7 +47,9 @@ private:
 
 class CollectiveLoad : public Load {
 public:
-    explicit CollectiveLoad(int devices) : group_(devices, load_bytes / 4 / devices * devices, 1) {}
+    explicit CollectiveLoad(int devices) : group_(devices) {
+        group_.set_buffers(load_bytes / 4 / devices * devices, 1);
+    }
     void enqueue() override { group_.enqueue("all_reduce"); }
     bool idle() const override { return group_.idle(); }
     void wait() override { group_.wait(); }

@@ -100,7 +100,9 @@ Prepared prepare(Problem const& problem, Scope const&) {
             wait();
             return seconds;
         };
-    prepared.measure = [sample, graph](Variant, StopRule const& rule) { return collected_timing(rule, sample); };
+    prepared.measure = [sample, graph, counter](Variant, StopRule const& rule) {
+        return collected_timing(rule, sample);
+    };
     return prepared;
 }
 

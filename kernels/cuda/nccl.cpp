@@ -2,6 +2,7 @@
 // `bytes` is the larger of a rank's send and receive buffers; gbps is the bus bandwidth. Out of place, by the clock of
 // the host over 20 collectives in a row; the slowest process counts.
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "kernels/cuda/catalog.hpp"
@@ -95,9 +96,18 @@ Timing measure(NcclGroup& group, std::string const& collective, StopRule const& 
     return timing;
 }
 
+/// Groups are kept, since joining takes long, and never left: at the end of the process CUDA is gone before them.
+std::shared_ptr<NcclGroup> group_of(int local) {
+    static auto* const groups = new std::map<int, std::shared_ptr<NcclGroup>>;
+    std::shared_ptr<NcclGroup>& group = (*groups)[local];
+    if (!group) group = std::make_shared<NcclGroup>(local);
+    return group;
+}
+
 Prepared prepare(Problem const& problem, Scope const& scope) {
     int const local = static_cast<int>(problem.shape.ranks) / world().size();
-    auto group = std::make_shared<NcclGroup>(local, problem.shape.bytes / 4, scope.seed);
+    std::shared_ptr<NcclGroup> const group = group_of(local);
+    group->set_buffers(problem.shape.bytes / 4, scope.seed);
     group->enqueue(problem.kernel);
     group->wait();
     Prepared prepared;

@@ -15,12 +15,15 @@ public:
     static bool built();
     static std::string version();
 
-    /// `elements` floats per buffer, a multiple of the number of ranks. @throws Unavailable without NCCL.
-    NcclGroup(int local, std::int64_t elements, std::uint64_t seed);
+    /// Joins the devices, which takes about a second. @throws Unavailable without NCCL.
+    explicit NcclGroup(int local);
     ~NcclGroup();
     NcclGroup(NcclGroup const&) = delete;
     NcclGroup& operator=(NcclGroup const&) = delete;
 
+    /// Gives every rank buffers of `elements` floats (a multiple of the number of ranks): rank r sends
+    /// value_at(seed + r, i).
+    void set_buffers(std::int64_t elements, std::uint64_t seed);
     /// Enqueues one collective on every local device, each on its own stream.
     void enqueue(std::string const& collective);
     /// Waits for all local devices.

@@ -1,4 +1,4 @@
-// Linked instead of nccl_group.cpp where NCCL was not found.
+// Linked instead of nccl_group.cu where NCCL was not found.
 #include "kernels/cuda/nccl_group.hpp"
 #include "kernels/harness/errors.hpp"
 
@@ -8,7 +8,8 @@ struct NcclGroup::State {};
 
 bool NcclGroup::built() { return false; }
 std::string NcclGroup::version() { return {}; }
-NcclGroup::NcclGroup(int, std::int64_t, std::uint64_t) { throw Unavailable("built without NCCL"); }
+void NcclGroup::set_buffers(std::int64_t, std::uint64_t) {}
+NcclGroup::NcclGroup(int) { throw Unavailable("built without NCCL"); }
 NcclGroup::~NcclGroup() = default;
 void NcclGroup::enqueue(std::string const&) {}
 void NcclGroup::wait() {}

@@ -45,7 +45,11 @@ public:
         check(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
               "writing device memory");
     }
-    void clear() { check(cudaMemset(data_, 0, bytes()), "clearing device memory"); }
+    /// Zeroes, which every stream sees afterwards.
+    void clear() {
+        check(cudaMemset(data_, 0, bytes()), "clearing device memory");
+        check(cudaDeviceSynchronize(), "clearing device memory");
+    }
 
 private:
     T* data_ = nullptr;

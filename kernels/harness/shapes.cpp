@@ -1,5 +1,7 @@
 #include "kernels/harness/shapes.hpp"
 
+#include <algorithm>
+
 namespace sextant::bench::shapes {
 
 std::vector<Gemm> gemm(Effort effort) {
@@ -12,18 +14,16 @@ std::vector<Gemm> gemm(Effort effort) {
         {3072, 2048},  {2048, 2048}, {16384, 2048}, {2048, 8192}, {6144, 4096},  {4096, 4096},  {28672, 4096},
         {4096, 14336}, {1536, 4096}, {7168, 4096},  {4096, 3584}, {10240, 8192}, {8192, 8192},  {57344, 8192},
         {8192, 28672}, {1280, 8192}, {7168, 8192},  {8192, 3584}, {8192, 1024},  {128256, 4096}};
+    auto const add = [&](Gemm const& shape) {
+        if (std::find(all.begin(), all.end(), shape) == all.end()) all.push_back(shape);
+    };
     for (std::int64_t const m : {1, 16, 64, 128, 512, 1024, 2048, 4096, 8192, 16384})
         for (auto const& [n, k] : weights)
-            if (Gemm const shape{m, n, k}; m * n <= (std::int64_t{1} << 31)) {
-                bool known = false;
-                for (Gemm const& other : all)
-                    known = known || other == shape;
-                if (!known) all.push_back(shape);
-            }
+            if (m * n <= (std::int64_t{1} << 31)) add({m, n, k});
     for (std::int64_t const size : {128, 256, 512, 1024, 2048, 3072, 6144, 12288, 16384})
-        all.push_back({size, size, size});
+        add({size, size, size});
     for (Gemm const& ragged : {Gemm{129, 4104, 4096}, {1000, 3000, 2000}, {4097, 4104, 4096}, {8191, 8200, 8192}})
-        all.push_back(ragged);
+        add(ragged);
     return all;
 }
 

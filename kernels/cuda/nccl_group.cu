@@ -4,9 +4,9 @@
 
 #include <stdexcept>
 
+#include "kernels/cuda/kernels/fill.cuh"
 #include "kernels/cuda/runtime.hpp"
 #include "kernels/harness/errors.hpp"
-#include "kernels/harness/generated_values.hpp"
 #include "kernels/harness/world.hpp"
 
 namespace sextant::bench {
@@ -72,9 +72,8 @@ std::string NcclGroup::version() {
            std::to_string(version % 100);
 }
 
-NcclGroup::NcclGroup(int local, std::int64_t elements, std::uint64_t seed) : state_(std::make_unique<State>()) {
+NcclGroup::NcclGroup(int local) : state_(std::make_unique<State>()) {
     State& state = *state_;
-    state.elements = elements;
     state.ranks = local * world().size();
     state.first = local * world().rank();
     check(cudaGetDevice(&state.home), "asking for the device");
@@ -82,26 +81,33 @@ NcclGroup::NcclGroup(int local, std::int64_t elements, std::uint64_t seed) : sta
     if (world().rank() == 0) check_nccl(ncclGetUniqueId(&id), "starting NCCL");
     world().share(&id, sizeof id);
     state.members.resize(static_cast<std::size_t>(local));
-    std::vector<float> values(state.all());
+    check_nccl(ncclGroupStart(), "starting a group");
     for (int i = 0; i < local; ++i) {
         Member& member = state.members[static_cast<std::size_t>(i)];
         member.device = i;
         check(cudaSetDevice(i), "choosing a device");
         member.stream = std::make_unique<Stream>();
-        auto const from = seed + static_cast<std::uint64_t>(state.first + i);
-        for (std::size_t at = 0; at < values.size(); ++at)
-            values[at] = value_at(from, at);
-        member.send = device_copy(values);
-        member.receive = DeviceArray<float>(elements);
-        member.receive.clear();
-    }
-    check_nccl(ncclGroupStart(), "starting a group");
-    for (int i = 0; i < local; ++i) {
-        Member& member = state.members[static_cast<std::size_t>(i)];
-        check(cudaSetDevice(member.device), "choosing a device");
         check_nccl(ncclCommInitRank(&member.comm, state.ranks, id, state.first + i), "joining a group");
     }
     check_nccl(ncclGroupEnd(), "starting a group");
+    check(cudaSetDevice(state.home), "choosing the device");
+}
+
+void NcclGroup::set_buffers(std::int64_t elements, std::uint64_t seed) {
+    State& state = *state_;
+    state.elements = elements;
+    for (Member& member : state.members) {
+        check(cudaSetDevice(member.device), "choosing a device");
+        member.send = {};  // both go before new ones come
+        member.receive = {};
+        member.send = DeviceArray<float>(elements);
+        member.receive = DeviceArray<float>(elements);
+        member.receive.clear();
+        auto const from = seed + static_cast<std::uint64_t>(state.first + member.device);
+        device::fill_values<float><<<1024, 256, 0, member.stream->get()>>>(elements, from, 1.0f, member.send.data());
+        check(cudaGetLastError(), "filling an input");
+        member.stream->wait();
+    }
     check(cudaSetDevice(state.home), "choosing the device");
 }
 

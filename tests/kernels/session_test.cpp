@@ -1,0 +1,141 @@
+#include "kernels/harness/session.hpp"
+
+#include <cmath>
+
+#include "kernels/harness/errors.hpp"
+#include "tests/catch.hpp"
+
+namespace sextant::bench {
+namespace {
+
+Problem problem_of(char const* kernel) {
+    Problem problem;
+    problem.kernel = kernel;
+    problem.dtype = "fp32";
+    problem.flops = 4e9;
+    problem.bytes = 2e9;
+    problem.variants = hot_and_cold();
+    return problem;
+}
+
+std::vector<Problem> four_problems(Scope const&) {
+    return {problem_of("right"), problem_of("wrong"), problem_of("nan"), problem_of("throws")};
+}
+
+/// Takes 2 ms; what comes out depends on the kernel's name.
+Prepared prepare(Problem const& problem, Scope const&) {
+    Prepared prepared;
+    prepared.tolerance = 0.1;
+    prepared.max_rel_error = problem.kernel == "wrong" ? 0.5 : problem.kernel == "nan" ? std::nan("") : 0.01;
+    prepared.note = "a note";
+    prepared.measure = [throws = problem.kernel == "throws"](Variant variant, StopRule const&) {
+        if (throws && variant.cache == Cache::cold) throw std::runtime_error("the kernel died");
+        Timing timing;
+        timing.seconds = {.median = 2e-3, .p10 = 1e-3, .p90 = 3e-3, .repeats = 9};
+        timing.throttle = "none";
+        return timing;
+    };
+    return prepared;
+}
+
+constinit Bench const test_bench{"test", "for tests", four_problems, prepare};
+
+std::vector<Problem> no_hardware(Scope const&) { throw Unavailable("built without it"); }
+constinit Bench const missing_bench{"missing", "never there", no_hardware, prepare};
+
+Machine const machine{"host", "a machine", "a system"};
+
+struct Session {
+    std::vector<Row> rows;
+    std::vector<std::string> messages;
+    double time = 0;
+    SessionSettings settings;
+
+    Session() {
+        settings.machine = machine;
+        settings.write = [this](Row const& row) { rows.push_back(row); };
+        settings.progress = [this](std::string const& text) { messages.push_back(text); };
+        settings.now = [this] { return time += 10; };
+    }
+};
+
+}  // namespace
+
+TEST_CASE("session: one row per variant; wrong and failing kernels are rows without times, and the run goes on",
+          "[session]") {
+    Session session;
+    Plan const plan = plan_of({&test_bench}, {}, machine, {});
+    CHECK(plan.rows() == 8);
+    Outcome const outcome = run_plan(plan, session.settings);
+    CHECK(outcome.rows == 8);
+    CHECK(outcome.failures == 5);  // wrong and nan in both variants, throws in the second
+    REQUIRE(session.rows.size() == 8);
+    Row const& right = session.rows[0];
+    CHECK(right.median_us == Approx(2000));
+    CHECK(right.p10_us == Approx(1000));
+    CHECK(right.p90_us == Approx(3000));
+    CHECK(right.repeats == 9);
+    CHECK(right.tflops == Approx(2));
+    CHECK(right.gbps == Approx(1000));
+    CHECK(right.note == "a note");
+    CHECK(right.cache == "hot");
+    CHECK(session.rows[1].cache == "cold");
+    CHECK(right.device == "a machine");
+    for (std::size_t i : {2, 3, 4, 5, 7}) {
+        CHECK(failed(session.rows[i]));
+        CHECK(std::isnan(session.rows[i].median_us));
+    }
+    CHECK(session.rows[2].max_rel_error == Approx(0.5));
+    CHECK_FALSE(failed(session.rows[6]));
+    CHECK_THAT(session.rows[7].note, contains("the kernel died"));
+}
+
+TEST_CASE("session: what has been measured is not measured again", "[session]") {
+    Session session;
+    Plan const all = plan_of({&test_bench}, {}, machine, {});
+    run_plan(all, session.settings);
+    std::set<std::string> have;
+    for (Row const& row : session.rows)
+        if (!failed(row)) have.insert(resume_key(row));
+    CHECK(plan_of({&test_bench}, {}, machine, have).rows() == 5);  // the failures are tried again
+    Machine other = machine;
+    other.device = "another machine";
+    CHECK(plan_of({&test_bench}, {}, other, have).rows() == 8);
+}
+
+TEST_CASE("session: time that is up leaves rows and says how many", "[session]") {
+    Session session;
+    session.settings.max_seconds = 25;  // the clock of this test adds 10 s at each look
+    Outcome const outcome = run_plan(plan_of({&test_bench}, {}, machine, {}), session.settings);
+    CHECK(outcome.rows == 4);
+    CHECK(outcome.left == 4);
+    CHECK_THAT(session.messages.back(), contains("4 rows left"));
+}
+
+TEST_CASE("session: a benchmark whose hardware is missing is named, and the others run", "[session]") {
+    Plan const plan = plan_of({&missing_bench, &test_bench}, {}, machine, {});
+    REQUIRE(plan.unavailable.size() == 1);
+    CHECK(plan.unavailable[0] == "missing: built without it");
+    CHECK(plan.rows() == 8);
+}
+
+TEST_CASE("session: estimates grow with the kernel's time and with the rows to do", "[session]") {
+    Plan const plan = plan_of({&test_bench}, {}, machine, {});
+    Task task = plan.tasks[0];
+    double const small = estimated_seconds(task, full_rule());
+    task.problem.expected_s = 1;
+    double const large = estimated_seconds(task, full_rule());
+    CHECK(large > 10 * small);
+    task.todo.pop_back();
+    CHECK(estimated_seconds(task, full_rule()) < large);
+}
+
+TEST_CASE("duration_text: hours, minutes, seconds", "[session]") {
+    CHECK(duration_text(0.4) == "0s");
+    CHECK(duration_text(59.4) == "59s");
+    CHECK(duration_text(200) == "3m20s");
+    CHECK(duration_text(3720) == "1h02m");
+    CHECK(duration_text(-5) == "0s");
+}
+
+}  // namespace sextant::bench
