@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Times training steps (forward, backward, AdamW) of Llama-shaped models on one GPU.
+
+Writes rows in the header that `sextant validate train FILE.csv` reads, one per model and sequence length, each as soon
+as it is known; with --resume, rows that FILE already has are not measured again. A model that does not fit gives a row
+without times and STATUS=OOM in its notes.
+
+    python3 train_step.py --out steps.csv
+    python3 train_step.py --models 1.1b --seq 2048,4096 --tokens 16384 --out steps.csv --resume
+    sextant validate train steps.csv
+
+Needs PyTorch 2.2 or later and nothing else. Checked on a CPU with --device cpu --models tiny; it has not run on a GPU.
+"""
+import argparse
+import csv
+import dataclasses
+import math
+import os
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+HEADER = (
+    "source_id,source_ref,model,arch,layers,hidden,ffn_hidden,heads,kv_heads,head_dim,vocab,gated_mlp,tied_embed,"
+    "moe_experts,moe_topk,moe_ffn_hidden,moe_shared,seq_len,gpu,num_gpus,gpus_per_node,intra_node_link,inter_node_link,"
+    "inter_node_bw_gbps_per_gpu,framework,precision,dp,tp,pp,cp,ep,vpp,pp_schedule,zero_stage,sequence_parallel,"
+    "recompute,micro_batch,global_batch_seqs,flash_attention,iter_time_s,tokens_per_s,tokens_per_s_per_gpu,"
+    "model_tflops_per_gpu,hw_tflops_per_gpu,mfu_pct,peak_mem_gb_per_gpu,notes"
+).split(",")
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    layers: int
+    hidden: int
+    ffn: int
+    heads: int
+    kv_heads: int
+    vocab: int
+
+    @property
+    def head_dim(self):
+        return self.hidden // self.heads
+
+
+# Sizes that fit one device with fp32 states (16 bytes a parameter) and differ in what bounds them: launches, memory,
+# matrix products. "tiny" is for trying the script.
+MODELS = {
+    "tiny": Shape(layers=2, hidden=64, ffn=176, heads=4, kv_heads=2, vocab=512),
+    "0.4b": Shape(layers=24, hidden=1024, ffn=2816, heads=16, kv_heads=8, vocab=32000),
+    "1.1b": Shape(layers=22, hidden=2048, ffn=5632, heads=32, kv_heads=4, vocab=32000),
+    "3b": Shape(layers=28, hidden=3072, ffn=8192, heads=24, kv_heads=8, vocab=32000),
+}
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return F.rms_norm(x, (x.shape[-1],), self.weight.to(x.dtype), eps=1e-5)
+
+
+def rotary_table(length, head_dim, device):
+    pairs = torch.arange(head_dim // 2, device=device, dtype=torch.float32)
+    angles = torch.outer(torch.arange(length, device=device).float(), 10000.0 ** (-2 * pairs / head_dim))
+    return torch.cos(angles), torch.sin(angles)
+
+
+def rotate(x, table):
+    """x [batch, heads, sequence, head_dim]: turns element d with element d + head_dim / 2."""
+    cosine, sine = (part.to(x.dtype) for part in table)
+    low, high = x.chunk(2, dim=-1)
+    return torch.cat((low * cosine - high * sine, high * cosine + low * sine), dim=-1)
+
+
+class Layer(nn.Module):
+    def __init__(self, s):
+        super().__init__()
+        self.s = s
+        self.attention_norm = RmsNorm(s.hidden)
+        self.qkv = nn.Linear(s.hidden, (s.heads + 2 * s.kv_heads) * s.head_dim, bias=False)
+        self.out = nn.Linear(s.hidden, s.hidden, bias=False)
+        self.mlp_norm = RmsNorm(s.hidden)
+        self.gate_up = nn.Linear(s.hidden, 2 * s.ffn, bias=False)
+        self.down = nn.Linear(s.ffn, s.hidden, bias=False)
+
+    def forward(self, x, table):
+        s = self.s
+        batch, length, _ = x.shape
+        qkv = self.qkv(self.attention_norm(x)).view(batch, length, s.heads + 2 * s.kv_heads, s.head_dim).transpose(1, 2)
+        q, k, v = qkv.split((s.heads, s.kv_heads, s.kv_heads), dim=1)
+        q, k = rotate(q, table), rotate(k, table)
+        shared = s.heads // s.kv_heads
+        if shared > 1:
+            k, v = (part.repeat_interleave(shared, dim=1) for part in (k, v))
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(attended.transpose(1, 2).reshape(batch, length, s.hidden))
+        gate, up = self.gate_up(self.mlp_norm(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
+
+
+class Llama(nn.Module):
+    def __init__(self, s):
+        super().__init__()
+        self.s = s
+        self.embedding = nn.Embedding(s.vocab, s.hidden)
+        self.layers = nn.ModuleList(Layer(s) for _ in range(s.layers))
+        self.norm = RmsNorm(s.hidden)
+        self.head = nn.Linear(s.hidden, s.vocab, bias=False)
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, tokens, targets):
+        x = self.embedding(tokens)
+        table = rotary_table(tokens.shape[1], self.s.head_dim, tokens.device)
+        for layer in self.layers:
+            x = layer(x, table)
+        logits = self.head(self.norm(x))
+        return F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+
+
+def synchronize(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def measure(shape, seq, micro_batch, args, device):
+    """Step times in seconds, peak bytes allocated and reserved, and the first and last loss."""
+    torch.manual_seed(args.seed)
+    dtype = torch.bfloat16 if args.states == "bf16" else torch.float32
+    with torch.device(device):
+        model = Llama(shape).to(dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), fused=device.type == "cuda")
+    tokens = torch.randint(shape.vocab, (micro_batch, seq + 1), device=device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    seconds, losses = [], []
+    for step in range(args.warm_up + args.steps):
+        synchronize(device)
+        start = time.perf_counter()
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=args.states == "fp32"):
+            loss = model(tokens[:, :-1], tokens[:, 1:])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        synchronize(device)
+        if step >= args.warm_up:
+            seconds.append(time.perf_counter() - start)
+        losses.append(loss.item())
+    allocated = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+    reserved = torch.cuda.max_memory_reserved(device) if device.type == "cuda" else 0
+    if not math.isfinite(losses[-1]) or losses[-1] >= losses[0]:
+        raise RuntimeError(f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f}: this is not training")
+    return seconds, allocated, reserved, losses
+
+
+def base_row(name, shape, seq, micro_batch, args, device):
+    gpu = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+    return dict.fromkeys(HEADER, "") | {
+        "source_id": "sextant-train-step",
+        "source_ref": f"kernels/train_step/train_step.py, {time.strftime('%Y-%m-%d', time.gmtime())}",
+        "model": f"llama-shaped-{name}",
+        "arch": "dense",
+        "layers": shape.layers,
+        "hidden": shape.hidden,
+        "ffn_hidden": shape.ffn,
+        "heads": shape.heads,
+        "kv_heads": shape.kv_heads,
+        "head_dim": shape.head_dim,
+        "vocab": shape.vocab,
+        "gated_mlp": 1,
+        "tied_embed": 0,
+        "seq_len": seq,
+        "gpu": gpu,
+        "num_gpus": 1,
+        "gpus_per_node": 1,
+        "framework": f"PyTorch {torch.__version__} eager, one device",
+        "precision": "BF16",
+        "dp": 1,
+        "tp": 1,
+        "pp": 1,
+        "cp": 1,
+        "ep": 1,
+        "zero_stage": 0,
+        "sequence_parallel": 0,
+        "recompute": "none",
+        "micro_batch": micro_batch,
+        "global_batch_seqs": micro_batch,
+        "flash_attention": 1,
+    }
+
+
+def row_of(name, shape, seq, micro_batch, args, device):
+    row = base_row(name, shape, seq, micro_batch, args, device)
+    states = f"states={args.states}" + ("" if args.states == "bf16" else " with bf16 autocast")
+    try:
+        seconds, allocated, reserved, losses = measure(shape, seq, micro_batch, args, device)
+    except torch.cuda.OutOfMemoryError:
+        row["notes"] = f"STATUS=OOM; {states}"
+        return row
+    ordered = sorted(seconds)
+    median = statistics.median(ordered)
+    rate = micro_batch * seq / median
+    row["iter_time_s"] = f"{median:.6g}"
+    row["tokens_per_s"] = row["tokens_per_s_per_gpu"] = f"{rate:.6g}"
+    if allocated:
+        row["peak_mem_gb_per_gpu"] = f"{allocated / 1e9:.4f}"
+    row["notes"] = (
+        f"{states}; median of {len(ordered)} steps, p10 {ordered[len(ordered) // 10]:.6g} s, "
+        f"p90 {ordered[len(ordered) * 9 // 10]:.6g} s; peak is max allocated, max reserved {reserved / 1e9:.4f} GB; "
+        f"loss {losses[0]:.3f} to {losses[-1]:.3f}"
+    )
+    return row
+
+
+def existing_rows(path):
+    if not os.path.exists(path):
+        return set()
+    with open(path, newline="") as file:
+        return {(r["model"], r["seq_len"], r["micro_batch"], r["gpu"], r["notes"].split("states=")[-1][:4])
+                for r in csv.DictReader(file)}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="0.4b,1.1b,3b", help=f"of {', '.join(MODELS)}")
+    parser.add_argument("--seq", default="1024,2048,4096,8192", help="sequence lengths")
+    parser.add_argument("--tokens", type=int, default=8192, help="tokens a step; the micro-batch is tokens / sequence")
+    parser.add_argument("--states", choices=("fp32", "bf16"), default="fp32", help="of weights, gradients and AdamW")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--warm-up", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--resume", action="store_true")
+    args = parser.parse_args()
+    args.models = args.models.split(",")
+    unknown = [name for name in args.models if name not in MODELS]
+    if unknown:
+        parser.error(f"--models: {unknown[0]!r} is not known ({', '.join(MODELS)})")
+    args.seq = [int(text) for text in args.seq.split(",")]
+    if os.path.exists(args.out) and not args.resume:
+        parser.error(f"--out {args.out}: the file exists (give --resume to add to it)")
+    return args
+
+
+def main():
+    args = parse_arguments()
+    device = torch.device(args.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        print("train_step.py: no GPU that PyTorch can use", file=sys.stderr)
+        return 3
+    have = existing_rows(args.out)
+    fresh = not have
+    todo = [(name, seq) for name in args.models for seq in args.seq]
+    with open(args.out, "a", newline="") as file:
+        writer = csv.DictWriter(file, HEADER, lineterminator="\n")
+        if fresh and file.tell() == 0:
+            writer.writeheader()
+        for number, (name, seq) in enumerate(todo, 1):
+            micro_batch = max(1, args.tokens // seq)
+            blank = base_row(name, MODELS[name], seq, micro_batch, args, device)
+            if (blank["model"], str(seq), str(micro_batch), blank["gpu"], args.states) in have:
+                continue
+            print(f"[{number}/{len(todo)}] {name} seq {seq} micro-batch {micro_batch}", file=sys.stderr)
+            writer.writerow(row_of(name, MODELS[name], seq, micro_batch, args, device))
+            file.flush()
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
