@@ -94,7 +94,7 @@ void set_domain(CollectiveMachineRow const& row, CollectiveMachine& out) {
 
 /// One of those with this network, best with the stated rate.
 ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std::string_view kind, double node_gbps,
-                         CollectiveMachineRow const& row, std::vector<std::string>& assumptions) {
+                         CollectiveMachineRow const& row, CollectiveMachine& out) {
     ClusterSpec const* first = nullptr;
     BytesPerSecond stated;
     for (ClusterSpec const* const cluster : candidates) {
@@ -115,9 +115,10 @@ ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std:
     if (node_gbps > 0) {
         cluster.scale_out->bandwidth = {
             .value = stated, .basis = Basis::datasheet, .source = "stated with the measurement"};
-        assumptions.emplace_back("rate between nodes as stated, the rest of the network as in the profile");
+        out.assumptions.emplace_back("rate between nodes as stated, the rest of the network as in the profile");
+        out.rate = NetworkRate::of_row;
     } else {
-        assumptions.emplace_back("rate between nodes as usual for the device");
+        out.assumptions.emplace_back("rate between nodes as usual for the device");
     }
     return cluster;
 }
@@ -145,7 +146,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
                 if (kind.empty() && has_word(inter, word.word)) kind = word.kind;
             if (kind.empty())
                 throw RowSkip(fmt::format("network between nodes is not known: '{}'", row.inter_link.substr(0, 60)));
-            out.cluster = with_network(candidates, kind, stated_node_gbps(inter), row, out.assumptions);
+            out.cluster = with_network(candidates, kind, stated_node_gbps(inter), row, out);
         } else if (!out.cluster.scale_out) {
             throw RowSkip(fmt::format("{} has no network between nodes", out.cluster.name));
         }

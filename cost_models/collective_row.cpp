@@ -55,6 +55,7 @@ CollectiveRow collective_row(RowCells const& row) {
         static_cast<void>(row.number(column));
     out.run_id = row.text("run_id");
     out.source = row.text("source_ref");
+    out.library_version = row.text("nccl_version");
     out.machine = {.gpu = row.stated("gpu"),
                    .intra_link = row.text("intra_link"),
                    .inter_link = row.text("inter_link"),

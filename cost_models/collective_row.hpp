@@ -29,6 +29,7 @@ struct CollectiveMachineRow {
 struct CollectiveRow {
     std::string run_id;
     std::string source;
+    std::string library_version;  ///< of NCCL or RCCL
     CollectiveMachineRow machine;
     std::string collective;
     std::int64_t nranks = 0;
@@ -43,11 +44,15 @@ CollectiveRow collective_row(RowCells const& row);
 /// Kind of collective by nccl-tests' name. @throws RowSkip.
 CollectiveKind collective_kind_of(std::string const& name);
 
+/// Whether the rate between nodes is that of the profile, or another one that the row states.
+enum class NetworkRate : std::uint8_t { of_profile, of_row };
+
 /// The machine of a row and where its ranks lie.
 struct CollectiveMachine {
     ClusterSpec cluster;
     GroupPlacement group;
     std::vector<std::string> assumptions;
+    NetworkRate rate = NetworkRate::of_profile;
 };
 
 /// Looks for a cluster with this device whose networks are those the row names. `profile`: used instead of that.

@@ -27,7 +27,7 @@ struct Terms {
 
 double reached_links(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up) {
     auto const m = static_cast<double>(group.ranks_per_domain);
-    if (machine.kind == ScaleUpKind::pcie && group.ranks_per_domain < machine.domain_size) {
+    if (machine.kind == ScaleUpKind::pcie) {
         if (group.ranks_per_domain <= 2) return up.pair_gain;
         if (group.ranks_per_domain <= 4) return up.quad_gain;
     }
@@ -80,24 +80,26 @@ double copies_of(CollectiveKind kind, ScaleUpConstants const& up) {
     }
 }
 
-class LineWriter {
-public:
-    LineWriter(CollectiveCurve& curve, double small_latency, double small_rate)
-        : curve_(curve), small_latency_(small_latency), small_rate_(small_rate) {}
-    void add(Seconds latency, SecondsPerByte slope) { curve_.add(latency, slope); }
-    /// And once more with small chunks.
-    void add_chunked(Seconds latency, SecondsPerByte slope) {
-        curve_.add(latency, slope);
-        curve_.add(latency * small_latency_, slope / small_rate_);
-    }
-
-private:
-    CollectiveCurve& curve_;
-    double small_latency_;
-    double small_rate_;
+/// Chunks of Simple: full ones cost `ramp` on top and `latency` as it is; small ones only their part of the latency, at
+/// less rate.
+struct Chunks {
+    Seconds ramp;
+    double small_latency = 1;
+    double small_rate = 1;
 };
 
-void add_rings(LineWriter& lines, Terms const& t, CollectiveKind kind, double ring_up, double copies) {
+void add_chunked(CollectiveCurve& curve, Chunks const& chunks, Seconds latency, SecondsPerByte slope) {
+    curve.add(latency + chunks.ramp, slope);
+    curve.add(latency * chunks.small_latency, slope / chunks.small_rate);
+}
+
+Chunks ring_chunks(Terms const& t, ScaleUpConstants const& up, ScaleOutConstants const* out) {
+    if (t.domains > 1) return {.ramp = out->ring_ramp, .small_rate = out->ring_small_rate};
+    return {.ramp = up.ramp, .small_rate = up.small_rate};
+}
+
+void add_rings(CollectiveCurve& curve, Chunks const& chunks, Terms const& t, CollectiveKind kind, double ring_up,
+               double copies) {
     double const rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
     bool const is_broadcast = kind == CollectiveKind::broadcast;
     double const steps = rounds * (t.n - 1);
@@ -112,24 +114,25 @@ void add_rings(LineWriter& lines, Terms const& t, CollectiveKind kind, double ri
         }
         SecondsPerByte const slope = share / rate;
         if (q == simple)
-            lines.add_chunked(latency, slope + copies / t.n / t.links);
+            add_chunked(curve, chunks, latency, slope + copies / t.n / t.links);
         else
-            lines.add(latency, slope);
+            curve.add(latency, slope);
     }
 }
 
 /// How many times S the NICs of one domain send in a double binary tree.
 double tree_wire(Terms const& t) { return t.domains > 2 ? 2 : 1; }
 
-void add_trees(LineWriter& lines, Terms const& t, double ring_up, ScaleOutConstants const& out) {
+void add_trees(CollectiveCurve& curve, Chunks const& chunks, Terms const& t, double ring_up,
+               ScaleOutConstants const& out) {
     for (std::size_t q = 0; q < protocols; ++q) {
         Seconds const latency = t.base[q] + t.added + 2 * ((t.m - 1) * t.hop[q] + t.levels * t.tree_hop[q]);
         SecondsPerByte slope = tree_wire(t) / (t.nics * (t.tree_out * t.rate_out[q]));
         if (t.m > 1) slope = std::max(slope, 2 / (t.links * (ring_up * t.rate_up[q] * out.tree_inside)));
         if (q == simple)
-            lines.add_chunked(latency, slope);
+            add_chunked(curve, chunks, latency, slope);
         else
-            lines.add(latency, slope);
+            curve.add(latency, slope);
     }
 }
 
@@ -137,15 +140,15 @@ void add_in_switch(CollectiveCurve& curve, NcclMachine const& machine, Terms con
                    ScaleOutConstants const* out) {
     SecondsPerByte const inside = (1 + up.nvls_share / t.m) / (t.links * up.nvls);
     if (t.domains <= 1) {
-        LineWriter(curve, up.nvls_small_latency, up.nvls_small_rate).add_chunked(up.nvls_base, inside);
+        add_chunked(curve, {{}, up.nvls_small_latency, up.nvls_small_rate}, up.nvls_base, inside);
         return;
     }
     Seconds const hop = out->nvls_tree_hop * out->latency_scale;
     SecondsPerByte const nics = tree_wire(t) / (t.nics * t.tree_out);
-    LineWriter lines(curve, out->small_latency, out->small_rate);
-    lines.add_chunked(up.nvls_base + t.added + 2 * t.levels * hop, std::max(inside, nics));
+    Chunks const chunks{{}, out->small_latency, out->small_rate};
+    add_chunked(curve, chunks, up.nvls_base + t.added + 2 * t.levels * hop, std::max(inside, nics));
     if (machine.sharp > 0)
-        lines.add_chunked(up.nvls_base + t.added + 2 * hop, std::max(inside, 1 / (t.nics * machine.sharp)));
+        add_chunked(curve, chunks, up.nvls_base + t.added + 2 * hop, std::max(inside, 1 / (t.nics * machine.sharp)));
 }
 
 void add_pat(CollectiveCurve& curve, Terms const& t) {
@@ -168,16 +171,17 @@ void add_exchange(CollectiveCurve& curve, NcclMachine const& machine, GroupPlace
         outside = share_outside(group) / (t.nics / t.m * machine.exchange_out);
     }
     SecondsPerByte const slope = std::max(inside, outside);
-    curve.add(small, std::max(inside / up.exchange_ll, outside / (out != nullptr ? out->small_rate : 1)));
-    LineWriter(curve, up.small_latency, up.small_rate).add_chunked(large, slope);
+    curve.add(small, std::max(inside / up.exchange_ll, outside / (out != nullptr ? out->ring_small_rate : 1)));
+    add_chunked(curve, ring_chunks(t, up, out), large, slope);
 }
 
-void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t, ScaleUpConstants const& up) {
+void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t, ScaleUpConstants const& up,
+              ScaleOutConstants const* out) {
     BytesPerSecond const rate = t.domains > 1 ? t.nics / t.m * t.ring_out : t.links * machine.ring_up;
     Seconds const far = t.domains > 1 ? t.added + t.ring_hop[ll] : Seconds{};
     Seconds const far_simple = t.domains > 1 ? t.added + t.ring_hop[simple] : Seconds{};
     curve.add(up.exchange_base_ll + far, 1 / (rate * up.exchange_ll));
-    LineWriter(curve, up.small_latency, up.small_rate).add_chunked(up.exchange_base_simple + far_simple, 1 / rate);
+    add_chunked(curve, ring_chunks(t, up, out), up.exchange_base_simple + far_simple, 1 / rate);
 }
 
 }  // namespace
@@ -219,14 +223,12 @@ CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, Grou
         return curve;
     }
     if (kind == CollectiveKind::send_receive) {
-        add_send(curve, machine, t, up);
+        add_send(curve, machine, t, up, out);
         return curve;
     }
-    LineWriter lines(curve, t.domains > 1 ? out->small_latency : up.small_latency,
-                     t.domains > 1 ? out->small_rate : up.small_rate);
-    add_rings(lines, t, kind, machine.ring_up, copies_of(kind, up));
+    add_rings(curve, ring_chunks(t, up, out), t, kind, machine.ring_up, copies_of(kind, up));
     if (kind == CollectiveKind::all_reduce) {
-        if (group.domains > 1) add_trees(lines, t, machine.ring_up, *out);
+        if (group.domains > 1) add_trees(curve, {{}, out->small_latency, out->small_rate}, t, machine.ring_up, *out);
         if (machine.adds_in_switch && up.nvls > 0 && group.ranks_per_domain > 2)
             add_in_switch(curve, machine, t, up, out);
     } else if (kind != CollectiveKind::broadcast && group.domains > 1 && group.ranks_per_domain == 1) {

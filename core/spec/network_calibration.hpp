@@ -91,11 +91,11 @@ struct NetworkProvenance {
 struct NetworkCalibration {
     std::string name;
     std::string title;
-    std::optional<NetworkSection<ScaleUpConstants>> scale_up;
-    std::optional<NetworkSection<ScaleOutConstants>> scale_out;
-    std::vector<NetworkCorrection> corrections;
-    std::vector<NetworkInterval> intervals;
-    NetworkProvenance provenance;
+    std::optional<NetworkSection<ScaleUpConstants>> scale_up{};
+    std::optional<NetworkSection<ScaleOutConstants>> scale_out{};
+    std::vector<NetworkCorrection> corrections{};
+    std::vector<NetworkInterval> intervals{};
+    NetworkProvenance provenance{};
 };
 
 /// Reads format `network-calibration`, version 1.

@@ -18,11 +18,11 @@ struct ScaleUpConstants {
     Seconds hop_ll;  ///< one step of a ring or of a chain
     Seconds hop_ll128;
     Seconds hop_simple;
-    double ll = 0;             ///< rate of LL as a fraction of the ring's
-    double ll128 = 0;          ///< the same of LL128
-    double ring = 0;           ///< ring rate as a fraction of the link bandwidth (`ring_efficiency` of the cluster)
-    double small_latency = 1;  ///< Simple with small chunks: latency as a fraction of that with full chunks
-    double small_rate = 1;     ///< and its rate
+    double ll = 0;          ///< rate of LL as a fraction of the ring's
+    double ll128 = 0;       ///< the same of LL128
+    double ring = 0;        ///< ring rate as a fraction of the link bandwidth (`ring_efficiency` of the cluster)
+    Seconds ramp;           ///< Simple with full chunks: what filling the pipeline adds to the latency
+    double small_rate = 1;  ///< Simple with small chunks: rate against that with full ones
     /// Time of the copies that a rank makes in its own memory, as bytes on the links: S / n times this.
     double copy_all_reduce = 0;
     double copy_all_gather = 0;
@@ -54,17 +54,19 @@ struct ScaleOutConstants {
     Seconds tree_hop_ll;
     Seconds tree_hop_ll128;
     Seconds tree_hop_simple;
+    Seconds ring_ramp;      ///< as `ramp`, of rings and exchanges over domains
     Seconds nvls_tree_hop;  ///< one level of a tree over nodes that add in their switches
     double ring = 0;        ///< of the NIC rate (`ring_efficiency` of the cluster)
     double tree = 0;        ///< of the NIC rate, by trees
     double ll = 0;          ///< fraction of that rate with LL
     double ll128 = 0;
     double tree_inside = 1;  ///< rate of a tree's chains inside a domain against the ring's there
-    double small_latency = 1;
-    double small_rate = 1;
-    Seconds exchange_base;  ///< all-to-all over domains, besides what one domain takes
-    Seconds exchange_peer;  ///< per rank in other domains
-    double exchange = 0;    ///< of the NIC rate (`all_to_all_efficiency` of the cluster)
+    double ring_small_rate = 1;
+    double small_latency = 1;  ///< trees with small chunks: latency against that with full ones
+    double small_rate = 1;     ///< and rate
+    Seconds exchange_base;     ///< all-to-all over domains, besides what one domain takes
+    Seconds exchange_peer;     ///< per rank in other domains
+    double exchange = 0;       ///< of the NIC rate (`all_to_all_efficiency` of the cluster)
 
     bool operator==(ScaleOutConstants const&) const = default;
 };
@@ -85,6 +87,7 @@ inline constexpr NetworkField<ScaleUpConstants, Seconds> scale_up_times[] = {
     {"hop_ll", &ScaleUpConstants::hop_ll, 1e-8, 1e-4},
     {"hop_ll128", &ScaleUpConstants::hop_ll128, 1e-8, 1e-4},
     {"hop_simple", &ScaleUpConstants::hop_simple, 1e-8, 1e-3},
+    {"ramp", &ScaleUpConstants::ramp, 1e-8, 1e-2},
     {"nvls_base", &ScaleUpConstants::nvls_base, 1e-7, 1e-3},
     {"exchange_base_ll", &ScaleUpConstants::exchange_base_ll, 1e-7, 1e-3},
     {"exchange_base_simple", &ScaleUpConstants::exchange_base_simple, 1e-7, 2e-3},
@@ -94,7 +97,6 @@ inline constexpr NetworkField<ScaleUpConstants, double> scale_up_numbers[] = {
     {"ll", &ScaleUpConstants::ll, 1e-4, 1},
     {"ll128", &ScaleUpConstants::ll128, 1e-3, 1},
     {"ring", &ScaleUpConstants::ring, 1e-3, 1},
-    {"small_latency", &ScaleUpConstants::small_latency, 0.05, 1},
     {"small_rate", &ScaleUpConstants::small_rate, 0.05, 1},
     {"copy_all_reduce", &ScaleUpConstants::copy_all_reduce, 0, 5},
     {"copy_all_gather", &ScaleUpConstants::copy_all_gather, 0, 5},
@@ -117,6 +119,7 @@ inline constexpr NetworkField<ScaleOutConstants, Seconds> scale_out_times[] = {
     {"tree_hop_ll", &ScaleOutConstants::tree_hop_ll, 1e-7, 1e-3},
     {"tree_hop_ll128", &ScaleOutConstants::tree_hop_ll128, 1e-7, 1e-3},
     {"tree_hop_simple", &ScaleOutConstants::tree_hop_simple, 1e-7, 1e-2},
+    {"ring_ramp", &ScaleOutConstants::ring_ramp, 1e-8, 1e-1},
     {"nvls_tree_hop", &ScaleOutConstants::nvls_tree_hop, 1e-7, 1e-2},
     {"exchange_base", &ScaleOutConstants::exchange_base, 1e-7, 1e-2},
     {"exchange_peer", &ScaleOutConstants::exchange_peer, 1e-9, 1e-3},
@@ -128,6 +131,7 @@ inline constexpr NetworkField<ScaleOutConstants, double> scale_out_numbers[] = {
     {"ll", &ScaleOutConstants::ll, 1e-4, 1},
     {"ll128", &ScaleOutConstants::ll128, 1e-3, 1},
     {"tree_inside", &ScaleOutConstants::tree_inside, 0.3, 2},
+    {"ring_small_rate", &ScaleOutConstants::ring_small_rate, 0.05, 1},
     {"small_latency", &ScaleOutConstants::small_latency, 0.05, 1},
     {"small_rate", &ScaleOutConstants::small_rate, 0.05, 1},
     {"exchange", &ScaleOutConstants::exchange, 1e-2, 1},

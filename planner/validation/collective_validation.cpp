@@ -1,6 +1,7 @@
 #include "planner/validation/collective_validation.hpp"
 
 #include "core/spec/hardware_catalog.hpp"
+#include "cost_models/network_correction.hpp"
 
 #include <fmt/format.h>
 
@@ -34,15 +35,29 @@ std::vector<RowGroup> groups_of(CollectiveRow const& row, CollectiveMachine cons
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(std::string const& profile) {
-    if (!profile.empty()) profile_ = find_cluster(profile, "--profile");
+    if (profile.empty()) return;
+    if (profile.ends_with(".json")) {
+        auto const document = JsonDocument::from_file(profile);
+        if (ObjectReader(document).text("format", "") == "network-calibration") {
+            calibration_ = read_network_calibration(ObjectReader(document));
+            return;
+        }
+    }
+    profile_ = find_cluster(profile, "--profile");
 }
 
 std::shared_ptr<CollectiveMachine const> CollectivePredictor::machine_of(CollectiveMachineRow const& row) {
     auto const found = machines_.find(row);
     if (found != machines_.end()) return found->second;
-    auto machine = std::make_shared<CollectiveMachine const>(collective_machine(row, profile_ ? &*profile_ : nullptr));
-    machines_.emplace(row, machine);
-    return machine;
+    CollectiveMachine machine = collective_machine(row, profile_ ? &*profile_ : nullptr);
+    if (calibration_) {
+        // First in the list: it is taken wherever it names the cluster, or its class and nothing names the cluster.
+        std::vector<NetworkCalibration> calibrations{*calibration_};
+        auto const& shipped = all_network_calibrations();
+        calibrations.insert(calibrations.end(), shipped.begin(), shipped.end());
+        apply_network_calibrations(machine.cluster, calibrations);
+    }
+    return machines_.emplace(row, std::make_shared<CollectiveMachine const>(std::move(machine))).first->second;
 }
 
 ScoredRow CollectivePredictor::predict(RowCells const& cells) {
@@ -55,6 +70,15 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
         p.time = collective_curve(machine->cluster, kind, machine->group).time(row.bytes);
         p.measured_time = row.measured;
         p.assumptions = machine->assumptions;
+        if (auto const& model = machine->cluster.network_model) {
+            TimeFactors const factors = interval_of(*model, kind, machine->group, row.bytes);
+            p.interval = {.low = factors.low, .high = factors.high};
+            if (range_of(*model, kind, machine->group) == CalibrationRange::by_class)
+                p.assumptions.emplace_back("constants of collectives by class: " +
+                                           (machine->group.domains > 1 ? model->out_part : model->up_part).calibration);
+        } else {
+            p.assumptions.emplace_back("no fitted constants of collectives for this network");
+        }
         out.groups = groups_of(row, *machine);
     } catch (RowSkip const& skip) {
         p = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/network_calibration.hpp"
 #include "cost_models/collective_row.hpp"
 #include "planner/validation/score.hpp"
 
@@ -14,7 +15,8 @@ namespace sextant {
 /// Predictions for tables of nccl-tests runs, by `cost_models/collective_time.hpp`.
 class CollectivePredictor {
 public:
-    /// `profile`: a cluster by name or file that replaces the one of every row; empty: by the names in the row.
+    /// `profile`: a cluster by name or file that replaces the one of every row, or a network calibration's file, which
+    /// goes before the shipped ones on the clusters and classes that it names; empty: by the names in the row.
     explicit CollectivePredictor(std::string const& profile = "");
 
     /// In the order of the rows. @throws InputError when columns are missing, or for a cell that is no number, negative
@@ -26,6 +28,7 @@ private:
     std::shared_ptr<CollectiveMachine const> machine_of(CollectiveMachineRow const& row);
 
     std::optional<ClusterSpec> profile_;
+    std::optional<NetworkCalibration> calibration_;
     std::map<CollectiveMachineRow, std::shared_ptr<CollectiveMachine const>> machines_;
 };
 

@@ -1,0 +1,206 @@
+#include "calibrate/collective_fit.hpp"
+
+#include "core/error.hpp"
+#include "cost_models/nccl_curve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace sextant {
+namespace {
+
+NcclMachine machine_of(CollectiveMeasurement const& row, ScaleUpConstants const& up, ScaleOutConstants const* out) {
+    NcclMachine machine = nccl_machine(row.machine->cluster);
+    machine.ring_up = up.ring;
+    machine.exchange_up = up.exchange;
+    if (out != nullptr) {
+        machine.ring_out = out->ring;
+        machine.exchange_out = out->exchange;
+    }
+    return machine;
+}
+
+double residual_of(CollectiveMeasurement const& row, ScaleUpConstants const& up, ScaleOutConstants const* out) {
+    return std::log(structural_time(row, up, out) / row.target);
+}
+
+MeasurementList rows_where(MeasurementList const& rows, bool between_domains) {
+    MeasurementList out;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out),
+                 [&](CollectiveMeasurement const* row) { return row->between_domains() == between_domains; });
+    return out;
+}
+
+bool any_of_kind(MeasurementList const& rows, CollectiveKind kind) {
+    return std::any_of(rows.begin(), rows.end(), [&](CollectiveMeasurement const* row) { return row->kind == kind; });
+}
+
+using Keys = std::vector<std::string_view>;
+
+void append(Keys& keys, std::initializer_list<std::string_view> more) { keys.insert(keys.end(), more); }
+
+bool has_rings(MeasurementList const& rows) {
+    return any_of_kind(rows, CollectiveKind::all_reduce) || any_of_kind(rows, CollectiveKind::all_gather) ||
+           any_of_kind(rows, CollectiveKind::reduce_scatter) || any_of_kind(rows, CollectiveKind::broadcast);
+}
+
+/// The constants that these rows can say something of.
+Keys scale_up_keys(MeasurementList const& rows) {
+    Keys keys;
+    if (has_rings(rows))
+        append(keys, {"base_ll", "base_ll128", "base_simple", "hop_ll", "hop_ll128", "hop_simple", "ll", "ll128",
+                      "ring", "ramp", "small_rate"});
+    if (any_of_kind(rows, CollectiveKind::all_reduce)) append(keys, {"copy_all_reduce"});
+    if (any_of_kind(rows, CollectiveKind::all_gather)) append(keys, {"copy_all_gather"});
+    if (any_of_kind(rows, CollectiveKind::reduce_scatter)) append(keys, {"copy_reduce_scatter"});
+    if (any_of_kind(rows, CollectiveKind::all_to_all)) append(keys, {"copy_all_to_all", "exchange_peer", "exchange"});
+    if (any_of_kind(rows, CollectiveKind::all_to_all) || any_of_kind(rows, CollectiveKind::send_receive))
+        append(keys, {"exchange_base_ll", "exchange_base_simple", "exchange_ll"});
+    auto const in_switch = [](CollectiveMeasurement const* row) {
+        return row->kind == CollectiveKind::all_reduce && row->group().size > 2 &&
+               row->machine->cluster.scale_up.in_network_reduction_efficiency.has_value();
+    };
+    if (std::any_of(rows.begin(), rows.end(), in_switch))
+        append(keys, {"nvls_base", "nvls", "nvls_share", "nvls_small_latency", "nvls_small_rate"});
+    auto const part_of_pcie = [](CollectiveMeasurement const* row) {
+        return row->machine->cluster.scale_up.kind == ScaleUpKind::pcie && row->group().size <= 4;
+    };
+    if (std::any_of(rows.begin(), rows.end(), part_of_pcie)) append(keys, {"pair_gain", "quad_gain"});
+    return keys;
+}
+
+Keys scale_out_keys(MeasurementList const& rows) {
+    Keys keys{"added", "latency_scale"};
+    if (has_rings(rows))
+        append(keys, {"ring_hop_ll", "ring_hop_ll128", "ring_hop_simple", "ring", "ll", "ll128", "ring_ramp",
+                      "ring_small_rate"});
+    if (any_of_kind(rows, CollectiveKind::all_reduce))
+        append(keys, {"tree_hop_ll", "tree_hop_ll128", "tree_hop_simple", "nvls_tree_hop", "tree", "tree_inside",
+                      "small_latency", "small_rate"});
+    if (any_of_kind(rows, CollectiveKind::all_to_all))
+        append(keys, {"exchange_base", "exchange_peer", "exchange", "ring_ramp", "ring_small_rate"});
+    return keys;
+}
+
+std::vector<double> weights_of(MeasurementList const& rows) {
+    std::vector<double> weights;
+    for (CollectiveMeasurement const* row : rows)
+        weights.push_back(row->weight / (row_spread * row_spread));
+    return weights;
+}
+
+/// Sources, versions, runs and rows.
+NetworkProvenance provenance_of(MeasurementList const& rows, std::string const& command) {
+    std::set<std::string> sources;
+    std::set<std::string> versions;
+    std::set<std::string> runs;
+    for (CollectiveMeasurement const* row : rows) {
+        sources.insert(row->source);
+        versions.insert(row->library_version.empty() ? "unknown" : row->library_version);
+        runs.insert(row->run);
+    }
+    return {.command = command,
+            .sources = {sources.begin(), sources.end()},
+            .library_versions = {versions.begin(), versions.end()},
+            .runs = static_cast<std::int64_t>(runs.size()),
+            .rows = static_cast<std::int64_t>(rows.size()),
+            .method = "no rows were held out",
+            .held_out = {}};
+}
+
+double rounded(double value) { return value == 0 ? 0 : std::stod(fmt::format("{:.4g}", value)); }
+
+template <class Constants, class Times, class Numbers>
+void round_constants(NetworkSection<Constants>& section, Times const& times, Numbers const& numbers) {
+    for (auto const& field : times) {
+        Seconds& value = section.constants.*field.member;
+        value = rounded(value.in(units::us)) * units::us;
+    }
+    for (auto const& field : numbers)
+        section.constants.*field.member = rounded(section.constants.*field.member);
+    for (ConstantNote& note : section.notes)
+        if (note.spread) note.spread = rounded(std::min(*note.spread, 100.0));
+}
+
+}  // namespace
+
+Seconds structural_time(CollectiveMeasurement const& row, ScaleUpConstants const& up, ScaleOutConstants const* out) {
+    return nccl_curve(machine_of(row, up, out), row.kind, row.group(), up, out).time(row.bytes);
+}
+
+NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleUpConstants const& start,
+                                              NetworkPriorSpreads const& spreads, FitOptions const& options) {
+    MeasurementList const rows = rows_where(all, false);
+    if (rows.empty()) throw InputError("fit: no row is of ranks in one domain");
+    NetworkParameters<ScaleUpConstants> const parameters(start, scale_up_keys(rows), spreads);
+    FitProblem const problem{.parameters = parameters.parameters(),
+                             .rows = rows.size(),
+                             .residual =
+                                 [&](std::size_t i, std::span<double const> values) {
+                                     return residual_of(*rows[i], parameters.with(values), nullptr);
+                                 },
+                             .weights = weights_of(rows)};
+    FitResult const fit = fit_least_squares(problem, options);
+    NetworkSection<ScaleUpConstants> section{
+        .scope = {}, .constants = parameters.with(fit.values()), .notes = parameters.notes(fit)};
+    round_constants(section, scale_up_times, scale_up_numbers);
+    return section;
+}
+
+NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, ScaleOutConstants const& start,
+                                                ScaleUpOf const& up_of, NetworkPriorSpreads const& spreads,
+                                                FitOptions const& options) {
+    MeasurementList const rows = rows_where(all, true);
+    if (rows.empty()) throw InputError("fit: no row is of ranks in several domains");
+    std::vector<ScaleUpConstants> ups;
+    for (CollectiveMeasurement const* row : rows)
+        ups.push_back(up_of(*row));
+    NetworkParameters<ScaleOutConstants> const parameters(start, scale_out_keys(rows), spreads);
+    FitProblem const problem{.parameters = parameters.parameters(),
+                             .rows = rows.size(),
+                             .residual =
+                                 [&](std::size_t i, std::span<double const> values) {
+                                     ScaleOutConstants const out = parameters.with(values);
+                                     return residual_of(*rows[i], ups[i], &out);
+                                 },
+                             .weights = weights_of(rows)};
+    FitResult const fit = fit_least_squares(problem, options);
+    NetworkSection<ScaleOutConstants> section{
+        .scope = {}, .constants = parameters.with(fit.values()), .notes = parameters.notes(fit)};
+    round_constants(section, scale_out_times, scale_out_numbers);
+    return section;
+}
+
+NetworkCalibration fit_network(MeasurementList const& rows, NetworkFitChoices const& choices) {
+    if (rows.empty()) throw InputError("{}: no rows (at least one is needed)", choices.name);
+    NetworkCalibration out{.name = choices.name, .title = choices.title};
+    out.provenance = provenance_of(rows, choices.command);
+    if (!rows_where(rows, false).empty()) {
+        out.scale_up =
+            fit_scale_up(rows, choices.up_start.value_or(tuner_scale_up()), choices.spreads, choices.options);
+        out.scale_up->scope = choices.scope;
+    }
+    ScaleUpOf const up_of = [&](CollectiveMeasurement const& row) {
+        if (out.scale_up) return out.scale_up->constants;
+        if (choices.up_of) return choices.up_of(row);
+        auto const& model = row.machine->cluster.network_model;
+        return model ? model->up : tuner_scale_up();
+    };
+    if (!rows_where(rows, true).empty()) {
+        out.scale_out =
+            fit_scale_out(rows, choices.out_start.value_or(tuner_scale_out()), up_of, choices.spreads, choices.options);
+        out.scale_out->scope = choices.scope;
+    }
+    if (choices.scope.is_class()) return out;
+    std::vector<Seconds> predicted;
+    for (CollectiveMeasurement const* row : rows)
+        predicted.push_back(
+            structural_time(*row, up_of(*row), row->between_domains() ? &out.scale_out->constants : nullptr));
+    out.corrections = fit_corrections(rows, predicted, choices.options);
+    return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,136 @@
+#include "calibrate/collective_measurement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace sextant {
+namespace {
+
+class Collector {
+public:
+    explicit Collector(ClusterSpec const* cluster) : cluster_(cluster) {}
+
+    void skip(RowSkip const& why) { ++skipped_[why.what()]; }
+
+    void add(CollectiveRow const& row) {
+        try {
+            if (!row.measured) throw RowSkip("no time is stated");
+            out_.rows.push_back({.run = row.run_id,
+                                 .source = row.source,
+                                 .library_version = row.library_version,
+                                 .machine = machine_of(row.machine),
+                                 .kind = collective_kind_of(row.collective),
+                                 .bytes = row.bytes,
+                                 .measured = *row.measured,
+                                 .target = *row.measured});
+        } catch (RowSkip const& why) {
+            skip(why);
+        }
+    }
+
+    CollectiveMeasurements take() {
+        out_.skipped.assign(skipped_.begin(), skipped_.end());
+        return std::move(out_);
+    }
+
+private:
+    std::shared_ptr<CollectiveMachine const> machine_of(CollectiveMachineRow const& row) {
+        auto const found = machines_.find(row);
+        if (found != machines_.end()) return found->second;
+        return machines_.emplace(row, std::make_shared<CollectiveMachine const>(collective_machine(row, cluster_)))
+            .first->second;
+    }
+
+    ClusterSpec const* cluster_;
+    CollectiveMeasurements out_;
+    std::map<std::string, std::size_t> skipped_;
+    std::map<CollectiveMachineRow, std::shared_ptr<CollectiveMachine const>> machines_;
+};
+
+}  // namespace
+
+CollectiveMeasurements collective_measurements(std::span<CollectiveRow const> rows, ClusterSpec const* cluster) {
+    Collector collector(cluster);
+    for (CollectiveRow const& row : rows)
+        collector.add(row);
+    return collector.take();
+}
+
+CollectiveMeasurements collective_measurements(CsvTable const& table, ClusterSpec const* cluster) {
+    static_cast<void>(table.require(collective_columns()));
+    Collector collector(cluster);
+    for (CsvRecord const& record : table.records) {
+        try {
+            collector.add(collective_row(RowCells(table, record)));
+        } catch (RowSkip const& why) {
+            collector.skip(why);
+        }
+    }
+    return collector.take();
+}
+
+namespace {
+
+/// A run with no more sizes than this is a summary, not a sweep that warms up.
+constexpr std::size_t few_sizes = 4;
+
+/// Least time of this and all larger sizes, run by run.
+void set_targets(std::vector<CollectiveMeasurement>& rows) {
+    std::map<std::string, std::vector<CollectiveMeasurement*>> runs;
+    for (CollectiveMeasurement& row : rows)
+        runs[row.run].push_back(&row);
+    for (auto& [name, run] : runs) {
+        std::sort(run.begin(), run.end(), [](auto const* a, auto const* b) { return a->bytes > b->bytes; });
+        Seconds least = run.front()->measured;
+        for (CollectiveMeasurement* row : run)
+            row->target = least = std::min(least, row->measured);
+        if (run.size() > few_sizes) run.back()->weight *= 0.25;
+    }
+}
+
+/// Size to the nearest half octave: runs need not use the same sizes.
+using Likeness = std::tuple<std::string, CollectiveKind, std::int64_t, std::int64_t, std::string, int>;
+
+Likeness likeness(CollectiveMeasurement const& row) {
+    ClusterSpec const& cluster = row.machine->cluster;
+    return {cluster.accelerator.name,
+            row.kind,
+            row.group().ranks_per_domain,
+            row.group().domains,
+            row.between_domains() ? cluster.name : std::string(name_of(cluster.scale_up.kind)),
+            static_cast<int>(std::lround(2 * std::log2(row.bytes.base())))};
+}
+
+void lower_slow_rows(std::vector<CollectiveMeasurement>& rows) {
+    constexpr double delayed = 1.3;
+    std::map<Likeness, Seconds> least;
+    for (CollectiveMeasurement const& row : rows) {
+        auto const [found, is_new] = least.try_emplace(likeness(row), row.target);
+        if (!is_new) found->second = std::min(found->second, row.target);
+    }
+    for (CollectiveMeasurement& row : rows)
+        if (row.bytes <= 64 * units::MiB && row.target > delayed * least[likeness(row)]) row.weight *= 0.05;
+}
+
+}  // namespace
+
+void prepare_rows(std::vector<CollectiveMeasurement>& rows) {
+    for (CollectiveMeasurement& row : rows) {
+        row.weight = 1;
+        row.role = RowRole::accuracy;
+        bool const few_records = row.source.find("vidur") != std::string::npos;
+        bool const large_job =
+            row.group().domains >= 128 && row.bytes > 64 * units::KiB && row.bytes < 256 * units::MiB;
+        bool const through_host = row.machine->cluster.accelerator.name == "l40s" && row.group().size >= 8;
+        if (few_records || large_job || through_host) row.role = RowRole::robustness;
+        if (few_records) row.weight = 0.02;
+        if (large_job || through_host) row.weight = 0.05;
+    }
+    set_targets(rows);
+    lower_slow_rows(rows);
+}
+
+}  // namespace sextant

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "cost_models/collective_row.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Whether a row counts in errors and intervals.
+enum class RowRole : std::uint8_t {
+    accuracy,
+    robustness,  ///< too noisy or too far from what the library does to judge a model by
+};
+
+/// One timed size of one run of a collective benchmark, and the machine it ran on.
+struct CollectiveMeasurement {
+    std::string run;
+    std::string source;
+    std::string library_version;
+    std::shared_ptr<CollectiveMachine const> machine;
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    Bytes bytes;
+    Seconds measured;
+    Seconds target;  ///< what is fitted: see `prepare_rows`
+    double weight = 1;
+    RowRole role = RowRole::accuracy;
+    [[nodiscard]] GroupPlacement const& group() const { return machine->group; }
+    [[nodiscard]] bool between_domains() const { return machine->group.domains > 1; }
+};
+
+/// Rows as measurements. Rows without a time or a known machine are left out and counted by reason.
+struct CollectiveMeasurements {
+    std::vector<CollectiveMeasurement> rows;
+    std::vector<std::pair<std::string, std::size_t>> skipped;  ///< reason and count
+};
+
+/// From a table with the columns of `collective_columns()`. `cluster`: the machine of every row; null: by its names.
+/// @throws InputError when columns are missing, or for a cell that is no number, negative or not finite.
+CollectiveMeasurements collective_measurements(CsvTable const& table, ClusterSpec const* cluster);
+/// The same from rows that were read otherwise.
+CollectiveMeasurements collective_measurements(std::span<CollectiveRow const> rows, ClusterSpec const* cluster);
+
+/// Sets target, weight and role of rows.
+/// - Target: the least time of this and all larger sizes of the run. A size that takes longer than a larger one is a
+///   slip of the library's choice, and no curve that grows can follow it.
+/// - Weight: of runs with the same devices, ranks and collective, a row that takes more than 1.3 times as long as the
+///   fastest one of this size says more of its process (framework, old library, host) than of the network: 0.05 up to
+///   64 MiB. Three profiler records per size (Vidur): 0.02. Jobs of 128 domains and more between 64 KiB and 256 MiB,
+///   which no two runs repeat: 0.05. The first size of a run carries its warm-up: a quarter.
+/// - Robustness rows: Vidur's, those large jobs, and eight L40S, whose traffic goes through host memory.
+void prepare_rows(std::vector<CollectiveMeasurement>& rows);
+
+}  // namespace sextant

@@ -1,0 +1,234 @@
+#include "calibrate/collective_score.hpp"
+
+#include "core/error.hpp"
+#include "cost_models/network_correction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace sextant {
+namespace {
+
+constexpr std::size_t enough_rows = 30;
+
+/// Predicts rows by calibrations, one network model per machine.
+class Judge {
+public:
+    Judge(std::vector<NetworkCalibration> calibrations, std::string entry)
+        : calibrations_(std::move(calibrations)), entry_(std::move(entry)) {
+        sort_for_choice(calibrations_);
+    }
+
+    HeldOutRow predict(CollectiveMeasurement const& row) {
+        auto const [found, is_new] = clusters_.try_emplace(row.machine.get(), row.machine->cluster);
+        ClusterSpec& cluster = found->second;
+        if (is_new) {
+            // The efficiencies of the catalogue may be fitted to the very row: only calibrations given here count.
+            for (Sourced<double>* value : {&cluster.scale_up.ring_efficiency, &cluster.scale_up.all_to_all_efficiency})
+                value->basis = Basis::assumed;
+            if (cluster.scale_out)
+                for (Sourced<double>* value :
+                     {&cluster.scale_out->ring_efficiency, &cluster.scale_out->all_to_all_efficiency})
+                    value->basis = Basis::assumed;
+            apply_network_calibrations(cluster, calibrations_);
+            if (!cluster.network_model || (row.between_domains() && !cluster.network_model->out))
+                throw InputError("{}: no calibration is for {} (a class for any network is expected)", entry_,
+                                 cluster.name);
+        }
+        return {.row = &row,
+                .entry = entry_,
+                .range = range_of(*cluster.network_model, row.kind, row.group()),
+                .predicted = collective_curve(cluster, row.kind, row.group()).time(row.bytes)};
+    }
+
+private:
+    std::vector<NetworkCalibration> calibrations_;
+    std::string entry_;
+    std::map<CollectiveMachine const*, ClusterSpec> clusters_;
+};
+
+std::vector<NetworkCalibration> joined(std::vector<NetworkCalibration> first,
+                                       std::vector<NetworkCalibration> const& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+}
+
+/// Scale-up calibrations that a scale-out one stands on: of classes only, or also of named clusters.
+enum class Known { classes, all };
+std::vector<NetworkCalibration> scale_ups(std::vector<NetworkCalibration> const& all, Known known) {
+    std::vector<NetworkCalibration> out;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&](NetworkCalibration const& c) {
+        return c.scale_up && (known == Known::all || c.scale_up->scope.is_class());
+    });
+    return out;
+}
+
+double quantile(std::vector<double> sorted, double q) {
+    double const at = q * static_cast<double>(sorted.size() - 1);
+    auto const i = static_cast<std::size_t>(at);
+    if (i + 1 >= sorted.size()) return sorted.back();
+    return sorted[i] + (at - static_cast<double>(i)) * (sorted[i + 1] - sorted[i]);
+}
+
+std::size_t band_of(Bytes bytes) {
+    auto const& bands = size_bands();
+    return static_cast<std::size_t>(std::upper_bound(bands.begin(), bands.end(), bytes) - bands.begin()) - 1;
+}
+
+using Cell = std::tuple<CalibrationRange, bool, std::size_t>;
+
+std::map<Cell, std::vector<double>> by_cell(std::vector<HeldOutRow> const& rows, std::string const& entry) {
+    std::map<Cell, std::vector<double>> out;
+    for (HeldOutRow const& row : rows)
+        if ((entry.empty() || row.entry == entry) && row.row->role == RowRole::accuracy)
+            out[{row.range, row.row->between_domains(), band_of(row.row->bytes)}].push_back(row.log_ratio());
+    for (auto& [cell, values] : out)
+        std::sort(values.begin(), values.end());
+    return out;
+}
+
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
+/// What one entry is scored with: its rows, the classes fitted without it, and the scale-up constants it stands on.
+class EntryScore {
+public:
+    EntryScore(NetworkEntry const& entry, MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+               FitOptions const& options)
+        : entry_(entry), rows_(rows), options_(options) {
+        bool const is_out = entry.part == NetworkPart::scale_out;
+        if (is_out) known_ = scale_ups(known, Known::all);
+        for (CollectiveMeasurement const* row : rows)
+            if (entry.takes(*row)) own_.push_back(row);
+        if (own_.empty()) return;
+        classes_ = fit_entries(
+            {entry.parent}, rows, [&](auto const& row) { return entry.takes(row); }, known_, options, "");
+        if (is_out) class_ups_ = scale_ups(known, Known::classes);
+    }
+
+    [[nodiscard]] MeasurementList const& rows() const { return own_; }
+
+    void by_class(std::vector<HeldOutRow>& out) const {
+        Judge judge(joined(classes_, class_ups_), entry_.name);
+        for (CollectiveMeasurement const* row : own_)
+            out.push_back(judge.predict(*row));
+    }
+
+    /// Rows for which `judged` holds, by a fit to those for which `seen` does.
+    void by_rest(LeftOut const& seen, LeftOut const& judged, std::vector<HeldOutRow>& out) const {
+        if (std::none_of(own_.begin(), own_.end(), [&](auto const* row) { return seen(*row); })) return;
+        NetworkCalibration const* above = nullptr;
+        for (NetworkCalibration const& c : classes_)
+            if (c.name == entry_.parent || above == nullptr) above = &c;
+        auto const own = fit_one_entry(
+            entry_, rows_, [&](auto const& row) { return !seen(row); }, above, known_, options_, "");
+        Judge judge(joined(joined({own}, classes_), known_), entry_.name);
+        for (CollectiveMeasurement const* row : own_)
+            if (judged(*row)) out.push_back(judge.predict(*row));
+    }
+
+private:
+    NetworkEntry const& entry_;
+    MeasurementList const& rows_;
+    FitOptions const& options_;
+    MeasurementList own_;
+    std::vector<NetworkCalibration> known_;
+    std::vector<NetworkCalibration> classes_;
+    std::vector<NetworkCalibration> class_ups_;
+};
+
+}  // namespace
+
+double HeldOutRow::log_ratio() const { return std::log(row->measured / predicted); }
+
+std::vector<Bytes> const& size_bands() {
+    static std::vector<Bytes> const bands{0 * units::B, 64 * units::KiB, 1 * units::MiB, 64 * units::MiB,
+                                          256 * units::MiB};
+    return bands;
+}
+
+std::vector<HeldOutRow> score_entries(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+                                      FitOptions const& options,
+                                      std::function<void(std::string const&)> const& report) {
+    std::vector<HeldOutRow> out;
+    for (NetworkEntry const& entry : network_entries()) {
+        if (entry.scope.is_class()) continue;
+        report(entry.name);
+        EntryScore const score(entry, rows, known, options);
+        if (score.rows().empty()) continue;
+        score.by_class(out);
+        std::set<std::string> runs;
+        for (CollectiveMeasurement const* row : score.rows())
+            runs.insert(row->run);
+        for (std::string const& run : runs)
+            score.by_rest([&](auto const& row) { return row.run != run; },
+                          [&](auto const& row) { return row.run == run; }, out);
+    }
+    return out;
+}
+
+std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+                                     FitOptions const& options) {
+    std::vector<HeldOutRow> out;
+    for (NetworkEntry const& entry : network_entries()) {
+        if (entry.scope.is_class()) continue;
+        EntryScore const score(entry, rows, known, options);
+        if (score.rows().empty()) continue;
+        bool const is_out = entry.part == NetworkPart::scale_out;
+        auto const scale = [&](CollectiveMeasurement const& row) {
+            return is_out ? row.group().domains : row.group().size;
+        };
+        std::int64_t const most_seen = is_out ? 2 : 4;
+        score.by_rest([&](auto const& row) { return scale(row) <= most_seen; },
+                      [&](auto const& row) { return scale(row) > most_seen && scale(row) <= 8; }, out);
+    }
+    return out;
+}
+
+std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
+                                            NetworkPart part) {
+    bool const between = part == NetworkPart::scale_out;
+    auto const pooled = by_cell(rows, "");
+    auto const own = by_cell(rows, entry);
+    std::vector<NetworkInterval> out;
+    for (auto const& [cell, all] : pooled) {
+        auto const [range, between_domains, band] = cell;
+        if (between_domains != between) continue;
+        auto const found = own.find(cell);
+        auto const& values = found != own.end() && found->second.size() >= enough_rows ? found->second : all;
+        out.push_back({.range = range,
+                       .between_domains = between,
+                       .from = size_bands()[band],
+                       .low = rounded(std::min(1.0, std::exp(quantile(values, 0.1)))),
+                       .high = rounded(std::max(1.0, std::exp(quantile(values, 0.9)))),
+                       .rows = static_cast<std::int64_t>(values.size())});
+    }
+    return out;
+}
+
+std::vector<NetworkHeldOut> errors_from(std::vector<HeldOutRow> const& rows, std::string const& entry) {
+    std::vector<NetworkHeldOut> out;
+    for (auto const& [cell, log_ratios] : by_cell(rows, entry)) {
+        auto const [range, between_domains, band] = cell;
+        std::vector<double> errors;
+        std::vector<double> absolute;
+        for (double const ratio : log_ratios) {
+            errors.push_back(std::exp(-ratio) - 1);
+            absolute.push_back(std::abs(errors.back()));
+        }
+        std::sort(errors.begin(), errors.end());
+        std::sort(absolute.begin(), absolute.end());
+        out.push_back({.range = range,
+                       .between_domains = between_domains,
+                       .from = size_bands()[band],
+                       .rows = static_cast<std::int64_t>(errors.size()),
+                       .median_pct = rounded(100 * quantile(absolute, 0.5)),
+                       .p95_pct = rounded(100 * quantile(absolute, 0.95)),
+                       .bias_pct = rounded(100 * quantile(errors, 0.5))});
+    }
+    return out;
+}
+
+}  // namespace sextant

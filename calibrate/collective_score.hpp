@@ -1,0 +1,64 @@
+#pragma once
+
+#include "calibrate/network_catalogue.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// A row that was predicted by a fit which did not see its run (or, `by_class`, its platform).
+struct HeldOutRow {
+    CollectiveMeasurement const* row = nullptr;
+    std::string entry;  ///< of `network_entries()`
+    CalibrationRange range = CalibrationRange::inside;
+    Seconds predicted;
+    [[nodiscard]] double log_ratio() const;  ///< measured over predicted
+};
+
+/// Leaves each platform of the catalogue out of the classes and predicts its rows by them, then each run out of its
+/// platform and predicts it by the others. `known`: scale-up calibrations from all rows, for the scale-out fits.
+/// `report(entry)` is called before each platform.
+std::vector<HeldOutRow> score_entries(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+                                      FitOptions const& options, std::function<void(std::string const&)> const& report);
+
+/// Growth: four ranks of a domain and less predict up to eight, two domains predict up to eight.
+std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<NetworkCalibration> const& known,
+                                     FitOptions const& options);
+
+/// Sizes from which bands of intervals and errors begin.
+std::vector<Bytes> const& size_bands();
+
+/// 10 and 90 % quantiles of measured over predicted, by range, network and size band: of the entry's own held-out rows
+/// where a band has at least 30, else of all rows of that range. Widened to hold 1. `entry` empty: of all.
+std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
+                                            NetworkPart part);
+
+/// Median, 95 % quantile and bias of |predicted / measured - 1| by range, network and size band. Robustness rows are
+/// left out.
+std::vector<NetworkHeldOut> errors_from(std::vector<HeldOutRow> const& rows, std::string const& entry);
+
+/// Puts the intervals and errors of `rows` into a calibration: those of its entry, or all `by_class` ones into a class.
+void add_scores(NetworkCalibration& calibration, std::vector<HeldOutRow> const& rows, NetworkPart part);
+
+/// A line per row: run, entry, collective, ranks, domains, bytes, measured and predicted time, range.
+std::string held_out_csv(std::vector<HeldOutRow> const& rows);
+
+/// How the calibration of one machine is fitted and judged.
+struct FitChoices {
+    double held_out = 0.2;  ///< share of the runs, chosen by a hash of their names
+    std::string command;
+    FitOptions options{};
+};
+
+/// Whether a run is held out: by a hash (FNV-1a) of its name, the same on every machine.
+bool is_held_out(std::string_view run, double share);
+
+/// Constants of `cluster` from rows measured on it, starting at those of its class. Runs that are held out are never
+/// fitted: they give the errors and, where there are enough, the intervals. With none held out, or none that hash so,
+/// the errors are those of leaving out each run in turn, and the constants are fitted to all.
+/// @throws InputError when nothing is left to fit.
+NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec const& cluster,
+                                     FitChoices const& choices);
+
+}  // namespace sextant

@@ -1,0 +1,150 @@
+#include "calibrate/collective_score.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "cost_models/network_correction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sextant {
+namespace {
+
+std::vector<NetworkCalibration> shipped_classes() {
+    std::vector<NetworkCalibration> out;
+    for (NetworkCalibration const& c : all_network_calibrations())
+        if ((c.scale_up ? c.scale_up->scope : c.scale_out->scope).is_class()) out.push_back(c);
+    return out;
+}
+
+/// A cluster with nothing of its own: what its class says.
+ClusterSpec of_class(ClusterSpec cluster) {
+    apply_network_calibrations(cluster, shipped_classes());
+    return cluster;
+}
+
+NetworkFitChoices choices_of(ClusterSpec const& cluster, FitChoices const& choices) {
+    NetworkFitChoices out{.name = cluster.name + "-fitted",
+                          .title = cluster.title + ", fitted",
+                          .command = choices.command,
+                          .scope = {.clusters = {cluster.name}, .kind = {}},
+                          .spreads = {.latency = 0.4, .rate = 0.2, .hop = 0.25, .latency_scale = 0.6},
+                          .options = choices.options};
+    ClusterSpec const base = of_class(cluster);
+    if (base.network_model) {
+        out.up_start = base.network_model->up;
+        out.out_start = base.network_model->out;
+        out.up_of = [up = base.network_model->up](CollectiveMeasurement const&) { return up; };
+    }
+    return out;
+}
+
+MeasurementList rows_that(MeasurementList const& rows, std::function<bool(CollectiveMeasurement const&)> const& take) {
+    MeasurementList out;
+    for (CollectiveMeasurement const* row : rows)
+        if (take(*row)) out.push_back(row);
+    return out;
+}
+
+void judge(MeasurementList const& rows, ClusterSpec cluster, NetworkCalibration const& calibration,
+           std::vector<HeldOutRow>& out) {
+    apply_network_calibration(cluster, calibration, shipped_classes());
+    for (CollectiveMeasurement const* row : rows) {
+        if (row->between_domains() && !cluster.network_model->out) continue;
+        out.push_back({.row = row,
+                       .entry = calibration.name,
+                       .range = range_of(*cluster.network_model, row->kind, row->group()),
+                       .predicted = collective_curve(cluster, row->kind, row->group()).time(row->bytes)});
+    }
+}
+
+/// Own intervals where enough rows were held out, else those of the class's file for the same range.
+void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> const& scored, ClusterSpec const& base) {
+    constexpr std::int64_t enough = 30;
+    for (auto const part : {NetworkPart::scale_up, NetworkPart::scale_out})
+        for (NetworkInterval const& interval : intervals_from(scored, calibration.name, part))
+            if (interval.rows >= enough) calibration.intervals.push_back(interval);
+    if (!base.network_model) return;
+    for (NetworkInterval const& interval : base.network_model->intervals) {
+        bool const known =
+            std::any_of(calibration.intervals.begin(), calibration.intervals.end(), [&](NetworkInterval const& own) {
+                return own.range == interval.range && own.from == interval.from &&
+                       own.between_domains == interval.between_domains;
+            });
+        if (!known) calibration.intervals.push_back(interval);
+    }
+}
+
+}  // namespace
+
+bool is_held_out(std::string_view run, double share) {
+    std::uint64_t hash = 14695981039346656037ULL;
+    for (char const c : run)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    return static_cast<double>(hash >> 40) / static_cast<double>(1 << 24) < share;
+}
+
+void add_scores(NetworkCalibration& calibration, std::vector<HeldOutRow> const& rows, NetworkPart part) {
+    bool const is_class =
+        (calibration.scale_up ? calibration.scale_up->scope : calibration.scale_out->scope).is_class();
+    calibration.intervals = intervals_from(rows, is_class ? "" : calibration.name, part);
+    calibration.provenance.held_out = errors_from(rows, is_class ? "" : calibration.name);
+    std::erase_if(calibration.provenance.held_out, [&](NetworkHeldOut const& h) {
+        return h.between_domains != (part == NetworkPart::scale_out) ||
+               (is_class && h.range != CalibrationRange::by_class);
+    });
+    calibration.provenance.method =
+        is_class ? "each platform left out of its classes in turn; intervals and errors over all platforms"
+                 : "each run left out in turn, from a class without this platform; then fitted to all rows";
+}
+
+std::string held_out_csv(std::vector<HeldOutRow> const& rows) {
+    std::string out = csv_line({"entry", "run_id", "source_ref", "collective", "ranks_per_domain", "domains",
+                                "size_bytes", "weight", "role", "range", "time_us", "pred_time_us"});
+    for (HeldOutRow const& row : rows) {
+        CollectiveMeasurement const& m = *row.row;
+        out += csv_line({row.entry, m.run, m.source, std::string(name_of(m.kind)),
+                         fmt::format("{}", m.group().ranks_per_domain), fmt::format("{}", m.group().domains),
+                         fmt::format("{:.0f}", m.bytes.base()), fmt::format("{:.3g}", m.weight),
+                         m.role == RowRole::accuracy ? "accuracy" : "robustness", std::string(name_of(row.range)),
+                         fmt::format("{:.6g}", m.measured.in(units::us)),
+                         fmt::format("{:.6g}", row.predicted.in(units::us))});
+    }
+    return out;
+}
+
+NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec const& cluster,
+                                     FitChoices const& choices) {
+    NetworkFitChoices const how = choices_of(cluster, choices);
+    auto const held = [&](CollectiveMeasurement const& row) { return is_held_out(row.run, choices.held_out); };
+    MeasurementList const judges = rows_that(rows, held);
+    MeasurementList const fitted = rows_that(rows, [&](auto const& row) { return !held(row); });
+    std::vector<HeldOutRow> scored;
+    NetworkCalibration out;
+    if (!judges.empty() && !fitted.empty()) {
+        out = fit_network(fitted, how);
+        judge(judges, cluster, out, scored);
+        out.provenance.method =
+            fmt::format("{:g} of the runs, by a hash of their names, were not fitted", choices.held_out);
+    } else {
+        out = fit_network(rows, how);
+        std::set<std::string> runs;
+        for (CollectiveMeasurement const* row : rows)
+            runs.insert(row->run);
+        for (std::string const& run : runs) {
+            if (runs.size() < 2) break;
+            auto const in_run = [&](CollectiveMeasurement const& row) { return row.run == run; };
+            auto const others = fit_network(rows_that(rows, [&](auto const& row) { return !in_run(row); }), how);
+            judge(rows_that(rows, in_run), cluster, others, scored);
+        }
+        out.provenance.method = runs.size() < 2 ? "nothing was held out: there is one run"
+                                                : "each run left out in turn; then fitted to all rows";
+    }
+    out.provenance.held_out = errors_from(scored, out.name);
+    set_intervals(out, scored, of_class(cluster));
+    return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "calibrate/least_squares.hpp"
+#include "core/spec/network_calibration.hpp"
+
+#include <span>
+#include <vector>
+
+namespace sextant {
+
+/// How far a fit may move constants from where it starts, as standard deviations of their logarithms.
+struct NetworkPriorSpreads {
+    double latency = 0.7;
+    double rate = 0.5;  ///< rates that rows of large messages give directly
+    double hop = 0.7;   ///< steps of the network; `latency_scale` takes what all of them share
+    double latency_scale = 0.7;
+};
+
+/// NCCL's own constants where its tuner has one (docs/collectives.md), else values of the same order; what every fit
+/// starts from that has nothing nearer.
+ScaleUpConstants tuner_scale_up();
+ScaleOutConstants tuner_scale_out();
+
+/// The constants of one section as unknowns of a fit, on logarithmic scales with priors at `start`.
+template <class Constants>
+class NetworkParameters {
+public:
+    /// `keys`: those that are free; the others keep the value of `start`.
+    NetworkParameters(Constants const& start, std::vector<std::string_view> keys, NetworkPriorSpreads const& spreads);
+    [[nodiscard]] std::vector<FitParameter> const& parameters() const { return parameters_; }
+    [[nodiscard]] Constants with(std::span<double const> values) const;
+    /// What the fit says of each constant: fitted where the rows narrowed the prior, else assumed.
+    [[nodiscard]] std::vector<ConstantNote> notes(FitResult const& fit) const;
+
+private:
+    Constants start_;
+    std::vector<FitParameter> parameters_;
+};
+
+extern template class NetworkParameters<ScaleUpConstants>;
+extern template class NetworkParameters<ScaleOutConstants>;
+
+}  // namespace sextant
