@@ -50,10 +50,12 @@ public:
             fibers_[i].context.uc_link = &scheduler_;
             makecontext(&fibers_[i].context, &BlockRunner::enter, 0);
         }
+        std::size_t const warps = (fibers_.size() + warp_size - 1) / warp_size;
         while (!all(State::done)) {
-            for (std::size_t i = 0; i < fibers_.size(); ++i)
-                resume(fibers_[order == Order::ascending ? i : fibers_.size() - 1 - i]);
-            if (!release())
+            bool progress = false;
+            for (std::size_t i = 0; i < warps; ++i)
+                progress |= run_warp(order == Order::ascending ? i : warps - 1 - i, order);
+            if (!release_block() && !progress)
                 throw std::logic_error("a barrier that not all threads reach (block of " +
                                        std::to_string(fibers_.size()) + " threads)");
         }
@@ -108,23 +110,34 @@ private:
 #endif
     }
 
-    /// Lets go the barriers that everyone has reached; false when nobody can run on.
-    bool release() {
-        bool block = true, progress = false;
-        for (Fiber const& fiber : fibers_)
-            block = block && (fiber.state == State::done || fiber.state == State::at_block_barrier);
-        for (std::size_t first = 0; first < fibers_.size(); first += warp_size) {
-            std::size_t const last = std::min(first + warp_size, fibers_.size());
-            bool warp = true;
-            for (std::size_t i = first; i < last; ++i)
-                warp = warp && (fibers_[i].state == State::done || fibers_[i].state == State::at_warp_barrier);
+    /// Runs one warp as far as it gets, that is to its next block barrier: a warp that is ahead of the others is what
+    /// finds a missing one. False when it did not move.
+    bool run_warp(std::size_t warp, Order order) {
+        std::size_t const first = warp * warp_size, last = std::min(first + warp_size, fibers_.size());
+        bool moved = false;
+        while (true) {
             for (std::size_t i = first; i < last; ++i) {
-                bool const waits = fibers_[i].state != State::done;
-                if ((warp || block) && waits) fibers_[i].state = State::ready;
-                progress = progress || (waits && (warp || block));
+                Fiber& fiber = fibers_[order == Order::ascending ? i : last - 1 - (i - first)];
+                moved = moved || fiber.state == State::ready;
+                resume(fiber);
             }
+            if (!release(first, last, State::at_warp_barrier)) return moved;
         }
-        return progress || all(State::done);
+    }
+
+    bool release_block() { return release(0, fibers_.size(), State::at_block_barrier); }
+
+    /// Lets threads [first, last) go on if all that are not done wait at this kind of barrier; false if not, or if
+    /// there are none.
+    bool release(std::size_t first, std::size_t last, State barrier) {
+        bool some = false;
+        for (std::size_t i = first; i < last; ++i) {
+            if (fibers_[i].state != State::done && fibers_[i].state != barrier) return false;
+            some = some || fibers_[i].state == barrier;
+        }
+        for (std::size_t i = first; some && i < last; ++i)
+            if (fibers_[i].state == barrier) fibers_[i].state = State::ready;
+        return some;
     }
 
     std::vector<Fiber> fibers_;

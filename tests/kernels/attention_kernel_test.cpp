@@ -131,7 +131,8 @@ TEMPLATE_TEST_CASE_SIG("attention forward and backward agree with the textbook f
     Case const shape = GENERATE(Case{1, 64, 64, 1, 1, true},    // exactly one tile
                                 Case{1, 70, 70, 2, 1, true},    // a ragged tile, two heads on one key head
                                 Case{2, 33, 100, 2, 2, true},   // a chunk at the end of a longer prompt
-                                Case{1, 40, 90, 2, 1, false});  // every query sees every key
+                                Case{1, 70, 90, 1, 1, true},    // keys whose first query lies within a step
+                                Case{1, 40, 90, 4, 2, false});  // every query sees every key; two heads on each of two
     Run<T, HeadDim> run(shape);
     run.forward(simt::Order::ascending);
     run.check_forward(0.03);  // bf16 keeps 8 bits of the probabilities and of the result

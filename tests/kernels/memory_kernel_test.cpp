@@ -269,4 +269,31 @@ TEST_CASE("emulation: a barrier that only some threads reach is an error, not a 
                     std::logic_error);
 }
 
+TEST_CASE("emulation: a missing block barrier shows in one of the orders, and a present one helps", "[simt]") {
+    bool const with_barrier = GENERATE(true, false);
+    bool same = true;
+    for (simt::Order const order : {simt::Order::ascending, simt::Order::descending}) {
+        std::vector<float> shared(64, -1.0f), got(64, -1.0f);
+        simt::run({1, 1, 1}, 64, 0, order, [&] {
+            unsigned const me = threadIdx.x;
+            shared[me] = static_cast<float>(me);
+            if (with_barrier) __syncthreads();
+            got[me] = shared[63 - me];
+        });
+        for (std::size_t i = 0; i < 64; ++i)
+            same = same && got[i] == static_cast<float>(63 - i);
+    }
+    CHECK(same == with_barrier);
+}
+
+TEST_CASE("emulation: shuffles reach the lane that the mask names, in every warp", "[simt]") {
+    std::vector<int> got(96, -1);
+    simt::run({1, 1, 1}, 96, 0, simt::Order::descending, [&] {
+        int const me = static_cast<int>(threadIdx.x);
+        got[threadIdx.x] = __shfl_xor_sync(0xFFFFFFFFu, __shfl_xor_sync(0xFFFFFFFFu, me, 16), 3);
+    });
+    for (int i = 0; i < 96; ++i)
+        CHECK(got[static_cast<std::size_t>(i)] == (i ^ 19));
+}
+
 }  // namespace sextant::bench
