@@ -22,9 +22,9 @@ struct CollectiveMeasurement {
     std::string library_version;
     std::shared_ptr<CollectiveMachine const> machine;
     CollectiveKind kind = CollectiveKind::all_reduce;
-    Bytes bytes;
-    Seconds measured;
-    Seconds target;  ///< what is fitted: see `prepare_rows`
+    Bytes bytes{};
+    Seconds measured{};
+    Seconds target{};  ///< what is fitted: see `prepare_rows`
     double weight = 1;
     RowRole role = RowRole::accuracy;
     [[nodiscard]] GroupPlacement const& group() const { return machine->group; }

@@ -104,6 +104,38 @@ set(SEXTANT_FRAMEWORK_FILES
 # Fitted constants of collectives. Those of named clusters first, then classes, the narrower before the wider: the first that fits is
 # taken. Written by scripts/fit-networks.
 set(SEXTANT_NETWORK_FILES
+  hardware_profiles/calibrations/networks/a100-infiniband.json
+  hardware_profiles/calibrations/networks/a100-nvswitch.json
+  hardware_profiles/calibrations/networks/a100-roce.json
+  hardware_profiles/calibrations/networks/aws-p4-efa.json
+  hardware_profiles/calibrations/networks/aws-p5-efa.json
+  hardware_profiles/calibrations/networks/b200-infiniband.json
+  hardware_profiles/calibrations/networks/b200-nvswitch.json
+  hardware_profiles/calibrations/networks/dgx-1-infiniband.json
+  hardware_profiles/calibrations/networks/gb-nvl72.json
+  hardware_profiles/calibrations/networks/gcp-a3-mega-tcpxo.json
+  hardware_profiles/calibrations/networks/gh200-nvlink.json
+  hardware_profiles/calibrations/networks/gh200-slingshot.json
+  hardware_profiles/calibrations/networks/h100-infiniband.json
+  hardware_profiles/calibrations/networks/h100-nvswitch.json
+  hardware_profiles/calibrations/networks/h200-nvswitch.json
+  hardware_profiles/calibrations/networks/h200-roce.json
+  hardware_profiles/calibrations/networks/l40s-pcie.json
+  hardware_profiles/calibrations/networks/mi250x-slingshot.json
+  hardware_profiles/calibrations/networks/rtx-pro-6000-pcie.json
+  hardware_profiles/calibrations/networks/class-efa-ampere.json
+  hardware_profiles/calibrations/networks/class-nvswitch-ampere.json
+  hardware_profiles/calibrations/networks/class-nvswitch-blackwell.json
+  hardware_profiles/calibrations/networks/class-nvswitch-hopper.json
+  hardware_profiles/calibrations/networks/class-efa.json
+  hardware_profiles/calibrations/networks/class-ethernet.json
+  hardware_profiles/calibrations/networks/class-infiniband.json
+  hardware_profiles/calibrations/networks/class-mesh.json
+  hardware_profiles/calibrations/networks/class-pcie.json
+  hardware_profiles/calibrations/networks/class-roce.json
+  hardware_profiles/calibrations/networks/class-slingshot.json
+  hardware_profiles/calibrations/networks/class-network.json
+  hardware_profiles/calibrations/networks/class-scale-up.json
 )
 # Fitted constants of kernels: a device's own by its name, those of a generation as class-<generation>, of all devices as class-any.
 # Written by scripts/fit-kernels.

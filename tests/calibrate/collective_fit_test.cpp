@@ -1,0 +1,219 @@
+#include "calibrate/collective_fit.hpp"
+
+#include "calibrate/collective_score.hpp"
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "cost_models/network_correction.hpp"
+#include "tests/catch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace sextant;
+using units::us;
+
+namespace {
+
+ScaleUpConstants known_up() {
+    ScaleUpConstants c = tuner_scale_up();
+    c.base_ll = 4 * us;
+    c.hop_ll = 0.9 * us;
+    c.ring = 0.7;
+    c.ll128 = 0.5;
+    c.copy_all_gather = 0.8;
+    c.exchange = 0.6;
+    return c;
+}
+
+ScaleOutConstants known_out() {
+    ScaleOutConstants c = tuner_scale_out();
+    c.added = 20 * us;
+    c.ring = 0.6;
+    c.tree = 0.9;
+    return c;
+}
+
+std::shared_ptr<CollectiveMachine const> machine(std::int64_t nodes, std::int64_t per_node) {
+    CollectiveMachine out;
+    out.cluster = find_cluster("h100-sxm", "test");
+    out.cluster.scale_up.in_network_reduction_efficiency.reset();
+    out.group = place_group(nodes * per_node, 1, nodes > 1 ? per_node : 8);
+    return std::make_shared<CollectiveMachine const>(std::move(out));
+}
+
+/// Runs of known constants with noise, log-normal with standard deviation `noise`.
+std::vector<CollectiveMeasurement> synthetic(double noise, std::uint64_t seed, bool between) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal(0, noise);
+    std::vector<CollectiveMeasurement> rows;
+    ScaleOutConstants const out = known_out();
+    for (auto const kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                            CollectiveKind::all_to_all})
+        for (std::int64_t const count : {2, 4, 8}) {
+            auto const where = between ? machine(count, 8) : machine(1, count);
+            for (double size = 512; size <= 4e9; size *= 4) {
+                CollectiveMeasurement row{.run = fmt::format("{}-{}", name_of(kind), count),
+                                          .source = "synthetic",
+                                          .library_version = "2.29",
+                                          .machine = where,
+                                          .kind = kind,
+                                          .bytes = size * units::B};
+                row.measured = structural_time(row, known_up(), &out) * std::exp(normal(random));
+                row.target = row.measured;
+                rows.push_back(row);
+            }
+        }
+    return rows;
+}
+
+MeasurementList list(std::vector<CollectiveMeasurement> const& rows) {
+    MeasurementList out;
+    for (auto const& row : rows)
+        out.push_back(&row);
+    return out;
+}
+
+FitOptions const one_thread{.starts = 1, .threads = 1};
+
+}  // namespace
+
+TEST_CASE("fit_scale_up: known constants are found again, and others are said to be assumed") {
+    auto const rows = synthetic(0.01, 5, false);
+    auto const section = fit_scale_up(list(rows), tuner_scale_up(), {}, one_thread);
+    CHECK(section.constants.base_ll.in(us) == Approx(4).epsilon(0.05));
+    CHECK(section.constants.hop_ll.in(us) == Approx(0.9).epsilon(0.05));
+    CHECK(section.constants.ring == Approx(0.7).epsilon(0.02));
+    CHECK(section.constants.ll128 == Approx(0.5).epsilon(0.06));
+    CHECK(section.constants.exchange == Approx(0.6).epsilon(0.02));
+    CHECK(section.constants.copy_all_gather == Approx(0.8).epsilon(0.15));
+    for (ConstantNote const& note : section.notes) {
+        if (note.key == "ring") CHECK(note.basis == Basis::fitted);
+        if (note.key == "nvls_base" || note.key == "pair_gain") CHECK(note.basis == Basis::assumed);
+    }
+}
+
+TEST_CASE("fit_scale_out: a network's constant and rates are found again") {
+    auto const rows = synthetic(0.01, 6, true);
+    auto const section = fit_scale_out(
+        list(rows), tuner_scale_out(), [](auto const&) { return known_up(); }, {}, one_thread);
+    CHECK(section.constants.ring == Approx(0.6).epsilon(0.03));
+    CHECK(section.constants.added.in(us) == Approx(20).epsilon(0.15));
+    CHECK_THROWS_AS(fit_scale_up(list(rows), tuner_scale_up(), {}, one_thread), InputError);
+}
+
+TEST_CASE("fit_network: rows that are far off do not move the rest") {
+    auto rows = synthetic(0.01, 7, false);
+    for (std::size_t i = 0; i < rows.size(); i += 17)
+        rows[i].target *= 5;
+    auto const section = fit_scale_up(list(rows), tuner_scale_up(), {}, one_thread);
+    CHECK(section.constants.ring == Approx(0.7).epsilon(0.03));
+}
+
+TEST_CASE("fit_corrections: a bump that the structure has not is kept, per arrangement") {
+    auto rows = synthetic(0.0, 8, false);
+    std::vector<Seconds> predicted;
+    for (CollectiveMeasurement& row : rows) {
+        predicted.push_back(row.measured);
+        if (row.kind == CollectiveKind::all_reduce && row.group().size == 4 && row.bytes > 60 * units::KB &&
+            row.bytes < 3 * units::MB)
+            row.target = 1.4 * row.measured;
+    }
+    for (NetworkCorrection const& c : fit_corrections(list(rows), predicted, one_thread)) {
+        bool const here = c.kind == CollectiveKind::all_reduce && c.ranks_per_domain == 4;
+        CAPTURE(name_of(c.kind), c.ranks_per_domain);
+        CHECK(c.at(19) == Approx(here ? std::log(1.4) : 0).margin(0.08));
+        CHECK(c.at(28) == Approx(0).margin(0.08));
+    }
+}
+
+TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say") {
+    std::vector<CollectiveMeasurement> rows;
+    auto const add = [&](char const* run, double kib, double time, char const* source = "s") {
+        rows.push_back({.run = run,
+                        .source = source,
+                        .library_version = "",
+                        .machine = machine(1, 8),
+                        .kind = CollectiveKind::all_reduce,
+                        .bytes = kib * units::KiB,
+                        .measured = time * us});
+    };
+    for (double const kib : {1, 2, 4, 8, 16})
+        add("fast", kib, kib == 8 ? 50 : 10 + kib / 10);
+    for (double const kib : {1, 2, 4, 8, 16})
+        add("slow", kib, 40 + kib / 10);
+    for (double const kib : {1, 2, 4, 8, 16})
+        add("noisy", kib, 10, "vidur");
+    prepare_rows(rows);
+    CHECK(rows[3].target.in(us) == Approx(11.6));  // no slower than 16 KiB
+    CHECK(rows[3].measured.in(us) == Approx(50));
+    CHECK(rows[0].weight == 0.25);
+    CHECK(rows[1].weight == 1);
+    CHECK(rows[6].weight == Approx(0.05));
+    CHECK(rows[6].role == RowRole::accuracy);
+    CHECK(rows[11].weight == Approx(0.02));
+    CHECK(rows[11].role == RowRole::robustness);
+}
+
+TEST_CASE("fit_with_held_out: runs are chosen by their names, never fitted, and intervals hold what they should") {
+    std::size_t held = 0;
+    for (int i = 0; i < 2000; ++i)
+        held += is_held_out(fmt::format("run {}", i), 0.2) ? 1 : 0;
+    CHECK(held > 320);
+    CHECK(held < 480);
+    CHECK_FALSE(is_held_out("run", 0));
+
+    auto const rows = synthetic(0.08, 9, false);
+    ClusterSpec const cluster = rows.front().machine->cluster;
+    auto const fitted =
+        fit_with_held_out(list(rows), cluster, {.held_out = 0, .command = "test", .options = one_thread});
+    CHECK(fitted.provenance.rows == static_cast<std::int64_t>(rows.size()));
+    REQUIRE_FALSE(fitted.provenance.held_out.empty());
+    // Another draw of the same machine: about 80 % of its rows lie in the intervals.
+    std::size_t inside = 0;
+    auto const fresh = synthetic(0.08, 10, false);
+    ClusterSpec mine = cluster;
+    apply_network_calibration(mine, fitted, all_network_calibrations());
+    for (CollectiveMeasurement const& row : fresh) {
+        Seconds const time = collective_curve(mine, row.kind, row.group()).time(row.bytes);
+        auto const factors = interval_of(*mine.network_model, row.kind, row.group(), row.bytes);
+        inside += row.measured >= factors.low * time && row.measured <= factors.high * time ? 1 : 0;
+    }
+    double const coverage = static_cast<double>(inside) / static_cast<double>(fresh.size());
+    CHECK(coverage > 0.65);
+
+    auto const split =
+        fit_with_held_out(list(rows), cluster, {.held_out = 0.3, .command = "test", .options = one_thread});
+    CHECK(split.provenance.rows < static_cast<std::int64_t>(rows.size()));
+    std::int64_t judged = 0;
+    for (NetworkHeldOut const& h : split.provenance.held_out)
+        judged += h.rows;
+    CHECK(split.provenance.rows + judged == static_cast<std::int64_t>(rows.size()));
+}
+
+TEST_CASE("score_entries: on an excerpt of real runs, platforms that a fit has not seen are met by their class") {
+    auto read = collective_measurements(read_csv(SEXTANT_SOURCE_DIR "/tests/data/collectives_excerpt.csv"), nullptr);
+    REQUIRE(read.rows.size() > 180);
+    prepare_rows(read.rows);
+    MeasurementList const rows = list(read.rows);
+    auto const known = fit_entries(
+        {"h100-nvswitch", "h200-nvswitch"}, rows, [](auto const&) { return false; }, {}, one_thread, "test");
+    CHECK(known.size() == 4);  // and the two classes above them
+    auto const hopper = fit_entries(
+        {"class-nvswitch-hopper"}, rows,
+        [](CollectiveMeasurement const& row) { return row.machine->cluster.accelerator.name == "h200-sxm"; }, {},
+        one_thread, "test");
+    std::vector<double> errors;
+    for (CollectiveMeasurement const* row : rows) {
+        if (row->machine->cluster.accelerator.name != "h200-sxm" || row->between_domains()) continue;
+        if (row->bytes < 64 * units::MiB) continue;
+        Seconds const time = structural_time(*row, hopper.back().scale_up->constants, nullptr);
+        errors.push_back(std::abs(time / row->measured - 1));
+    }
+    REQUIRE(errors.size() >= 10);
+    std::sort(errors.begin(), errors.end());
+    CHECK(errors[errors.size() / 2] < 0.08);
+    CHECK(errors.back() < 0.3);
+}

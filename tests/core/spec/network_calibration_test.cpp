@@ -1,0 +1,121 @@
+#include "core/spec/network_calibration.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+using namespace sextant;
+
+namespace {
+
+NetworkCalibration read(std::string const& text) {
+    auto const document = JsonDocument::from_text(text, "calibration.json");
+    return read_network_calibration(ObjectReader(document));
+}
+
+/// With `from` replaced by `to`, reading is refused with a message that holds `part`.
+void refused(std::string text, std::string const& from, std::string const& to, std::string const& part) {
+    auto const at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+    try {
+        static_cast<void>(read(text));
+        FAIL("accepted: " << to);
+    } catch (InputError const& error) {
+        CHECK_THAT(std::string(error.what()), contains(part));
+    }
+}
+
+NetworkCalibration const& shipped(std::string const& name) {
+    for (NetworkCalibration const& c : all_network_calibrations())
+        if (c.name == name) return c;
+    FAIL("no calibration called " << name);
+    return all_network_calibrations().front();
+}
+
+}  // namespace
+
+TEST_CASE("network calibration: what is written is read back, for every one that ships") {
+    REQUIRE(all_network_calibrations().size() > 10);
+    for (NetworkCalibration const& c : all_network_calibrations()) {
+        CAPTURE(c.name);
+        NetworkCalibration const again = read(network_calibration_json(c));
+        CHECK(network_calibration_json(again) == network_calibration_json(c));
+        CHECK(again.scale_up.has_value() == c.scale_up.has_value());
+        if (c.scale_up) {
+            for (auto const& field : scale_up_times)
+                CHECK((again.scale_up->constants.*field.member).base() ==
+                      Approx((c.scale_up->constants.*field.member).base()));
+            for (auto const& field : scale_up_numbers)
+                CHECK(again.scale_up->constants.*field.member == c.scale_up->constants.*field.member);
+        }
+        CHECK(again.corrections.size() == c.corrections.size());
+        CHECK(again.intervals.size() == c.intervals.size());
+        CHECK_FALSE(c.intervals.empty());
+        CHECK(c.provenance.rows > 0);
+        CHECK_FALSE(c.provenance.sources.empty());
+    }
+}
+
+TEST_CASE("network calibration: bad files are refused with the place") {
+    std::string const good = network_calibration_json(shipped("h100-nvswitch"));
+    refused(good, "\"version\": 1", "\"version\": 7", "7");
+    refused(good, "\"format\": \"network-calibration\"", "\"format\": \"cluster\"", "cluster");
+    refused(good, "\"hop_ll\"", "\"hop_l\"", "hop_ll");
+    refused(good, "\"title\"", "\"titel\"", "titel");
+    refused(good, "\"basis\": \"fitted\"", "\"basis\": \"guessed\"", "guessed");
+    refused(good, "\"collective\":\"all_reduce\"", "\"collective\":\"all_sum\"", "all_sum");
+    refused(good, "\"log2_bytes\":[", "\"log2_bytes\":[99.0,", "log2_bytes");
+    refused(good, "\"range\":\"inside\"", "\"range\":\"near\"", "near");
+    refused(good, "\"low\":", "\"low\":-", "low");
+    refused(good, "\"clusters\": [", "\"clusters\": [], \"groups\": [", "");
+    CHECK_THROWS_AS(read(good.substr(0, good.size() / 2)), InputError);
+    CHECK_THROWS_AS(read(""), InputError);
+    CHECK_THROWS_AS(read("{\"format\": \"network-calibration\", \"version\": 1, \"name\": \"x\"}"), InputError);
+    std::string nan = good;
+    auto const at = nan.find("\"value\": 0.");
+    nan.replace(at, 12, "\"value\": NaN");
+    CHECK_THROWS_AS(read(nan), InputError);
+}
+
+TEST_CASE("network model: a cluster takes its own calibration, else its class, and says which") {
+    ClusterSpec const h100 = find_cluster("h100-sxm", "test");
+    REQUIRE(h100.network_model);
+    CHECK(h100.network_model->up_part.calibration == "h100-nvswitch");
+    CHECK(h100.network_model->up_part.basis == Basis::fitted);
+    CHECK(h100.network_model->out_part.calibration == "h100-infiniband");
+    CHECK(h100.scale_up.ring_efficiency.basis == Basis::fitted);
+    ClusterSpec const b300 = find_cluster("b300-sxm", "test");
+    REQUIRE(b300.network_model);
+    CHECK(b300.network_model->up_part.calibration == "class-nvswitch-blackwell");
+    CHECK(b300.network_model->up_part.basis == Basis::assumed);
+    CHECK(b300.network_model->corrections.empty());
+    CHECK_FALSE(find_cluster("tpu-v5p", "test").network_model);
+
+    ClusterSpec mine = fixtures::cluster();
+    apply_network_calibrations(mine, all_network_calibrations());
+    REQUIRE(mine.network_model);
+    CHECK(mine.network_model->up_part.range == CalibrationRange::by_class);
+    ClusterSpec plain = fixtures::cluster();
+    plain.collective_model = CollectiveModel::plain;
+    apply_network_calibrations(plain, all_network_calibrations());
+    CHECK_FALSE(plain.network_model);
+}
+
+TEST_CASE("network model: what a cluster file measured stays when only the class is known") {
+    ClusterSpec mine = fixtures::cluster();
+    mine.scale_up.ring_efficiency = {0.55, Basis::measured, "own log"};
+    mine.scale_out->ring_efficiency = {0.5, Basis::assumed, "guess"};
+    apply_network_calibrations(mine, all_network_calibrations());
+    CHECK(mine.scale_up.ring_efficiency.value == 0.55);
+    CHECK(mine.scale_out->ring_efficiency.value != 0.5);
+    NetworkCalibration const& own = shipped("h100-nvswitch");
+    apply_network_calibration(mine, own, all_network_calibrations());
+    CHECK(mine.scale_up.ring_efficiency.value == own.scale_up->constants.ring);
+    ClusterSpec alone = fixtures::cluster();
+    alone.scale_out.reset();
+    CHECK_THROWS_AS(apply_network_calibration(alone, shipped("h100-infiniband"), {}), InputError);
+    CHECK_THROWS_AS(apply_network_calibration(*std::make_unique<ClusterSpec>(find_cluster("tpu-v5p", "test")), own, {}),
+                    InputError);
+}

@@ -1,0 +1,252 @@
+#include "cost_models/nccl_curve.hpp"
+
+#include "cost_models/network_correction.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+using units::us;
+
+namespace {
+
+constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                                    CollectiveKind::broadcast,      CollectiveKind::send_receive};
+
+ScaleUpConstants some_up() {
+    ScaleUpConstants c;
+    c.base_ll = 5 * us;
+    c.base_ll128 = 7 * us;
+    c.base_simple = 12 * us;
+    c.hop_ll = 0.8 * us;
+    c.hop_ll128 = 1.0 * us;
+    c.hop_simple = 2.0 * us;
+    c.ramp = 10 * us;
+    c.ll = 0.05;
+    c.ll128 = 0.4;
+    c.ring = 0.8;
+    c.small_rate = 0.7;
+    c.copy_all_gather = 0.5;
+    c.nvls_base = 30 * us;
+    c.nvls = 0.6;
+    c.nvls_share = 1;
+    c.exchange_base_ll = 6 * us;
+    c.exchange_base_simple = 15 * us;
+    c.exchange_peer = 0.2 * us;
+    c.exchange_ll = 0.05;
+    c.exchange = 0.7;
+    return c;
+}
+
+ScaleOutConstants some_out() {
+    ScaleOutConstants c;
+    c.added = 4 * us;
+    c.latency_scale = 1.5;
+    c.ring_hop_ll = 3 * us;
+    c.ring_hop_ll128 = 8 * us;
+    c.ring_hop_simple = 14 * us;
+    c.ring_ramp = 40 * us;
+    c.tree_hop_ll = 4 * us;
+    c.tree_hop_ll128 = 9 * us;
+    c.tree_hop_simple = 20 * us;
+    c.nvls_tree_hop = 25 * us;
+    c.ring = 0.9;
+    c.tree = 0.85;
+    c.ll = 0.02;
+    c.ll128 = 0.3;
+    c.ring_small_rate = 0.5;
+    c.small_latency = 0.5;
+    c.small_rate = 0.5;
+    c.exchange_base = 15 * us;
+    c.exchange_peer = 0.1 * us;
+    c.exchange = 0.6;
+    return c;
+}
+
+NcclMachine machine() {
+    NcclMachine m = nccl_machine(cluster());
+    m.ring_up = some_up().ring;
+    m.exchange_up = some_up().exchange;
+    m.ring_out = some_out().ring;
+    m.exchange_out = some_out().exchange;
+    return m;
+}
+
+Seconds time(CollectiveKind kind, std::int64_t ranks, Bytes bytes, NcclMachine const& m = machine()) {
+    ScaleOutConstants const out = some_out();
+    return nccl_curve(m, kind, place_group(ranks, 1, 8), some_up(), &out).time(bytes);
+}
+
+}  // namespace
+
+TEST_CASE("nccl_curve: a ring of eight takes base, seven hops and seven eighths over its rate") {
+    // 5 us + 7 * 0.8 us, LL at 0.8 * 0.05 * 450 GB/s.
+    CHECK(time(CollectiveKind::all_gather, 8, 1 * units::KiB).in(us) == Approx(10.6 + 7.0 / 8 * 1024 / 18e3));
+    // 12 us + 14 us + ramp 10 us, Simple at 360 GB/s, and a copy of an eighth at twice the speed of the links.
+    CHECK(time(CollectiveKind::all_gather, 8, 8 * units::GB).in(us) == Approx(36 + 7e9 / 360e3 + 0.5 * 1e9 / 450e3));
+    // Twice the steps for an all-reduce.
+    CHECK(time(CollectiveKind::all_reduce, 8, 8 * units::B).in(us) == Approx(5 + 14 * 0.8).epsilon(1e-3));
+}
+
+TEST_CASE("nccl_curve: the protocol changes from LL over LL128 to Simple as messages grow") {
+    auto const rate = [](Bytes bytes) {
+        ScaleOutConstants const out = some_out();
+        auto const curve = nccl_curve(machine(), CollectiveKind::reduce_scatter, place_group(8, 1, 8), some_up(), &out);
+        return (bytes / (curve.time(2 * bytes) - curve.time(bytes))).base() * 7 / 8;
+    };
+    CHECK(rate(1 * units::KiB) == Approx(450e9 * 0.8 * 0.05));
+    CHECK(rate(256 * units::KiB) == Approx(450e9 * 0.8 * 0.4));
+    CHECK(rate(4 * units::GiB) == Approx(450e9 * 0.8));
+}
+
+TEST_CASE("nccl_curve: trees grow with the logarithm of the domains, rings with their number") {
+    auto const small = [](CollectiveKind kind, std::int64_t ranks) { return time(kind, ranks, 8 * units::B).in(us); };
+    double const step = small(CollectiveKind::all_reduce, 32) - small(CollectiveKind::all_reduce, 16);
+    CHECK(step == Approx(2 * 1.5 * 4).epsilon(1e-3));
+    CHECK(small(CollectiveKind::all_reduce, 1024) - small(CollectiveKind::all_reduce, 512) ==
+          Approx(step).epsilon(1e-3));
+    CHECK(small(CollectiveKind::all_gather, 32) - small(CollectiveKind::all_gather, 16) ==
+          Approx(2 * (7 * 0.8 + 1.5 * 3)).epsilon(1e-3));
+}
+
+TEST_CASE("nccl_curve: two domains send an all-reduce through each NIC once, more domains twice") {
+    NcclMachine fast_inside = machine();
+    fast_inside.links *= 4;
+    auto const rate = [&](std::int64_t ranks) {
+        return 64e9 / (time(CollectiveKind::all_reduce, ranks, 64 * units::GB, fast_inside)).base();
+    };
+    CHECK(rate(16) == Approx(8 * 50e9 * 0.85).epsilon(0.01));
+    // Four domains: the tree would reach half of that, the ring 2 * 31/32 S / (8 * 50 GB/s * 0.9) a little more.
+    CHECK(rate(32) == Approx(360e9 / (2 * 31.0 / 32)).epsilon(0.01));
+}
+
+TEST_CASE("nccl_curve: the switch adds where it can, over several domains too") {
+    NcclMachine with = machine();
+    with.adds_in_switch = true;
+    for (std::int64_t const ranks : {8, 16}) {
+        CHECK(time(CollectiveKind::all_reduce, ranks, 1 * units::GiB, with) <
+              time(CollectiveKind::all_reduce, ranks, 1 * units::GiB));
+        CHECK(time(CollectiveKind::all_gather, ranks, 1 * units::GiB, with) ==
+              time(CollectiveKind::all_gather, ranks, 1 * units::GiB));
+    }
+    NcclMachine sharp = with;
+    sharp.sharp = 0.95;
+    CHECK(time(CollectiveKind::all_reduce, 512, 4 * units::GiB, sharp) <
+          time(CollectiveKind::all_reduce, 512, 4 * units::GiB, with));
+}
+
+TEST_CASE("nccl_curve: time and bandwidth grow with the bytes, and time with the ranks") {
+    NcclMachine m = machine();
+    m.adds_in_switch = true;
+    for (CollectiveKind const kind : kinds)
+        for (std::int64_t ranks = 2; ranks <= 4096; ranks *= 2)
+            for (double size = 1; size < 1e11; size *= 1.7) {
+                CAPTURE(name_of(kind), ranks, size);
+                Seconds const t = time(kind, ranks, size * units::B, m);
+                Seconds const more = time(kind, ranks, 1.7 * size * units::B, m);
+                CHECK(t > Seconds{});
+                CHECK(t <= more);
+                CHECK(more.base() <= 1.7 * t.base() * (1 + 1e-12));
+                // A switch that adds favours large groups: of S / n each rank's own part does not cross it twice.
+                CHECK(time(kind, ranks, size * units::B).base() <=
+                      time(kind, 2 * ranks, size * units::B).base() * (1 + 1e-9));
+            }
+}
+
+TEST_CASE("nccl_curve: PCIe pairs and quads have rates of their own") {
+    NcclMachine m = machine();
+    m.kind = ScaleUpKind::pcie;
+    ScaleUpConstants up = some_up();
+    up.pair_gain = 4;
+    up.quad_gain = 2;
+    auto const slope = [&](std::int64_t ranks) {
+        auto const n = static_cast<double>(ranks);
+        auto const curve = nccl_curve(m, CollectiveKind::reduce_scatter, place_group(ranks, 1, 8), up, nullptr);
+        return curve.asymptotic_slope().base() * n / (n - 1);
+    };
+    CHECK(slope(8) == Approx(4 * slope(2)));
+    CHECK(slope(8) == Approx(2 * slope(4)));
+}
+
+TEST_CASE("CollectiveCurve: corrections keep time and bandwidth growing, whatever they ask for") {
+    std::mt19937_64 random(11);
+    for (int i = 0; i < 50; ++i) {
+        ScaleOutConstants const out = some_out();
+        CollectiveCurve curve =
+            nccl_curve(machine(), CollectiveKind::all_reduce, place_group(16, 1, 8), some_up(), &out);
+        NetworkCorrection wild;
+        for (double at = 3; at < 34; at += 2) {
+            wild.log2_bytes.push_back(at);
+            wild.log_factor.push_back(uniform(random, -2, 2));
+        }
+        CollectiveCurve const plain = curve;
+        curve.correct([&](double log2_bytes) { return wild.at(log2_bytes); });
+        for (double size = 1; size < 1e14; size *= 1.31) {
+            Bytes const bytes = size * units::B;
+            CHECK(curve.time(bytes) <= curve.time(1.31 * bytes));
+            CHECK((curve.time(1.31 * bytes)).base() <= 1.31 * curve.time(bytes).base() * (1 + 1e-9));
+            CHECK(curve.latency(bytes) <= curve.time(bytes));
+        }
+        CHECK((curve.time(1e15 * units::B) / (1e15 * units::B)).base() ==
+              Approx(curve.asymptotic_slope().base()).epsilon(1e-9));
+        CollectiveCurve same = plain;
+        same.correct([](double) { return 0.1; });
+        CHECK(same.time(3 * units::MB).base() ==
+              Approx(std::exp(0.1) * plain.time(3 * units::MB).base()).epsilon(0.002));
+    }
+}
+
+TEST_CASE("correction_at: measured arrangements, between them, and beyond") {
+    auto const at_size = [](CollectiveKind kind, std::int64_t m, std::int64_t domains, double factor) {
+        return NetworkCorrection{.kind = kind,
+                                 .ranks_per_domain = m,
+                                 .domains = domains,
+                                 .log2_bytes = {10, 20},
+                                 .log_factor = {factor, 2 * factor}};
+    };
+    std::vector<NetworkCorrection> const all{at_size(CollectiveKind::all_reduce, 2, 1, 0.1),
+                                             at_size(CollectiveKind::all_reduce, 8, 1, 0.3),
+                                             at_size(CollectiveKind::all_reduce, 8, 4, -0.2)};
+    auto const at = [&](std::int64_t ranks, double log2_bytes) {
+        return correction_at(all, CollectiveKind::all_reduce, place_group(ranks, 1, 8), log2_bytes);
+    };
+    CHECK(at(8, 10) == Approx(0.3));
+    CHECK(at(8, 15) == Approx(0.45));
+    CHECK(at(8, 40) == Approx(0.6));
+    CHECK(at(4, 10) == Approx(0.2));
+    CHECK(at(32, 20) == Approx(-0.4));
+    CHECK(at(64, 20) == Approx(-0.2));
+    CHECK(at(16, 10) == Approx(-0.1));
+    CHECK(correction_at(all, CollectiveKind::all_gather, place_group(8, 1, 8), 10) == 0);
+    CHECK_FALSE(has_correction(all, CollectiveKind::all_gather, place_group(8, 1, 8)));
+}
+
+TEST_CASE("interval_of: the band of the range and size, else the widest") {
+    NetworkModel model;
+    model.up_part.range = CalibrationRange::outside;
+    model.corrections = {{.kind = CollectiveKind::all_reduce,
+                          .ranks_per_domain = 8,
+                          .domains = 1,
+                          .log2_bytes = {3},
+                          .log_factor = {0}}};
+    model.intervals = {
+        {.range = CalibrationRange::inside, .between_domains = false, .from = {}, .low = 0.9, .high = 1.1},
+        {.range = CalibrationRange::inside,
+         .between_domains = false,
+         .from = 1 * units::MiB,
+         .low = 0.95,
+         .high = 1.05},
+        {.range = CalibrationRange::outside, .between_domains = false, .from = {}, .low = 0.7, .high = 1.4}};
+    auto const high = [&](std::int64_t ranks, Bytes bytes) {
+        return interval_of(model, CollectiveKind::all_reduce, place_group(ranks, 1, 8), bytes).high;
+    };
+    CHECK(high(8, 1 * units::KiB) == 1.1);
+    CHECK(high(8, 1 * units::GiB) == 1.05);
+    CHECK(high(4, 1 * units::GiB) == 1.4);
+    CHECK(interval_of(model, CollectiveKind::all_reduce, place_group(16, 1, 8), 1 * units::KiB).high == 2);
+    model.up_part.range = CalibrationRange::by_class;
+    CHECK(high(8, 1 * units::KiB) == 1.4);
+}
