@@ -192,7 +192,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_seen = 4;
+    static constexpr std::size_t most_seen = 100;
     StepMeasurement const& row_;
     std::vector<std::size_t> relevant_;
     std::vector<std::pair<std::vector<double>, double>> seen_;
@@ -236,7 +236,7 @@ Execution execution_of(std::string const& framework) {
 }
 
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
-                           FitOptions const& options) {
+                           FitOptions const& options, FrameworkFit const* near) {
     FrameworkTiming base = start.timing.front();
     std::vector<Unknown> const unknowns = unknowns_of(rows);
     Execution const execution = execution_of(start.name);
@@ -245,6 +245,12 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
     FitProblem problem;
     for (Unknown const& u : unknowns)
         problem.parameters.push_back(parameter_of(u, execution));
+    for (std::size_t i = 0; near != nullptr && i < unknowns.size(); ++i)
+        for (TimingConstant const& c : near->constants)
+            if (c.key == unknowns[i].spec->key && c.generation == unknowns[i].generation &&
+                c.precision == unknowns[i].precision && c.is_factor == unknowns[i].is_factor)
+                problem.parameters[i].start =
+                    std::clamp(c.value, problem.parameters[i].low, problem.parameters[i].high);
     if (rows.empty()) {
         std::vector<double> values;
         for (FitParameter const& p : problem.parameters)
@@ -266,6 +272,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
         fit.constants.push_back({.key = std::string(unknowns[i].spec->key),
                                  .generation = unknowns[i].generation,
                                  .precision = unknowns[i].precision,
+                                 .is_factor = unknowns[i].is_factor,
                                  .value = result.parameters[i].value,
                                  .spread = result.parameters[i].spread});
     std::set<std::string> sources;
@@ -277,7 +284,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
 
 std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
                                               std::vector<StepMeasurement const*> const& rows,
-                                              FitOptions const& options) {
+                                              FitOptions const& options, FrameworkFit const& full) {
     std::set<std::string> sources;
     for (auto const* row : rows)
         sources.insert(row->source);
@@ -287,7 +294,7 @@ std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
         for (auto const* row : rows)
             if (row->source != source) used.push_back(row);
         FrameworkProfile profile = start;
-        profile.timing = fit_framework(start, used, options).timing;
+        profile.timing = fit_framework(start, used, options, &full).timing;
         for (auto const* row : rows)
             if (row->source == source)
                 out.push_back(

@@ -33,6 +33,7 @@ struct TimingConstant {
     std::string key;
     std::string generation = "*";
     std::string precision = "*";
+    bool is_factor = false;
     double value = 0;
     std::optional<double> spread{};  ///< on its scale; absent: the rows do not identify it
 };
@@ -47,16 +48,18 @@ struct FrameworkFit {
 /// The constants of `start` that step times identify, fitted to the rows: robustly, within bounds, with priors at what
 /// the framework's execution makes likely, each generation's and precision's scales drawn towards the framework's.
 /// Constants without rows keep the values of `start`. With no rows the priors themselves.
+/// `near`: constants of an earlier fit to begin at.
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
-                           FitOptions const& options);
+                           FitOptions const& options, FrameworkFit const* near = nullptr);
 
 /// A row predicted by constants that saw no row of its source.
 struct LeftOutStep {
     StepMeasurement const* row = nullptr;
     double predicted = 0;  ///< seconds
 };
+/// `full`: the fit to all rows, where each of these fits begins.
 std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
                                               std::vector<StepMeasurement const*> const& rows,
-                                              FitOptions const& options);
+                                              FitOptions const& options, FrameworkFit const& full);
 
 }  // namespace sextant

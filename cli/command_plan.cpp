@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "planner/explain.hpp"
 #include "planner/refine.hpp"
+#include "planner/support.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -26,6 +27,7 @@ struct Options {
     std::int64_t threads = 0;
     bool every_plan = false;
     bool explain = false;
+    bool only_validated = false;
     bool progress = false;
 };
 
@@ -104,6 +106,19 @@ std::vector<Verification> verify_best(Options const& o, Subject const& subject, 
     return sorted_verified;
 }
 
+/// What every plan of these spaces stands on and no measurement supports, as a refusal; empty if nothing.
+std::string missing_support(Subject const& subject, std::vector<SearchSpace> const& spaces) {
+    ParallelPlan widest = spaces.front().base;
+    for (SearchSpace const& space : spaces)
+        widest.dp = std::max(widest.dp, space.accelerators);
+    auto const terms = unsupported_terms(subject.cluster, subject.framework, widest);
+    if (terms.empty()) return "";
+    std::string text = "no plan stands on measurements alone (--only-validated):\n";
+    for (std::string const& term : terms)
+        text += wrapped("  " + term, "    ");
+    return text + "without --only-validated such plans are shown, with wider intervals\n";
+}
+
 int plan(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     Subject const subject = find_subject(o.plan);
@@ -115,6 +130,14 @@ int plan(Options const& o, CommandContext& context) {
     std::vector<SearchSpace> spaces;
     for (std::int64_t const n : counts)
         spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
+    if (o.only_validated) {
+        for (SearchSpace& space : spaces)
+            keep_measured(space);
+        if (auto const missing = missing_support(subject, spaces); !missing.empty()) {
+            context.out << missing;
+            return exit_code::answer_is_no;
+        }
+    }
 
     InterruptGuard const interrupt;
     SearchOptions options = search_options(o);
@@ -175,6 +198,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--top", o->top, "how many plans to show");
     app.add_option("--verify", o->verify, "simulate the best N plans (discrete events) and rank them by that")
         ->option_text("N");
+    app.add_flag("--only-validated", o->only_validated,
+                 "only plans whose every term a measurement supports (others are marked ~)");
     app.add_flag("--every-plan", o->every_plan, "rank every plan, not the best of each (dp, tp, pp, cp, ep)");
     app.add_flag("--explain", o->explain, "say what binds the best plan, what would move it, and every assumed value");
     app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");

@@ -13,15 +13,17 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 Pairs key_figures(StepReport const& r) {
     double const per_gpu = r.tokens_per_second / static_cast<double>(r.accelerators);
-    Pairs pairs{{"step time", human(r.estimate.time)},
-                {"throughput", fmt::format("{} tokens/s, {} per accelerator", human_count(r.tokens_per_second),
-                                           human_count(per_gpu))},
-                {"MFU / HFU", fmt::format("{} / {}  ({}, {} per accelerator)", percent(r.mfu), percent(r.hfu),
-                                          human(r.model_rate), human(r.hardware_rate))},
-                {"memory", fmt::format("{} reserved (80 %: {} to {}), {} allocated, of {} usable: {}",
-                                       human(r.estimate.peak()), human(r.estimate.memory.reserved_low),
-                                       human(r.estimate.memory.reserved_high), human(r.estimate.memory.allocated()),
-                                       human(r.limit.usable), r.fits ? "fits" : "DOES NOT FIT")}};
+    Pairs pairs{
+        {"step time", fmt::format("{}  (80 %: {} to {})", human(r.estimate.time),
+                                  human(r.interval.low * r.estimate.time), human(r.interval.high * r.estimate.time))},
+        {"throughput",
+         fmt::format("{} tokens/s, {} per accelerator", human_count(r.tokens_per_second), human_count(per_gpu))},
+        {"MFU / HFU", fmt::format("{} / {}  ({}, {} per accelerator)", percent(r.mfu), percent(r.hfu),
+                                  human(r.model_rate), human(r.hardware_rate))},
+        {"memory",
+         fmt::format("{} reserved (80 %: {} to {}), {} allocated, of {} usable: {}", human(r.estimate.peak()),
+                     human(r.estimate.memory.reserved_low), human(r.estimate.memory.reserved_high),
+                     human(r.estimate.memory.allocated()), human(r.limit.usable), r.fits ? "fits" : "DOES NOT FIT")}};
     if (r.step_cost)
         pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens (indicative price)",
                                                human(*r.step_cost), human(*r.million_tokens_cost)));
@@ -55,6 +57,14 @@ std::string assumption_lines(std::vector<std::string> const& assumptions, std::s
     return text;
 }
 
+std::string unsupported_lines(std::vector<std::string> const& unsupported) {
+    if (unsupported.empty()) return "every term of the time stands on measurements (docs/calibration.md)\n";
+    std::string text = "not supported by any measurement, so the interval is wider:\n";
+    for (std::string const& term : unsupported)
+        text += wrapped("  " + term, "    ");
+    return text;
+}
+
 std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vector<std::string> const& explanation) {
     std::string text = wrapped(headline(q, r.accelerators, r.plan.precision));
     text +=
@@ -72,7 +82,8 @@ std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vecto
         for (std::string const& line : explanation)
             text += wrapped("  - " + line, "    ");
     }
-    text += "\n" + assumption_lines(r.assumptions, explanation.empty() ? 3 : r.assumptions.size());
+    text += "\n" + unsupported_lines(r.unsupported);
+    text += assumption_lines(r.assumptions, explanation.empty() ? 3 : r.assumptions.size());
     text += fmt::format("graph digest {}\n", r.digest);
     return text;
 }

@@ -71,6 +71,8 @@ Json breakdown_object(StepBreakdown const& b) {
 
 Json report_object(StepReport const& r) {
     Json json{{"iteration_time_s", r.estimate.time.base()},
+              {"iteration_time_low_s", r.interval.low * r.estimate.time.base()},
+              {"iteration_time_high_s", r.interval.high * r.estimate.time.base()},
               {"tokens_per_s", r.tokens_per_second},
               {"tokens_per_s_per_gpu", r.tokens_per_second / static_cast<double>(r.accelerators)},
               {"model_tflops_per_gpu", r.model_rate.base() / 1e12},
@@ -84,6 +86,7 @@ Json report_object(StepReport const& r) {
               {"fits", r.fits},
               {"breakdown", breakdown_object(r.estimate.breakdown)},
               {"slowest_stage", r.estimate.slowest_stage},
+              {"unsupported", r.unsupported},
               {"assumptions", r.assumptions},
               {"graph_digest", r.digest}};
     json["step_cost_usd"] = r.step_cost ? Json(r.step_cost->base()) : Json(nullptr);

@@ -7,8 +7,9 @@
 namespace sextant::cli {
 namespace {
 
-std::string extras(ParallelPlan const& p) {
-    std::string text;
+std::string extras(StepReport const& r) {
+    ParallelPlan const& p = r.plan;
+    std::string text = r.unsupported.empty() ? "" : "~";
     auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
     if (p.recompute == Recompute::full)
         add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
@@ -102,7 +103,7 @@ Table plan_table(PlanAnswer const& answer) {
             simulation = v.finished() ? human(v.time) : std::string(name_of(v.state));
         }
         for (std::string cell : {fmt::format("{}", p.vpp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.zero),
-                                 extras(p), std::move(step)})
+                                 extras(r), std::move(step)})
             row.push_back(std::move(cell));
         if (simulated) row.push_back(std::move(simulation));
         for (std::string cell :
@@ -156,7 +157,8 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
             }
             text += front.text();
         }
-        text += "\n" + assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
+        text += "\n" + unsupported_lines(best.unsupported);
+        text += assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
     } else {
         text += fmt::format("{}: no plan fits\n", q.model.name);
         text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated),

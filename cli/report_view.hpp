@@ -24,6 +24,9 @@ Table estimate_table(StepReport const& report);
 std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);
 Table plan_table(PlanAnswer const& answer);
 
+/// "not supported by any measurement: ...", a line each; or that every term is.
+std::string unsupported_lines(std::vector<std::string> const& unsupported);
+
 /// "assumed terms (23), the first ...": the list that every report ends with.
 std::string assumption_lines(std::vector<std::string> const& assumptions, std::size_t most);
 

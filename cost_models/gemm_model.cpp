@@ -20,6 +20,12 @@ constexpr std::array<double, 8> splits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double k_step = 64;
 constexpr double least_split_depth = 128;  ///< of k, assumed
 
+/// The next whole number of a positive one; without a call into the C library, which counts here.
+double round_up(double x) {
+    auto const whole = static_cast<double>(static_cast<std::int64_t>(x));
+    return whole < x ? whole + 1 : whole;
+}
+
 /// Constants by name.
 struct Values {
     std::span<double const> all;
@@ -37,14 +43,14 @@ double compute_time(double groups, double m, double n, double k, GemmFormat cons
     double const overhead = c[GemmConstant::tile_overhead];
     double best = std::numeric_limits<double>::infinity();
     for (Tile const& tile : tiles) {
-        double const count = groups * std::ceil(m / tile.m) * std::ceil(n / tile.n);
+        double const count = groups * round_up(m / tile.m) * round_up(n / tile.n);
         double const step = std::max({k_step * 2 * tile.m * tile.n / rate, k_step * (tile.m + tile.n) * operand / feed,
                                       c[GemmConstant::step_latency]});
         for (double const split : splits) {
             if (split > 1 && (k / split < least_split_depth || count * split > 8 * rates.processors)) break;
             double const share = count * split / rates.processors;
-            double const waves = rounding * std::ceil(share) + (1 - rounding) * std::max(1.0, share);
-            double time = waves * (std::ceil(k / (k_step * split)) * step + overhead);
+            double const waves = rounding * round_up(share) + (1 - rounding) * std::max(1.0, share);
+            double time = waves * (round_up(k / (k_step * split)) * step + overhead);
             if (split > 1) time += c[GemmConstant::reduction] * 8 * split * groups * m * n / sum_rate + overhead;
             best = std::min(best, time);
         }

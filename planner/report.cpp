@@ -1,5 +1,7 @@
 #include "planner/report.hpp"
 
+#include "planner/support.hpp"
+
 #include "core/error.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/graph/plan_check.hpp"
@@ -83,6 +85,8 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
         report.step_cost = *price * time;
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
     }
+    report.unsupported = unsupported_terms(form.cluster(), form.framework(), plan);
+    report.interval = step_interval(form.framework(), report.unsupported);
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
         report.assumptions.push_back(fmt::format(

@@ -43,6 +43,8 @@ struct StepReport {
     bool fits = false;
     std::optional<Dollars> step_cost;
     std::optional<Dollars> million_tokens_cost;
+    StepInterval interval;                 ///< 80 % interval of the step's time, as factors on it
+    std::vector<std::string> unsupported;  ///< terms of its time that no measurement supports
     std::vector<std::string> assumptions;  ///< the assumed terms that this report stands on
     std::string digest;
 };

@@ -2,6 +2,9 @@
 #include "core/spec/hardware_json.hpp"
 #include "core/spec/value_checks.hpp"
 
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 namespace sextant {
 namespace {
 
@@ -55,6 +58,48 @@ FrameworkMemory read_memory(ObjectReader in) {
     return memory;
 }
 
+using Json = nlohmann::ordered_json;
+
+std::string text_of(double value) { return fmt::format("{:.4g}", value); }
+std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
+std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
+
+template <class Value>
+std::string line(std::string_view key, Sourced<Value> const& value) {
+    return fmt::format("      \"{}\": {{\"value\": {}, \"basis\": \"{}\", \"source\": {}}}", key, text_of(value.value),
+                       name_of(value.basis), Json(value.source).dump());
+}
+
+template <class Value>
+bool differs(Sourced<Value> const& a, Sourced<Value> const& b) {
+    return text_of(a.value) != text_of(b.value) || a.basis != b.basis || a.source != b.source;
+}
+
+/// An entry; of all but the first only what differs from that one.
+std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* base) {
+    std::string out = fmt::format("    {{\n      \"generation\": \"{}\",\n      \"precision\": \"{}\"",
+                                  timing.generation, timing.precision);
+    auto const add = [&](auto const& fields) {
+        for (auto const& field : fields)
+            if (base == nullptr || differs(timing.*field.member, base->*field.member))
+                out += ",\n" + line(field.key, timing.*field.member);
+    };
+    add(timing_numbers);
+    add(timing_times);
+    return out + "\n    }";
+}
+
+std::string memory_json(FrameworkMemory const& memory) {
+    std::string out;
+    auto const add = [&](auto const& fields) {
+        for (auto const& field : fields)
+            out += (out.empty() ? "" : ",\n") + line(field.key, memory.*field.member);
+    };
+    add(memory_numbers);
+    add(memory_sizes);
+    return out;
+}
+
 }  // namespace
 
 FrameworkProfile read_framework(ObjectReader in) {
@@ -73,8 +118,30 @@ FrameworkProfile read_framework(ObjectReader in) {
     if (framework.timing.empty())
         throw InputError("{}: is missing or empty (one entry for \"*\" and \"*\" is needed)", in.path_to("timing"));
     framework.memory = read_memory(in.object("memory"));
+    if (auto interval = in.optional_object("time_interval")) {
+        framework.interval = {
+            .low = interval->number("low"), .high = interval->number("high"), .rows = interval->integer("rows")};
+        if (!(framework.interval.low > 0 && framework.interval.low <= 1 && framework.interval.high >= 1 &&
+              framework.interval.high < 100 && framework.interval.rows >= 0))
+            throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", interval->where());
+        interval->finish();
+    }
     in.finish();
     return framework;
+}
+
+std::string framework_json(FrameworkProfile const& framework) {
+    std::string entries;
+    for (FrameworkTiming const& timing : framework.timing) {
+        bool const first = entries.empty();
+        entries += (first ? "" : ",\n") + timing_json(timing, first ? nullptr : &framework.timing.front());
+    }
+    return fmt::format(
+        "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
+        "  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
+        "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
+        Json(framework.name).dump(), Json(framework.title).dump(), Json(framework.aliases).dump(), entries,
+        memory_json(framework.memory), framework.interval.low, framework.interval.high, framework.interval.rows);
 }
 
 }  // namespace sextant

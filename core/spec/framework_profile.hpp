@@ -3,6 +3,7 @@
 #include "core/spec/sourced.hpp"
 #include "core/units.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -62,12 +63,20 @@ struct FrameworkMemory {
     Sourced<double> usable_fraction;  ///< of the device memory, before a run is called out of memory
 };
 
+/// 80 % interval of a step's time, as factors on it: of rows whose source no constant was fitted to.
+struct StepInterval {
+    double low = 0.8;  ///< assumed, until a fit says otherwise
+    double high = 1.25;
+    std::int64_t rows = 0;  ///< it comes from; 0: assumed
+};
+
 struct FrameworkProfile {
     std::string name;  ///< "megatron", "fsdp", ...
     std::string title;
     std::vector<std::string> aliases;
     std::vector<FrameworkTiming> timing;
     FrameworkMemory memory;
+    StepInterval interval;
 };
 
 /// The entry for this device generation and precision; more specific entries win. @throws InputError if even "*" is

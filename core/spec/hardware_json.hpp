@@ -25,4 +25,7 @@ ClusterSpec read_cluster(ObjectReader in);
 /// others give only what differs from it.
 FrameworkProfile read_framework(ObjectReader in);
 
+/// The text that `read_framework` reads back with equal values (to the digits written).
+std::string framework_json(FrameworkProfile const& framework);
+
 }  // namespace sextant

@@ -2,9 +2,9 @@
 
 // One CUDA thread block after another on the host: each thread is a fiber that runs until a barrier. Enough of CUDA for
 // the kernels of kernels/cuda: barriers, shuffles, shared memory, atomics, narrow formats. A barrier that some threads
-// of a warp or block never reach is an error here, where a GPU would hang. Between block barriers one warp runs to the end
-// before the next one starts, from the first to the last or the other way round, so that a missing barrier shows. Costs,
-// caches and races within a warp are not modelled.
+// of a warp or block never reach is an error here, where a GPU would hang. Between block barriers one warp runs to the
+// end before the next one starts, from the first to the last or the other way round, so that a missing barrier shows.
+// Costs, caches and races within a warp are not modelled.
 
 #include <cmath>
 #include <cstdint>

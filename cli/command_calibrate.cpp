@@ -1,0 +1,204 @@
+#include "calibrate/collective_score.hpp"
+#include "calibrate/import/nccl_tests_log.hpp"
+#include "cli/calibrate_kernels.hpp"
+#include "cli/calibrate_train.hpp"
+#include "cli/command.hpp"
+#include "cli/table.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <ostream>
+#include <set>
+
+namespace sextant::cli {
+namespace {
+
+struct FitRequest {
+    std::vector<std::string> collectives;
+    std::vector<std::string> logs;
+    std::vector<std::string> kernels;
+    std::string device;
+    std::vector<std::string> train;
+    std::string framework;
+    std::string cluster;
+    std::string catalogue;
+    std::string out;
+    std::vector<std::string> only;
+    double held_out = 0.2;
+};
+
+std::vector<CollectiveMeasurement> read_rows(FitRequest const& request, ClusterSpec const* cluster,
+                                             CommandContext& context) {
+    std::vector<CollectiveMeasurement> rows;
+    auto const add = [&](std::string const& file, CollectiveMeasurements read) {
+        for (auto const& [reason, count] : read.skipped)
+            context.err << fmt::format("{}: {} rows left out: {}\n", file, count, reason);
+        rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
+    };
+    for (std::string const& file : request.collectives)
+        add(file, collective_measurements(read_csv(file), cluster));
+    for (std::string const& file : request.logs) {
+        if (cluster == nullptr)
+            throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");
+        NcclTestsLog const log = read_nccl_tests_log(read_text_file(file), file);
+        add(file, collective_measurements(log.rows, cluster));
+    }
+    if (rows.empty()) throw InputError("calibrate fit: no usable rows (--collectives FILE.csv or --nccl-log FILE)");
+    prepare_rows(rows);
+    return rows;
+}
+
+MeasurementList list_of(std::vector<CollectiveMeasurement> const& rows) {
+    MeasurementList out;
+    for (CollectiveMeasurement const& row : rows)
+        out.push_back(&row);
+    return out;
+}
+
+Table error_table(std::vector<NetworkHeldOut> const& errors) {
+    Table table({{"held out"},
+                 {"network"},
+                 {"from", Align::right},
+                 {"rows", Align::right},
+                 {"median %", Align::right},
+                 {"p95 %", Align::right},
+                 {"bias %", Align::right}});
+    for (NetworkHeldOut const& e : errors)
+        table.add_row({std::string(name_of(e.range)), e.between_domains ? "between domains" : "in one domain",
+                       human(e.from), fmt::format("{}", e.rows), fmt::format("{:.1f}", e.median_pct),
+                       fmt::format("{:.1f}", e.p95_pct), fmt::format("{:+.1f}", e.bias_pct)});
+    return table;
+}
+
+/// The catalogue: every calibration that ships, with intervals and errors from rows that were held out.
+int fit_catalogue(FitRequest const& request, CommandContext& context) {
+    auto const rows = read_rows(request, nullptr, context);
+    MeasurementList const list = list_of(rows);
+    FitOptions const options{.starts = 2};
+    std::string const command = "sextant calibrate fit --collectives FILE.csv --catalogue FOLDER";
+    std::vector<std::string> names;
+    for (NetworkEntry const& entry : network_entries())
+        if (request.only.empty() ||
+            std::find(request.only.begin(), request.only.end(), entry.name) != request.only.end())
+            names.push_back(entry.name);
+    auto const none = [](CollectiveMeasurement const&) { return false; };
+    context.err << "fitting\n";
+    auto calibrations = fit_entries(names, list, none, {}, options, command);
+    auto const scored = score_entries(list, calibrations, options,
+                                      [&](std::string const& name) { context.err << "scoring " << name << "\n"; });
+    for (NetworkCalibration& calibration : calibrations) {
+        auto const part = calibration.scale_up ? NetworkPart::scale_up : NetworkPart::scale_out;
+        add_scores(calibration, scored, part);
+        write_text_file(request.catalogue + "/" + calibration.name + ".json", network_calibration_json(calibration));
+    }
+    auto const grown = score_growth(list, calibrations, options);
+    context.out << error_table(errors_from(scored, "")).text() << "\n4 to 8 ranks of a domain, 2 to 8 domains\n\n"
+                << error_table(errors_from(grown, "")).text();
+    if (!request.out.empty()) {
+        write_text_file(request.out, held_out_csv(scored));
+        write_text_file(request.out + ".growth.csv", held_out_csv(grown));
+    }
+    return exit_code::done;
+}
+
+/// One machine of the user's: constants from most runs, errors from the runs that were held out.
+int fit_cluster(FitRequest const& request, CommandContext& context) {
+    ClusterSpec const cluster = find_cluster(request.cluster, "--cluster");
+    auto const rows = read_rows(request, &cluster, context);
+    NetworkCalibration const calibration = fit_with_held_out(
+        list_of(rows), cluster,
+        {.held_out = request.held_out,
+         .command = fmt::format("sextant calibrate fit --cluster {} --collectives FILE.csv", request.cluster)});
+    write_text_file(request.out, network_calibration_json(calibration));
+    context.out << fmt::format("{} runs, {} rows; held out: {}\n", calibration.provenance.runs,
+                               calibration.provenance.rows, calibration.provenance.method);
+    if (!calibration.provenance.held_out.empty()) context.out << error_table(calibration.provenance.held_out).text();
+    return exit_code::done;
+}
+
+int fit(FitRequest const& request, CommandContext& context) {
+    if (!request.kernels.empty())
+        return fit_kernel_tables(
+            {.tables = request.kernels, .device = request.device, .out = request.out, .catalogue = request.catalogue},
+            context);
+    if (!request.train.empty())
+        return fit_training_tables({.tables = request.train,
+                                    .framework = request.framework,
+                                    .out = request.out,
+                                    .catalogue = request.catalogue},
+                                   context);
+    if (request.collectives.empty() && request.logs.empty())
+        throw InputError("calibrate fit: nothing to fit to (--collectives FILE.csv or --nccl-log FILE)");
+    if (!request.catalogue.empty()) return fit_catalogue(request, context);
+    if (request.cluster.empty()) throw InputError("--cluster: is missing (whose network is it?)");
+    if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");
+    if (!(request.held_out >= 0 && request.held_out <= 0.5))
+        throw InputError("--held-out: {} (0 to 0.5 of the runs)", request.held_out);
+    return fit_cluster(request, context);
+}
+
+/// What `calibrate` was asked to do; one member per subcommand.
+struct Options {
+    FitRequest fit;
+    bool wants_fit = false;
+};
+
+void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
+    FitRequest& r = options->fit;
+    CLI::App& app = *calibrate.add_subcommand("fit", "constants of the cost models from measurements");
+    app.add_option("--collectives", r.collectives,
+                   "table of nccl-tests runs, columns as in docs/formats.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--nccl-log", r.logs, "what nccl-tests printed; may be repeated")->option_text("FILE");
+    app.add_option("--kernels", r.kernels, "table of kernel times, columns as in docs/formats.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--device", r.device, "the accelerator that --kernels were measured on (default: as the rows say)")
+        ->option_text("NAME");
+    app.add_option("--train", r.train, "table of training steps, columns as in docs/validation.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--framework", r.framework, "of --train, the rows of this framework alone")->option_text("NAME");
+    app.add_option("-c,--cluster", r.cluster, "the cluster it was measured on, or a cluster file")
+        ->option_text("NAME|FILE.json");
+    app.add_option("--out", r.out, "the calibration (format network-calibration)")->option_text("FILE.json");
+    app.add_option("--held-out", r.held_out, "share of the runs, chosen by their names, that judge and are not fitted")
+        ->option_text("SHARE");
+    app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder")
+        ->option_text("FOLDER");
+    app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
+    app.callback([options] { options->wants_fit = true; });
+}
+
+int calibrate(Options const& options, CommandContext& context) {
+    if (options.wants_fit) return fit(options.fit, context);
+    throw InputError("calibrate: needs one of: fit");
+}
+
+Action describe(CLI::App& app, CommandContext& context) {
+    auto const options = std::make_shared<Options>();
+    describe_fit(app, options);
+    app.require_subcommand(1);
+    app.footer(
+        "The calibration is used with 'sextant validate collectives --calibration FILE.json'. docs/collectives.md\n"
+        "explains the constants and how rows are held out.\n\nExamples:\n"
+        "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
+    return [options, &context] { return calibrate(*options, context); };
+}
+
+}  // namespace
+
+extern constinit CommandEntry const calibrate_command;
+constinit CommandEntry const calibrate_command{
+    .name = "calibrate",
+    .summary = "fit the cost models to measurements of a machine",
+    .describe = describe,
+};
+
+}  // namespace sextant::cli

@@ -1,0 +1,74 @@
+#include "planner/support.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/kernel_calibration.hpp"
+#include "core/spec/network_calibration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved};
+
+void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Precision precision) {
+    std::string_view const format = precision == Precision::fp16 ? "bf16" : name_of(precision);
+    if (!a.kernels || (a.kernels->is_class() && a.kernels->generation == "*"))
+        out.push_back(fmt::format("kernels on {}: no device of its generation was measured", a.name));
+    else if (a.kernels->find(KernelKind::gemm, format) == nullptr)
+        out.push_back(fmt::format("{} products on {}: not measured on its generation", format, a.name));
+}
+
+void add_network(std::vector<std::string>& out, ClusterSpec const& cluster, ParallelPlan const& plan) {
+    auto const add = [&](char const* part, NetworkModel::Part const* model) {
+        if (model == nullptr || model->basis == Basis::assumed)
+            out.push_back(fmt::format("{} network of {}: no run on such a network was fitted", part, cluster.name));
+    };
+    NetworkModel const* const model = cluster.network_model.get();
+    if (plan.world_size() > 1 && cluster.domain_size > 1) add("scale-up", model != nullptr ? &model->up_part : nullptr);
+    if (plan.world_size() > cluster.domain_size) add("scale-out", model != nullptr ? &model->out_part : nullptr);
+}
+
+}  // namespace
+
+bool is_measured(Schedule schedule) {
+    return std::find(measured_schedules.begin(), measured_schedules.end(), schedule) != measured_schedules.end();
+}
+
+std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, FrameworkProfile const& framework,
+                                           ParallelPlan const& plan) {
+    std::vector<std::string> out;
+    AcceleratorProfile const& a = cluster.accelerator;
+    add_products(out, a, plan.precision);
+    add_network(out, cluster, plan);
+    FrameworkTiming const& timing = timing_for(framework, a.generation, std::string(name_of(plan.precision)));
+    if (timing.generation == "*" || timing.gemm_scale.basis != Basis::fitted)
+        out.push_back(fmt::format("framework {}: no step on {} was fitted", framework.name, a.generation));
+    if (plan.pp > 1 && !is_measured(plan.schedule))
+        out.push_back(fmt::format("schedule {}: no measured step ran it", name_of(plan.schedule)));
+    if (plan.offload != Offload::none) out.emplace_back("offload: no measured step offloaded anything");
+    return out;
+}
+
+void keep_measured(SearchSpace& space) {
+    std::erase_if(space.pipelining, [](auto const& p) { return !is_measured(p.schedule); });
+    if (space.pipelining.empty())
+        throw InputError("--only-validated: no measured step ran this schedule (gpipe, 1f1b and interleaved were)");
+    std::erase_if(space.offload, [](Offload offload) { return offload != Offload::none; });
+    if (space.offload.empty()) throw InputError("--only-validated: no measured step offloaded anything");
+}
+
+StepInterval step_interval(FrameworkProfile const& framework, std::span<std::string const> unsupported) {
+    constexpr double widening = 1.25;  // assumed
+    double const power = std::pow(widening, static_cast<double>(std::min<std::size_t>(unsupported.size(), 4)));
+    StepInterval out = framework.interval;
+    out.low = std::pow(out.low, power);
+    out.high = std::pow(out.high, power);
+    return out;
+}
+
+}  // namespace sextant

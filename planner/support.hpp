@@ -1,0 +1,31 @@
+#pragma once
+
+#include "planner/search_space.hpp"
+#include "simulator/closed_form.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// What of a step's time no measurement in the shipped or given calibrations supports, a sentence each: products of a
+/// format that were not measured on this generation of devices, a network that no run is of, constants of a framework
+/// that no step on this generation was fitted to, a schedule that no measured step ran, offload. Only terms that this
+/// plan uses; empty: every term of it was measured somewhere near.
+std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, FrameworkProfile const& framework,
+                                           ParallelPlan const& plan);
+
+/// Whether a measured step ran under this schedule. Source: the column pp_schedule of the rows behind
+/// docs/validation.md.
+bool is_measured(Schedule schedule);
+
+/// Takes out of a space what no measurement supports and a plan can do without: schedules, offload.
+/// @throws InputError when nothing is left of an axis.
+void keep_measured(SearchSpace& space);
+
+/// The 80 % interval of a step's time, as factors on it: of the framework's left-out sources, and wider by a quarter
+/// for each unsupported term (assumed), up to four of them.
+StepInterval step_interval(FrameworkProfile const& framework, std::span<std::string const> unsupported);
+
+}  // namespace sextant

@@ -1,0 +1,68 @@
+#include "planner/support.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+
+#include <algorithm>
+
+using namespace sextant;
+
+namespace {
+
+bool any_has(std::vector<std::string> const& lines, std::string const& part) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](std::string const& line) { return line.find(part) != std::string::npos; });
+}
+
+std::vector<std::string> terms(char const* cluster, ParallelPlan const& plan) {
+    return unsupported_terms(find_cluster(cluster, "test"), find_framework("megatron", "test"), plan);
+}
+
+}  // namespace
+
+TEST_CASE("support: a machine whose generation was never measured says so of its kernels and of the framework") {
+    ParallelPlan const plan{.dp = 64};
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "kernels"));
+    CHECK(any_has(terms("tpu-v5p", plan), "kernels on tpu-v5p"));
+    CHECK(any_has(terms("tpu-v5p", plan), "framework megatron"));
+}
+
+TEST_CASE("support: schedules and offload that no measured step ran are named, in plans that use them") {
+    ParallelPlan plan{.dp = 8, .pp = 8};
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "schedule"));
+    plan.schedule = Schedule::zb_v;
+    CHECK(any_has(terms("h100-sxm", plan), "schedule zb-v"));
+    plan.pp = 1;
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "schedule"));
+    plan.offload = Offload::optimizer;
+    CHECK(any_has(terms("h100-sxm", plan), "offload"));
+}
+
+TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an axis without any") {
+    SearchSpace space;
+    space.pipelining = {{Schedule::zb_h1, 1}, {Schedule::interleaved, 2}};
+    space.offload = {Offload::none, Offload::optimizer};
+    keep_measured(space);
+    REQUIRE(space.pipelining.size() == 1);
+    CHECK(space.pipelining[0].schedule == Schedule::interleaved);
+    CHECK(space.offload == std::vector{Offload::none});
+    space.pipelining = {{Schedule::dualpipe, 1}};
+    CHECK_THROWS_AS(keep_measured(space), InputError);
+}
+
+TEST_CASE("support: the interval widens with every unsupported term") {
+    FrameworkProfile framework;
+    framework.interval = {.low = 0.9, .high = 1.2, .rows = 100};
+    std::vector<std::string> unsupported;
+    StepInterval last = step_interval(framework, unsupported);
+    CHECK(last.low == 0.9);
+    CHECK(last.high == 1.2);
+    for (int i = 0; i < 3; ++i) {
+        unsupported.emplace_back("something");
+        StepInterval const wider = step_interval(framework, unsupported);
+        CHECK(wider.low < last.low);
+        CHECK(wider.high > last.high);
+        last = wider;
+    }
+}
