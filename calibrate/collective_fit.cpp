@@ -79,7 +79,7 @@ Keys scale_out_keys(MeasurementList const& rows) {
                       "ring_small_rate"});
     if (any_of_kind(rows, CollectiveKind::all_reduce))
         append(keys, {"tree_hop_ll", "tree_hop_ll128", "tree_hop_simple", "nvls_tree_hop", "tree", "tree_inside",
-                      "small_latency", "small_rate"});
+                      "nvls_inside", "small_latency", "small_rate"});
     if (any_of_kind(rows, CollectiveKind::all_to_all))
         append(keys, {"exchange_base", "exchange_peer", "exchange", "ring_ramp", "ring_small_rate"});
     return keys;

@@ -127,7 +127,7 @@ void prepare_rows(std::vector<CollectiveMeasurement>& rows) {
         bool const through_host = row.machine->cluster.accelerator.name == "l40s" && row.group().size >= 8;
         if (few_records || large_job || through_host) row.role = RowRole::robustness;
         if (few_records) row.weight = 0.02;
-        if (large_job || through_host) row.weight = 0.05;
+        if (large_job) row.weight = 0.05;
     }
     set_targets(rows);
     lower_slow_rows(rows);

@@ -220,7 +220,10 @@ NetworkCalibration fit_one_entry(NetworkEntry const& entry, MeasurementList cons
     MeasurementList taken;
     for (CollectiveMeasurement& row : balanced) {
         // In a class no platform counts for more because more of its sizes were measured.
-        if (entry.scope.is_class()) row.weight *= std::min(1.0, rows_per_platform / rows_of[row.machine->cluster.name]);
+        if (entry.scope.is_class()) {
+            row.weight *= std::min(1.0, rows_per_platform / rows_of[row.machine->cluster.name]);
+            if (row.role == RowRole::robustness) row.weight *= 0.05;
+        }
         taken.push_back(&row);
     }
     return fit_network(taken, choices);

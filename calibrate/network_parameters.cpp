@@ -39,7 +39,10 @@ double spread_of(std::string_view key, bool is_time, NetworkPriorSpreads const& 
     if (key == "latency_scale") return spreads.latency_scale;
     if (key.find("_hop_") != std::string_view::npos || key == "nvls_tree_hop") return spreads.hop;
     if (key == "added" || key == "ramp" || key == "ring_ramp") return 2 * spreads.latency;
-    if (key.starts_with("ring_hop_")) return 0.5 * spreads.hop;  // the tuner's, to which latency_scale is relative
+    // What two of them explain alike: steps of a ring are the tuner's, to which latency_scale is relative, and rates of
+    // trees stay near what NICs and links give.
+    if (key.starts_with("ring_hop_")) return 0.3 * spreads.hop;
+    if (key == "tree" || key == "tree_inside" || key == "nvls_inside") return 0.25 * spreads.rate;
     if (key.starts_with("copy_") || key.ends_with("_share") || key.ends_with("_gain")) return 2 * spreads.rate;
     if (key == "ll" || key == "exchange_ll") return 2 * spreads.rate;
     return is_time ? spreads.latency : spreads.rate;
@@ -93,10 +96,11 @@ ScaleOutConstants tuner_scale_out() {
     c.tree_hop_simple = 20 * us;
     c.nvls_tree_hop = 40 * us;
     c.ring = 0.88;
-    c.tree = 0.88;
+    c.tree = 0.9;
     c.ll = 0.02;
     c.ll128 = 0.35;
     c.tree_inside = 1;
+    c.nvls_inside = 0.95;
     c.ring_small_rate = 0.5;
     c.small_latency = 0.55;
     c.small_rate = 0.4;

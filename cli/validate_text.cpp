@@ -83,8 +83,13 @@ std::string collective_introduction() {
 
 std::string interval_note(ValidationKind kind) {
     IntervalFactors const interval = interval_factors(kind);
-    return fmt::format("The 80 % interval of a predicted time is assumed as {:.3g} to {:.3g} of it.", interval.low,
-                       interval.high);
+    if (kind == ValidationKind::train)
+        return fmt::format("The 80 % interval of a predicted time is assumed as {:.3g} to {:.3g} of it.", interval.low,
+                           interval.high);
+    return fmt::format(
+        "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is "
+        "assumed as\n{:.3g} to {:.3g} of the time.",
+        interval.low, interval.high);
 }
 
 std::string validation_introduction(ValidationKind kind) {

@@ -146,9 +146,11 @@ void add_in_switch(CollectiveCurve& curve, NcclMachine const& machine, Terms con
     Seconds const hop = out->nvls_tree_hop * out->latency_scale;
     SecondsPerByte const nics = tree_wire(t) / (t.nics * t.tree_out);
     Chunks const chunks{{}, out->small_latency, out->small_rate};
-    add_chunked(curve, chunks, up.nvls_base + t.added + 2 * t.levels * hop, std::max(inside, nics));
+    SecondsPerByte const under_tree = inside / out->nvls_inside;
+    add_chunked(curve, chunks, up.nvls_base + t.added + 2 * t.levels * hop, std::max(under_tree, nics));
     if (machine.sharp > 0)
-        add_chunked(curve, chunks, up.nvls_base + t.added + 2 * hop, std::max(inside, 1 / (t.nics * machine.sharp)));
+        add_chunked(curve, chunks, up.nvls_base + t.added + 2 * hop,
+                    std::max(under_tree, 1 / (t.nics * machine.sharp)));
 }
 
 void add_pat(CollectiveCurve& curve, Terms const& t) {

@@ -34,7 +34,7 @@ NcclMachine nccl_machine(ClusterSpec const& cluster);
 ///   (tree_inside ring q B) and w / (m tree q W), where w, the times S that the NICs of a domain send, is 1 for two
 ///   domains and 2 for more (an inner node of the double tree sends to its parent and to two children).
 /// - NVLS: nvls_base; slope (1 + nvls_share / n) / (nvls B). NVLSTree: nvls_base + added + 2 log2(N) nvls_tree_hop;
-///   slope the slower of NVLS and w / (m tree W).
+///   slope the slower of NVLS at nvls_inside of its rate and w / (m tree W).
 /// - CollNet/SHARP, where the cluster has it: nvls_base + added + 2 nvls_tree_hop; slope the slower of NVLS and 1 / (m
 /// W
 ///   efficiency).

@@ -61,6 +61,7 @@ struct ScaleOutConstants {
     double ll = 0;          ///< fraction of that rate with LL
     double ll128 = 0;
     double tree_inside = 1;  ///< rate of a tree's chains inside a domain against the ring's there
+    double nvls_inside = 1;  ///< rate of the switches under a tree against theirs alone
     double ring_small_rate = 1;
     double small_latency = 1;  ///< trees with small chunks: latency against that with full ones
     double small_rate = 1;     ///< and rate
@@ -131,9 +132,10 @@ inline constexpr NetworkField<ScaleOutConstants, double> scale_out_numbers[] = {
     {"ll", &ScaleOutConstants::ll, 1e-4, 1},
     {"ll128", &ScaleOutConstants::ll128, 1e-3, 1},
     {"tree_inside", &ScaleOutConstants::tree_inside, 0.3, 2},
+    {"nvls_inside", &ScaleOutConstants::nvls_inside, 0.3, 1.5},
     {"ring_small_rate", &ScaleOutConstants::ring_small_rate, 0.05, 1},
     {"small_latency", &ScaleOutConstants::small_latency, 0.05, 1},
-    {"small_rate", &ScaleOutConstants::small_rate, 0.05, 1},
+    {"small_rate", &ScaleOutConstants::small_rate, 0.1, 1},
     {"exchange", &ScaleOutConstants::exchange, 1e-2, 1},
 };
 
