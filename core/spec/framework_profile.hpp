@@ -76,7 +76,7 @@ struct FrameworkProfile {
     std::vector<std::string> aliases;
     std::vector<FrameworkTiming> timing;
     FrameworkMemory memory;
-    StepInterval interval;
+    StepInterval interval{};
 };
 
 /// The entry for this device generation and precision; more specific entries win. @throws InputError if even "*" is
