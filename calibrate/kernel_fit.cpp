@@ -18,7 +18,21 @@ constexpr double huber_scale = 0.1;
 constexpr double prior_spread = 1.5;   ///< of a constant's logarithm about its start
 constexpr double prior_weight = 0.05;  ///< residual that one prior spread counts as
 constexpr int folds = 5;
-constexpr std::size_t fewest_rows = 30;
+constexpr double kin_spread = 10;  ///< the same about the constants of like kernels
+constexpr std::size_t fewest_transfer_rows = 30;
+constexpr std::size_t fewest_banded_rows = 20;   ///< of fewer no quantiles are taken, and the outer interval is doubled
+constexpr std::size_t most_refitted_rows = 400;  ///< fits of more are too slow to repeat for their intervals
+
+std::size_t fewest_rows(KernelKind kind) {
+    if (kind == KernelKind::memory) return 3;
+    return kind == KernelKind::host_gemm ? 12 : 30;
+}
+
+/// Below, what the grid would learn is noise.
+std::size_t fewest_grid_rows(KernelKind kind) {
+    if (kind == KernelKind::memory) return 30;
+    return kind == KernelKind::host_gemm ? 150 : 0;
+}
 
 Precision two_byte_precision(AcceleratorProfile const& device) {
     for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
@@ -26,29 +40,7 @@ Precision two_byte_precision(AcceleratorProfile const& device) {
     return Precision::fp32;
 }
 
-/// FNV-1a of the numbers that make a shape.
-std::uint64_t shape_hash(KernelMeasurement const& row) {
-    std::vector<std::int64_t> numbers{static_cast<std::int64_t>(row.kind)};
-    std::visit(
-        [&]<class Shape>(Shape const& s) {
-            if constexpr (std::is_same_v<Shape, Gemm>)
-                numbers.insert(numbers.end(), {s.m, s.n, s.k});
-            else if constexpr (std::is_same_v<Shape, Attention>)
-                numbers.insert(numbers.end(), {s.batch, s.heads, s.kv_heads, s.queries, s.keys, s.head_dim});
-            else
-                numbers.insert(numbers.end(), {s.batch, s.heads, s.kv_heads, s.keys, s.head_dim});
-        },
-        row.row.what);
-    std::uint64_t hash = 1469598103934665603ULL;
-    for (std::int64_t const number : numbers)
-        for (int byte = 0; byte < 8; ++byte) {
-            hash ^= static_cast<std::uint64_t>(number) >> (8 * byte) & 0xffU;
-            hash *= 1099511628211ULL;
-        }
-    return hash ^ hash >> 29;
-}
-
-int fold_of(KernelMeasurement const& row) { return static_cast<int>(shape_hash(row) / 10 % folds); }
+int fold_of(KernelMeasurement const& row) { return static_cast<int>(shape_hash(row.row) / 10 % folds); }
 
 /// Predicted seconds by constants alone.
 double model_seconds(KernelMeasurement const& row, std::span<double const> constants) {
@@ -62,15 +54,21 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
             GemmFormat const& format = *find_gemm_format(row.variant);
             GemmShape const shape{.groups = 1, .m = g.m, .n = g.n, .k = g.k};
             KernelRates const rates = kernel_rates(device, format.precision);
-            Seconds time = gemm_model(shape, format, rates, constants, {.cache = CacheState::hot});
-            if (format.quantises) time += quantise_model(shape, rates, constants);
+            if (row.kind == KernelKind::host_gemm)
+                return host_gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
+            Seconds time = gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
+            if (format.quantises && row.row.quantised == Quantised::with_product)
+                time += quantise_model(shape, rates, constants);
             return time;
         }
         Seconds operator()(Attention const& a) const {
             return prefill_model(a, kernel_rates(device, two_byte_precision(device)), constants, {});
         }
         Seconds operator()(DecodeAttention const& a) const {
-            return decode_model(a, kernel_rates(device, two_byte_precision(device)), constants, CacheState::hot);
+            return decode_model(a, kernel_rates(device, two_byte_precision(device)), constants, row.row.cache);
+        }
+        Seconds operator()(MemoryKernel const& k) const {
+            return memory_model(k.moved, kernel_rates(device, two_byte_precision(device)), constants, row.row.cache);
         }
     };
     return std::visit(Visitor{row, device, constants}, row.row.what).base();
@@ -87,8 +85,10 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
                 put(gemm_coordinates({.groups = 1, .m = s.m, .n = s.n, .k = s.k}));
             else if constexpr (std::is_same_v<Shape, Attention>)
                 put(prefill_coordinates(s));
-            else
+            else if constexpr (std::is_same_v<Shape, DecodeAttention>)
                 put(decode_coordinates(s));
+            else
+                put(memory_coordinates(s.moved));
         },
         row.row.what);
     return point;
@@ -111,6 +111,11 @@ std::vector<GridAxis> knots_of(KernelKind kind) {
                     {"log2_keys", {1, 4, 7, 9, 11, 13, 15, 17}},
                     {"log2_head_size", {6, 7, 7.585, 8, 9}},
                     {"log2_sharing", {0, 1, 2, 3, 4, 5, 6, 7}}};
+        case KernelKind::host_gemm:
+            return {{"log2_m", {0, 2, 4, 6, 8, 10, 12}},
+                    {"log2_n", {0, 2, 4, 6, 8, 10, 12}},
+                    {"log2_k", {0, 2, 4, 6, 8, 10, 12}}};
+        case KernelKind::memory: return {{"log2_bytes", {10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32}}};
     }
     return {};
 }
@@ -126,15 +131,18 @@ std::vector<GridAxis> usable_axes(std::vector<GridAxis> axes, std::vector<Residu
     return axes;
 }
 
-FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind) {
+FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind, KernelFit const* kin) {
     FitProblem problem;
-    for (KernelConstant const& c : kernel_constants(kind))
+    for (KernelConstant const& c : kernel_constants(kind)) {
+        double const start = kin != nullptr ? kin->constants[problem.parameters.size()] : c.start;
+        double const spread = kin != nullptr ? kin_spread : prior_spread / prior_weight;
         problem.parameters.push_back({.name = std::string(c.name),
-                                      .start = c.start,
+                                      .start = start,
                                       .low = c.low,
                                       .high = c.high,
                                       .scale = FitScale::logarithmic,
-                                      .prior = FitPrior{.mean = c.start, .spread = prior_spread / prior_weight}});
+                                      .prior = FitPrior{.mean = start, .spread = spread}});
+    }
     problem.rows = rows.size();
     problem.residual = [&rows](std::size_t i, std::span<double const> constants) {
         return std::log(model_seconds(*rows[i], constants) / rows[i]->row.measured->base());
@@ -149,11 +157,11 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> rows, KernelFitCho
     fit.variant = rows.front()->variant;
     fit.rows = static_cast<std::int64_t>(rows.size());
     if (rows.size() > choices.most_rows) {
-        std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return shape_hash(*a) < shape_hash(*b); });
+        std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return shape_hash(a->row) < shape_hash(b->row); });
         rows.resize(choices.most_rows);
     }
     FitResult const result = fit_least_squares(
-        problem_of(rows, fit.kind),
+        problem_of(rows, fit.kind, choices.kin),
         {.robust_scale = huber_scale, .starts = choices.starts, .iterations = 60, .threads = choices.threads});
     for (FittedParameter const& p : result.parameters) {
         fit.constants.push_back(p.value);
@@ -241,6 +249,45 @@ double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
     return reached.size() < 5 ? 0 : quantile(reached, 0.5);
 }
 
+/// Fits the residual grid, and says what grids leave of rows that they did not see (five folds).
+std::vector<Residual> fit_grid(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
+                               std::vector<ResidualPoint> const& points) {
+    auto const axes = usable_axes(knots_of(fit.kind), points);
+    std::vector<Residual> unseen;
+    for (int fold = 0; fold < folds; ++fold) {
+        std::vector<ResidualPoint> seen;
+        for (std::size_t i = 0; i < used.size(); ++i)
+            if (fold_of(*used[i]) != fold) seen.push_back(points[i]);
+        if (seen.empty()) continue;
+        ResidualGrid const grid = fit_residual(seen, axes, {});
+        for (std::size_t i = 0; i < used.size(); ++i) {
+            if (fold_of(*used[i]) != fold) continue;
+            double const value = grid.value(std::span(points[i].at).first(axes.size()));
+            unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), points[i].log_ratio - value});
+        }
+    }
+    fit.residual = fit_residual(points, axes, {});
+    return unseen;
+}
+
+/// What constants that did not see a row leave of it (five folds).
+std::vector<Residual> refitted(std::vector<KernelMeasurement const*> const& used, KernelFitChoices const& choices) {
+    std::vector<Residual> unseen;
+    for (int fold = 0; fold < folds; ++fold) {
+        std::vector<KernelMeasurement const*> seen;
+        for (auto const* row : used)
+            if (fold_of(*row) != fold) seen.push_back(row);
+        if (seen.empty() || seen.size() == used.size()) continue;
+        KernelFit const fit = fit_constants(seen, choices);
+        for (auto const* row : used)
+            if (fold_of(*row) == fold) {
+                double const seconds = model_seconds(*row, fit.constants);
+                unseen.push_back({seconds, std::log(row->row.measured->base() / seconds)});
+            }
+    }
+    return unseen;
+}
+
 }  // namespace
 
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device) {
@@ -248,6 +295,9 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
     KernelMeasurement out{.row = row, .device = &device, .kind = KernelKind::gemm, .variant = row.variant};
     if (std::holds_alternative<Gemm>(row.what)) {
         if (!device.peak.contains(find_gemm_format(row.variant)->precision)) return std::nullopt;
+        out.kind = product_kind(device);
+    } else if (std::holds_alternative<MemoryKernel>(row.what)) {
+        out.kind = KernelKind::memory;
     } else if (std::holds_alternative<Attention>(row.what)) {
         out.kind = KernelKind::prefill;
     } else {
@@ -256,8 +306,6 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
     }
     return out;
 }
-
-bool is_held_out(KernelMeasurement const& row) { return shape_hash(row) % 10 == 0; }
 
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
     double const seconds = model_seconds(row, fit.constants);
@@ -269,11 +317,12 @@ double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
 KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices) {
     std::vector<KernelMeasurement const*> used;
     for (KernelMeasurement const& row : rows)
-        if (!is_held_out(row)) used.push_back(&row);
-    if (used.size() < fewest_rows)
-        throw InputError("fit of {} {}: has {} rows (at least {} are needed)",
-                         rows.empty() ? "?" : name_of(rows.front().kind), rows.empty() ? "" : rows.front().variant,
-                         used.size(), fewest_rows);
+        if (!is_held_out(row.row)) used.push_back(&row);
+    if (rows.empty()) throw InputError("fit of kernels: has no rows");
+    KernelKind const kind = rows.front().kind;
+    if (used.size() < fewest_rows(kind))
+        throw InputError("fit of {} {}: has {} rows (at least {} are needed)", name_of(kind), rows.front().variant,
+                         used.size(), fewest_rows(kind));
     KernelFit fit = fit_constants(used, choices);
     fit.large_efficiency = large_efficiency(used);
 
@@ -283,30 +332,26 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         bare.push_back(std::log(row->row.measured->base() / model_seconds(*row, fit.constants)));
         points.push_back(point_of(*row, bare.back()));
     }
-    fit.outside = interval_of(bare, 1.25);
-    auto const axes = usable_axes(knots_of(fit.kind), points);
+    bool const is_few = used.size() < fewest_banded_rows;
+    fit.outside = interval_of(bare, is_few ? 2.5 : 1.25);
+    bool const with_grid = choices.with_residual && used.size() >= fewest_grid_rows(kind);
     std::vector<Residual> unseen;
-    for (int fold = 0; choices.with_residual && fold < folds; ++fold) {
-        std::vector<ResidualPoint> seen;
-        for (std::size_t i = 0; i < used.size(); ++i)
-            if (fold_of(*used[i]) != fold) seen.push_back(points[i]);
-        ResidualGrid const grid = fit_residual(seen, axes, {});
-        for (std::size_t i = 0; i < used.size(); ++i) {
-            if (fold_of(*used[i]) != fold) continue;
-            double const value = grid.value(std::span(points[i].at).first(axes.size()));
-            unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), bare[i] - value});
-        }
-    }
-    if (choices.with_residual) fit.residual = fit_residual(points, axes, {});
+    if (with_grid)
+        unseen = fit_grid(fit, used, points);
+    else if (choices.with_residual && used.size() <= most_refitted_rows)
+        unseen = refitted(used, choices);
     std::vector<double> held_out;
     for (KernelMeasurement const& row : rows) {
-        if (!is_held_out(row)) continue;
+        if (!is_held_out(row.row)) continue;
         double const seconds = fitted_seconds(row, fit);
         held_out.push_back(std::log(row.row.measured->base() / seconds));
         unseen.push_back({seconds, held_out.back()});
     }
     fit.held_out = error_of(held_out);
-    fit.intervals = interval_bands(unseen);
+    if (unseen.size() < fewest_banded_rows)
+        fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
+    else
+        fit.intervals = interval_bands(unseen);
     return fit;
 }
 
@@ -333,7 +378,7 @@ std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, 
         std::vector<KernelMeasurement const*> used;
         for (KernelMeasurement const& row : rows)
             if (row.device != left_out) used.push_back(&row);
-        if (used.size() < fewest_rows) continue;
+        if (used.size() < fewest_transfer_rows) continue;
         KernelFit const fit = fit_constants(used, choices);
         for (KernelMeasurement const& row : rows)
             if (row.device == left_out)

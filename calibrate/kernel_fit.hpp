@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/measurements/held_out.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "core/spec/hardware_profile.hpp"
 #include "core/spec/kernel_calibration.hpp"
@@ -22,15 +23,12 @@ struct KernelMeasurement {
 /// a time, formats the device has no peak for).
 std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
 
-/// Whether a row is held out of every fit: one shape in ten, by a hash of the shape alone, so that the same shapes are
-/// held out on every device and by every run.
-bool is_held_out(KernelMeasurement const& row);
-
 struct KernelFitChoices {
     unsigned threads = 0;
     int starts = 2;
-    std::size_t most_rows = 1500;  ///< that the constants are fitted to; more are thinned by hash
-    bool with_residual = true;     ///< false: the constants alone, as for a class of devices
+    std::size_t most_rows = 1500;    ///< that the constants are fitted to; more are thinned by hash
+    bool with_residual = true;       ///< false: the constants alone, as for a class of devices
+    KernelFit const* kin = nullptr;  ///< a fit of like kernels, to whose constants these are drawn
 };
 
 /// Fits one kernel in one variant: constants (robust, with weak priors at the starts of `kernel_constants`), then the

@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
 
@@ -77,23 +78,44 @@ Table fit_table() {
 }
 
 void add_line(Table& table, std::string const& device, KernelFit const& fit) {
+    auto const error = [&](double value, bool is_signed) {
+        if (fit.held_out.rows == 0) return std::string();
+        return is_signed ? fmt::format("{:+.1f}", value) : fmt::format("{:.1f}", value);
+    };
     table.add_row({device, fmt::format("{} {}", name_of(fit.kind), fit.variant), fmt::format("{}", fit.rows),
-                   fmt::format("{}", fit.held_out.rows), fmt::format("{:.1f}", fit.held_out.median_pct),
-                   fmt::format("{:.1f}", fit.held_out.p95_pct), fmt::format("{:+.1f}", fit.held_out.bias_pct)});
+                   fmt::format("{}", fit.held_out.rows), error(fit.held_out.median_pct, false),
+                   error(fit.held_out.p95_pct, false), error(fit.held_out.bias_pct, true)});
 }
 
 KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasurement> const& rows,
                            KernelFitChoices const& choices, Table& table, CommandContext& context) {
     KernelCalibration out;
     out.name = name;
-    for (KernelGroup const& group : group_kernels(rows)) {
+    auto const fit_group = [&](KernelKind kind, std::string const& variant, auto const& group,
+                               KernelFitChoices const& how) {
         try {
-            context.err << fmt::format("fitting {}: {} {}\n", name, name_of(group.kind), group.variant);
-            out.fits.push_back(fit_kernel(group.rows, choices));
+            context.err << fmt::format("fitting {}: {} {}\n", name, name_of(kind), variant);
+            out.fits.push_back(fit_kernel(group, how));
+            out.fits.back().variant = variant;
             add_line(table, name, out.fits.back());
         } catch (InputError const& error) {
             context.err << fmt::format("{}: left out: {}\n", name, error.what());
         }
+    };
+    std::vector<KernelMeasurement> memory;
+    for (KernelMeasurement const& row : rows)
+        if (row.kind == KernelKind::memory) memory.push_back(row);
+    std::optional<KernelFit> any;
+    if (!memory.empty()) {
+        KernelFitChoices together = choices;
+        together.with_residual = false;  // its kernels differ at the same bytes
+        fit_group(KernelKind::memory, std::string(any_memory_kernel), memory, together);
+        if (!out.fits.empty()) any = out.fits.back();
+    }
+    for (KernelGroup const& group : group_kernels(rows)) {
+        KernelFitChoices own = choices;
+        if (group.kind == KernelKind::memory && any) own.kin = &*any;
+        fit_group(group.kind, group.variant, group.rows, own);
     }
     return out;
 }

@@ -1,6 +1,7 @@
 #include "calibrate/collective_score.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate_kernels.hpp"
+#include "cli/calibrate_run.hpp"
 #include "cli/calibrate_train.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
@@ -147,8 +148,43 @@ int fit(FitRequest const& request, CommandContext& context) {
 /// What `calibrate` was asked to do; one member per subcommand.
 struct Options {
     FitRequest fit;
-    bool wants_fit = false;
+    BenchRequest run;
+    CLI::App const* fit_app = nullptr;
+    CLI::App const* run_app = nullptr;
 };
+
+void describe_run(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
+    BenchRequest& r = options->run;
+    CLI::App& app = *calibrate.add_subcommand("run", "measure this machine with sextant-bench");
+    app.add_option("--out", r.out, "the rows are written there (CSV, docs/kernels.md)")
+        ->required()
+        ->option_text("FILE.csv");
+    app.add_option("--bench", r.program, "the benchmark program (default: beside this one, else on PATH)")
+        ->option_text("PROGRAM");
+    app.add_option("--backend", r.backend, "auto (cuda where there is a GPU, else host), cuda, host")
+        ->option_text("NAME");
+    app.add_option("--bench-names", r.benches, "only these benchmarks (see 'sextant-bench --list')")
+        ->delimiter(',')
+        ->option_text("A[,B...]");
+    app.add_flag_callback(
+        "--quick", [&r] { r.effort = BenchEffort::quick; }, "few shapes, 2 % of noise (default)");
+    app.add_flag_callback(
+        "--full", [&r] { r.effort = BenchEffort::full; }, "many shapes, half a percent");
+    app.add_flag_callback(
+        "--resume", [&r] { r.file = BenchFile::resume; },
+        "go on with an existing --out: what it has is not measured again");
+    app.add_option("--max-seconds", r.max_seconds, "begin nothing new after so many seconds")->option_text("S");
+    app.add_option("--gpu", r.gpu, "which CUDA device (default 0)")->option_text("N");
+    app.add_option("--describe-host", r.describe_host,
+                   "write an accelerator profile of this machine's processor from the rows")
+        ->option_text("FILE.json");
+    app.footer(
+        "Progress goes to standard error. Ctrl-C leaves whole rows; the same call with --resume goes on.\n\nExamples:\n"
+        "  sextant calibrate run --out rows.csv\n"
+        "  sextant calibrate run --full --out rows.csv --resume\n"
+        "  sextant calibrate run --backend host --out rows.csv --describe-host host.json\n");
+    options->run_app = &app;
+}
 
 void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
     FitRequest& r = options->fit;
@@ -172,20 +208,21 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
     app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder")
         ->option_text("FOLDER");
     app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
-    app.callback([options] { options->wants_fit = true; });
+    options->fit_app = &app;
 }
 
 int calibrate(Options const& options, CommandContext& context) {
-    if (options.wants_fit) return fit(options.fit, context);
-    throw InputError("calibrate: needs one of: fit");
+    if (options.run_app->parsed()) return run_benchmarks(options.run, context);
+    return fit(options.fit, context);
 }
 
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
+    describe_run(app, options);
     describe_fit(app, options);
     app.require_subcommand(1);
     app.footer(
-        "The calibration is used with 'sextant validate collectives --calibration FILE.json'. docs/collectives.md\n"
+        "The calibration is used with 'sextant validate collectives --profile FILE.json'. docs/collectives.md\n"
         "explains the constants and how rows are held out.\n\nExamples:\n"
         "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
         "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");

@@ -51,7 +51,8 @@ constexpr std::array subcommands{
                   "Examples:\n"
                   "  sextant validate kernels gemm.csv attention.csv\n"
                   "  sextant validate kernels gemm.csv --format json --rows predicted.csv\n"
-                  "  sextant validate kernels gemm.csv --profile my-accelerator.json --max-median 15\n",
+                  "  sextant validate kernels gemm.csv --profile my-accelerator.json --max-median 15\n"
+                  "  sextant validate kernels rows.csv --profile host.json --calibration host-kernels.json\n",
     },
     Subcommand{
         .kind = ValidationKind::collectives,
@@ -72,6 +73,7 @@ struct Options {
     std::vector<std::string> files;
     std::string rows_file;
     std::string profile;
+    std::string calibration;
     double max_median = 0;
     CLI::App const* app = nullptr;
     CLI::Option const* limit = nullptr;
@@ -94,7 +96,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     bool const is_limited = options.limit->count() > 0;
     if (is_limited && !(options.max_median > 0 && std::isfinite(options.max_median)))
         throw InputError("--max-median: is {} (a percentage above 0 is needed)", options.max_median);
-    TablePredictor const predict = table_predictor(kind, options.profile);
+    TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
     std::vector<CsvTable> const tables = read_tables(options);
     Scorer scorer(kind);
     std::string lines = predictions_header(kind, tables.front());
@@ -125,6 +127,10 @@ void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
                     "write every input row with its prediction or the reason why there is none to this file")
         ->type_name("OUT.csv");
     sub->add_option("--profile", options.profile, what.profile)->type_name(what.profile_type);
+    if (what.kind == ValidationKind::kernels)
+        sub->add_option("--calibration", options.calibration,
+                        "fitted constants of the devices that it names, from 'sextant calibrate fit --kernels'")
+            ->type_name("FILE.json");
     options.limit = sub->add_option("--max-median", options.max_median,
                                     "exit with 1 if the overall median error of time is larger (per cent)")
                         ->type_name("PCT");

@@ -33,6 +33,8 @@ struct Choice {
 
 /// Variants to try, the wanted one first: what a format without a fit of its own resembles most.
 std::string_view next_variant(KernelKind kind, std::string_view variant) {
+    if (kind == KernelKind::host_gemm) return variant == "fp32" ? "" : "fp32";
+    if (kind == KernelKind::memory) return "";
     if (kind == KernelKind::gemm) {
         if (variant == "fp4") return "fp8";
         return variant == "bf16" ? "" : "bf16";
@@ -47,6 +49,7 @@ KernelFit const* find_any(KernelCalibration const& calibration, KernelKind kind,
     if (auto const* fit = calibration.find(kind, name)) return fit;
     for (std::string_view next = next_variant(kind, name); !next.empty(); next = next_variant(kind, next))
         if (auto const* fit = calibration.find(kind, next)) return fit;
+    if (kind == KernelKind::memory) return calibration.find(kind, any_memory_kernel);
     if (kind != KernelKind::decode) return nullptr;
     auto const sharing = variant.rfind('/');
     return calibration.find(kind, "bf16/bf16" + std::string(variant.substr(sharing)));
@@ -123,9 +126,19 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
                                    accelerator.peak_of(two_byte_precision(accelerator)).value / largest_processor)};
 }
 
+bool is_host(AcceleratorProfile const& accelerator) { return accelerator.generation == "cpu"; }
+
+KernelKind product_kind(AcceleratorProfile const& accelerator) {
+    return is_host(accelerator) ? KernelKind::host_gemm : KernelKind::gemm;
+}
+
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising) {
     KernelRates const rates = kernel_rates(accelerator, format.precision);
+    if (is_host(accelerator)) {
+        Choice const host = choose(accelerator, KernelKind::host_gemm, format.name);
+        return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
+    }
     Choice choice = choose(accelerator, KernelKind::gemm, format.name);
     double const stated = accelerator.gemm_efficiency_of(format.precision);
     auto& efficiency = choice.values[static_cast<std::size_t>(GemmConstant::efficiency)];
@@ -156,6 +169,13 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
     Choice const choice = choose(accelerator, KernelKind::decode, full);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
     return finish(decode_model(shape, rates, choice.constants(), cache), choice, decode_coordinates(shape));
+}
+
+KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,
+                                      CacheState cache) {
+    Choice const choice = choose(accelerator, KernelKind::memory, variant);
+    KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
+    return finish(memory_model(moved, rates, choice.constants(), cache), choice, memory_coordinates(moved));
 }
 
 }  // namespace sextant

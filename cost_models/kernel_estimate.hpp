@@ -5,6 +5,8 @@
 #include "core/spec/kernel_calibration.hpp"
 #include "cost_models/attention_model.hpp"
 #include "cost_models/gemm_model.hpp"
+#include "cost_models/host_gemm_model.hpp"
+#include "cost_models/memory_model.hpp"
 
 #include <string_view>
 
@@ -31,7 +33,8 @@ enum class Quantising : std::uint8_t { apart, included };
 
 /// Matrix products of one launch, by `gemm_model` with the device's fitted constants and residual. A device without
 /// measurements of its own gets the constants of its class, its rate scaled by `gemm_efficiency` against that of the
-/// class. @throws InputError when the device has no peak for the format.
+/// class. A processor's products (generation "cpu") are those of `host_gemm_model`.
+/// @throws InputError when the device has no peak for the format.
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising = Quantising::apart);
 
@@ -43,6 +46,20 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
 /// One decode step of attention in a variant "bf16/bf16", by `decode_model`.
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
                                AcceleratorProfile const& accelerator, CacheState cache);
+
+/// A kernel bound by the memory it touches, by `memory_model` with the constants of this kernel ("rmsnorm bf16"), else
+/// of the device's memory-bound kernels all together.
+KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,
+                                      CacheState cache);
+
+/// The variant that stands for the memory-bound kernels without a fit of their own.
+inline constexpr std::string_view any_memory_kernel = "*";
+
+/// Whether its products are those of a processor.
+bool is_host(AcceleratorProfile const& accelerator);
+
+/// The kind of fit that a product on this device has.
+KernelKind product_kind(AcceleratorProfile const& accelerator);
 
 /// The device's rates for a format, as the kernel models take them.
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision);

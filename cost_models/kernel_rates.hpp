@@ -1,12 +1,8 @@
 #pragma once
 
-#include <cstdint>
+#include "core/spec/kernel_constants.hpp"
 
 namespace sextant {
-
-/// Whether a kernel may find its operands in the last-level cache, as when a benchmark repeats it, or not, as in a step
-/// that has gone through all its other tensors since.
-enum class CacheState : std::uint8_t { hot, cold };
 
 /// What the kernel models need to know of a device, in base units.
 struct KernelRates {

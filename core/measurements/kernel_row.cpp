@@ -1,7 +1,7 @@
 #include "core/measurements/kernel_row.hpp"
 
 #include "core/error.hpp"
-#include "core/spec/kernel_constants.hpp"
+#include "core/measurements/bench_row.hpp"
 
 #include <fmt/format.h>
 
@@ -115,7 +115,25 @@ void read_published(RowCells const& row, KernelCase& out) {
     if (out.with_backward) out.kind += ", with backward";
 }
 
-constexpr std::array all_tables{KernelTable::product, KernelTable::attention, KernelTable::published};
+CacheState cache_of(RowCells const& row) {
+    std::string const cache = lower_case(row.text("cache"));
+    if (cache == "cold") return CacheState::cold;
+    if (cache.empty() || cache == "hot") return CacheState::hot;
+    throw RowSkip(fmt::format("unknown state of the cache '{}'", cache.substr(0, 40)));
+}
+
+void read_memory_kernel(RowCells const& row, KernelCase& out) {
+    std::string const kernel = row.stated("kernel");
+    std::string const dtype = lower_case(row.text("dtype"));
+    out.measured = microseconds(row.number("latency_us"));
+    out.what = MemoryKernel{.moved = static_cast<double>(needed(row, "bytes_moved")) * units::B};
+    out.variant = dtype.empty() ? kernel : fmt::format("{} {}", kernel, dtype);
+    out.kind = "memory " + out.variant;
+}
+
+// The bench's rows have columns of the others as well.
+constexpr std::array all_tables{KernelTable::bench, KernelTable::product, KernelTable::attention,
+                                KernelTable::published, KernelTable::memory};
 
 /// The column that only this table has.
 std::string_view mark_of(KernelTable table) {
@@ -123,6 +141,8 @@ std::string_view mark_of(KernelTable table) {
         case KernelTable::product: return "m";
         case KernelTable::attention: return "past_kv";
         case KernelTable::published: return "pass";
+        case KernelTable::memory: return "bytes_moved";
+        case KernelTable::bench: return "median_us";
     }
     return "";
 }
@@ -134,6 +154,8 @@ std::string_view name_of(KernelTable table) {
         case KernelTable::product: return "matrix products";
         case KernelTable::attention: return "attention of a serving engine";
         case KernelTable::published: return "attention as TFLOP/s";
+        case KernelTable::memory: return "memory-bound kernels";
+        case KernelTable::bench: return "rows of sextant-bench";
     }
     return "?";
 }
@@ -148,6 +170,8 @@ std::vector<std::string_view> kernel_columns(KernelTable table) {
         case KernelTable::published:
             return {"source_ref", "gpu",    "kernel", "pass",      "causal",
                     "head_dim",   "seqlen", "batch",  "num_heads", "tflops"};
+        case KernelTable::memory: return {"source_ref", "device", "kernel", "dtype", "bytes_moved", "latency_us"};
+        case KernelTable::bench: return bench_columns();
     }
     return {};
 }
@@ -159,19 +183,23 @@ KernelTable kernel_table_of(CsvTable const& table) {
         return kind;
     }
     throw InputError(
-        "{}: the header is of no table of kernel times (it needs the column m: matrix products, past_kv: attention, or "
-        "pass: attention as TFLOP/s)",
+        "{}: the header is of no table of kernel times (it needs the column m: matrix products, past_kv: attention, "
+        "pass: attention as TFLOP/s, bytes_moved: memory-bound kernels, or median_us: rows of sextant-bench)",
         table.name);
 }
 
 KernelCase kernel_case(KernelTable table, RowCells const& row) {
+    if (table == KernelTable::bench) return bench_case(row);
     KernelCase out;
+    out.cache = cache_of(row);
     out.source = row.text("source_ref");
     out.device = row.text(table == KernelTable::published ? "gpu" : "device");
     switch (table) {
         case KernelTable::product: read_product(row, out); break;
         case KernelTable::attention: read_attention(row, out); break;
         case KernelTable::published: read_published(row, out); break;
+        case KernelTable::memory: read_memory_kernel(row, out); break;
+        case KernelTable::bench: break;
     }
     if (out.device.empty()) throw RowSkip("device is not stated");
     return out;

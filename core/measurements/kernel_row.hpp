@@ -2,6 +2,7 @@
 
 #include "core/measurements/row_cells.hpp"
 #include "core/ops/op.hpp"
+#include "core/spec/kernel_constants.hpp"
 
 #include <optional>
 #include <string>
@@ -11,11 +12,13 @@
 
 namespace sextant {
 
-/// The three tables of kernel times, told apart by their headers.
+/// The tables of kernel times, told apart by their headers.
 enum class KernelTable : std::uint8_t {
     product,    ///< matrix products [m, k] x [k, n]
     attention,  ///< prefill (`context`) and decode (`generation`) of a serving engine
-    published   ///< attention forward and backward as TFLOP/s
+    published,  ///< attention forward and backward as TFLOP/s
+    memory,     ///< kernels bound by the memory they touch
+    bench       ///< rows of sextant-bench, any of the above
 };
 std::string_view name_of(KernelTable table);
 
@@ -25,12 +28,23 @@ std::vector<std::string_view> kernel_columns(KernelTable table);
 /// Which table this is. @throws InputError when the header lacks columns of the nearest kind.
 KernelTable kernel_table_of(CsvTable const& table);
 
+/// A kernel bound by the memory it touches; its name is the case's variant.
+struct MemoryKernel {
+    Bytes moved;  ///< read and written, every operand once
+};
+
+/// Whether the time of a product in a format that quantises its activations has that in it.
+enum class Quantised : std::uint8_t { with_product, before };
+
 /// One measured kernel in the words of the cost models.
 struct KernelCase {
-    std::variant<Gemm, Attention, DecodeAttention> what;
+    std::variant<Gemm, Attention, DecodeAttention, MemoryKernel> what;
+    CacheState cache = CacheState::hot;
+    Quantised quantised = Quantised::with_product;
     bool with_backward = false;  ///< forward and backward together
-    std::string variant;         ///< of a product its `GemmFormat`, of attention "bf16/fp8" (compute/cache)
-    std::string kind;            ///< "product bf16", "prefill bf16/fp8", "decode bf16/bf16 grouped", ...
+    std::string
+        variant;  ///< of a product its `GemmFormat`, of attention "bf16/fp8" (compute/cache), else the kernel's name
+    std::string kind;  ///< "product bf16", "prefill bf16/fp8", "decode bf16/bf16 grouped", ...
     std::string device;
     std::string source;
     std::optional<Seconds> measured;
@@ -39,5 +53,8 @@ struct KernelCase {
 
 /// @throws RowSkip when the row cannot be expressed, InputError for a cell that is no number, negative or not finite.
 KernelCase kernel_case(KernelTable table, RowCells const& row);
+
+/// The same of a row of sextant-bench.
+KernelCase bench_case(RowCells const& row);
 
 }  // namespace sextant

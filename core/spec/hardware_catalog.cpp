@@ -139,6 +139,7 @@ ClusterSpec const* known_cluster(std::string_view name) { return entry_called(al
 FrameworkProfile const* known_framework(std::string_view name) { return entry_called(all_frameworks(), name); }
 
 AcceleratorProfile find_accelerator(std::string_view name, std::string_view where) {
+    if (name.ends_with(".json")) return read_accelerator(ObjectReader(JsonDocument::from_file(std::string(name))));
     if (auto found = read_named(embedded_accelerators(), accelerator_folder, read_accelerator, name)) return *found;
     return find_called(all_accelerators(), name, where, "accelerator");
 }

@@ -13,7 +13,8 @@ namespace sextant {
 
 // Names are compared without case and punctuation ("H100-SXM" is "h100-sxm"), by name first, then by alias.
 
-/// The accelerator of this name or alias. @throws InputError with the nearest name and all of them.
+/// The accelerator of this name or alias, or the file when `name` ends in ".json".
+/// @throws InputError with the nearest name and all of them, or what is wrong with the file.
 AcceleratorProfile find_accelerator(std::string_view name, std::string_view where);
 
 /// The cluster of this name or alias, or the file when `name` ends in ".json", with its network model.

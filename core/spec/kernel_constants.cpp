@@ -68,6 +68,31 @@ constexpr std::array<KernelConstant, count_of<DecodeConstant>> decode{{
     {"blocks_per_processor", 2, 0.5, 32, "blocks that run at a time on a multiprocessor"},
 }};
 
+// assumed: the starts are typical of one core of a server's processor.
+constexpr std::array<KernelConstant, count_of<HostGemmConstant>> host_gemm{{
+    {"launch", 1e-7, 1e-9, 1e-4, "seconds of a call", true},
+    {"efficiency", 0.95, 0.05, 1.5, "of the peak, for large products"},
+    {"memory", 0.8, 0.05, 2, "of the memory bandwidth"},
+    {"cache_speed", 3, 1, 30, "rate of operands that lie in the last-level cache, against memory"},
+    {"cache_share", 0.5, 0.01, 4, "of the last-level cache, above which operands come from memory"},
+    {"cache_edge", 2, 0.5, 10, "sharpness of that change"},
+    {"overlap", 2, 1, 8, "norm in which compute and memory time are joined; 1: one after the other"},
+    {"edge_m", 2, 0.01, 200, "rows whose time is lost to packing and ragged tiles, along m"},
+    {"edge_n", 2, 0.01, 200, "along n"},
+    {"edge_k", 8, 0.01, 400, "along k"},
+}};
+
+constexpr std::array<KernelConstant, count_of<MemoryConstant>> memory{{
+    {"launch", 2e-6, 1e-9, 1e-4, "seconds", true},
+    {"cold_start", 3e-7, 1e-10, 1e-5, "seconds more where nothing is cached: the first misses, a launch of its own",
+     true},
+    {"memory", 0.8, 0.02, 3, "of the memory bandwidth"},
+    {"arithmetic", 4, 0.001, 100, "rate at which the bytes are worked on wherever they lie, in memory bandwidths"},
+    {"cache_speed", 2, 1, 30, "rate of operands that lie in the last-level cache, against memory"},
+    {"cache_share", 0.5, 0.01, 4, "of the last-level cache, above which operands come from memory"},
+    {"cache_edge", 2, 0.5, 10, "sharpness of that change"},
+}};
+
 // Weights-only formats multiply at the activations' precision; int8 runs at twice the bf16 peak on every device that
 // has a table of it. Source: AIConfigurator's collector, NVIDIA A100 datasheet.
 constexpr std::array<GemmFormat, 10> formats{{
@@ -83,8 +108,11 @@ constexpr std::array<GemmFormat, 10> formats{{
     {"int4-weights", "int4_wo", Precision::bf16, 1, 2, 0.5, 2, false},
 }};
 
-constexpr Named<KernelKind> kinds[] = {
-    {KernelKind::gemm, "gemm"}, {KernelKind::prefill, "prefill"}, {KernelKind::decode, "decode"}};
+constexpr Named<KernelKind> kinds[] = {{KernelKind::gemm, "gemm"},
+                                       {KernelKind::prefill, "prefill"},
+                                       {KernelKind::decode, "decode"},
+                                       {KernelKind::host_gemm, "host-gemm"},
+                                       {KernelKind::memory, "memory"}};
 
 }  // namespace
 
@@ -99,6 +127,8 @@ std::span<KernelConstant const> kernel_constants(KernelKind kind) {
         case KernelKind::gemm: return gemm;
         case KernelKind::prefill: return prefill;
         case KernelKind::decode: return decode;
+        case KernelKind::host_gemm: return host_gemm;
+        case KernelKind::memory: return memory;
     }
     return {};
 }

@@ -11,7 +11,13 @@
 namespace sextant {
 
 /// Kinds of kernels that have a model of their own with constants to fit.
-enum class KernelKind : std::uint8_t { gemm, prefill, decode };
+enum class KernelKind : std::uint8_t {
+    gemm,
+    prefill,
+    decode,
+    host_gemm,  ///< products on a processor (generation "cpu")
+    memory      ///< kernels bound by the memory they touch; the variant "*" stands for those without a fit
+};
 std::string_view name_of(KernelKind kind);
 /// @throws InputError with the known names.
 KernelKind kernel_kind_from(std::string_view name, std::string_view where);
@@ -88,7 +94,38 @@ enum class DecodeConstant : std::uint8_t {
     count
 };
 
+/// Constants of cost_models/host_gemm_model.hpp, in this order.
+enum class HostGemmConstant : std::uint8_t {
+    launch,
+    efficiency,
+    memory,
+    cache_speed,
+    cache_share,
+    cache_edge,
+    overlap,
+    edge_m,
+    edge_n,
+    edge_k,
+    count
+};
+
+/// Constants of cost_models/memory_model.hpp, in this order.
+enum class MemoryConstant : std::uint8_t {
+    launch,
+    cold_start,
+    memory,
+    arithmetic,
+    cache_speed,
+    cache_share,
+    cache_edge,
+    count
+};
+
 std::span<KernelConstant const> kernel_constants(KernelKind kind);
+
+/// Whether a kernel may find its operands in the last-level cache, as when a benchmark repeats it, or not, as in a step
+/// that has gone through all its other tensors since.
+enum class CacheState : std::uint8_t { hot, cold };
 
 /// How a matrix product stores its operands: bytes per element of [m, k], [k, n] and [m, n], the peak that bounds it,
 /// and whether the activations are quantised with it.

@@ -13,7 +13,7 @@ namespace {
 std::vector<Problem> problems(Scope const& scope) {
     bool const full = scope.effort == Effort::full;
     std::vector<Problem> all;
-    for (std::int64_t const bytes : shapes::message_bytes(4 << 10, (full ? 256 : 16) << 20, full ? 2 : 16)) {
+    for (std::int64_t const bytes : shapes::message_bytes(4 << 10, (full ? 256 : 16) << 20, full ? 2 : 4)) {
         Problem problem;
         problem.kernel = "memcpy";
         problem.dtype = "bytes";

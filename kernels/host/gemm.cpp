@@ -79,21 +79,31 @@ Prepared prepare_as(Problem const& problem, Scope const& scope, double tolerance
     return prepared;
 }
 
+using Shapes = std::vector<std::array<std::int64_t, 3>>;
+
+/// fp64 is measured at a few shapes alone: what is fitted is fp32, from small to large and of every proportion.
+Shapes shapes_of(Scope const& scope, bool is_fp32) {
+    Shapes shapes{{64, 64, 64}, {256, 256, 256}, {512, 512, 512}, {128, 1024, 256}};
+    Shapes const quick_fp32{{16, 16, 16},   {32, 32, 32},   {32, 256, 64},   {8, 512, 512},   {1, 1024, 1024},
+                            {4, 1024, 512}, {16, 512, 256}, {512, 16, 256},  {256, 64, 1024}, {128, 128, 128},
+                            {64, 512, 32},  {100, 300, 70}, {384, 384, 384}, {24, 1000, 200}, {64, 1024, 1024},
+                            {512, 256, 64}, {200, 200, 20}, {1, 512, 2048},  {192, 96, 768},  {48, 768, 384}};
+    Shapes const full{{1024, 1024, 1024}, {2048, 2048, 2048}, {1, 4096, 4096}, {16, 4096, 1024},
+                      {100, 300, 700},    {1024, 256, 4096},  {1536, 768, 768}};
+    Shapes const full_fp32{{2, 2048, 2048}, {8, 4096, 1024}, {32, 1024, 4096}, {64, 4096, 512},  {128, 512, 2048},
+                           {256, 1024, 64}, {512, 2048, 32}, {768, 768, 3072}, {1000, 500, 250}, {2048, 512, 512},
+                           {4096, 64, 256}, {300, 1200, 50}, {640, 640, 640},  {96, 3072, 768},  {1280, 320, 1280}};
+    auto const add = [&](Shapes const& more) { shapes.insert(shapes.end(), more.begin(), more.end()); };
+    if (is_fp32) add(quick_fp32);
+    if (scope.effort == Effort::full) add(full);
+    if (scope.effort == Effort::full && is_fp32) add(full_fp32);
+    return shapes;
+}
+
 std::vector<Problem> problems(Scope const& scope) {
-    std::vector<std::array<std::int64_t, 3>> shapes{{64, 64, 64}, {256, 256, 256}, {512, 512, 512}, {128, 1024, 256}};
-    if (scope.effort == Effort::full)
-        for (std::array<std::int64_t, 3> const& more : {std::array<std::int64_t, 3>{128, 128, 128},
-                                                        {1024, 1024, 1024},
-                                                        {2048, 2048, 2048},
-                                                        {1, 4096, 4096},
-                                                        {16, 4096, 1024},
-                                                        {100, 300, 700},
-                                                        {1024, 256, 4096},
-                                                        {1536, 768, 768}})
-            shapes.push_back(more);
     std::vector<Problem> all;
-    for (auto const& [m, n, k] : shapes)
-        for (auto const& [dtype, size] : {std::pair{"fp32", 4.0}, {"fp64", 8.0}}) {
+    for (auto const& [dtype, size] : {std::pair{"fp32", 4.0}, {"fp64", 8.0}})
+        for (auto const& [m, n, k] : shapes_of(scope, size == 4.0)) {
             Problem problem;
             problem.kernel = kernel_name;
             problem.dtype = dtype;

@@ -121,8 +121,9 @@ constexpr std::array kernels{
 };
 
 std::vector<Problem> problems(Scope const& scope) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{64, 1024}, {512, 4096}};
-    if (scope.effort == Effort::full) shapes.insert(shapes.end(), {{16, 512}, {256, 2048}, {1024, 8192}, {4096, 8192}});
+    std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
+        {16, 512}, {64, 1024}, {96, 3000}, {256, 2048}, {512, 4096}};
+    if (scope.effort == Effort::full) shapes.insert(shapes.end(), {{32, 700}, {128, 1536}, {1024, 8192}, {4096, 8192}});
     std::vector<Problem> all;
     for (Kernel const& kernel : kernels)
         for (auto const& [rows, columns] : shapes) {

@@ -1,18 +1,16 @@
 #include "planner/validation/kernel_validation.hpp"
 
+#include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
-#include "core/spec/hardware_json.hpp"
+#include "core/spec/kernel_calibration.hpp"
 #include "cost_models/kernel_time.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sextant {
 namespace {
-
-AcceleratorProfile accelerator_from(std::string const& profile) {
-    if (profile.ends_with(".json")) return read_accelerator(ObjectReader(JsonDocument::from_file(profile)));
-    return find_accelerator(profile, "--profile");
-}
 
 /// By what the model says, so that a group does not select rows by their error.
 RowGroup duration_group(Seconds time) {
@@ -30,6 +28,15 @@ RowGroup duration_group(Seconds time) {
         ++order;
     }
     return {.by = "predicted time", .order = order, .name = "10 ms and more"};
+}
+
+/// The kind of kernel and the variant under which a fit of this row would stand.
+std::pair<KernelKind, std::string> fit_key(KernelCase const& c, AcceleratorProfile const& accelerator) {
+    if (std::holds_alternative<Gemm>(c.what)) return {product_kind(accelerator), c.variant};
+    if (std::holds_alternative<Attention>(c.what)) return {KernelKind::prefill, c.variant};
+    if (auto const* decode = std::get_if<DecodeAttention>(&c.what))
+        return {KernelKind::decode, fmt::format("{}/{}", c.variant, name_of(sharing_of(*decode)))};
+    return {KernelKind::memory, c.variant};
 }
 
 }  // namespace
@@ -57,7 +64,8 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
             if (!accelerator.peak.contains(g.precision))
                 throw RowSkip(fmt::format("{} has no {} products", accelerator.name, name_of(g.precision)));
             return estimate_product({.groups = 1, .m = g.m, .n = g.n, .k = g.k}, *find_gemm_format(c.variant),
-                                    accelerator, {.cache = CacheState::hot}, Quantising::included);
+                                    accelerator, {.cache = c.cache},
+                                    c.quantised == Quantised::with_product ? Quantising::included : Quantising::apart);
         }
         KernelEstimate operator()(Attention const& a) const {
             if (!c.variant.empty()) return estimate_prefill(a, c.variant, accelerator, {});
@@ -68,29 +76,72 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
                 .time = time, .factors = {0.6, 1.6}, .support = fused.support};  // assumed: another library's kernel
         }
         KernelEstimate operator()(DecodeAttention const& a) const {
-            return estimate_decode(a, c.variant, accelerator, CacheState::hot);
+            return estimate_decode(a, c.variant, accelerator, c.cache);
+        }
+        KernelEstimate operator()(MemoryKernel const& k) const {
+            return estimate_memory_kernel(k.moved, c.variant, accelerator, c.cache);
         }
     };
     return std::visit(Visitor{c, accelerator}, c.what);
 }
 
-KernelPredictor::KernelPredictor(std::string const& profile) {
-    if (!profile.empty()) profile_ = accelerator_from(profile);
+RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator) {
+    auto const group = [](int order, char const* name) {
+        return RowGroup{.by = "split", .order = order, .name = name};
+    };
+    auto const& own = accelerator.kernels;
+    auto const [kind, variant] = fit_key(c, accelerator);
+    if (!own || own->is_class() || own->find(kind, variant) == nullptr)
+        return group(3, "kernel not measured on this device");
+    // A source is named by what stands before the first space: the repository, or the program that measured.
+    std::string const source = c.source.substr(0, c.source.find(' '));
+    if (std::find(own->sources.begin(), own->sources.end(), source) == own->sources.end())
+        return group(2, "measured by others than the fit's source");
+    return is_held_out(c) ? group(0, "held out of the fit") : group(1, "fitted");
+}
+
+KernelPredictor::KernelPredictor(std::string const& profile, std::string const& calibration) {
+    if (!profile.empty()) profile_ = find_accelerator(profile, "--profile");
+    if (calibration.empty()) return;
+    auto const fitted = std::make_shared<KernelCalibration const>(read_kernel_calibration_file(calibration));
+    if (profile_) {
+        auto const& devices = fitted->devices;
+        if (!fitted->is_class() && std::find(devices.begin(), devices.end(), profile_->name) == devices.end())
+            throw InputError("--calibration: {} is of {}, not of {}", calibration, devices.front(), profile_->name);
+        profile_->kernels = fitted;
+        return;
+    }
+    if (fitted->is_class())
+        throw InputError("--calibration: {} is of a class of devices (--profile NAME)", calibration);
+    for (std::string const& device : fitted->devices) {
+        calibrated_.push_back(find_accelerator(device, "--calibration"));
+        calibrated_.back().kernels = fitted;
+    }
+}
+
+AcceleratorProfile const* KernelPredictor::accelerator_of(std::string const& device) const {
+    if (profile_) return &*profile_;
+    AcceleratorProfile const* const known = known_accelerator(device);
+    for (AcceleratorProfile const& calibrated : calibrated_)
+        if (known != nullptr && calibrated.name == known->name) return &calibrated;
+    return known;
 }
 
 ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row) const {
     ScoredRow out{.source = row.text("source_ref"), .groups = {}, .prediction = {}};
+    if (out.source.empty() && kind == KernelTable::bench) out.source = "sextant-bench " + row.text("backend");
     RowPrediction& p = out.prediction;
     try {
         KernelCase c = kernel_case(kind, row);
-        AcceleratorProfile const* const accelerator = profile_ ? &*profile_ : known_accelerator(c.device);
+        AcceleratorProfile const* const accelerator = accelerator_of(c.device);
         if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", c.device.substr(0, 60)));
         KernelEstimate const estimate = predicted_time(c, *accelerator);
         p.time = estimate.time;
         p.interval = {.low = estimate.factors.low, .high = estimate.factors.high};
         p.measured_time = c.measured;
         p.assumptions = std::move(c.assumptions);
-        out.groups = {{.by = "kernel", .order = 0, .name = c.kind},
+        out.groups = {split_of(c, *accelerator),
+                      {.by = "kernel", .order = 0, .name = c.kind},
                       {.by = "kernel on device", .order = 0, .name = fmt::format("{}, {}", c.kind, accelerator->name)},
                       duration_group(*p.time)};
     } catch (RowSkip const& skip) {

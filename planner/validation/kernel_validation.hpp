@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/measurements/held_out.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/hardware_profile.hpp"
@@ -21,11 +22,16 @@ FrameworkTiming kernel_alone();
 /// @throws RowSkip when the device has no matrix products in this format.
 KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& accelerator);
 
+/// How the row stands to the constants that predict it: whether the device's fit saw it.
+RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator);
+
 /// Predictions for tables of kernel times.
 class KernelPredictor {
 public:
     /// `profile`: an accelerator by name or file that replaces the one of every row; empty: by the row's device.
-    explicit KernelPredictor(std::string const& profile = "");
+    /// `calibration`: a file of format kernel-calibration, for the devices that it names (of a class: for `profile`)
+    /// instead of what ships. @throws InputError when it is of another device than `profile`.
+    explicit KernelPredictor(std::string const& profile = "", std::string const& calibration = "");
 
     /// In the order of the rows. @throws InputError when it is no table of kernel times, or for a cell that is no
     /// number, negative or not finite.
@@ -33,7 +39,9 @@ public:
 
 private:
     [[nodiscard]] ScoredRow predict(KernelTable kind, RowCells const& row) const;
+    [[nodiscard]] AcceleratorProfile const* accelerator_of(std::string const& device) const;
     std::optional<AcceleratorProfile> profile_;
+    std::vector<AcceleratorProfile> calibrated_;  ///< devices whose constants are those of the file
 };
 
 }  // namespace sextant

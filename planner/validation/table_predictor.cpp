@@ -20,11 +20,13 @@ TablePredictor train_tables(std::string const& profile) {
 
 }  // namespace
 
-TablePredictor table_predictor(ValidationKind kind, std::string const& profile) {
+TablePredictor table_predictor(ValidationKind kind, std::string const& profile, std::string const& calibration) {
     switch (kind) {
         case ValidationKind::train: return train_tables(profile);
         case ValidationKind::kernels:
-            return [predictor = KernelPredictor(profile)](CsvTable const& table) { return predictor.predict(table); };
+            return [predictor = std::make_shared<KernelPredictor>(profile, calibration)](CsvTable const& table) {
+                return predictor->predict(table);
+            };
         case ValidationKind::collectives:
             return [predictor = std::make_shared<CollectivePredictor>(profile)](CsvTable const& table) {
                 return predictor->predict(table);

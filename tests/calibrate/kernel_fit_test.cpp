@@ -101,8 +101,8 @@ TEST_CASE("fit_kernel: the same shapes are held out whatever the device and the 
     auto const b = products(two, known_constants(), 200, 0.1);
     int held = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
-        CHECK(is_held_out(a[i]) == is_held_out(b[i]));
-        held += is_held_out(a[i]) ? 1 : 0;
+        CHECK(is_held_out(a[i].row) == is_held_out(b[i].row));
+        held += is_held_out(a[i].row) ? 1 : 0;
     }
     CHECK(held > 5);
     CHECK(held < 45);
@@ -128,4 +128,76 @@ TEST_CASE("kernel rows group by kernel and variant") {
     CHECK(groups[0].kind == KernelKind::gemm);
     CHECK(groups[0].rows.size() == 10);
     CHECK(groups[1].variant == "bf16/bf16/grouped");
+}
+
+namespace {
+
+/// One memory-bound kernel, hot and cold, at these sizes.
+std::vector<KernelMeasurement> streaming(AcceleratorProfile const& device, std::vector<double> const& constants,
+                                         std::string const& name, std::vector<double> const& sizes) {
+    std::vector<KernelMeasurement> out;
+    for (double const bytes : sizes)
+        for (CacheState const cache : {CacheState::hot, CacheState::cold}) {
+            KernelCase row;
+            row.what = MemoryKernel{.moved = bytes * units::B};
+            row.variant = name;
+            row.cache = cache;
+            row.measured = memory_model(bytes * units::B, kernel_rates(device, Precision::bf16), constants, cache);
+            out.push_back(*kernel_measurement(row, device));
+        }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("fit_kernel: few rows of a memory-bound kernel lean on the fit of its kin and still find their own rate") {
+    AcceleratorProfile const device = accelerator();
+    std::vector<double> known;
+    for (KernelConstant const& c : kernel_constants(KernelKind::memory))
+        known.push_back(c.start);
+    std::vector<double> sizes;
+    for (double bytes = 1e4; bytes < 1e10; bytes *= 3)
+        sizes.push_back(bytes);
+    auto const many = streaming(device, known, "copy", sizes);
+    KernelFit const kin = fit_kernel(many, {.threads = 1, .starts = 1});
+    CHECK(kin.held_out.median_pct < 3);
+    auto slower = known;
+    slower[static_cast<std::size_t>(MemoryConstant::arithmetic)] = 0.3;
+    auto const few = streaming(device, slower, "softmax", {1e6, 1e8, 3e9});
+    KernelFit const fit = fit_kernel(few, {.threads = 1, .starts = 1, .kin = &kin});
+    for (KernelMeasurement const& row : few)
+        CHECK(fitted_seconds(row, fit) == Approx(row.row.measured->base()).epsilon(0.1));
+    CHECK(fit.intervals.size() == 1);
+    CHECK(fit.intervals[0].factors.low < 1);
+    CHECK(fit.intervals[0].factors.high > 1);
+    auto const two = streaming(device, known, "copy", {1e6});
+    CHECK_THROWS_WITH(fit_kernel(two, {.threads = 1}), contains("at least 3"));
+}
+
+TEST_CASE("fit_kernel: products of a processor have a model of their own") {
+    AcceleratorProfile core = accelerator();
+    core.generation = "cpu";
+    core.peak = {{Precision::fp32, known(50 * (units::GFLOP / units::s))}};
+    core.memory_bandwidth = known(30 * (units::GB / units::s));
+    std::vector<double> constants;
+    for (KernelConstant const& c : kernel_constants(KernelKind::host_gemm))
+        constants.push_back(c.start);
+    constants[static_cast<std::size_t>(HostGemmConstant::efficiency)] = 0.6;
+    std::vector<KernelMeasurement> rows;
+    for (std::int64_t const m : {1, 16, 100, 512})
+        for (std::int64_t const n : {32, 256, 900})
+            for (std::int64_t const k : {64, 700}) {
+                KernelCase row;
+                row.what = Gemm{.m = m, .n = n, .k = k, .precision = Precision::fp32};
+                row.variant = "fp32";
+                row.measured =
+                    host_gemm_model({.groups = 1, .m = m, .n = n, .k = k}, gemm_format(Precision::fp32),
+                                    kernel_rates(core, Precision::fp32), constants, {.cache = CacheState::hot});
+                rows.push_back(*kernel_measurement(row, core));
+                CHECK(rows.back().kind == KernelKind::host_gemm);
+            }
+    KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
+    CHECK(fit.residual.empty());
+    for (KernelMeasurement const& row : rows)
+        CHECK(fitted_seconds(row, fit) == Approx(row.row.measured->base()).epsilon(0.05));
 }

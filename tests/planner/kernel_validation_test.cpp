@@ -144,3 +144,40 @@ TEST_CASE("kernel rows: a profile replaces the device of every row") {
     CHECK(KernelPredictor("l40s").predict(table).at(0).prediction.time);
     CHECK_THROWS_AS(KernelPredictor("no-such-device"), InputError);
 }
+
+TEST_CASE("kernel rows: those that the fit saw are told from those held out, foreign ones and devices without a fit") {
+    auto const split = [](KernelCase const& c, char const* device) {
+        RowGroup const group = split_of(c, find_accelerator(device, "test"));
+        CHECK(group.by == "split");
+        return group.name;
+    };
+    KernelCase c;
+    c.variant = "bf16";
+    c.source = "github.com/ai-dynamo/aiconfigurator systems/data";
+    int held_out = 0;
+    for (std::int64_t m = 1; m <= 40; ++m) {
+        c.what = Gemm{.m = m, .n = 512, .k = 1024};
+        std::string const name = split(c, "h100-sxm");
+        CHECK(name == (is_held_out(c) ? "held out of the fit" : "fitted"));
+        held_out += is_held_out(c) ? 1 : 0;
+    }
+    CHECK(held_out > 0);
+    CHECK(split(c, "h100-pcie") == "kernel not measured on this device");
+    c.source = "sextant-bench cuda";
+    CHECK(split(c, "h100-sxm") == "measured by others than the fit's source");
+    c.variant = "tf32";
+    CHECK(split(c, "h100-sxm") == "kernel not measured on this device");
+}
+
+TEST_CASE("kernel rows: a calibration of another device, or of a class without a profile, is refused") {
+    std::string const folder = SEXTANT_SOURCE_DIR "/hardware_profiles/calibrations/kernels/";
+    CHECK_THROWS_WITH(KernelPredictor("l40s", folder + "h100-sxm.json"), contains("is of h100-sxm, not of l40s"));
+    CHECK_THROWS_WITH(KernelPredictor("", folder + "class-any.json"), contains("of a class"));
+    CsvTable const table = parse_csv(product_header + "s,NVIDIA H100 80GB HBM3,x,bfloat16,640,640,640,5\n", "t.csv");
+    auto const time = [&](KernelPredictor const& predictor) {
+        return predictor.predict(table).at(0).prediction.time->base();
+    };
+    // What ships is what is given here; a class knows the device less well.
+    CHECK(time(KernelPredictor("", folder + "h100-sxm.json")) == time(KernelPredictor()));
+    CHECK(time(KernelPredictor("h100-sxm", folder + "class-any.json")) != time(KernelPredictor()));
+}

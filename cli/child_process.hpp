@@ -1,0 +1,24 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// How a child program ended: its exit code, or 128 + the signal that ended it, as shells count.
+struct ChildEnd {
+    int code = 0;
+    bool interrupted = false;  ///< by SIGINT or SIGTERM, its own or ours
+};
+
+/// Runs `program` with `arguments` (no shell in between) on our own standard streams and waits. When `stop` becomes
+/// true the child is sent SIGTERM; a terminal's Ctrl-C reaches it by itself.
+/// @throws InputError when it cannot be started.
+ChildEnd run_child(std::string const& program, std::vector<std::string> const& arguments,
+                   std::atomic<bool> const& stop);
+
+/// The same with its standard output as text. @throws InputError when it cannot be started.
+ChildEnd child_output(std::string const& program, std::vector<std::string> const& arguments, std::string& output);
+
+}  // namespace sextant::cli

@@ -1,0 +1,105 @@
+#include "core/error.hpp"
+#include "core/measurements/bench_row.hpp"
+#include "core/measurements/kernel_row.hpp"
+#include "core/spec/kernel_constants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+// Benchmarks whose kernels are bound by the memory they touch.
+constexpr std::array memory_benches{"norm",      "activation", "loss",         "rows",
+                                    "optimizer", "cast",       "memory_bound", "copies"};
+constexpr std::array plain_products{"cublaslt", "eigen", "blocked_loop"};
+
+template <std::size_t N>
+bool is_one_of(std::array<char const*, N> const& names, std::string const& name) {
+    return std::any_of(names.begin(), names.end(), [&](char const* n) { return name == n; });
+}
+
+std::int64_t size(RowCells const& row, char const* column) { return need(row.count(column), column); }
+
+void read_product(RowCells const& row, std::string const& kernel, KernelCase& out) {
+    if (!is_one_of(plain_products, kernel)) throw RowSkip(fmt::format("no fit of the product '{}'", kernel));
+    std::string const dtype = row.stated("dtype");
+    GemmFormat const* const format = find_gemm_format(dtype == "e4m3" ? "fp8" : dtype);
+    if (format == nullptr) throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
+    out.variant = format->name;
+    out.quantised = Quantised::before;
+    out.kind = fmt::format("product {}", format->name);
+    out.what = Gemm{.m = size(row, "m"), .n = size(row, "n"), .k = size(row, "k"), .precision = format->precision};
+}
+
+/// The benchmark's own kernels: variants apart from those of the libraries that a step would run.
+void read_attention(RowCells const& row, std::string const& kernel, KernelCase& out) {
+    std::int64_t const batch = size(row, "batch");
+    std::int64_t const heads = size(row, "heads");
+    std::int64_t const kv_heads = size(row, "kv_heads");
+    std::int64_t const head_dim = size(row, "head_dim");
+    std::int64_t const keys = size(row, "seq_kv");
+    out.variant = fmt::format("{} sextant-bench", row.stated("dtype"));
+    if (heads % kv_heads != 0) throw RowSkip("heads is no multiple of kv_heads");
+    if (kernel == "flash_decode") {
+        out.what = DecodeAttention{
+            .batch = batch, .heads = heads, .kv_heads = kv_heads, .keys = keys, .head_dim = head_dim, .cache_bytes = 2};
+        out.kind = "decode " + out.variant;
+        return;
+    }
+    if (kernel != "flash_forward") throw RowSkip(fmt::format("no fit of the attention '{}'", kernel));
+    if (row.count("causal").value_or(0) != 1) throw RowSkip("no model of attention without a causal mask");
+    if (row.count("seq_q") != keys) throw RowSkip("no model of prefill after tokens that are in the cache");
+    out.what = Attention{.batch = batch,
+                         .heads = heads,
+                         .kv_heads = kv_heads,
+                         .queries = keys,
+                         .keys = keys,
+                         .head_dim = head_dim,
+                         .value_head_dim = head_dim};
+    out.kind = "prefill " + out.variant;
+}
+
+/// The bytes are those that the benchmark counted: its rate times its time.
+void read_memory_kernel(RowCells const& row, std::string const& kernel, KernelCase& out) {
+    if (kernel.find("host") != std::string::npos || kernel == "peer") throw RowSkip("a copy over a link, not memory");
+    auto const gigabytes = row.number("gbps");
+    auto const microseconds = row.number("median_us");
+    if (!gigabytes || !microseconds || *gigabytes * *microseconds <= 0) throw RowSkip("its bytes are not stated");
+    std::string const dtype = row.text("dtype");
+    bool const counts_once = kernel == "memcpy" || kernel == "device_to_device";  // read and written
+    out.what = MemoryKernel{.moved = (counts_once ? 2e3 : 1e3) * *gigabytes * *microseconds * units::B};
+    out.variant = dtype.empty() || dtype == "bytes" ? kernel : fmt::format("{} {}", kernel, dtype);
+    out.kind = "memory " + out.variant;
+}
+
+}  // namespace
+
+KernelCase bench_case(RowCells const& row) {
+    KernelCase out;
+    std::string const bench = row.stated("bench");
+    std::string const backend = row.stated("backend");
+    std::string const kernel = row.stated("kernel");
+    auto const median = row.number("median_us");
+    out.source = fmt::format("sextant-bench {}", backend);
+    out.device = row.stated("device");
+    out.cache = row.text("cache") == "cold" ? CacheState::cold : CacheState::hot;
+    if (bench_row_failed(row)) throw RowSkip("the benchmark failed");
+    // A CUDA kernel is measured three ways; single launches back to back measure the host where kernels are small.
+    if (backend == "cuda" && bench != "copies" && out.cache == CacheState::hot && row.text("launch") == "stream")
+        throw RowSkip("launched one by one (its row as a graph counts)");
+    if (bench == "gemm")
+        read_product(row, kernel, out);
+    else if (bench == "attention" || bench == "decode")
+        read_attention(row, kernel, out);
+    else if (is_one_of(memory_benches, bench))
+        read_memory_kernel(row, kernel, out);
+    else
+        throw RowSkip(fmt::format("no kernel model for the benchmark '{}'", bench.substr(0, 40)));
+    if (median && *median > 0) out.measured = *median * units::us;
+    return out;
+}
+
+}  // namespace sextant

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "core/measurements/kernel_row.hpp"
+
+#include <cstdint>
+
+namespace sextant {
+
+/// FNV-1a of the numbers that make the kernel's shape, its kind and, of memory-bound kernels, its name; not of the
+/// device, the format or the state of the cache.
+std::uint64_t shape_hash(KernelCase const& row);
+
+/// Whether a row is held out of every fit: one shape in ten, by `shape_hash` alone, so that the same shapes are held
+/// out on every device and by every run.
+bool is_held_out(KernelCase const& row);
+
+}  // namespace sextant

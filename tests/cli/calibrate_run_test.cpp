@@ -1,0 +1,176 @@
+#include "cli/calibrate_run.hpp"
+
+#include "cli/child_process.hpp"
+#include "cli/describe_host.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/measurements/bench_row.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_calibration.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <csignal>
+
+using namespace sextant;
+
+namespace {
+
+char const* const bench = SEXTANT_BENCH_PROGRAM;
+
+std::string script(ScratchFolder const& folder, std::string const& name, std::string const& text) {
+    std::string const path = folder.file(name, "#!/bin/sh\n" + text);
+    ::chmod(path.c_str(), 0755);
+    return path;
+}
+
+/// The statistics of one part of a validation.
+nlohmann::json group_named(nlohmann::json const& report, std::string const& name) {
+    for (auto const& group : report.at("groups"))
+        if (group.at("group") == name) return group;
+    FAIL("no group " << name);
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("measure, fit, predict, validate: held-out kernels of this very machine are met") {
+    ScratchFolder const folder("calibration_loop");
+    std::string const rows = folder.path("rows.csv"), host = folder.path("host.json"), out = folder.path("out.json");
+    auto const run =
+        run_sextant({"calibrate", "run", "--bench", bench, "--backend", "host", "--bench-names",
+                     "gemm,memory_bound,copies,launch", "--quick", "--out", rows, "--describe-host", host});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK_THAT(run.out, contains("memory_bound"));
+    CsvTable const measured = read_bench_rows(rows);
+    CHECK(measured.records.size() > 100);
+
+    AcceleratorProfile const core = find_accelerator(host, "test");
+    CHECK(core.generation == "cpu");
+    CHECK(core.memory_bandwidth.basis == Basis::measured);
+    CHECK(core.peak_of(Precision::fp32).basis == Basis::measured);
+
+    auto const fit = run_sextant({"calibrate", "fit", "--kernels", rows, "--device", host, "--out", out});
+    INFO(fit.err);
+    REQUIRE(fit.code == 0);
+    KernelCalibration const fitted = read_kernel_calibration_file(out);
+    CHECK(fitted.devices == std::vector<std::string>{core.name});
+    CHECK(fitted.find(KernelKind::host_gemm, "fp32") != nullptr);
+    CHECK(fitted.find(KernelKind::memory, "*") != nullptr);
+    CHECK(fitted.find(KernelKind::memory, "adamw fp32") != nullptr);
+
+    auto const validated =
+        run_sextant({"validate", "kernels", rows, "--profile", host, "--calibration", out, "--format", "json"});
+    REQUIRE(validated.code == 0);
+    auto const report = nlohmann::json::parse(validated.out);
+    auto const held_out = group_named(report, "held out of the fit").at("time");
+    auto const seen = group_named(report, "fitted").at("time");
+    CHECK(held_out.at("n").get<int>() >= 8);
+    CHECK(seen.at("n").get<int>() > 80);
+    // Loose: the machine is shared with others.
+    CHECK(held_out.at("median_ape_pct").get<double>() < 60);
+    CHECK(seen.at("median_ape_pct").get<double>() < 40);
+    // Without the fit the same profile knows the kernels less well.
+    auto const before =
+        nlohmann::json::parse(run_sextant({"validate", "kernels", rows, "--profile", host, "--format", "json"}).out);
+    CHECK(before.at("overall").at("time").at("median_ape_pct").get<double>() >
+          report.at("overall").at("time").at("median_ape_pct").get<double>());
+}
+
+TEST_CASE("calibrate run: goes on where it was, and does not touch a file that is there") {
+    ScratchFolder const folder("calibrate_resume");
+    std::string const rows = folder.path("rows.csv");
+    std::vector<std::string> const call{"calibrate", "run",           "--bench", bench,   "--backend",
+                                        "host",      "--bench-names", "copies",  "--out", rows};
+    auto limited = call;
+    limited.insert(limited.end(), {"--max-seconds", "0.000001"});
+    CHECK(run_sextant(limited).code == 0);
+    CHECK(read_bench_rows(rows).records.size() < 5);  // one problem is begun whatever the limit
+    auto const again = run_sextant(call);
+    CHECK(again.code == 2);
+    CHECK_THAT(again.err, contains("--resume goes on with it") || contains("exists"));
+    auto resumed = call;
+    resumed.emplace_back("--resume");
+    CHECK(run_sextant(resumed).code == 0);
+    std::string const first = read_text_file(rows);
+    CHECK(read_bench_rows(rows).records.size() > 5);
+    CHECK(run_sextant(resumed).code == 0);
+    CHECK(read_text_file(rows) == first);
+}
+
+TEST_CASE("calibrate run: a missing program is 3 with how to build it, a wrong one and wrong options are 2") {
+    ScratchFolder const folder("calibrate_missing");
+    CHECK_THROWS_AS(cli::find_bench_program(folder.path("none")), InputError);
+    CHECK(run_sextant({"calibrate", "run", "--out", folder.path("a.csv"), "--bench", folder.path("none")}).code == 2);
+    auto const unknown = run_sextant({"calibrate", "run", "--bench", bench, "--backend", "host", "--out",
+                                      folder.path("a.csv"), "--bench-names", "abacus"});
+    CHECK(unknown.code == 2);
+    auto const refusing = script(folder, "refusing", "exit 3\n");
+    CHECK(run_sextant({"calibrate", "run", "--bench", refusing, "--out", folder.path("a.csv")}).code == 3);
+    for (char const* limit : {"0", "nan", "-1"})
+        CHECK(run_sextant({"calibrate", "run", "--bench", bench, "--out", folder.path("a.csv"), "--max-seconds", limit})
+                  .code == 2);
+}
+
+TEST_CASE("calibrate run: an interrupt ends the child, keeps the rows and says how to go on") {
+    ScratchFolder const folder("calibrate_interrupt");
+    // Interrupts the program that started it, as Ctrl-C would, once there is something to keep.
+    auto const endless = script(folder, "endless",
+                                "case \"$*\" in *--dry-run*) echo '9 rows, about 9s'; exit 0;; esac\n"
+                                "echo kept > " +
+                                    folder.path("rows.csv") + "\nkill -INT $PPID\nwhile true; do sleep 0.05; done\n");
+    auto const run = run_sextant({"calibrate", "run", "--bench", endless, "--out", folder.path("rows.csv")});
+    CHECK(run.code == 130);
+    CHECK_THAT(run.err, contains("go on with --resume"));
+    CHECK(read_text_file(folder.path("rows.csv")) == "kept\n");
+}
+
+TEST_CASE("child programs: arguments come through as they are, output and exit code come back") {
+    ScratchFolder const folder("child_process");
+    auto const echo = script(folder, "echo", "printf '%s|' \"$@\"\nexit 7\n");
+    std::string output;
+    cli::ChildEnd const end = cli::child_output(echo, {"a b", "$(x)", ";", ""}, output);
+    CHECK(output == "a b|$(x)|;||");
+    CHECK(end.code == 7);
+    CHECK_FALSE(end.interrupted);
+    std::atomic<bool> const stop{true};
+    auto const sleeping = script(folder, "sleeping", "while true; do sleep 0.05; done\n");
+    CHECK(cli::run_child(sleeping, {}, stop).interrupted);
+    CHECK_THROWS_AS(cli::run_child(folder.path("none"), {}, stop), InputError);
+}
+
+TEST_CASE("host profile: peak and bandwidth are the best of the rows, and rows that tell neither are refused") {
+    std::string header;
+    for (auto const column : bench_columns())
+        header += (header.empty() ? "" : ",") + std::string(column);
+    auto const row = [](std::string const& bench_name, std::string const& device, std::string const& kernel,
+                        std::string const& sizes, std::string const& cache, std::string const& time,
+                        std::string const& gbps) {
+        return bench_name + ",host," + device + ",d,2026-01-01T00:00:00Z," + kernel + ",fp32," + sizes +
+               ",,,,,,,,,,,," + cache + ",stream," + time + ",,,5,,,,,," + gbps + ",\n";
+    };
+    std::string const product = row("gemm", "Abacus 9", "eigen", "100,100,100", "hot", "100", "");
+    std::string const stream = row("memory_bound", "Abacus 9", "adamw", "1000,1000,", "cold", "1000", "28");
+    auto const profile = [&](std::string const& lines) {
+        return cli::host_profile_json(parse_bench_rows(header + "\n" + lines, "rows.csv"),
+                                      {.memory_bytes = 1e9, .cache_bytes = 8 << 20});
+    };
+    ScratchFolder const folder("host_profile");
+    AcceleratorProfile const core = find_accelerator(folder.file("h.json", profile(product + stream)), "test");
+    CHECK(core.name == "abacus-9");
+    CHECK(core.peak_of(Precision::fp32).value.base() == Approx(2e6 / 100e-6));
+    CHECK(core.memory_bandwidth.value.base() == Approx(28e9));
+    CHECK(core.l2.value.base() == Approx(8 << 20));
+    CHECK_THROWS_WITH(profile(stream), contains("no fp32 product"));
+    CHECK_THROWS_WITH(profile(product), contains("no cold memory-bound kernel"));
+    CHECK_THROWS_WITH(profile(product + row("gemm", "Other", "eigen", "1,1,1", "hot", "1", "")),
+                      contains("a profile is of one processor"));
+}

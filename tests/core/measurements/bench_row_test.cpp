@@ -1,0 +1,176 @@
+#include "core/measurements/bench_row.hpp"
+
+#include "core/error.hpp"
+#include "core/measurements/held_out.hpp"
+#include "core/measurements/kernel_row.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+std::string header() {
+    std::string line;
+    for (auto const column : bench_columns())
+        line += (line.empty() ? "" : ",") + std::string(column);
+    return line + "\n";
+}
+
+/// A line with these cells, the others empty.
+std::string line(std::vector<std::pair<std::string_view, std::string>> const& cells) {
+    auto const columns = bench_columns();
+    std::string out;
+    for (auto const column : columns) {
+        if (column != columns.front()) out += ',';
+        for (auto const& [name, value] : cells)
+            if (name == column) out += value;
+    }
+    return out + "\n";
+}
+
+std::vector<std::pair<std::string_view, std::string>> product(std::string backend, std::string dtype) {
+    return {{"bench", "gemm"},
+            {"backend", std::move(backend)},
+            {"device", "Abacus"},
+            {"kernel", "cublaslt"},
+            {"dtype", std::move(dtype)},
+            {"m", "64"},
+            {"n", "128"},
+            {"k", "256"},
+            {"cache", "hot"},
+            {"launch", "graph"},
+            {"median_us", "12.5"}};
+}
+
+KernelCase case_of(std::vector<std::pair<std::string_view, std::string>> const& cells) {
+    CsvTable const table = parse_bench_rows(header() + line(cells), "rows.csv");
+    REQUIRE(kernel_table_of(table) == KernelTable::bench);
+    return kernel_case(KernelTable::bench, RowCells(table, table.records.at(0)));
+}
+
+std::string skip_of(std::vector<std::pair<std::string_view, std::string>> const& cells) {
+    try {
+        static_cast<void>(case_of(cells));
+    } catch (RowSkip const& skip) {
+        return skip.what();
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("bench rows: a product keeps shape, time and cache, and no quantisation is added to it") {
+    auto cells = product("cuda", "e4m3");
+    KernelCase const hot = case_of(cells);
+    auto const& g = std::get<Gemm>(hot.what);
+    CHECK(g.m == 64);
+    CHECK(g.n == 128);
+    CHECK(g.k == 256);
+    CHECK(hot.variant == "fp8");
+    CHECK(hot.quantised == Quantised::before);
+    CHECK(hot.measured->in(units::us) == Approx(12.5));
+    CHECK(hot.cache == CacheState::hot);
+    cells[8].second = "cold";
+    CHECK(case_of(cells).cache == CacheState::cold);
+}
+
+TEST_CASE("bench rows: a memory-bound kernel touches what the benchmark counted, a copy twice that") {
+    // 100 GB/s for 10 us are 1 MB.
+    KernelCase const norm = case_of({{"bench", "norm"},
+                                     {"backend", "cuda"},
+                                     {"device", "Abacus"},
+                                     {"kernel", "rmsnorm_forward"},
+                                     {"dtype", "bf16"},
+                                     {"cache", "cold"},
+                                     {"launch", "stream"},
+                                     {"median_us", "10"},
+                                     {"gbps", "100"}});
+    CHECK(std::get<MemoryKernel>(norm.what).moved.base() == Approx(1e6));
+    CHECK(norm.variant == "rmsnorm_forward bf16");
+    KernelCase const copy = case_of({{"bench", "copies"},
+                                     {"backend", "host"},
+                                     {"device", "Abacus"},
+                                     {"kernel", "memcpy"},
+                                     {"dtype", "bytes"},
+                                     {"cache", "hot"},
+                                     {"launch", "stream"},
+                                     {"median_us", "10"},
+                                     {"gbps", "100"}});
+    CHECK(std::get<MemoryKernel>(copy.what).moved.base() == Approx(2e6));
+    CHECK(copy.variant == "memcpy");
+}
+
+TEST_CASE("bench rows: what no model is for is skipped with a reason") {
+    CHECK(skip_of(product("host", "fp64")) == "unknown number format 'fp64'");
+    auto failed = product("host", "fp32");
+    failed.emplace_back("note", "FAILED: wrong result");
+    CHECK(skip_of(failed) == "the benchmark failed");
+    auto single = product("cuda", "bf16");
+    single[9].second = "stream";
+    CHECK(skip_of(single) == "launched one by one (its row as a graph counts)");
+    single[1].second = "host";
+    CHECK(skip_of(single).empty());
+    CHECK(skip_of({{"bench", "launch"}, {"backend", "host"}, {"device", "x"}, {"kernel", "y"}}) ==
+          "no kernel model for the benchmark 'launch'");
+    CHECK(skip_of({{"bench", "copies"}, {"backend", "cuda"}, {"device", "x"}, {"kernel", "host_to_device_pinned"}}) ==
+          "a copy over a link, not memory");
+}
+
+TEST_CASE("bench rows: JSON lines are the same rows, and a line that was cut off is dropped") {
+    std::string const text =
+        "{\"bench\": \"gemm\", \"backend\": \"host\", \"device\": \"A, \\\"B\\\"\", \"m\": 64, \"median_us\": 1.5, "
+        "\"groups\": null, \"more\": true}\n{\"bench\": \"ge";
+    CsvTable const table = parse_bench_rows(text, "rows.jsonl");
+    REQUIRE(table.records.size() == 1);
+    RowCells const row(table, table.records[0]);
+    CHECK(row.text("device") == "A, \"B\"");
+    CHECK(row.count("m") == 64);
+    CHECK(row.text("groups").empty());
+    CHECK(row.number("median_us") == 1.5);
+    std::string const whole = header() + line(product("host", "fp32"));
+    CHECK(parse_bench_rows(whole + "gemm,ho", "rows.csv").records.size() == 1);
+    CHECK_THROWS_AS(parse_bench_rows("", "rows.csv"), InputError);
+    CHECK_THROWS_AS(parse_bench_rows("a,b\n1,2\n", "rows.csv"), InputError);
+    CHECK_THROWS_WITH(parse_bench_rows("{\"bench\": 1}\n[2]\n", "r"), contains("r: line 2: is no JSON object"));
+}
+
+TEST_CASE("memory-bound tables: bytes, kernel and format become the case") {
+    CsvTable const table = parse_csv(
+        "source_ref,device,kernel,dtype,bytes_moved,cache,latency_us\ns,Abacus,rmsnorm,BF16,1000000,cold,5\n"
+        "s,Abacus,rmsnorm,,1000000,tepid,5\n",
+        "t.csv");
+    REQUIRE(kernel_table_of(table) == KernelTable::memory);
+    KernelCase const c = kernel_case(KernelTable::memory, RowCells(table, table.records[0]));
+    CHECK(std::get<MemoryKernel>(c.what).moved.base() == 1e6);
+    CHECK(c.variant == "rmsnorm bf16");
+    CHECK(c.cache == CacheState::cold);
+    CHECK_THROWS_AS(kernel_case(KernelTable::memory, RowCells(table, table.records[1])), RowSkip);
+}
+
+TEST_CASE("shape_hash: the shipped calibrations' held-out rows stay what they are") {
+    KernelCase row;
+    row.what = Gemm{.m = 1, .n = 32, .k = 4096};
+    CHECK(shape_hash(row) == 7338912494911074324ULL);  // FNV-1a computed apart from this program
+    row.what = DecodeAttention{.batch = 8, .heads = 32, .kv_heads = 8, .keys = 4096, .head_dim = 128};
+    CHECK(shape_hash(row) == 14788879244311060616ULL);
+    row.what = Attention{.batch = 1, .heads = 32, .kv_heads = 8, .queries = 2048, .keys = 2048, .head_dim = 128};
+    CHECK(shape_hash(row) == 677394770248022987ULL);
+    row.what = MemoryKernel{.moved = 1048576 * units::B};
+    row.variant = "rmsnorm fp32";
+    CHECK(shape_hash(row) == 13974367945844733906ULL);
+    row.cache = CacheState::cold;
+    row.device = "another";
+    CHECK(shape_hash(row) == 13974367945844733906ULL);
+}
+
+TEST_CASE("is_held_out: one shape in ten") {
+    int held_out = 0;
+    for (std::int64_t m = 1; m <= 50; ++m)
+        for (std::int64_t n = 1; n <= 40; ++n) {
+            KernelCase row;
+            row.what = Gemm{.m = m, .n = 16 * n, .k = 512};
+            held_out += is_held_out(row) ? 1 : 0;
+        }
+    CHECK(held_out > 150);
+    CHECK(held_out < 250);
+}
