@@ -36,9 +36,9 @@ struct UnknownSpec {
 constexpr double ms = 1e-3;
 constexpr std::array unknown_specs{
     UnknownSpec{
-        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.88, 0.85, 0.82}, 0.12, 0.08},
+        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.88, 0.85, 0.82}, 0.15, 0.12},
     UnknownSpec{"grouped_gemm_scale", Scope::framework, FitScale::logarithmic, 0.2, 1.2, {0.6, 0.6, 0.6}, 0.3, 0, true},
-    UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.7, 1.0, 0.85}, 0.3, 0.2},
+    UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.7, 0.9, 0.85}, 0.2, 0.15},
     UnknownSpec{"memory_scale", Scope::generation, FitScale::logarithmic, 0.15, 1.2, {0.9, 0.9, 0.95}, 0.15, 0.15},
     UnknownSpec{"activation_passes", Scope::framework, FitScale::logarithmic, 0.8, 3.5, {1.9, 1.0, 1.1}, 0.3},
     UnknownSpec{
@@ -174,7 +174,9 @@ class RememberedRow {
 public:
     RememberedRow(StepMeasurement const& row, std::vector<Unknown> const& unknowns) : row_(row) {
         for (std::size_t i = 0; i < unknowns.size(); ++i)
-            if (unknowns[i].applies(row.generation, row.precision)) relevant_.push_back(i);
+            if (unknowns[i].applies(row.generation, row.precision) &&
+                (row.has_experts || !unknowns[i].spec->experts_only))
+                relevant_.push_back(i);
     }
 
     double log_error(FrameworkTiming const& base, std::vector<Unknown> const& unknowns,
@@ -207,6 +209,13 @@ std::vector<double> row_weights(std::vector<StepMeasurement const*> const& rows)
     for (auto const* row : rows)
         weights.push_back(row->weight * std::sqrt(count[row->source]) / count[row->source]);
     return weights;
+}
+
+/// The spread of a constant of which the rows say clearly more than its prior does.
+std::optional<double> identified_spread(FittedParameter const& fitted, FitParameter const& parameter) {
+    constexpr double narrower = 0.7;
+    if (!fitted.spread || (parameter.prior && *fitted.spread > narrower * parameter.prior->spread)) return std::nullopt;
+    return fitted.spread;
 }
 
 /// The entries that the unknowns tell apart; `base` first, with what holds for any device.
@@ -254,7 +263,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
     if (rows.empty()) {
         std::vector<double> values;
         for (FitParameter const& p : problem.parameters)
-            values.push_back(p.start);
+            values.push_back(p.prior->mean);
         fit.timing = entries_of(base, unknowns, values);
         return fit;
     }
@@ -274,7 +283,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
                                  .precision = unknowns[i].precision,
                                  .is_factor = unknowns[i].is_factor,
                                  .value = result.parameters[i].value,
-                                 .spread = result.parameters[i].spread});
+                                 .spread = identified_spread(result.parameters[i], problem.parameters[i])});
     std::set<std::string> sources;
     for (auto const* row : rows)
         sources.insert(row->source);

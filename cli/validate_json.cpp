@@ -59,12 +59,18 @@ Json groups_array(Validation const& v) {
 std::string validation_json(Validation const& v) {
     Json json{{"format", fmt::format("{}-validation", name_of(v.kind))}, {"version", 1}};
     IntervalFactors const interval = interval_factors(v.kind);
-    json["interval"] = {
-        {"coverage", 0.8}, {"low_factor", interval.low}, {"high_factor", interval.high}, {"basis", "assumed"}};
+    json["interval"] = {{"coverage", 0.8},
+                        {"basis", "held-out residuals, per row"},
+                        {"without_fit", {{"low_factor", interval.low}, {"high_factor", interval.high}}}};
     json["overall"] = score_object(v.kind, v.overall);
     json["sources"] = Json::array();
     for (SourceScore const& source : v.sources)
         json["sources"].push_back(score_object(v.kind, source));
+    if (v.ranking.questions > 0)
+        json["ranking"] = {{"questions", v.ranking.questions},
+                           {"rows", v.ranking.rows},
+                           {"spearman_median", v.ranking.median},
+                           {"spearman_p10", v.ranking.low}};
     if (v.kind != ValidationKind::train) json["groups"] = groups_array(v);
     // Cells of a foreign file may hold anything; what is not UTF-8 is replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -189,11 +189,21 @@ std::string csv(Validation const& v) {
     return out;
 }
 
+/// How well the layouts of one question are ordered; empty where none was asked for.
+std::string ranking_line(Validation const& v) {
+    if (v.ranking.questions == 0) return "";
+    return fmt::format(
+        "Order of layouts measured for one model, machine and batch (rank correlation, {} questions, {} rows): median "
+        "{:.2f}, 10 % quantile {:.2f}.\n",
+        v.ranking.questions, v.ranking.rows, v.ranking.median, v.ranking.low);
+}
+
 std::string markdown(Validation const& v) {
     std::string out = validation_introduction(v.kind) + "\n## Scores\n\n";
     out += (v.kind == ValidationKind::train ? train_table(v) : time_table(v, Names::whole)).markdown();
     for (std::string const& by : groupings(v))
         out += fmt::format("\n## Scores by {}\n\n{}", by, group_table(v, by).markdown());
+    if (auto const line = ranking_line(v); !line.empty()) out += "\n## Ranking of layouts\n\n" + line;
     return out + "\n## What was left out, and what was assumed\n\n" + reason_table(v).markdown();
 }
 
@@ -211,6 +221,7 @@ std::string text(Validation const& v) {
         "\nErrors are (predicted - measured) / measured: median, mean and 90 % quantile of absolute values, median of "
         "signed ones.\n" +
         interval_note(v.kind) + "\n";
+    out += ranking_line(v);
     constexpr std::size_t shown = 12;
     for (auto const& kind : kinds) {
         auto const reasons = by_count(v.overall.*kind.counts);

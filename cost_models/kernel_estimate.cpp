@@ -146,7 +146,12 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     Seconds time = gemm_model(shape, format, rates, choice.constants(), use);
     if (quantising == Quantising::included && format.quantises)
         time += quantise_model(shape, rates, choice.constants());
-    return finish(time, choice, gemm_coordinates(shape));
+    KernelEstimate out = finish(time, choice, gemm_coordinates(shape));
+    if (shape.groups > 1) {  // the residual belongs to single products
+        out.time = time;
+        if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
+    }
+    return out;
 }
 
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,

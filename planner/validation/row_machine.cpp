@@ -64,6 +64,21 @@ void apply_probe(TrainingRow const& row, ClusterSpec& cluster) {
             world * gigabytes / (static_cast<double>(cluster.domain_size) * cluster.scale_out->bandwidth.value));
 }
 
+/// The usual cluster of the row's device, or the one with the network that the row names.
+std::optional<ClusterSpec> cluster_like(TrainingRow const& row) {
+    auto usual = cluster_for_device(row.gpu);
+    if (!usual || !usual->scale_out) return usual;
+    std::string const link = lower_case(row.inter_node_link);
+    for (std::string_view const kind : {"efa", "roce"}) {
+        if (link.find(kind) == std::string::npos || usual->scale_out->kind == kind) continue;
+        for (ClusterSpec const& cluster : all_clusters())
+            if (cluster.accelerator.name == usual->accelerator.name && cluster.scale_out &&
+                cluster.scale_out->kind == kind)
+                return cluster;
+    }
+    return usual;
+}
+
 bool is_rack(ClusterSpec const& cluster) { return cluster.domain_size > 16; }
 
 }  // namespace
@@ -93,11 +108,11 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
     if (gbps == 0 && row.num_gpus.value_or(0) > per_node)
         out.assumptions.emplace_back("network between nodes as usual for the device");
     double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
-    auto const key = fmt::format("{}/{}/{}/{}/{}", row.gpu, per_node, gbps, probe,
+    auto const key = fmt::format("{}/{}/{}/{}/{}/{}", row.gpu, row.inter_node_link, per_node, gbps, probe,
                                  probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
     auto const [found, is_new] = clusters_.try_emplace(key);
     if (is_new) {
-        if (auto cluster = cluster_for_device(row.gpu)) {
+        if (auto cluster = cluster_like(row)) {
             // A rack or torus joins more than what the table calls a node.
             if (per_node > 0 && !is_rack(*cluster) && cluster->scale_up.kind != ScaleUpKind::torus)
                 cluster->domain_size = per_node;

@@ -2,6 +2,7 @@
 
 #include "core/units.hpp"
 #include "planner/validation/error_statistics.hpp"
+#include "planner/validation/layout_ranking.hpp"
 
 #include <compare>
 #include <cstddef>
@@ -54,6 +55,7 @@ struct RowPrediction {
     std::optional<double> measured_memory_gb;
     std::optional<bool> ran;  ///< false: ended out of memory; nothing where that says nothing
     std::vector<std::string> assumptions;
+    std::string question;  ///< which rows differ from this one in their layout alone; empty: none is asked for
 };
 
 /// Says of plans that ran out of memory and plans that ran whether they fit.
@@ -91,6 +93,7 @@ struct Validation {
     SourceScore overall;
     std::vector<SourceScore> sources;  ///< in alphabetical order
     std::vector<GroupScore> groups;
+    LayoutRanking ranking{};
 };
 
 /// A row's prediction and where it counts.
@@ -118,6 +121,7 @@ private:
     std::map<std::string, Tally> sources_;
     std::map<RowGroup, Tally> groups_;
     Tally overall_;
+    std::map<std::string, std::vector<LayoutTimes>> questions_;
 };
 
 }  // namespace sextant

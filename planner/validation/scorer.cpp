@@ -65,6 +65,9 @@ void Scorer::add(ScoredRow const& row) {
     for (RowGroup const& group : row.groups)
         add(groups_[group], row.prediction);
     add(overall_, row.prediction);
+    RowPrediction const& p = row.prediction;
+    if (!p.question.empty() && p.time && p.measured_time && p.time_reason.empty())
+        questions_[p.question].push_back({.predicted = p.time->base(), .measured = p.measured_time->base()});
 }
 
 Validation Scorer::result() const {
@@ -80,6 +83,7 @@ Validation Scorer::result() const {
         result.sources.push_back(finish(name, tally));
     for (auto const& [group, tally] : groups_)
         result.groups.push_back({.group = group, .score = finish(group.name, tally)});
+    result.ranking = layout_ranking(questions_);
     return result;
 }
 

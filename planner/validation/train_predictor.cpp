@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "planner/support.hpp"
 #include "planner/validation/train_validation.hpp"
 
 #include <algorithm>
@@ -62,9 +63,13 @@ RowPrediction TrainPredictor::predict(TrainingRow const& row) {
         FrameworkMemory const& memory = c.framework->memory;
         Bytes const unit = printed_unit(row);
         if (c.predicts_time) p.time = estimate.time;
+        StepInterval const interval = step_interval(*c.framework, unsupported_terms(*c.cluster, *c.framework, c.plan));
+        p.interval = {.low = interval.low, .high = interval.high};
         p.memory_gb = comparable_memory(c.memory_quantity, stages, memory) / unit;
         Bytes const usable = memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
         p.fits = fullest(stages, &StageMemory::reserved) <= usable;
+        p.question = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.source_id, row.model, row.gpu, row.precision,
+                                 row.framework, c.plan.world_size(), c.workload.sequence, c.workload.global_batch);
         p.time_reason = std::move(c.time_reason);
         p.memory_reason = std::move(c.memory_reason);
         p.measured_time = measured_time(row, c);

@@ -1,0 +1,111 @@
+#include "calibrate/framework_fit.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hardware_json.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+/// A step whose time is a known function of the constants: products, attention, a host floor, a fixed part.
+StepMeasurement step(std::string source, std::string generation, double gemm, double attention, double floor_share,
+                     FrameworkTiming const& truth, double noise) {
+    auto const predict = [=](FrameworkTiming const& t) {
+        double const compute = gemm / t.gemm_scale.value + attention / t.attention_scale.value;
+        return std::max(compute, floor_share * t.host_floor_forward.value.base()) + t.fixed_per_step.value.base();
+    };
+    return {.source = std::move(source),
+            .generation = std::move(generation),
+            .precision = "bf16",
+            .seconds = predict(truth) * std::exp(noise),
+            .predict = predict};
+}
+
+struct World {
+    FrameworkProfile start = find_framework("megatron", "test");
+    FrameworkTiming hopper = start.timing.front();
+    FrameworkTiming ampere = start.timing.front();
+    std::vector<StepMeasurement> rows;
+
+    World() {
+        hopper.gemm_scale.value = 0.72;
+        ampere.gemm_scale.value = 0.9;
+        hopper.fixed_per_step.value = ampere.fixed_per_step.value = 40 * units::ms;
+        std::mt19937_64 random(5);
+        std::normal_distribution<double> noise(0, 0.01);
+        for (int i = 0; i < 60; ++i) {
+            double const gemm = uniform(random, 0.1, 4);
+            double const attention = uniform(random, 0.02, 1);
+            rows.push_back(step(i % 3 == 0 ? "a" : "b", "hopper", gemm, attention, 10, hopper, noise(random)));
+            rows.push_back(step("c", "ampere", gemm, attention, 10, ampere, noise(random)));
+        }
+    }
+    std::vector<StepMeasurement const*> pointers() const {
+        std::vector<StepMeasurement const*> out;
+        for (StepMeasurement const& row : rows)
+            out.push_back(&row);
+        return out;
+    }
+};
+
+FitOptions const options{.robust_scale = 2, .starts = 1, .iterations = 30, .threads = 1};
+
+}  // namespace
+
+TEST_CASE("fit_framework: scales of each generation and shared constants are found") {
+    World const world;
+    FrameworkFit const fit = fit_framework(world.start, world.pointers(), options);
+    FrameworkProfile profile = world.start;
+    profile.timing = fit.timing;
+    CHECK(timing_for(profile, "hopper", "bf16").gemm_scale.value == Approx(0.72).epsilon(0.05));
+    CHECK(timing_for(profile, "ampere", "bf16").gemm_scale.value == Approx(0.9).epsilon(0.05));
+    CHECK(timing_for(profile, "hopper", "bf16").fixed_per_step.value.in(units::ms) == Approx(40).epsilon(0.3));
+    // A generation without rows gets the framework's scale, between those of the others.
+    double const unseen = timing_for(profile, "cdna3", "bf16").gemm_scale.value;
+    CHECK(unseen > 0.7);
+    CHECK(unseen < 0.95);
+    CHECK(fit.sources == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("fit_framework: without rows the constants are what the execution makes likely, whatever a fit found") {
+    World const world;
+    FrameworkFit const fit = fit_framework(world.start, world.pointers(), options);
+    FrameworkFit const none = fit_framework(world.start, {}, options, &fit);
+    REQUIRE(none.timing.size() == 1);
+    CHECK(none.timing[0].gemm_scale.value == Approx(0.85));
+    CHECK(execution_of("nanotron") == Execution::eager);
+    CHECK(execution_of("maxtext") == Execution::compiled);
+}
+
+TEST_CASE("leave_one_source_out: every row is predicted once, by constants that its source did not touch") {
+    World world;
+    for (StepMeasurement& row : world.rows)
+        if (row.source == "a") row.seconds *= 2;  // a source that is wrong by a factor cannot help itself
+    FrameworkFit const full = fit_framework(world.start, world.pointers(), options);
+    auto const left_out = leave_one_source_out(world.start, world.pointers(), options, full);
+    CHECK(left_out.size() == world.rows.size());
+    for (LeftOutStep const& step : left_out)
+        if (step.row->source == "a") CHECK(step.predicted / step.row->seconds < 0.6);
+}
+
+TEST_CASE("framework JSON: what is written is read back") {
+    for (FrameworkProfile const& profile : all_frameworks()) {
+        auto const document = JsonDocument::from_text(framework_json(profile), "test.json");
+        FrameworkProfile const back = read_framework(ObjectReader(document));
+        CAPTURE(profile.name);
+        REQUIRE(back.timing.size() == profile.timing.size());
+        for (std::size_t i = 0; i < profile.timing.size(); ++i) {
+            CHECK(back.timing[i].generation == profile.timing[i].generation);
+            CHECK(back.timing[i].gemm_scale.value == Approx(profile.timing[i].gemm_scale.value).epsilon(1e-3));
+            CHECK(back.timing[i].kernel_gap.value.base() ==
+                  Approx(profile.timing[i].kernel_gap.value.base()).epsilon(1e-3));
+            CHECK(back.timing[i].tp_overlap.source == profile.timing[i].tp_overlap.source);
+        }
+        CHECK(back.memory.constant.value.base() == Approx(profile.memory.constant.value.base()).epsilon(1e-4));
+        CHECK(back.interval.rows == profile.interval.rows);
+    }
+}
