@@ -1,6 +1,7 @@
 #include "cli/calibrate_kernels.hpp"
 
 #include "calibrate/kernel_fit.hpp"
+#include "cli/calibrate_import.hpp"
 #include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -36,8 +37,11 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                                   CommandContext& context) {
     std::vector<DeviceRows> devices;
     std::map<std::string, std::size_t> skipped;
-    for (std::string const& file : request.tables) {
-        CsvTable const table = read_csv(file);
+    std::vector<CsvTable> tables;
+    for (std::string const& file : request.tables)
+        for (CsvTable& table : kernel_tables_of(file, device != nullptr ? device->name : "", context))
+            tables.push_back(std::move(table));
+    for (CsvTable const& table : tables) {
         KernelTable const kind = kernel_table_of(table);
         for (CsvRecord const& record : table.records) {
             try {

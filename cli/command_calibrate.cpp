@@ -1,5 +1,7 @@
 #include "calibrate/collective_score.hpp"
+#include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
+#include "cli/calibrate_import.hpp"
 #include "cli/calibrate_kernels.hpp"
 #include "cli/calibrate_run.hpp"
 #include "cli/calibrate_train.hpp"
@@ -44,7 +46,7 @@ std::vector<CollectiveMeasurement> read_rows(FitRequest const& request, ClusterS
         rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
     };
     for (std::string const& file : request.collectives)
-        add(file, collective_measurements(read_csv(file), cluster));
+        add(file, collective_measurements(collective_table_of(file, context), cluster));
     for (std::string const& file : request.logs) {
         if (cluster == nullptr)
             throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");
@@ -149,6 +151,8 @@ int fit(FitRequest const& request, CommandContext& context) {
 struct Options {
     FitRequest fit;
     BenchRequest run;
+    ImportCall import;
+    CLI::App const* import_app = nullptr;
     CLI::App const* fit_app = nullptr;
     CLI::App const* run_app = nullptr;
 };
@@ -186,6 +190,29 @@ void describe_run(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
     options->run_app = &app;
 }
 
+void describe_import(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
+    ImportCall& r = options->import;
+    CLI::App& app = *calibrate.add_subcommand("import", "measurements of other programs as tables of ours");
+    app.add_option("files", r.files, "what the other program wrote")->required()->type_name("FILE...");
+    app.add_option("--out", r.out, "one file, or a folder where there are several kinds of rows")
+        ->required()
+        ->option_text("FILE.csv|FOLDER");
+    app.add_option("--from", r.from, "the format, where it is not to be told from the file")->option_text("NAME");
+    app.add_option("--device", r.device, "the accelerator, where the rows do not say it or say it wrong")
+        ->option_text("NAME");
+    app.add_option("--source", r.source, "what stands in source_ref (default: the format and what the file says)")
+        ->option_text("TEXT");
+    std::string formats = "Formats:\n";
+    for (Importer const* importer : importers())
+        formats += fmt::format("  {:<16}{}\n", importer->name, importer->summary);
+    app.footer(formats +
+               "\nRows that cannot be used are counted with the reason on standard error.\n\nExamples:\n"
+               "  sextant calibrate import all_reduce.log --out collectives.csv\n"
+               "  sextant calibrate import gemm_perf.txt --out gemm.csv --source 'aiconfigurator 1.0'\n"
+               "  sextant calibrate import trace.json --out imported --device h100-sxm\n");
+    options->import_app = &app;
+}
+
 void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
     FitRequest& r = options->fit;
     CLI::App& app = *calibrate.add_subcommand("fit", "constants of the cost models from measurements");
@@ -193,10 +220,13 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
                    "table of nccl-tests runs, columns as in docs/formats.md; may be repeated")
         ->option_text("FILE.csv");
     app.add_option("--nccl-log", r.logs, "what nccl-tests printed; may be repeated")->option_text("FILE");
-    app.add_option("--kernels", r.kernels, "table of kernel times, columns as in docs/formats.md; may be repeated")
-        ->option_text("FILE.csv");
-    app.add_option("--device", r.device, "the accelerator that --kernels were measured on (default: as the rows say)")
-        ->option_text("NAME");
+    app.add_option(
+           "--kernels", r.kernels,
+           "table of kernel times (docs/formats.md), rows of sextant-bench or any format of import; may be repeated")
+        ->option_text("FILE");
+    app.add_option("--device", r.device,
+                   "the accelerator that --kernels were measured on, or its file (default: as the rows say)")
+        ->option_text("NAME|FILE.json");
     app.add_option("--train", r.train, "table of training steps, columns as in docs/validation.md; may be repeated")
         ->option_text("FILE.csv");
     app.add_option("--framework", r.framework, "of --train, the rows of this framework alone")->option_text("NAME");
@@ -212,6 +242,7 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
 }
 
 int calibrate(Options const& options, CommandContext& context) {
+    if (options.import_app->parsed()) return import_measurements(options.import, context);
     if (options.run_app->parsed()) return run_benchmarks(options.run, context);
     return fit(options.fit, context);
 }
@@ -219,6 +250,7 @@ int calibrate(Options const& options, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     describe_run(app, options);
+    describe_import(app, options);
     describe_fit(app, options);
     app.require_subcommand(1);
     app.footer(

@@ -30,6 +30,7 @@ void read_product(RowCells const& row, KernelCase& out) {
     GemmFormat const* const format = find_gemm_format(dtype == "half" ? "fp16" : dtype);
     if (format == nullptr) throw RowSkip(fmt::format("unknown number format '{}'", dtype.substr(0, 40)));
     gemm.precision = format->precision;
+    if (row.text("quantised") == "before") out.quantised = Quantised::before;
     out.variant = format->name;
     out.kind = fmt::format("product {}", format->name);
     out.what = gemm;

@@ -1,0 +1,99 @@
+// Performance tables of AIConfigurator's collectors (systems/data/DEVICE/.../*_perf.txt, CSV): gemm_perf, context_ and
+// generation_attention_perf, nccl_perf. Latencies are milliseconds, `message_size` of nccl_perf counts elements.
+#include "calibrate/import/importer.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+namespace {
+
+bool recognises(std::string_view text) {
+    for (char const* column : {"gemm_dtype", "attn_dtype", "nccl_dtype"})
+        if (header_has(text, {column, "latency"})) return true;
+    return false;
+}
+
+std::string described(RowCells const& row) {
+    return fmt::format("aiconfigurator {} {}", row.text("framework"), row.text("version"));
+}
+
+void add_product(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
+    out.products.push_back({.source = source_of(request, described(row)),
+                            .device = device_of(request, row.text("device")),
+                            .kernel = row.text("kernel_source"),
+                            .dtype = row.stated("gemm_dtype"),
+                            .m = needed_count(row, "m"),
+                            .n = needed_count(row, "n"),
+                            .k = needed_count(row, "k"),
+                            .microseconds = 1e3 * needed_number(row, "latency")});
+}
+
+void add_attention(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
+    std::string const op = row.stated("op_name");
+    if (op != "context_attention" && op != "generation_attention")
+        throw RowSkip(fmt::format("no model of the op '{}'", op.substr(0, 40)));
+    if (row.count("window_size").value_or(0) > 0) throw RowSkip("attention with a sliding window");
+    if (row.count("beam_width").value_or(1) > 1) throw RowSkip("beam search");
+    out.attention.push_back({.source = source_of(request, described(row)),
+                             .device = device_of(request, row.text("device")),
+                             .kind = op == "context_attention" ? "context" : "generation",
+                             .dtype = row.stated("attn_dtype"),
+                             .cache_dtype = row.stated("kv_cache_dtype"),
+                             .batch = needed_count(row, "batch_size"),
+                             .length = needed_count(row, "isl"),
+                             .past = row.count("step").value_or(0),
+                             .heads = needed_count(row, "num_heads"),
+                             .kv_heads = needed_count(row, "num_key_value_heads"),
+                             .head_dim = needed_count(row, "head_dim"),
+                             .microseconds = 1e3 * needed_number(row, "latency")});
+}
+
+void add_collective(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
+    std::string const dtype = row.stated("nccl_dtype");
+    if (dtype != "half" && dtype != "int8") throw RowSkip(fmt::format("unknown number format '{}'", dtype));
+    std::string const op = row.stated("op_name");
+    std::int64_t const gpus = needed_count(row, "num_gpus");
+    // The collector runs one process with all its devices, so they are of one node.
+    out.collectives.push_back({.run = fmt::format("{} {} {} {}", request.name, op, dtype, gpus),
+                               .source = source_of(request, described(row)),
+                               .device = device_of(request, row.text("device")),
+                               .library_version = row.text("version"),
+                               .collective = op,
+                               .nodes = 1,
+                               .per_node = gpus,
+                               .bytes = needed_number(row, "message_size") * (dtype == "half" ? 2 : 1),
+                               .microseconds = 1e3 * needed_number(row, "latency")});
+}
+
+ImportedTables read(std::string_view text, ImportRequest const& request) {
+    CsvTable const table = parse_csv(text, request.name);
+    static_cast<void>(table.require({"latency"}));
+    ImportedTables out;
+    for (CsvRecord const& record : table.records) {
+        RowCells const row(table, record);
+        try {
+            if (table.find("gemm_dtype"))
+                add_product(row, request, out);
+            else if (table.find("attn_dtype"))
+                add_attention(row, request, out);
+            else
+                add_collective(row, request, out);
+        } catch (RowSkip const& skip) {
+            ++out.skipped[skip.what()];
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+extern constinit Importer const aiconfigurator_importer;
+constinit Importer const aiconfigurator_importer{
+    .name = "aiconfigurator",
+    .summary = "AIConfigurator's gemm, attention and nccl performance tables",
+    .source = "github.com/ai-dynamo/aiconfigurator collector/",
+    .recognises = recognises,
+    .read = read,
+};
+
+}  // namespace sextant

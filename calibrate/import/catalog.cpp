@@ -1,0 +1,45 @@
+#include "calibrate/import/importer.hpp"
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+
+#include <array>
+
+namespace sextant {
+
+extern constinit Importer const bench_importer;
+extern constinit Importer const aiconfigurator_importer;
+extern constinit Importer const vidur_importer;
+extern constinit Importer const nvbench_importer;
+extern constinit Importer const kineto_importer;
+extern constinit Importer const nccl_tests_importer;
+
+namespace {
+
+constexpr std::array all{&bench_importer,   &aiconfigurator_importer, &vidur_importer,
+                         &nvbench_importer, &kineto_importer,         &nccl_tests_importer};
+
+std::vector<std::string> names() {
+    std::vector<std::string> out;
+    for (Importer const* importer : all)
+        out.emplace_back(importer->name);
+    return out;
+}
+
+}  // namespace
+
+std::span<Importer const* const> importers() { return all; }
+
+Importer const& find_importer(std::string_view name) {
+    for (Importer const* importer : all)
+        if (name == importer->name) return *importer;
+    throw InputError("--from: unknown format '{}'{} (formats: {})", name, did_you_mean(name, names()), join(names()));
+}
+
+Importer const& importer_for(std::string_view text, std::string const& name) {
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", name);
+    for (Importer const* importer : all)
+        if (importer->recognises(text)) return *importer;
+    throw InputError("{}: is in no format that is known (--from one of: {})", name, join(names()));
+}
+
+}  // namespace sextant

@@ -1,0 +1,143 @@
+#include "calibrate/import/importer.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+std::string number(double value) { return fmt::format("{:.7g}", value); }
+
+template <class Row>
+bool any_of(std::vector<Row> const& rows, bool Row::*flag) {
+    return std::any_of(rows.begin(), rows.end(), [&](Row const& row) { return row.*flag; });
+}
+
+}  // namespace
+
+std::string products_csv(ImportedTables const& tables) {
+    if (tables.products.empty()) return "";
+    // Columns beside the usual ones only where a row needs them.
+    bool const with_cache = any_of(tables.products, &ImportedProduct::cold);
+    bool const with_quantised = any_of(tables.products, &ImportedProduct::quantised_before);
+    std::vector<std::string> header{"source_ref", "device", "kernel_source", "dtype", "m",
+                                    "n",          "k",      "latency_us",    "tflops"};
+    if (with_cache) header.emplace_back("cache");
+    if (with_quantised) header.emplace_back("quantised");
+    std::string out = csv_line(header);
+    for (ImportedProduct const& p : tables.products) {
+        double const work = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+        std::vector<std::string> cells{p.source,
+                                       p.device,
+                                       p.kernel,
+                                       p.dtype,
+                                       fmt::to_string(p.m),
+                                       fmt::to_string(p.n),
+                                       fmt::to_string(p.k),
+                                       number(p.microseconds),
+                                       fmt::format("{:.4g}", 1e-6 * work / p.microseconds)};
+        if (with_cache) cells.emplace_back(p.cold ? "cold" : "hot");
+        if (with_quantised) cells.emplace_back(p.quantised_before ? "before" : "");
+        out += csv_line(cells);
+    }
+    return out;
+}
+
+std::string attention_csv(ImportedTables const& tables) {
+    if (tables.attention.empty()) return "";
+    std::string out =
+        "source_ref,device,kind,attn_dtype,kv_dtype,batch,isl,past_kv,num_heads,num_kv_heads,head_dim,latency_us\n";
+    for (ImportedAttention const& a : tables.attention)
+        out += csv_line({a.source, a.device, a.kind, a.dtype, a.cache_dtype, fmt::to_string(a.batch),
+                         fmt::to_string(a.length), fmt::to_string(a.past), fmt::to_string(a.heads),
+                         fmt::to_string(a.kv_heads), fmt::to_string(a.head_dim), number(a.microseconds)});
+    return out;
+}
+
+std::string memory_csv(ImportedTables const& tables) {
+    if (tables.memory.empty()) return "";
+    std::string out = "source_ref,device,kernel,dtype,bytes_moved,cache,latency_us\n";
+    for (ImportedMemoryKernel const& m : tables.memory)
+        out += csv_line({m.source, m.device, m.kernel, m.dtype, fmt::format("{:.0f}", m.bytes), m.cold ? "cold" : "hot",
+                         number(m.microseconds)});
+    return out;
+}
+
+std::string collectives_csv(ImportedTables const& tables) {
+    if (tables.collectives.empty()) return "";
+    std::string out =
+        "run_id,source_ref,gpu,nodes,gpus_per_node,nranks,intra_link,inter_link,nccl_version,collective,size_bytes,"
+        "time_us_oop,algbw_gbs_oop,busbw_gbs_oop,time_us_ip,algbw_gbs_ip,busbw_gbs_ip\n";
+    for (ImportedCollective const& c : tables.collectives)
+        out += csv_line({c.run, c.source, c.device, fmt::to_string(c.nodes), fmt::to_string(c.per_node),
+                         fmt::to_string(c.nodes * c.per_node), "", "", c.library_version, c.collective,
+                         fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "", "", "", ""});
+    return out;
+}
+
+double needed_number(RowCells const& row, std::string_view column) {
+    auto const value = row.number(column);
+    if (!value) throw RowSkip(fmt::format("{} is not stated", column));
+    if (*value <= 0) throw RowSkip(fmt::format("{} is zero", column));
+    return *value;
+}
+
+std::int64_t needed_count(RowCells const& row, std::string_view column) { return need(row.count(column), column); }
+
+std::string device_of(ImportRequest const& request, std::string const& of_row) {
+    if (!request.device.empty()) return request.device;
+    if (of_row.empty()) throw RowSkip("does not say its device (--device NAME)");
+    return of_row;
+}
+
+std::string source_of(ImportRequest const& request, std::string const& of_row) {
+    return request.source.empty() ? of_row : request.source;
+}
+
+bool header_has(std::string_view text, std::initializer_list<std::string_view> columns) {
+    std::string_view const line = text.substr(0, text.find('\n'));
+    return std::all_of(columns.begin(), columns.end(), [&](std::string_view column) {
+        for (auto at = line.find(column); at != std::string_view::npos; at = line.find(column, at + 1)) {
+            auto const end = at + column.size();
+            bool const begins = at == 0 || line[at - 1] == ',';
+            bool const ends = end == line.size() || line[end] == ',' || line[end] == '\r';
+            if (begins && ends) return true;
+        }
+        return false;
+    });
+}
+
+std::string table_dtype(std::string_view name) {
+    struct Spelling {
+        std::string_view foreign;
+        std::string_view ours;
+    };
+    constexpr Spelling spellings[] = {
+        {"bf16", "bfloat16"},
+        {"c10::bfloat16", "bfloat16"},
+        {"__nv_bfloat16", "bfloat16"},
+        {"fp16", "float16"},
+        {"f16", "float16"},
+        {"half", "float16"},
+        {"c10::half", "float16"},
+        {"__half", "float16"},
+        {"fp32", "float32"},
+        {"f32", "float32"},
+        {"float", "float32"},
+        {"e4m3", "fp8"},
+        {"c10::float8_e4m3fn", "fp8"},
+        {"f8e4m3", "fp8"},
+        {"__nv_fp8_e4m3", "fp8"},
+    };
+    std::string const lower = lower_case(name);
+    for (Spelling const& spelling : spellings)
+        if (lower == spelling.foreign) return std::string(spelling.ours);
+    return lower;
+}
+
+}  // namespace sextant

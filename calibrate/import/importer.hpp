@@ -1,0 +1,104 @@
+#pragma once
+
+#include "core/csv.hpp"
+#include "core/measurements/row_cells.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// One matrix product that somebody measured.
+struct ImportedProduct {
+    std::string source, device, kernel, dtype;
+    std::int64_t m = 0, n = 0, k = 0;
+    double microseconds = 0;
+    bool cold = false;              ///< operands in memory, not in the cache
+    bool quantised_before = false;  ///< activations came quantised, where the format needs it
+};
+
+/// One attention kernel of a serving engine, prefill (`context`) or decode (`generation`).
+struct ImportedAttention {
+    std::string source, device, kind, dtype, cache_dtype;
+    std::int64_t batch = 0, length = 0, past = 0, heads = 0, kv_heads = 0, head_dim = 0;
+    double microseconds = 0;
+};
+
+/// One kernel bound by the memory it touches.
+struct ImportedMemoryKernel {
+    std::string source, device, kernel, dtype;
+    double bytes = 0;  ///< read and written
+    double microseconds = 0;
+    bool cold = false;
+};
+
+/// One collective between ranks, `bytes` as nccl-tests counts them.
+struct ImportedCollective {
+    std::string run, source, device, library_version, collective;
+    std::int64_t nodes = 1, per_node = 0;
+    double bytes = 0;
+    double microseconds = 0;
+};
+
+/// What a foreign file held, and how many rows were left out for which reason.
+struct ImportedTables {
+    std::vector<ImportedProduct> products;
+    std::vector<ImportedAttention> attention;
+    std::vector<ImportedMemoryKernel> memory;
+    std::vector<ImportedCollective> collectives;
+    std::map<std::string, std::size_t> skipped;
+
+    [[nodiscard]] std::size_t rows() const {
+        return products.size() + attention.size() + memory.size() + collectives.size();
+    }
+};
+
+/// What the file does not say of itself.
+struct ImportRequest {
+    std::string name{};    ///< of the file, for messages and as the run's name
+    std::string device{};  ///< replaces what the rows say; empty: they have to say it
+    std::string source{};  ///< the same of where they come from; empty: the format's name
+};
+
+/// One foreign format. Each importer is one file that defines one of these, and a line of catalog.cpp.
+struct Importer {
+    char const* name;
+    char const* summary;
+    char const* source;  ///< of what is known of the format
+    bool (*recognises)(std::string_view text);
+    /// @throws InputError: not this format, broken off, a figure that is no number, negative or not finite.
+    ImportedTables (*read)(std::string_view text, ImportRequest const& request);
+};
+
+/// Every importer, in the order in which they are asked whether they recognise a file.
+std::span<Importer const* const> importers();
+/// @throws InputError with the nearest name and all of them.
+Importer const& find_importer(std::string_view name);
+/// The importer that recognises the text. @throws InputError when none does.
+Importer const& importer_for(std::string_view text, std::string const& name);
+
+/// Tables with our headers (docs/formats.md); empty when there are no such rows.
+std::string products_csv(ImportedTables const& tables);
+std::string attention_csv(ImportedTables const& tables);
+std::string memory_csv(ImportedTables const& tables);
+std::string collectives_csv(ImportedTables const& tables);
+
+/// What importers have in common: cells that a row cannot do without.
+double needed_number(RowCells const& row, std::string_view column);  ///< @throws RowSkip when empty or zero
+std::int64_t needed_count(RowCells const& row, std::string_view column);
+/// `--device`, else the row's. @throws RowSkip when neither says it.
+std::string device_of(ImportRequest const& request, std::string const& of_row);
+/// `--source`, else this one.
+std::string source_of(ImportRequest const& request, std::string const& of_row);
+/// Whether the first line of a CSV text names all these columns.
+bool header_has(std::string_view text, std::initializer_list<std::string_view> columns);
+/// "bfloat16" of "bf16", "BF16", "c10::BFloat16", "__nv_bfloat16", ...: as the tables write number formats; what is not
+/// known stays as it is.
+std::string table_dtype(std::string_view name);
+
+}  // namespace sextant

@@ -1,0 +1,289 @@
+// A trace of PyTorch's profiler (Kineto, Chrome trace JSON) taken with record_shapes=True. Kernels are joined to the
+// operator that launched them by "External id"; the time of an operator is that of its kernels together, and of the
+// same shape the median. Read are aten::mm, addmm, linear, _scaled_mm (products), _flash_attention_forward and
+// _scaled_dot_product_flash_attention (prefill), and NCCL kernels with their "Collective name". Kernels in a step find
+// their operands in memory, so products count as cold.
+#include "calibrate/import/importer.hpp"
+#include "core/error.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::json;
+using Dims = std::vector<std::int64_t>;
+
+bool recognises(std::string_view text) {
+    auto const begin = text.find_first_not_of(" \t\r\n");
+    return begin != std::string_view::npos && (text[begin] == '{') &&
+           text.find("\"traceEvents\"") != std::string_view::npos;
+}
+
+std::string text_in(Json const& object, char const* key) {
+    auto const found = object.is_object() ? object.find(key) : object.end();
+    if (!object.is_object() || found == object.end() || found->is_null()) return "";
+    return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+/// Every list of sizes among an operator's inputs; a scalar or a list of tensors is an empty one.
+std::vector<Dims> dims_of(Json const& arguments) {
+    std::vector<Dims> out;
+    auto const found = arguments.is_object() ? arguments.find("Input Dims") : arguments.end();
+    if (!arguments.is_object() || found == arguments.end() || !found->is_array()) return out;
+    for (Json const& tensor : *found) {
+        Dims dims;
+        bool const plain = tensor.is_array() && std::all_of(tensor.begin(), tensor.end(),
+                                                            [](Json const& size) { return size.is_number_integer(); });
+        if (plain) dims = tensor.get<Dims>();
+        out.push_back(std::move(dims));
+    }
+    return out;
+}
+
+std::string item_in(Json const& arguments, char const* key, std::size_t index) {
+    auto const found = arguments.is_object() ? arguments.find(key) : arguments.end();
+    if (!arguments.is_object() || found == arguments.end() || !found->is_array() || found->size() <= index) return "";
+    return (*found)[index].is_string() ? (*found)[index].get<std::string>() : (*found)[index].dump();
+}
+
+/// An operator and the time of the kernels that it launched.
+struct Operator {
+    Json const* event = nullptr;
+    double microseconds = 0;
+};
+
+/// Rows of one shape and all their times.
+template <class Row>
+struct Repeated {
+    Row row;
+    std::vector<double> times;
+};
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values.size() % 2 == 1 ? values[values.size() / 2]
+                                  : 0.5 * (values[values.size() / 2 - 1] + values[values.size() / 2]);
+}
+
+class Trace {
+public:
+    Trace(Json const& root, ImportRequest const& request) : request_(request) {
+        if (root.contains("deviceProperties") && root["deviceProperties"].is_array() &&
+            !root["deviceProperties"].empty())
+            device_ = text_in(root["deviceProperties"][0], "name");
+        read(root["traceEvents"]);
+    }
+
+    ImportedTables take() {
+        for (auto const& [id, op] : operators_)
+            if (op.microseconds > 0) guarded([&, this] { add(*op.event, op.microseconds); });
+        for (auto const& [key, entry] : products_) {
+            out_.products.push_back(entry.row);
+            out_.products.back().microseconds = median(entry.times);
+        }
+        for (auto const& [key, entry] : attention_) {
+            out_.attention.push_back(entry.row);
+            out_.attention.back().microseconds = median(entry.times);
+        }
+        for (auto const& [key, entry] : collectives_) {
+            out_.collectives.push_back(entry.row);
+            // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.
+            out_.collectives.back().microseconds = *std::min_element(entry.times.begin(), entry.times.end());
+        }
+        return std::move(out_);
+    }
+
+private:
+    template <class Work>
+    void guarded(Work const& work) {
+        try {
+            work();
+        } catch (RowSkip const& skip) {
+            ++out_.skipped[skip.what()];
+        }
+    }
+
+    double duration(Json const& event) const {
+        auto const found = event.find("dur");
+        if (found == event.end() || !found->is_number()) throw RowSkip("a kernel without a duration");
+        double const value = found->get<double>();
+        if (!std::isfinite(value) || value < 0)
+            throw InputError("{}: a kernel takes {} us (a finite time of at least 0)", request_.name, value);
+        return value;
+    }
+
+    void read(Json const& events) {
+        for (Json const& event : events)
+            if (text_in(event, "cat") == "cpu_op" && event.contains("args"))
+                if (std::string const id = text_in(event["args"], "External id"); !id.empty())
+                    operators_[id].event = &event;
+        for (Json const& event : events) {
+            if (text_in(event, "cat") != "kernel") continue;
+            guarded([&, this] { add_kernel(event); });
+        }
+    }
+
+    void add_kernel(Json const& event) {
+        double const time = duration(event);
+        if (!event.contains("args")) throw RowSkip("a kernel without arguments");
+        if (std::string const name = text_in(event["args"], "Collective name"); !name.empty()) {
+            add_collective(name, event["args"], time);
+            return;
+        }
+        auto const op = operators_.find(text_in(event["args"], "External id"));
+        if (op == operators_.end()) throw RowSkip("a kernel of no operator (was the trace taken with CPU activities?)");
+        op->second.microseconds += time;
+    }
+
+    void add_collective(std::string const& name, Json const& arguments, double time) {
+        struct Known {
+            char const* theirs;
+            char const* ours;
+        };
+        constexpr std::array known{Known{"allreduce", "all_reduce"},
+                                   Known{"all_gather", "all_gather"},
+                                   Known{"_allgather_base", "all_gather"},
+                                   Known{"allgather_into_tensor_coalesced", "all_gather"},
+                                   Known{"reduce_scatter", "reduce_scatter"},
+                                   Known{"_reduce_scatter_base", "reduce_scatter"},
+                                   Known{"reduce_scatter_tensor_coalesced", "reduce_scatter"},
+                                   Known{"all_to_all", "alltoall"},
+                                   Known{"all_to_allv", "alltoall"},
+                                   Known{"broadcast", "broadcast"}};
+        auto const* const found =
+            std::find_if(known.begin(), known.end(), [&](Known const& k) { return name == k.theirs; });
+        if (found == known.end()) throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
+        std::string const dtype = table_dtype(text_in(arguments, "dtype"));
+        double const element = dtype == "float32"                          ? 4
+                               : dtype == "bfloat16" || dtype == "float16" ? 2
+                               : dtype == "byte" || dtype == "char"        ? 1
+                                                                           : 0;
+        if (element <= 0) throw RowSkip(fmt::format("a collective of unknown elements '{}'", dtype.substr(0, 40)));
+        auto const count = [&](char const* key) {
+            std::string problem;
+            return count_in(text_in(arguments, key), key, problem).value_or(0);
+        };
+        std::int64_t const ranks = count("Group size");
+        double const bytes = element * static_cast<double>(std::max(count("In msg nelems"), count("Out msg nelems")));
+        if (ranks < 2 || bytes <= 0) throw RowSkip("a collective without its size or ranks");
+        auto& entry = collectives_[fmt::format("{} {} {}", found->ours, ranks, bytes)];
+        // The trace does not say how the ranks lie over nodes: up to eight are taken to be in one (assumed).
+        std::int64_t const per_node = std::min<std::int64_t>(ranks, 8);
+        if (ranks % per_node != 0) throw RowSkip("ranks that do not divide over nodes of eight");
+        entry.row = {.run = fmt::format("{} {} {}", request_.name, found->ours, ranks),
+                     .source = source_of(request_, "kineto " + request_.name),
+                     .device = device_of(request_, device_),
+                     .library_version = "",
+                     .collective = found->ours,
+                     .nodes = ranks / per_node,
+                     .per_node = per_node,
+                     .bytes = bytes,
+                     .microseconds = 0};
+        entry.times.push_back(time);
+    }
+
+    void add(Json const& event, double time) {
+        std::string const name = text_in(event, "name");
+        Json const& arguments = event["args"];
+        auto const dims = dims_of(arguments);
+        if (name == "aten::mm" || name == "aten::_scaled_mm" || name == "aten::linear")
+            add_product(name, arguments, dims, 0, time);
+        else if (name == "aten::addmm")
+            add_product(name, arguments, dims, 1, time);
+        else if (name == "aten::_flash_attention_forward" || name == "aten::_scaled_dot_product_flash_attention")
+            add_attention(name, arguments, dims, time);
+        else
+            throw RowSkip(fmt::format("no model of the operator '{}'", name.substr(0, 60)));
+    }
+
+    void add_product(std::string const& name, Json const& arguments, std::vector<Dims> const& dims, std::size_t first,
+                     double time) {
+        if (dims.size() < first + 2 || dims[first].size() < 2 || dims[first + 1].size() != 2)
+            throw RowSkip("a product without shapes (record_shapes=True)");
+        Dims const& a = dims[first];
+        Dims const& b = dims[first + 1];
+        bool const transposed = name == "aten::linear";  // its weight is [n, k]
+        std::int64_t m = 1;
+        for (std::size_t i = 0; i + 1 < a.size(); ++i)
+            m *= a[i];
+        std::int64_t const k = a.back();
+        if (m < 1 || k < 1 || b[0] < 1 || b[1] < 1 || (transposed ? b[1] : b[0]) != k)
+            throw RowSkip("a product whose shapes do not fit");
+        std::string const dtype = table_dtype(item_in(arguments, "Input type", first));
+        if (dtype.empty()) throw RowSkip("a product without its number format");
+        ImportedProduct const row{.source = source_of(request_, "kineto " + request_.name),
+                                  .device = device_of(request_, device_),
+                                  .kernel = name,
+                                  .dtype = dtype,
+                                  .m = m,
+                                  .n = transposed ? b[0] : b[1],
+                                  .k = k,
+                                  .cold = true,
+                                  .quantised_before = dtype == "fp8"};
+        auto& entry = products_[fmt::format("{} {} {} {} {}", name, dtype, row.m, row.n, row.k)];
+        entry.row = row;
+        entry.times.push_back(time);
+    }
+
+    void add_attention(std::string const& name, Json const& arguments, std::vector<Dims> const& dims, double time) {
+        if (dims.size() < 2 || dims[0].size() != 4 || dims[1].size() != 4)
+            throw RowSkip("attention without shapes, or over sequences of different lengths");
+        // [batch, sequence, heads, size], and heads before the sequence one level up.
+        bool const inner = name == "aten::_flash_attention_forward";
+        std::size_t const sequence = inner ? 1 : 2;
+        std::size_t const heads = inner ? 2 : 1;
+        if (item_in(arguments, "Concrete Inputs", inner ? 8 : 4) != "True")
+            throw RowSkip("attention that is not known to be causal (record_shapes=True)");
+        if (dims[0][sequence] != dims[1][sequence]) throw RowSkip("attention after tokens that are in a cache");
+        ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),
+                                    .device = device_of(request_, device_),
+                                    .kind = "context",
+                                    .dtype = table_dtype(item_in(arguments, "Input type", 0)),
+                                    .cache_dtype = table_dtype(item_in(arguments, "Input type", 1)),
+                                    .batch = dims[0][0],
+                                    .length = dims[0][sequence],
+                                    .past = 0,
+                                    .heads = dims[0][heads],
+                                    .kv_heads = dims[1][heads],
+                                    .head_dim = dims[0][3]};
+        auto& entry = attention_[fmt::format("{} {} {} {} {} {}", row.dtype, row.batch, row.length, row.heads,
+                                             row.kv_heads, row.head_dim)];
+        entry.row = row;
+        entry.times.push_back(time);
+    }
+
+    ImportRequest const& request_;
+    std::string device_;
+    std::map<std::string, Operator> operators_;
+    std::map<std::string, Repeated<ImportedProduct>> products_;
+    std::map<std::string, Repeated<ImportedAttention>> attention_;
+    std::map<std::string, Repeated<ImportedCollective>> collectives_;
+    ImportedTables out_;
+};
+
+ImportedTables read(std::string_view text, ImportRequest const& request) {
+    Json const root = Json::parse(text, nullptr, false);
+    if (root.is_discarded()) throw InputError("{}: is no JSON, or was cut off", request.name);
+    if (!root.is_object() || !root.contains("traceEvents") || !root["traceEvents"].is_array())
+        throw InputError("{}: has no list of traceEvents", request.name);
+    return Trace(root, request).take();
+}
+
+}  // namespace
+
+extern constinit Importer const kineto_importer;
+constinit Importer const kineto_importer{
+    .name = "kineto",
+    .summary = "a trace of PyTorch's profiler with record_shapes=True",
+    .source = "github.com/pytorch/kineto libkineto/src/output_json.cpp; torch/csrc/profiler",
+    .recognises = recognises,
+    .read = read,
+};
+
+}  // namespace sextant

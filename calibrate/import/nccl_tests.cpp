@@ -1,0 +1,47 @@
+// What nccl-tests and rccl-tests print, as rows of the table of collectives.
+#include "calibrate/import/importer.hpp"
+#include "calibrate/import/nccl_tests_log.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+namespace {
+
+bool recognises(std::string_view text) {
+    return text.find("out-of-place") != std::string_view::npos || text.find("# nccl-tests") != std::string_view::npos ||
+           text.find("# nThread") != std::string_view::npos;
+}
+
+ImportedTables read(std::string_view text, ImportRequest const& request) {
+    NcclTestsLog const log = read_nccl_tests_log(text, request.name);
+    ImportedTables out;
+    for (CollectiveRow const& row : log.rows) {
+        if (!row.measured) {
+            ++out.skipped["has no time"];
+            continue;
+        }
+        out.collectives.push_back({.run = request.name,
+                                   .source = source_of(request, "nccl-tests " + request.name),
+                                   .device = device_of(request, log.device),
+                                   .library_version = log.library_version,
+                                   .collective = log.collective,
+                                   .nodes = log.hosts,
+                                   .per_node = log.ranks / log.hosts,
+                                   .bytes = row.bytes.base(),
+                                   .microseconds = row.measured->in(units::us)});
+    }
+    return out;
+}
+
+}  // namespace
+
+extern constinit Importer const nccl_tests_importer;
+constinit Importer const nccl_tests_importer{
+    .name = "nccl-tests",
+    .summary = "the text that nccl-tests and rccl-tests print",
+    .source = "github.com/NVIDIA/nccl-tests",
+    .recognises = recognises,
+    .read = read,
+};
+
+}  // namespace sextant

@@ -1,0 +1,184 @@
+// NVBench's JSON (--json): states with axis values M, N and K are matrix products; states that state their memory
+// traffic (add_global_memory_reads/writes) are memory-bound kernels, whose bytes are the reported bandwidth times the
+// time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot. Figures are written as texts.
+#include "calibrate/import/importer.hpp"
+#include "core/error.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::json;
+
+bool recognises(std::string_view text) {
+    auto const begin = text.find_first_not_of(" \t\r\n");
+    return begin != std::string_view::npos && text[begin] == '{' &&
+           text.find("\"benchmarks\"") != std::string_view::npos && text.find("\"states\"") != std::string_view::npos;
+}
+
+std::string text_in(Json const& object, char const* key) {
+    if (!object.is_object()) return "";
+    auto const found = object.find(key);
+    if (found == object.end() || found->is_null()) return "";
+    return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+Json const& list_in(Json const& object, char const* key) {
+    static Json const none = Json::array();
+    if (!object.is_object()) return none;
+    auto const found = object.find(key);
+    return found != object.end() && found->is_array() ? *found : none;
+}
+
+/// One state with what it says of itself.
+class State {
+public:
+    State(Json const& json, std::string where) : json_(json), where_(std::move(where)) {}
+
+    /// Value of the axis of this name in any case, or empty.
+    [[nodiscard]] std::string axis(std::string_view name) const {
+        for (Json const& value : list_in(json_, "axis_values")) {
+            std::string axis_name = lower_case(text_in(value, "name"));
+            axis_name = axis_name.substr(0, axis_name.find('{'));  // "T{ct}"
+            if (axis_name == name) return text_in(value, "value");
+        }
+        return "";
+    }
+
+    /// `value` of the summary with this tag; nothing where there is none. @throws InputError when it is no number.
+    [[nodiscard]] std::optional<double> summary(std::string_view tag) const {
+        for (Json const& entry : list_in(json_, "summaries")) {
+            if (text_in(entry, "tag") != tag) continue;
+            for (Json const& datum : list_in(entry, "data"))
+                if (text_in(datum, "name") == "value") return number(text_in(datum, "value"), tag);
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<std::int64_t> size(std::string_view name) const {
+        std::string const text = axis(name);
+        if (text.empty()) return std::nullopt;
+        std::string problem;
+        auto const value = count_in(text, name, problem);
+        if (!problem.empty()) throw InputError("{}: {}: '{}'", where_, problem, text.substr(0, 60));
+        return value;
+    }
+
+    [[nodiscard]] std::string text(char const* key) const { return text_in(json_, key); }
+
+private:
+    [[nodiscard]] std::optional<double> number(std::string const& text, std::string_view tag) const {
+        std::string problem;
+        auto const value = number_in(text, tag, problem);
+        if (!problem.empty()) throw InputError("{}: {}: '{}'", where_, problem, text.substr(0, 60));
+        return value;
+    }
+    Json const& json_;
+    std::string where_;
+};
+
+struct Timing {
+    char const* time;
+    char const* bandwidth;
+    bool cold;
+};
+constexpr Timing timings[] = {{"nv/cold/time/gpu/mean", "nv/cold/bw/global/bytes_per_second", true},
+                              {"nv/batch/time/gpu/mean", "nv/batch/bw/global/bytes_per_second", false}};
+
+std::string dtype_of(State const& state) {
+    for (char const* axis : {"t", "dtype", "type", "datatype"})
+        if (std::string const value = state.axis(axis); !value.empty()) return table_dtype(value);
+    return "";
+}
+
+void add_state(State const& state, std::string const& bench, std::string const& device, ImportRequest const& request,
+               ImportedTables& out) {
+    if (state.text("is_skipped") == "true") throw RowSkip("NVBench skipped the state");
+    std::string const source = source_of(request, "nvbench " + request.name);
+    std::string const dtype = dtype_of(state);
+    auto const m = state.size("m");
+    auto const n = state.size("n");
+    auto const k = state.size("k");
+    bool found = false;
+    for (Timing const& timing : timings) {
+        auto const seconds = state.summary(timing.time);
+        if (!seconds || *seconds <= 0) continue;
+        if (m && n && k) {
+            if (dtype.empty()) throw RowSkip("a product without an axis of its number format (T, dtype)");
+            out.products.push_back({.source = source,
+                                    .device = device_of(request, device),
+                                    .kernel = bench,
+                                    .dtype = dtype,
+                                    .m = *m,
+                                    .n = *n,
+                                    .k = *k,
+                                    .microseconds = 1e6 * *seconds,
+                                    .cold = timing.cold,
+                                    .quantised_before = dtype == "fp8"});
+            found = true;
+            continue;
+        }
+        auto bandwidth = state.summary(timing.bandwidth);
+        // A batch states no bandwidth of its own in some versions; its bytes are those of the single launch.
+        auto const cold_seconds = state.summary(timings[0].time);
+        auto const cold_bandwidth = state.summary(timings[0].bandwidth);
+        double bytes = bandwidth ? *bandwidth * *seconds : 0;
+        if (bytes <= 0 && cold_seconds && cold_bandwidth) bytes = *cold_bandwidth * *cold_seconds;
+        if (bytes <= 0) throw RowSkip("states neither M, N and K nor its memory traffic");
+        out.memory.push_back({.source = source,
+                              .device = device_of(request, device),
+                              .kernel = bench,
+                              .dtype = dtype,
+                              .bytes = bytes,
+                              .microseconds = 1e6 * *seconds,
+                              .cold = timing.cold});
+        found = true;
+    }
+    if (!found) throw RowSkip("has no GPU time");
+}
+
+/// Names of the devices by the id that states refer to.
+std::map<std::string, std::string> device_names(Json const& root) {
+    std::map<std::string, std::string> names;
+    for (Json const& device : list_in(root, "devices"))
+        names[text_in(device, "id")] = text_in(device, "name");
+    return names;
+}
+
+ImportedTables read(std::string_view text, ImportRequest const& request) {
+    Json const root = Json::parse(text, nullptr, false);
+    if (root.is_discarded()) throw InputError("{}: is no JSON, or was cut off", request.name);
+    if (!root.is_object() || !root.contains("benchmarks"))
+        throw InputError("{}: is no result of NVBench", request.name);
+    auto const names = device_names(root);
+    ImportedTables out;
+    for (Json const& bench : list_in(root, "benchmarks"))
+        for (Json const& json : list_in(bench, "states")) {
+            std::string const name = text_in(bench, "name");
+            State const state(json, fmt::format("{}: {}: {}", request.name, name, text_in(json, "name")));
+            auto const device = names.find(state.text("device"));
+            try {
+                add_state(state, name, device != names.end() ? device->second : "", request, out);
+            } catch (RowSkip const& skip) {
+                ++out.skipped[skip.what()];
+            }
+        }
+    return out;
+}
+
+}  // namespace
+
+extern constinit Importer const nvbench_importer;
+constinit Importer const nvbench_importer{
+    .name = "nvbench",
+    .summary = "NVBench's JSON: products by axes M, N, K, others by their memory traffic",
+    .source = "github.com/NVIDIA/nvbench python/scripts, python/test",
+    .recognises = recognises,
+    .read = read,
+};
+
+}  // namespace sextant

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "cli/command.hpp"
+#include "core/csv.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// What `calibrate import` was asked to do.
+struct ImportCall {
+    std::vector<std::string> files{};
+    std::string from{};    ///< an importer by name; empty: by what each file holds
+    std::string device{};  ///< instead of what the rows say
+    std::string source{};
+    std::string out{};  ///< FILE.csv for one kind of rows, else a folder
+};
+
+/// Writes foreign measurements as tables with our headers, and says how many rows of which kind there are and why
+/// others were left out.
+int import_measurements(ImportCall const& call, CommandContext& context);
+
+/// Tables of kernel times in a file: one of ours as it is, else what an importer makes of it; rows that are left out
+/// are counted on standard error.
+std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string const& device, CommandContext& context);
+
+/// The same of collectives. @throws InputError when the file has none.
+CsvTable collective_table_of(std::string const& file, CommandContext& context);
+
+}  // namespace sextant::cli

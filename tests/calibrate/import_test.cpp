@@ -1,0 +1,306 @@
+#include "calibrate/import/importer.hpp"
+
+#include "core/error.hpp"
+#include "core/measurements/kernel_row.hpp"
+#include "cost_models/collective_row.hpp"
+#include "tests/catch.hpp"
+
+#include <set>
+
+using namespace sextant;
+
+namespace {
+
+ImportedTables imported(std::string_view text, std::string const& device = "") {
+    Importer const& importer = importer_for(text, "file");
+    return importer.read(text, {.name = "file", .device = device, .source = ""});
+}
+
+std::string recognised(std::string_view text) { return importer_for(text, "file").name; }
+
+/// Every row of the kernel tables as the fits read it.
+std::vector<KernelCase> cases_of(ImportedTables const& tables) {
+    std::vector<KernelCase> out;
+    for (std::string const& csv : {products_csv(tables), attention_csv(tables), memory_csv(tables)}) {
+        if (csv.empty()) continue;
+        CsvTable const table = parse_csv(csv, "imported.csv");
+        KernelTable const kind = kernel_table_of(table);
+        for (CsvRecord const& record : table.records)
+            out.push_back(kernel_case(kind, RowCells(table, record)));
+    }
+    return out;
+}
+
+std::string const aic_gemm =
+    "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"
+    "TRTLLM,1.2.0,NVIDIA H200,gemm,torch_flow,bfloat16,1024,4096,2048,0.0345\n"
+    "TRTLLM,1.2.0,NVIDIA H200,gemm,torch_flow,fp8,16,512,256,0.0098\n"
+    "TRTLLM,1.2.0,NVIDIA H200,gemm,torch_flow,fp8,,512,256,0.0098\n";
+std::string const aic_context =
+    "framework,version,device,op_name,kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,beam_width,"
+    "attn_dtype,kv_cache_dtype,step,window_size,latency\n"
+    "VLLM,0.24.0,NVIDIA H100 80GB HBM3,context_attention,fa3,4,1024,32,8,128,1,bfloat16,fp8,0,0,0.25\n"
+    "VLLM,0.24.0,NVIDIA H100 80GB HBM3,generation_attention,fa3,4,1,32,8,128,1,bfloat16,bfloat16,2047,0,0.02\n"
+    "VLLM,0.24.0,NVIDIA H100 80GB HBM3,context_attention,fa3,4,1024,32,8,128,1,bfloat16,bfloat16,0,128,0.2\n";
+std::string const aic_nccl =
+    "framework,version,device,op_name,kernel_source,nccl_dtype,num_gpus,message_size,latency\n"
+    "TRTLLM,2.26.2,NVIDIA H200,all_gather,NCCL,half,8,1048576,0.031\n"
+    "TRTLLM,2.26.2,NVIDIA H200,all_reduce,NCCL,int8,4,4096,0.012\n";
+std::string const vidur_mlp =
+    "time_stats.attn_pre_proj.median,time_stats.attn_post_proj.median,time_stats.mlp_up_proj.median,"
+    "time_stats.mlp_down_proj.median,time_stats.mlp_act.median,time_stats.add.median,n_head,n_kv_head,n_embd,"
+    "n_expanded_embd,vocab_size,use_gated_mlp,num_tokens,num_tensor_parallel_workers\n"
+    "0.1,0.05,0.4,0.2,0.03,0.006,32,8,4096,14336,128256,True,512,2\n";
+std::string const vidur_attention =
+    "time_stats.attn_decode.median,time_stats.attn_prefill.median,n_embd,n_q_head,n_kv_head,block_size,"
+    "num_tensor_parallel_workers,max_model_len,batch_size,prefill_chunk_size,kv_cache_size,is_prefill,"
+    "attention_backend\n"
+    "0.015,,8192,64,8,16,2,4096,4,0,992,False,AttentionBackend.FLASH_ATTENTION\n"
+    ",0.5,8192,64,8,16,2,4096,1,512,0,True,AttentionBackend.FLASH_ATTENTION\n";
+std::string const vidur_network =
+    ",time_stats.all_reduce.min,time_stats.all_reduce.median,rank,num_workers,size,collective,devices_per_node,"
+    "max_devices_per_node\n"
+    "0,0.03,0.037,0,8,2097152,all_reduce,8,8\n"
+    "1,0.03,0.036,1,8,2097152,all_reduce,8,8\n";
+std::string const nvbench = R"({"meta": {}, "devices": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}], "benchmarks": [
+ {"name": "matmul", "states": [
+  {"name": "Device=0", "device": 0, "is_skipped": false,
+   "axis_values": [{"name": "T{ct}", "type": "string", "value": "BF16"}, {"name": "M", "type": "int64", "value": "256"},
+                   {"name": "N", "type": "int64", "value": "512"}, {"name": "K", "type": "int64", "value": "1024"}],
+   "summaries": [{"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "1.5e-05"}]},
+                 {"tag": "nv/batch/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "1.2e-05"}]}]},
+  {"name": "skipped", "device": 0, "is_skipped": true, "axis_values": null, "summaries": null}]},
+ {"name": "copy", "states": [
+  {"name": "Device=0", "device": 0, "is_skipped": false, "axis_values": [],
+   "summaries": [{"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "value": "1e-03"}]},
+                 {"tag": "nv/cold/bw/global/bytes_per_second", "data": [{"name": "value", "value": "2e12"}]}]}]}]})";
+std::string const kineto = R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}],
+ "record_shapes": 1, "traceEvents": [
+ {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "args": {"External id": 7,
+   "Input Dims": [[128, 256], [256, 512]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}},
+ {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "args": {"External id": 8,
+   "Input Dims": [[128, 256], [256, 512]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}},
+ {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "args": {"External id": 9,
+   "Input Dims": [[64], [32, 16], [16, 64], [], []], "Input type": ["float", "float", "float", "Scalar", "Scalar"]}},
+ {"ph": "X", "cat": "cpu_op", "name": "aten::add", "args": {"External id": 10, "Input Dims": [[4], [4], []]}},
+ {"ph": "X", "cat": "cpu_op", "name": "aten::_flash_attention_forward", "args": {"External id": 11,
+   "Input Dims": [[2, 1024, 32, 128], [2, 1024, 8, 128], [2, 1024, 8, 128], [], [], [], [], [], []],
+   "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"],
+   "Concrete Inputs": ["", "", "", "", "", "1024", "1024", "0.", "True"]}},
+ {"ph": "X", "cat": "kernel", "name": "gemm", "dur": 10.0, "args": {"External id": 7}},
+ {"ph": "X", "cat": "kernel", "name": "splitk_reduce", "dur": 2.0, "args": {"External id": 7}},
+ {"ph": "X", "cat": "kernel", "name": "gemm", "dur": 14.0, "args": {"External id": 8}},
+ {"ph": "X", "cat": "kernel", "name": "gemm", "dur": 3.0, "args": {"External id": 9}},
+ {"ph": "X", "cat": "kernel", "name": "elementwise", "dur": 1.0, "args": {"External id": 10}},
+ {"ph": "X", "cat": "kernel", "name": "flash_fwd", "dur": 77.0, "args": {"External id": 11}},
+ {"ph": "X", "cat": "kernel", "name": "orphan", "dur": 1.0, "args": {}},
+ {"ph": "X", "cat": "kernel", "name": "ncclDevKernel", "dur": 200.0, "args": {"Collective name": "_allgather_base",
+   "In msg nelems": 1024, "Out msg nelems": 8192, "Group size": 8, "dtype": "BFloat16"}},
+ {"ph": "X", "cat": "kernel", "name": "ncclDevKernel", "dur": 90.0, "args": {"Collective name": "_allgather_base",
+   "In msg nelems": 1024, "Out msg nelems": 8192, "Group size": 8, "dtype": "BFloat16"}}]})";
+std::string const nccl_log =
+    "# nThread 1 nGpus 2 minBytes 1048576 maxBytes 2097152\n"
+    "#  Rank  0 Group  0 Pid  12 on  node1 device  0 [0x01] NVIDIA L40S\n"
+    "#  Rank  1 Group  0 Pid  12 on  node1 device  1 [0x02] NVIDIA L40S\n"
+    "# all_reduce_perf\n#                     out-of-place        in-place\n"
+    "  1048576  262144  float  sum  -1  101.5  10.33  10.33  0  99.5  10.54  10.54  0\n";
+std::string const bench_rows =
+    "{\"bench\": \"gemm\", \"backend\": \"cuda\", \"device\": \"NVIDIA L40S\", \"kernel\": \"cublaslt\", \"dtype\": "
+    "\"e4m3\", \"m\": 64, \"n\": 128, \"k\": 256, \"cache\": \"cold\", \"launch\": \"stream\", \"median_us\": 9.5}\n"
+    "{\"bench\": \"collectives\", \"backend\": \"host\", \"device\": \"NVIDIA L40S\", \"kernel\": \"all_to_all\", "
+    "\"dtype\": \"fp32\", \"bytes\": 4096, \"ranks\": 4, \"nodes\": 1, \"cache\": \"hot\", \"launch\": \"stream\", "
+    "\"median_us\": 30}\n"
+    "{\"bench\": \"norm\", \"backend\": \"cuda\", \"device\": \"NVIDIA L40S\", \"kernel\": \"rmsnorm\", \"dtype\": "
+    "\"bf16\", \"cache\": \"hot\", \"launch\": \"graph\", \"median_us\": 10, \"gbps\": 200}\n"
+    "{\"bench\": \"launch\", \"backend\": \"cuda\", \"device\": \"NVIDIA L40S\", \"kernel\": \"graph_node\", "
+    "\"median_us\": 3}\n";
+
+}  // namespace
+
+TEST_CASE("importers: each text is recognised as what it is, and nothing else is") {
+    CHECK(recognised(aic_gemm) == "aiconfigurator");
+    CHECK(recognised(aic_context) == "aiconfigurator");
+    CHECK(recognised(aic_nccl) == "aiconfigurator");
+    CHECK(recognised(vidur_mlp) == "vidur");
+    CHECK(recognised(vidur_network) == "vidur");
+    CHECK(recognised(nvbench) == "nvbench");
+    CHECK(recognised(kineto) == "kineto");
+    CHECK(recognised(nccl_log) == "nccl-tests");
+    CHECK(recognised(bench_rows) == "sextant-bench");
+    CHECK_THROWS_WITH(importer_for("a,b\n1,2\n", "x.csv"), contains("x.csv: is in no format that is known"));
+    CHECK_THROWS_WITH(importer_for(" \n", "x.csv"), contains("x.csv: is empty"));
+    CHECK_THROWS_WITH(find_importer("kinetto"), contains("did you mean 'kineto'"));
+}
+
+TEST_CASE("importers: the catalogue names each once, and each finds itself") {
+    std::set<std::string> names;
+    for (Importer const* importer : importers()) {
+        CHECK(names.insert(importer->name).second);
+        CHECK(&find_importer(importer->name) == importer);
+        CHECK(std::string_view(importer->summary).size() > 10);
+        CHECK(std::string_view(importer->source).size() > 5);
+    }
+}
+
+TEST_CASE("importers: broken files are one clear error, never a row") {
+    for (std::string const& text : {nvbench, kineto, bench_rows}) {
+        Importer const& importer = importer_for(text, "file");
+        for (double const share : {0.3, 0.6, 0.9}) {
+            std::string const cut = text.substr(0, static_cast<std::size_t>(share * static_cast<double>(text.size())));
+            if (&importer == &find_importer("sextant-bench")) {
+                CHECK_NOTHROW(importer.read(cut, {.name = "file"}));  // whole lines are kept
+                continue;
+            }
+            CHECK_THROWS_WITH(importer.read(cut, {.name = "file"}), contains("is no JSON, or was cut off"));
+        }
+    }
+    for (auto const& [text, from, to] : {std::tuple{aic_gemm, "0.0345", "nan"},
+                                         {aic_gemm, "1024,4096", "-5,4096"},
+                                         {vidur_mlp, "0.1,0.05", "inf,0.05"},
+                                         {nvbench, "1.5e-05", "nan"},
+                                         {nvbench, "\"256\"", "\"2.5\""},
+                                         {kineto, "10.0", "-10.0"}}) {
+        std::string broken = text;
+        broken.replace(broken.find(from), std::string_view(from).size(), to);
+        CHECK_THROWS_AS(imported(broken, "L40S"), InputError);
+    }
+    for (Importer const* importer : importers())
+        CHECK_THROWS_AS(importer->read("", {.name = "file"}), InputError);
+}
+
+TEST_CASE("importers: deep nesting, wrong types and missing parts give reasons or errors, never a crash") {
+    for (char const* text :
+         {"{\"traceEvents\": 5}", "{\"traceEvents\": [5, null, {\"cat\": \"kernel\"}]}",
+          "{\"traceEvents\": [{\"cat\": \"kernel\", \"dur\": 1, \"args\": []}]}",
+          "{\"traceEvents\": [{\"cat\": \"cpu_op\", \"args\": {\"External id\": 1, \"Input Dims\": \"x\"}, \"name\": "
+          "\"aten::mm\"}, {\"cat\": \"kernel\", \"dur\": 1, \"args\": {\"External id\": 1}}]}",
+          "{\"benchmarks\": 1, \"states\": 2}", "{\"benchmarks\": [{\"states\": [1, [], {}]}]}",
+          "{\"benchmarks\": [], \"states\": []}"}) {
+        try {
+            std::size_t const rows = imported(text).rows();
+            CHECK(rows == 0);
+        } catch (InputError const& error) {
+            CHECK(std::string(error.what()).find("file") == 0);
+        }
+    }
+}
+
+TEST_CASE("AIConfigurator: milliseconds become microseconds, elements of a message bytes") {
+    ImportedTables const gemm = imported(aic_gemm);
+    REQUIRE(gemm.products.size() == 2);
+    CHECK(gemm.products[0].microseconds == Approx(34.5));
+    CHECK(gemm.products[0].device == "NVIDIA H200");
+    CHECK(gemm.skipped.at("m is not stated") == 1);
+    auto const rows = cases_of(gemm);
+    CHECK(rows[0].variant == "bf16");
+    CHECK(rows[1].variant == "fp8");
+    CHECK(rows[1].quantised == Quantised::with_product);
+
+    ImportedTables const attention = imported(aic_context);
+    REQUIRE(attention.attention.size() == 2);
+    CHECK(attention.skipped.at("attention with a sliding window") == 1);
+    auto const kernels = cases_of(attention);
+    CHECK(kernels[0].variant == "bf16/fp8");
+    CHECK(std::get<Attention>(kernels[0].what).queries == 1024);
+    CHECK(std::get<DecodeAttention>(kernels[1].what).keys == 2048);
+    CHECK(kernels[1].measured->in(units::us) == Approx(20));
+
+    ImportedTables const nccl = imported(aic_nccl);
+    REQUIRE(nccl.collectives.size() == 2);
+    CHECK(nccl.collectives[0].bytes == 2 * 1048576);
+    CHECK(nccl.collectives[1].bytes == 4096);
+    CHECK(nccl.collectives[0].microseconds == Approx(31));
+}
+
+TEST_CASE("Vidur: products are those of one tensor-parallel rank") {
+    ImportedTables const layer = imported(vidur_mlp, "A100-SXM4-80GB");
+    REQUIRE(layer.products.size() == 4);
+    auto const shape = [&](std::size_t i) {
+        ImportedProduct const& p = layer.products[i];
+        return std::array{p.m, p.n, p.k};
+    };
+    CHECK(shape(0) == std::array<std::int64_t, 3>{512, (32 + 2 * 8) * 128 / 2, 4096});
+    CHECK(shape(1) == std::array<std::int64_t, 3>{512, 4096, 2048});
+    CHECK(shape(2) == std::array<std::int64_t, 3>{512, 2 * 7168, 4096});
+    CHECK(shape(3) == std::array<std::int64_t, 3>{512, 4096, 7168});
+    REQUIRE(layer.memory.size() == 2);
+    CHECK(layer.memory[1].bytes == 6.0 * 512 * 7168);
+    CHECK(imported(vidur_mlp).rows() == 0);  // it does not say its device
+    ImportedTables const attention = imported(vidur_attention, "A100-SXM4-80GB");
+    REQUIRE(attention.attention.size() == 2);
+    CHECK(attention.attention[0].kind == "generation");
+    CHECK(attention.attention[0].heads == 32);
+    CHECK(attention.attention[0].kv_heads == 4);
+    CHECK(attention.attention[0].past == 992);
+    CHECK(attention.attention[1].length == 512);
+    ImportedTables const network = imported(vidur_network, "H100-SXM5-80GB");
+    REQUIRE(network.collectives.size() == 1);
+    CHECK(network.collectives[0].microseconds == Approx(37));
+    CHECK(network.collectives[0].per_node == 8);
+    CHECK(network.skipped.at("another rank of the same run") == 1);
+}
+
+TEST_CASE("NVBench: axes are the shape, single launches are cold, bytes come from the bandwidth") {
+    ImportedTables const t = imported(nvbench);
+    REQUIRE(t.products.size() == 2);
+    CHECK(t.products[0].cold);
+    CHECK(t.products[0].microseconds == Approx(15));
+    CHECK_FALSE(t.products[1].cold);
+    CHECK(t.products[1].dtype == "bfloat16");
+    REQUIRE(t.memory.size() == 1);
+    CHECK(t.memory[0].bytes == Approx(2e9));
+    CHECK(t.memory[0].device == "NVIDIA H100 80GB HBM3");
+    CHECK(t.skipped.at("NVBench skipped the state") == 1);
+    auto const rows = cases_of(t);
+    CHECK(rows[0].cache == CacheState::cold);
+    CHECK(rows[1].cache == CacheState::hot);
+}
+
+TEST_CASE("Kineto: kernels belong to their operator, repeated shapes give a median, waiting ranks do not count") {
+    ImportedTables const t = imported(kineto);
+    REQUIRE(t.products.size() == 2);
+    for (ImportedProduct const& p : t.products) {
+        CHECK(p.cold);
+        if (p.kernel == "aten::mm") {
+            CHECK(std::array{p.m, p.n, p.k} == std::array<std::int64_t, 3>{128, 512, 256});
+            CHECK(p.microseconds == Approx(13));  // 10 + 2 and 14
+        } else {
+            CHECK(std::array{p.m, p.n, p.k} == std::array<std::int64_t, 3>{32, 64, 16});
+            CHECK(p.dtype == "float32");
+        }
+    }
+    REQUIRE(t.attention.size() == 1);
+    CHECK(t.attention[0].kv_heads == 8);
+    CHECK(t.attention[0].microseconds == 77);
+    REQUIRE(t.collectives.size() == 1);
+    CHECK(t.collectives[0].bytes == 2 * 8192);
+    CHECK(t.collectives[0].microseconds == 90);
+    CHECK(t.skipped.at("no model of the operator 'aten::add'") == 1);
+    CHECK(t.skipped.size() == 2);
+    CHECK(cases_of(t).size() == 3);
+}
+
+TEST_CASE("nccl-tests and sextant-bench: collectives come out as rows that the fits read") {
+    for (ImportedTables const& t : {imported(nccl_log), imported(bench_rows)}) {
+        REQUIRE(t.collectives.size() == 1);
+        CsvTable const table = parse_csv(collectives_csv(t), "c.csv");
+        CollectiveRow const row = collective_row(RowCells(table, table.records[0]));
+        CHECK(row.machine.gpu == "NVIDIA L40S");
+        CHECK(row.measured->in(units::us) == Approx(t.collectives[0].microseconds));
+        CHECK(row.bytes.base() == t.collectives[0].bytes);
+    }
+    ImportedTables const bench = imported(bench_rows);
+    CHECK(bench.skipped.size() == 1);
+    auto const rows = cases_of(bench);
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0].quantised == Quantised::before);
+    CHECK(rows[0].cache == CacheState::cold);
+    CHECK(std::get<MemoryKernel>(rows[1].what).moved.base() == Approx(2e6));
+    CHECK(rows[1].variant == "rmsnorm bf16");
+}
+
+TEST_CASE("importers: --device and --source replace what the rows say") {
+    ImportedTables const t = importer_for(aic_gemm, "f").read(aic_gemm, {.name = "f", .device = "L4", .source = "me"});
+    CHECK(t.products.at(0).device == "L4");
+    CHECK(t.products.at(0).source == "me");
+}
