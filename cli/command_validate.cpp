@@ -1,8 +1,10 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/validate_plots.hpp"
 #include "cli/validate_view.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/measurements/row_cells.hpp"
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/table_predictor.hpp"
 
@@ -10,6 +12,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 namespace sextant::cli {
@@ -74,6 +77,7 @@ struct Options {
     std::string rows_file;
     std::string profile;
     std::string calibration;
+    std::string plots;
     double max_median = 0;
     CLI::App const* app = nullptr;
     CLI::Option const* limit = nullptr;
@@ -91,6 +95,27 @@ std::vector<CsvTable> read_tables(Options const& options) {
     return tables;
 }
 
+/// Where the row stands, and what it is in the words of its cells where the prediction has none.
+void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& record, ScoredRow& row) {
+    row.where = fmt::format("{} line {}", std::filesystem::path(table.name).filename().string(), record.line);
+    if (!row.what.empty()) return;
+    RowCells const cells(table, record);
+    constexpr std::pair<char const*, char const*> train[] = {
+        {"model", ""}, {"gpu", ""},   {"num_gpus", "gpus "}, {"dp", "dp "},
+        {"tp", "tp "}, {"pp", "pp "}, {"micro_batch", "mb "}};
+    constexpr std::pair<char const*, char const*> collective[] = {
+        {"collective", ""}, {"size_bytes", "bytes "}, {"nranks", "ranks "}, {"gpu", ""}, {"run_id", ""}};
+    auto const add = [&](auto const& columns) {
+        for (auto const& [column, word] : columns)
+            if (std::string const cell = cells.text(column); !cell.empty())
+                row.what += (row.what.empty() ? "" : ", ") + std::string(word) + cell;
+    };
+    if (kind == ValidationKind::train)
+        add(train);
+    else if (kind == ValidationKind::collectives)
+        add(collective);
+}
+
 int run(ValidationKind kind, Options const& options, CommandContext& context) {
     auto const format = options.output.format();
     bool const is_limited = options.limit->count() > 0;
@@ -99,16 +124,21 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
     std::vector<CsvTable> const tables = read_tables(options);
     Scorer scorer(kind);
+    ValidationPlots plots(kind);
     std::string lines = predictions_header(kind, tables.front());
     for (CsvTable const& table : tables) {
-        std::vector<ScoredRow> const rows = predict(table);
+        std::vector<ScoredRow> rows = predict(table);
         for (std::size_t i = 0; i < rows.size(); ++i) {
+            name_row(kind, table, table.records[i], rows[i]);
             scorer.add(rows[i]);
+            plots.add(rows[i]);
             if (!options.rows_file.empty()) lines += predictions_line(kind, table.records[i], rows[i].prediction);
         }
     }
     Validation const result = scorer.result();
     if (!options.rows_file.empty()) write_text_file(options.rows_file, lines);
+    if (!options.plots.empty())
+        context.err << fmt::format("{} plots in {}\n", plots.write(options.plots, result), options.plots);
     deliver(options.output, context, validation_report(result, format));
     if (!is_limited) return exit_code::done;
     ErrorStatistics const& time = result.overall.time;
@@ -126,6 +156,9 @@ void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
     sub->add_option("--rows", options.rows_file,
                     "write every input row with its prediction or the reason why there is none to this file")
         ->type_name("OUT.csv");
+    sub->add_option("--plots", options.plots,
+                    "write predicted against measured times into this folder, an SVG per source")
+        ->type_name("FOLDER");
     sub->add_option("--profile", options.profile, what.profile)->type_name(what.profile_type);
     if (what.kind == ValidationKind::kernels)
         sub->add_option("--calibration", options.calibration,

@@ -71,6 +71,16 @@ std::string validation_json(Validation const& v) {
                            {"rows", v.ranking.rows},
                            {"spearman_median", v.ranking.median},
                            {"spearman_p10", v.ranking.low}};
+    json["worst"] = Json::array();
+    for (WorstRow const& row : v.worst)
+        json["worst"].push_back({{"row", row.where},
+                                 {"source", row.source},
+                                 {"what", row.what},
+                                 {"measured_s", row.measured.base()},
+                                 {"predicted_s", row.predicted.base()},
+                                 {"error_pct", row.error_pct()},
+                                 {"split", row.split},
+                                 {"reason", row.reason}});
     if (v.kind != ValidationKind::train) json["groups"] = groups_array(v);
     // Cells of a foreign file may hold anything; what is not UTF-8 is replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

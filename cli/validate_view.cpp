@@ -2,6 +2,7 @@
 
 #include "cli/table.hpp"
 #include "core/csv.hpp"
+#include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -198,12 +199,32 @@ std::string ranking_line(Validation const& v) {
         v.ranking.questions, v.ranking.rows, v.ranking.median, v.ranking.low);
 }
 
+/// The rows that were predicted worst, with what may be the cause.
+Table worst_table(Validation const& v, Names names) {
+    Table table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"split"}, {"reason"}});
+    bool const with_split =
+        std::any_of(v.worst.begin(), v.worst.end(), [](auto const& row) { return !row.split.empty(); });
+    if (!with_split)
+        table = Table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"reason"}});
+    for (WorstRow const& row : v.worst) {
+        std::vector<std::string> cells{names == Names::whole ? row.where : short_source(row.where, 40), row.what,
+                                       human(row.measured), human(row.predicted),
+                                       fmt::format("{:+.0f}", row.error_pct())};
+        if (with_split) cells.push_back(row.split);
+        cells.push_back(row.reason);
+        table.add_row(std::move(cells));
+    }
+    return table;
+}
+
 std::string markdown(Validation const& v) {
     std::string out = validation_introduction(v.kind) + "\n## Scores\n\n";
     out += (v.kind == ValidationKind::train ? train_table(v) : time_table(v, Names::whole)).markdown();
     for (std::string const& by : groupings(v))
         out += fmt::format("\n## Scores by {}\n\n{}", by, group_table(v, by).markdown());
     if (auto const line = ranking_line(v); !line.empty()) out += "\n## Ranking of layouts\n\n" + line;
+    if (!v.worst.empty())
+        out += "\n## The ten rows that are off by the largest factors\n\n" + worst_table(v, Names::whole).markdown();
     return out + "\n## What was left out, and what was assumed\n\n" + reason_table(v).markdown();
 }
 
@@ -222,6 +243,7 @@ std::string text(Validation const& v) {
         "signed ones.\n" +
         interval_note(v.kind) + "\n";
     out += ranking_line(v);
+    if (!v.worst.empty()) out += "\nOff by the largest factors:\n\n" + worst_table(v, Names::shortened).text();
     constexpr std::size_t shown = 12;
     for (auto const& kind : kinds) {
         auto const reasons = by_count(v.overall.*kind.counts);

@@ -4,6 +4,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "cost_models/kernel_time.hpp"
+#include "planner/validation/kernel_doubts.hpp"
 
 #include <fmt/format.h>
 
@@ -28,6 +29,16 @@ RowGroup duration_group(Seconds time) {
         ++order;
     }
     return {.by = "predicted time", .order = order, .name = "10 ms and more"};
+}
+
+char const* what_it_stands_on(KernelSupport support) {
+    switch (support) {
+        case KernelSupport::measured: return "measurements around this shape";
+        case KernelSupport::extended: return "measurements of this device at other shapes";
+        case KernelSupport::by_class: return "measurements of other devices or kernels";
+        case KernelSupport::assumed: return "no measurement";
+    }
+    return "?";
 }
 
 /// The kind of kernel and the variant under which a fit of this row would stand.
@@ -127,7 +138,7 @@ AcceleratorProfile const* KernelPredictor::accelerator_of(std::string const& dev
     return known;
 }
 
-ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row) const {
+ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::optional<KernelCase>& read) const {
     ScoredRow out{.source = row.text("source_ref"), .groups = {}, .prediction = {}};
     if (out.source.empty() && kind == KernelTable::bench) out.source = "sextant-bench " + row.text("backend");
     RowPrediction& p = out.prediction;
@@ -139,11 +150,15 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row) const 
         p.time = estimate.time;
         p.interval = {.low = estimate.factors.low, .high = estimate.factors.high};
         p.measured_time = c.measured;
-        p.assumptions = std::move(c.assumptions);
+        p.assumptions = c.assumptions;
+        if (estimate.support != KernelSupport::measured)
+            out.doubt = fmt::format("the model stands on: {}", what_it_stands_on(estimate.support));
+        out.what = fmt::format("{}, {}", kernel_text(c), accelerator->name);
         out.groups = {split_of(c, *accelerator),
                       {.by = "kernel", .order = 0, .name = c.kind},
                       {.by = "kernel on device", .order = 0, .name = fmt::format("{}, {}", c.kind, accelerator->name)},
                       duration_group(*p.time)};
+        read = std::move(c);
     } catch (RowSkip const& skip) {
         p = {};
         p.skip_reason = skip.what();
@@ -155,8 +170,12 @@ std::vector<ScoredRow> KernelPredictor::predict(CsvTable const& table) const {
     KernelTable const kind = kernel_table_of(table);
     std::vector<ScoredRow> out;
     out.reserve(table.records.size());
-    for (CsvRecord const& record : table.records)
-        out.push_back(predict(kind, RowCells(table, record)));
+    std::vector<std::optional<KernelCase>> cases(table.records.size());
+    for (std::size_t i = 0; i < table.records.size(); ++i)
+        out.push_back(predict(kind, RowCells(table, table.records[i]), cases[i]));
+    std::vector<std::string> const doubts = kernel_doubts(cases);
+    for (std::size_t i = 0; i < out.size(); ++i)
+        if (!doubts[i].empty()) out[i].doubt = doubts[i];
     return out;
 }
 

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::vector<ScoredRow> predict(CsvTable const& table) const;
 
 private:
-    [[nodiscard]] ScoredRow predict(KernelTable kind, RowCells const& row) const;
+    [[nodiscard]] ScoredRow predict(KernelTable kind, RowCells const& row, std::optional<KernelCase>& read) const;
     [[nodiscard]] AcceleratorProfile const* accelerator_of(std::string const& device) const;
     std::optional<AcceleratorProfile> profile_;
     std::vector<AcceleratorProfile> calibrated_;  ///< devices whose constants are those of the file

@@ -3,6 +3,7 @@
 #include "core/units.hpp"
 #include "planner/validation/error_statistics.hpp"
 #include "planner/validation/layout_ranking.hpp"
+#include "planner/validation/worst_rows.hpp"
 
 #include <compare>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -94,6 +96,7 @@ struct Validation {
     std::vector<SourceScore> sources;  ///< in alphabetical order
     std::vector<GroupScore> groups;
     LayoutRanking ranking{};
+    std::vector<WorstRow> worst{};  ///< ten, from the worst on
 };
 
 /// A row's prediction and where it counts.
@@ -101,6 +104,9 @@ struct ScoredRow {
     std::string source;
     std::vector<RowGroup> groups;
     RowPrediction prediction;
+    std::string where{};  ///< "FILE line N"
+    std::string what{};   ///< the row in words
+    std::string doubt{};  ///< what speaks against the row, or against its prediction; empty: nothing known
 };
 
 /// Adds rows to the scores of their source, of their groups and over all.
@@ -117,11 +123,14 @@ private:
         std::vector<double> memory_errors;
     };
     void add(Tally& tally, RowPrediction const& prediction) const;
+    void add_to_worst(ScoredRow const& row);
     ValidationKind kind_;
     std::map<std::string, Tally> sources_;
     std::map<RowGroup, Tally> groups_;
     Tally overall_;
     std::map<std::string, std::vector<LayoutTimes>> questions_;
+    WorstRows worst_{10};
+    std::map<std::pair<std::string, double>, std::vector<double>> alike_;  ///< measured, by source and predicted time
 };
 
 }  // namespace sextant

@@ -1,5 +1,9 @@
 #include "planner/validation/score.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -26,6 +30,29 @@ IntervalFactors interval_of(ValidationKind kind, RowPrediction const& prediction
 double FitScore::accuracy_pct() const {
     return n == 0 ? 0 : 100 * (1 - static_cast<double>(missed + false_alarms) / static_cast<double>(n));
 }
+
+namespace {
+
+/// What can be said of a row that nothing is known against, from the other rows of its source.
+std::string reason_of_source(WorstRow const& row, SourceScore const& source, std::vector<double> const& alike) {
+    auto const [low, high] = std::minmax_element(alike.begin(), alike.end());
+    if (alike.size() > 1 && *high > 1.3 * *low)
+        return fmt::format("one of {} rows that the model cannot tell apart, measured {:.3g} to {:.3g} s", alike.size(),
+                           *low, *high);
+    // An assumption that most rows of the source share does not set this one apart.
+    for (std::string const& assumption : row.assumptions)
+        if (auto const found = source.assumptions.find(assumption);
+            found != source.assumptions.end() && 2 * found->second < source.time.n)
+            return "assumed: " + assumption;
+    double const bias = source.time.bias_pct;
+    if (source.time.n >= 5 && bias * row.error_pct() > 0 && std::abs(bias) > 0.3 * std::abs(row.error_pct()))
+        return fmt::format("the whole source is off by {:+.0f} %{}", bias,
+                           row.assumptions.empty() ? "" : "; assumed: " + row.assumptions.front());
+    if (row.measured < 20 * units::us) return "a few microseconds: launches and clocks, not work";
+    return "not explained";
+}
+
+}  // namespace
 
 void Scorer::add(Tally& tally, RowPrediction const& p) const {
     SourceScore& score = tally.score;
@@ -60,7 +87,26 @@ void Scorer::add(Tally& tally, RowPrediction const& p) const {
     }
 }
 
+void Scorer::add_to_worst(ScoredRow const& row) {
+    RowPrediction const& p = row.prediction;
+    if (!p.skip_reason.empty() || !p.time_reason.empty() || !p.time || !p.measured_time || !(p.time->base() > 0))
+        return;
+    WorstRow worst{.source = row.source.empty() ? "(no source)" : row.source,
+                   .where = row.where,
+                   .what = row.what,
+                   .measured = *p.measured_time,
+                   .predicted = *p.time,
+                   .split = "",
+                   .assumptions = p.assumptions,
+                   .reason = row.doubt};
+    for (RowGroup const& group : row.groups)
+        if (group.by == "split") worst.split = group.name;
+    alike_[{worst.source, worst.predicted.base()}].push_back(worst.measured.base());
+    worst_.add(std::move(worst));
+}
+
 void Scorer::add(ScoredRow const& row) {
+    add_to_worst(row);
     add(sources_[row.source.empty() ? "(no source)" : row.source], row.prediction);
     for (RowGroup const& group : row.groups)
         add(groups_[group], row.prediction);
@@ -84,6 +130,11 @@ Validation Scorer::result() const {
     for (auto const& [group, tally] : groups_)
         result.groups.push_back({.group = group, .score = finish(group.name, tally)});
     result.ranking = layout_ranking(questions_);
+    result.worst = worst_.rows();
+    for (WorstRow& row : result.worst)
+        for (SourceScore const& source : result.sources)
+            if (row.reason.empty() && source.source == row.source)
+                row.reason = reason_of_source(row, source, alike_.at({row.source, row.predicted.base()}));
     return result;
 }
 

@@ -31,7 +31,7 @@ TEST_CASE("validate kernels and collectives: the JSON report adds up and has no 
         REQUIRE(run.code == 0);
         auto const json = nlohmann::json::parse(run.out);
         CHECK(json.at("format") == std::string(kind.name) + "-validation");
-        CHECK(json.at("interval").at("basis") == "assumed");
+        CHECK(json.at("interval").at("basis") == "held-out residuals, per row");
         std::size_t n = 0;
         std::size_t scored = 0;
         for (auto const& source : json.at("sources")) {

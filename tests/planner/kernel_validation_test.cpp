@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/kernel_time.hpp"
+#include "planner/validation/kernel_doubts.hpp"
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/table_predictor.hpp"
 #include "tests/catch.hpp"
@@ -180,4 +181,38 @@ TEST_CASE("kernel rows: a calibration of another device, or of a class without a
     // What ships is what is given here; a class knows the device less well.
     CHECK(time(KernelPredictor("", folder + "h100-sxm.json")) == time(KernelPredictor()));
     CHECK(time(KernelPredictor("h100-sxm", folder + "class-any.json")) != time(KernelPredictor()));
+}
+
+TEST_CASE("kernel doubts: repeats that differ, sizes that are slower than larger ones, points off the line") {
+    std::vector<std::optional<KernelCase>> cases;
+    auto const add = [&](std::int64_t m, double microseconds, char const* device = "d") {
+        KernelCase c;
+        c.what = Gemm{.m = m, .n = 64, .k = 64};
+        c.variant = "bf16";
+        c.kind = "product bf16";
+        c.device = device;
+        c.measured = microseconds * units::us;
+        cases.emplace_back(std::move(c));
+    };
+    add(1, 10);
+    add(2, 11);
+    add(4, 30);  // the next is quicker
+    add(8, 14);
+    add(16, 20);
+    add(32, 20);  // measured twice
+    add(32, 30);
+    add(2, 100, "another device");
+    cases.emplace_back(std::nullopt);
+    auto const doubts = kernel_doubts(cases);
+    REQUIRE(doubts.size() == cases.size());
+    CHECK(doubts[0].empty());
+    CHECK_THAT(doubts[1], contains("off the line"));  // 11 us where 17 lies between 10 and 30
+    CHECK_THAT(doubts[2], contains("114 % slower than a larger one"));
+    CHECK_THAT(doubts[3], contains("off the line"));
+    CHECK(doubts[4].empty());
+    CHECK_THAT(doubts[5], contains("measured 2 times, times differ by 50 %"));
+    CHECK(doubts[6] == doubts[5]);
+    CHECK(doubts[7].empty());
+    CHECK(doubts[8].empty());
+    CHECK(kernel_text(*cases[0]) == "bf16 1 x 64 x 64");
 }

@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <random>
 
 using namespace sextant;
@@ -118,4 +120,30 @@ TEST_CASE("skipped rows are counted by reason and never scored") {
     CHECK(score.skipped == 2);
     CHECK(score.skip_reasons.at("device is not stated") == 2);
     CHECK(score.time.n == 0);
+}
+
+TEST_CASE("the worst rows are the ten that are off by the largest factors, with what is known against them") {
+    Scorer scorer(ValidationKind::kernels);
+    for (int i = 1; i <= 30; ++i) {
+        ScoredRow row{.source = i % 2 == 0 ? "even" : "odd", .groups = {}, .prediction = {}};
+        row.where = fmt::format("t.csv line {}", i);
+        row.prediction.measured_time = 1 * units::ms;
+        // Half of them too short, half too long by the same factor; row 30 is the worst.
+        double const factor = 1 + 0.1 * i;
+        row.prediction.time = (i % 2 == 0 ? factor : 1 / factor) * units::ms;
+        if (i == 29) row.doubt = "measured twice";
+        scorer.add(row);
+    }
+    ScoredRow skipped{.source = "even", .groups = {}, .prediction = {}};
+    skipped.prediction.skip_reason = "no";
+    scorer.add(skipped);
+    Validation const v = scorer.result();
+    REQUIRE(v.worst.size() == 10);
+    CHECK(v.worst.front().where == "t.csv line 30");
+    CHECK(v.worst.front().reason == "the whole source is off by +160 %");
+    CHECK(v.worst[1].where == "t.csv line 29");
+    CHECK(v.worst[1].reason == "measured twice");
+    CHECK(v.worst.back().where == "t.csv line 21");
+    for (WorstRow const& row : v.worst)
+        CHECK_FALSE(row.reason.empty());
 }

@@ -1,0 +1,116 @@
+#include "planner/validation/kernel_doubts.hpp"
+
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace sextant {
+namespace {
+
+struct Text {
+    KernelCase const& c;
+    std::string operator()(Gemm const& g) const { return fmt::format("{} {} x {} x {}", c.variant, g.m, g.n, g.k); }
+    std::string operator()(Attention const& a) const {
+        return fmt::format("prefill {}, batch {}, {} tokens, {}/{} heads of {}", c.variant, a.batch, a.queries, a.heads,
+                           a.kv_heads, a.head_dim);
+    }
+    std::string operator()(DecodeAttention const& a) const {
+        return fmt::format("decode {}, batch {}, {} tokens, {}/{} heads of {}", c.variant, a.batch, a.keys, a.heads,
+                           a.kv_heads, a.head_dim);
+    }
+    std::string operator()(MemoryKernel const& k) const { return fmt::format("{}, {}", c.variant, human(k.moved)); }
+};
+
+/// Kernels that differ in one size alone, and that size.
+struct Series {
+    std::string name;
+    double size = 0;
+};
+
+struct SeriesOf {
+    Series operator()(Gemm const& g) const { return {fmt::format("n{} k{}", g.n, g.k), static_cast<double>(g.m)}; }
+    Series operator()(Attention const& a) const {
+        return {fmt::format("prefill b{} h{} {} d{}", a.batch, a.heads, a.kv_heads, a.head_dim),
+                static_cast<double>(a.queries)};
+    }
+    Series operator()(DecodeAttention const& a) const {
+        return {fmt::format("decode b{} h{} {} d{}", a.batch, a.heads, a.kv_heads, a.head_dim),
+                static_cast<double>(a.keys)};
+    }
+    Series operator()(MemoryKernel const& k) const { return {"memory", k.moved.base()}; }
+};
+
+struct Entry {
+    double size;
+    double seconds;
+    std::size_t row;
+};
+
+/// How far the middle one lies from the line between its neighbours, as a factor; 1 when they are too far away to say.
+double off_the_line(Entry const& before, Entry const& at, Entry const& after) {
+    constexpr double near = 4;
+    if (!(before.size < at.size && at.size < after.size) || after.size > near * at.size || at.size > near * before.size)
+        return 1;
+    double const share = std::log(at.size / before.size) / std::log(after.size / before.size);
+    return at.seconds / (std::pow(before.seconds, 1 - share) * std::pow(after.seconds, share));
+}
+
+/// One series of kernels in order of size.
+void judge(std::vector<Entry>& entries, std::vector<std::string>& doubts) {
+    std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) {
+        return a.size != b.size ? a.size < b.size : a.seconds < b.seconds;
+    });
+    double quickest_larger = std::numeric_limits<double>::infinity();
+    for (std::size_t end = entries.size(); end > 0;) {
+        std::size_t begin = end - 1;
+        while (begin > 0 && entries[begin - 1].size == entries[begin].size)
+            --begin;
+        double const spread = entries[end - 1].seconds / entries[begin].seconds;
+        for (std::size_t i = begin; i < end; ++i) {
+            std::string& doubt = doubts[entries[i].row];
+            if (spread >= 1.3)
+                doubt = fmt::format("measured {} times, times differ by {:.0f} %", end - begin, 100 * (spread - 1));
+            else if (entries[i].seconds >= 1.25 * quickest_larger)
+                doubt = fmt::format("{:.0f} % slower than a larger one in the table",
+                                    100 * (entries[i].seconds / quickest_larger - 1));
+        }
+        if (begin > 0 && end < entries.size()) {
+            double const factor = off_the_line(entries[begin - 1], entries[begin], entries[end]);
+            std::string& doubt = doubts[entries[begin].row];
+            if (doubt.empty() && (factor >= 1.35 || factor <= 1 / 1.35))
+                doubt = fmt::format("{:+.0f} % off the line between the sizes beside it", 100 * (factor - 1));
+        }
+        quickest_larger = std::min(quickest_larger, entries[begin].seconds);
+        end = begin;
+    }
+}
+
+}  // namespace
+
+std::string kernel_text(KernelCase const& c) {
+    return std::visit(Text{c}, c.what) + (c.cache == CacheState::cold ? ", cold" : "") +
+           (c.with_backward ? ", with backward" : "");
+}
+
+std::vector<std::string> kernel_doubts(std::vector<std::optional<KernelCase>> const& cases) {
+    std::map<std::string, std::vector<Entry>> series;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        if (!cases[i] || !cases[i]->measured) continue;
+        KernelCase const& c = *cases[i];
+        Series const s = std::visit(SeriesOf{}, c.what);
+        std::string const key = fmt::format("{}|{}|{}|{}|{}", c.device, c.kind, static_cast<int>(c.cache),
+                                            static_cast<int>(c.with_backward), s.name);
+        series[key].push_back({.size = s.size, .seconds = c.measured->base(), .row = i});
+    }
+    std::vector<std::string> doubts(cases.size());
+    for (auto& [key, entries] : series)
+        judge(entries, doubts);
+    return doubts;
+}
+
+}  // namespace sextant
