@@ -72,8 +72,8 @@ constexpr std::array unknown_specs{
     UnknownSpec{"kernel_gap", Scope::framework, FitScale::logarithmic, 1e-7, 3e-5, {3e-6, 1e-6, 5e-7}, 0.8},
     UnknownSpec{"fixed_per_step", Scope::framework, FitScale::logarithmic, 1e-4, 0.3, {35 * ms, 10 * ms, 8 * ms}, 0.8},
     UnknownSpec{"tp_overlap", Scope::per_generation, FitScale::linear, 0, 0.95, {0.0, 0.4, 0.3}, 0.25},
-    UnknownSpec{"dp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.3, 0.7, 0.7}, 0.3},
-    UnknownSpec{"fsdp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.2, 0.5, 0.7}, 0.3},
+    UnknownSpec{"dp_overlap", Scope::framework, FitScale::linear, 0, 0.9, {0.3, 0.7, 0.7}, 0.15},
+    UnknownSpec{"fsdp_overlap", Scope::framework, FitScale::linear, 0, 0.85, {0.2, 0.5, 0.7}, 0.15},
     UnknownSpec{"pp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.0, 0.4, 0.3}, 0.3},
     UnknownSpec{"ep_overlap", Scope::framework, FitScale::linear, 0, 0.95, {0.0, 0.1, 0.1}, 0.2, 0, true},
 };

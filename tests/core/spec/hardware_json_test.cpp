@@ -163,8 +163,8 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     refused("\"generation\": \"*\"", "\"generation\": \"hopper\"", "the first entry");
     refused("\"kernel_gap\"", "\"kernel_gab\"", "'kernel_gap' is missing");
     refused("\"value\": 0.94, \"basis\": \"measured\"", "\"value\": 1.94, \"basis\": \"measured\"", "do not ascend");
-    refused("\"tp_overlap\": 0.0", "\"tp_overlap\": 1.5", "between 0 and 1");
-    refused("\"gemm_scale\": {\"value\": 0.85", "\"gemm_scale\": {\"value\": 0", "a scale is zero");
+    refused("\"tp_overlap\": {\"value\": ", "\"tp_overlap\": {\"value\": 1", "between 0 and 1");  // ten and more
+    refused("\"grouped_gemm_scale\": {\"value\": 1", "\"grouped_gemm_scale\": {\"value\": 0", "a scale is zero");
 }
 
 TEST_CASE("gemm_efficiency_of falls back to the nearest wider format and peak_of to the vector units") {
