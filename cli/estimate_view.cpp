@@ -58,7 +58,7 @@ std::string assumption_lines(std::vector<std::string> const& assumptions, std::s
 }
 
 std::string unsupported_lines(std::vector<std::string> const& unsupported) {
-    if (unsupported.empty()) return "every term of the time stands on measurements (docs/calibration.md)\n";
+    if (unsupported.empty()) return "every term of the time has measurements behind it (docs/calibration.md)\n";
     std::string text = "not supported by any measurement, so the interval is wider:\n";
     for (std::string const& term : unsupported)
         text += wrapped("  " + term, "    ");

@@ -123,8 +123,10 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
         text += plan_table(answer).text();
         text += fmt::format("\n1: {}\n", plan_label(best.plan));
         text += wrapped(
-            fmt::format("   {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated {}, reserved up to {})",
-                        human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()),
+            fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
+                        "{}, reserved up to {})",
+                        human(best.estimate.time), human(best.interval.low * best.estimate.time),
+                        human(best.interval.high * best.estimate.time), human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()),
                         human(best.limit.usable), human(best.estimate.memory.allocated()),
                         human(best.estimate.memory.reserved_high)),
             "   ");
