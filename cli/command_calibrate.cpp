@@ -1,8 +1,10 @@
 #include "calibrate/collective_score.hpp"
 #include "calibrate/import/importer.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
+#include "cli/calibrate_diff.hpp"
 #include "cli/calibrate_import.hpp"
 #include "cli/calibrate_kernels.hpp"
+#include "cli/calibrate_report.hpp"
 #include "cli/calibrate_run.hpp"
 #include "cli/calibrate_train.hpp"
 #include "cli/command.hpp"
@@ -152,6 +154,10 @@ struct Options {
     FitRequest fit;
     BenchRequest run;
     ImportCall import;
+    ReportRequest report;
+    DiffRequest diff;
+    CLI::App const* report_app = nullptr;
+    CLI::App const* diff_app = nullptr;
     CLI::App const* import_app = nullptr;
     CLI::App const* fit_app = nullptr;
     CLI::App const* run_app = nullptr;
@@ -238,10 +244,57 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
     app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder")
         ->option_text("FOLDER");
     app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
+    app.footer(
+        "A calibration of collectives is used with 'sextant validate collectives --profile FILE.json', one of kernels\n"
+        "with 'sextant validate kernels --calibration FILE.json'. docs/collectives.md and docs/calibration.md explain the\n"
+        "constants and how rows are held out.\n\nExamples:\n"
+        "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
     options->fit_app = &app;
 }
 
+constexpr Format report_formats[] = {Format::text, Format::json, Format::markdown};
+
+void describe_report(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
+    ReportRequest& r = options->report;
+    CLI::App& app = *calibrate.add_subcommand("report", "how well fitted constants hold");
+    add_output_options(app, r.output, report_formats);
+    app.add_option("file", r.file, "kernel-calibration, network-calibration or framework")
+        ->required()
+        ->type_name("FILE.json");
+    app.add_option("--rows", r.rows, "measurements to score it on, as of fit and validate; may be repeated")
+        ->option_text("FILE");
+    app.add_option("--device", r.device, "of kernels, the accelerator that the rows are of (default: as they say)")
+        ->option_text("NAME|FILE.json");
+    app.add_option("--plots", r.plots, "write predicted against measured times of --rows into this folder, as SVG")
+        ->option_text("FOLDER");
+    app.footer(
+        "Rows that the fit held out are scored apart from those that it saw.\n\nExamples:\n"
+        "  sextant calibrate report mine.json\n"
+        "  sextant calibrate report mine.json --rows gemm.csv --rows attention.csv --plots plots\n"
+        "  sextant calibrate report out.json --rows rows.csv --device host.json --format markdown\n");
+    options->report_app = &app;
+}
+
+void describe_diff(CLI::App& calibrate, std::shared_ptr<Options> const& options) {
+    DiffRequest& r = options->diff;
+    CLI::App& app = *calibrate.add_subcommand("diff", "what two files of fitted constants differ in");
+    add_output_options(app, r.output, report_formats);
+    app.add_option("first", r.first, "a calibration")->required()->type_name("A.json");
+    app.add_option("second", r.second, "another of the same format")->required()->type_name("B.json");
+    app.add_option("--on", r.on, "the accelerator or cluster that times are compared on (default: whose it is)")
+        ->option_text("NAME|FILE.json");
+    app.footer(
+        "Spreads are one standard deviation of the fit. Times are predicted over usual shapes and sizes.\n\nExamples:\n"
+        "  sextant calibrate diff before.json after.json\n"
+        "  sextant calibrate diff mine.json theirs.json --on host.json --format json\n");
+    options->diff_app = &app;
+}
+
 int calibrate(Options const& options, CommandContext& context) {
+    if (options.report_app->parsed()) return report_calibration(options.report, context);
+    if (options.diff_app->parsed()) return diff_calibrations(options.diff, context);
     if (options.import_app->parsed()) return import_measurements(options.import, context);
     if (options.run_app->parsed()) return run_benchmarks(options.run, context);
     return fit(options.fit, context);
@@ -252,12 +305,15 @@ Action describe(CLI::App& app, CommandContext& context) {
     describe_run(app, options);
     describe_import(app, options);
     describe_fit(app, options);
+    describe_report(app, options);
+    describe_diff(app, options);
     app.require_subcommand(1);
     app.footer(
-        "The calibration is used with 'sextant validate collectives --profile FILE.json'. docs/collectives.md\n"
-        "explains the constants and how rows are held out.\n\nExamples:\n"
-        "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
-        "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
+        "Measure, fit, look, use: docs/calibration.md. Every subcommand has a --help of its own.\n\nExamples:\n"
+        "  sextant calibrate run --out rows.csv --describe-host host.json\n"
+        "  sextant calibrate fit --kernels rows.csv --device host.json --out mine.json\n"
+        "  sextant calibrate report mine.json --rows rows.csv --device host.json\n"
+        "  sextant validate kernels rows.csv --profile host.json --calibration mine.json\n");
     return [options, &context] { return calibrate(*options, context); };
 }
 
@@ -266,7 +322,7 @@ Action describe(CLI::App& app, CommandContext& context) {
 extern constinit CommandEntry const calibrate_command;
 constinit CommandEntry const calibrate_command{
     .name = "calibrate",
-    .summary = "fit the cost models to measurements of a machine",
+    .summary = "measure a machine, fit the cost models to it, and see how well they hold",
     .describe = describe,
 };
 

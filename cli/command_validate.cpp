@@ -1,10 +1,10 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/row_words.hpp"
 #include "cli/validate_plots.hpp"
 #include "cli/validate_view.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
-#include "core/measurements/row_cells.hpp"
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/table_predictor.hpp"
 
@@ -12,7 +12,6 @@
 
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 
 namespace sextant::cli {
@@ -93,27 +92,6 @@ std::vector<CsvTable> read_tables(Options const& options) {
             throw InputError("--rows: {} and {} have different columns (validate them one by one)", tables.front().name,
                              table.name);
     return tables;
-}
-
-/// Where the row stands, and what it is in the words of its cells where the prediction has none.
-void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& record, ScoredRow& row) {
-    row.where = fmt::format("{} line {}", std::filesystem::path(table.name).filename().string(), record.line);
-    if (!row.what.empty()) return;
-    RowCells const cells(table, record);
-    constexpr std::pair<char const*, char const*> train[] = {
-        {"model", ""}, {"gpu", ""},   {"num_gpus", "gpus "}, {"dp", "dp "},
-        {"tp", "tp "}, {"pp", "pp "}, {"micro_batch", "mb "}};
-    constexpr std::pair<char const*, char const*> collective[] = {
-        {"collective", ""}, {"size_bytes", "bytes "}, {"nranks", "ranks "}, {"gpu", ""}, {"run_id", ""}};
-    auto const add = [&](auto const& columns) {
-        for (auto const& [column, word] : columns)
-            if (std::string const cell = cells.text(column); !cell.empty())
-                row.what += (row.what.empty() ? "" : ", ") + std::string(word) + cell;
-    };
-    if (kind == ValidationKind::train)
-        add(train);
-    else if (kind == ValidationKind::collectives)
-        add(collective);
 }
 
 int run(ValidationKind kind, Options const& options, CommandContext& context) {

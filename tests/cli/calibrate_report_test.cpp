@@ -1,0 +1,152 @@
+#include "cli/calibrate_report.hpp"
+
+#include "cli/calibrate_diff.hpp"
+#include "cli/calibration_times.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+using namespace sextant;
+using namespace sextant::cli;
+
+namespace {
+
+std::string const profiles = SEXTANT_SOURCE_DIR "/hardware_profiles/";
+std::string const data = SEXTANT_SOURCE_DIR "/tests/data/";
+
+nlohmann::json report(std::vector<std::string> arguments) {
+    std::vector<std::string> call{"calibrate", "report", "--format", "json"};
+    call.insert(call.end(), arguments.begin(), arguments.end());
+    auto const run = run_sextant(call);
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    return nlohmann::json::parse(run.out);
+}
+
+nlohmann::json diff(std::string const& a, std::string const& b) {
+    auto const run = run_sextant({"calibrate", "diff", a, b, "--format", "json"});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    return nlohmann::json::parse(run.out);
+}
+
+}  // namespace
+
+TEST_CASE("calibrate report: what every shipped file says of itself is read back") {
+    for (char const* folder : {"calibrations/kernels", "calibrations/networks", "frameworks"})
+        for (auto const& entry : std::filesystem::directory_iterator(profiles + folder)) {
+            INFO(entry.path());
+            auto const json = report({entry.path().string()});
+            CHECK(json.at("constants").size() > 10);
+            CHECK(json.at("groups").empty());
+            for (auto const& line : json.at("held_out")) {
+                CHECK(line.at("interval").at("low").get<double>() <= 1);
+                CHECK(line.at("interval").at("high").get<double>() >= 1);
+            }
+            for (char const* format : {"text", "markdown"})
+                CHECK(run_sextant({"calibrate", "report", entry.path().string(), "--format", format}).code == 0);
+        }
+}
+
+TEST_CASE("calibrate report: rows that were held out and rows that were fitted are scored apart, and add up") {
+    auto const json = report({profiles + "calibrations/kernels/h100-sxm.json", "--rows", data + "gemm_excerpt.csv",
+                              "--rows", data + "attention_excerpt.csv"});
+    auto const count = [](nlohmann::json const& e) { return e.is_null() ? 0 : e.at("n").get<int>(); };
+    auto const& groups = json.at("groups");
+    REQUIRE(groups.at(0).at("group") == "all rows");
+    int const held_out = count(groups[0].at("held_out"));
+    int const fitted = count(groups[0].at("fitted"));
+    CHECK(held_out > 5);
+    CHECK(fitted > 100);
+    for (char const* by : {"op", "op and format", "predicted time"}) {
+        int all = 0;
+        for (auto const& group : groups)
+            if (group.at("by") == by) all += count(group.at("held_out")) + count(group.at("fitted"));
+        CHECK(all == held_out + fitted);
+    }
+    int binned = 0;
+    for (auto const& bin : json.at("histogram").at("bins"))
+        binned += bin.at("rows").get<int>();
+    CHECK(binned == held_out);
+    CHECK(json.at("worst").size() == 10);
+    for (auto const& row : json.at("worst"))
+        CHECK_FALSE(row.at("reason").get<std::string>().empty());
+}
+
+TEST_CASE("calibrate report: plots are written, a file of another format and options without rows are refused") {
+    ScratchFolder const folder("report");
+    std::string const calibration = profiles + "calibrations/kernels/l40s.json";
+    CHECK(run_sextant(
+              {"calibrate", "report", calibration, "--rows", data + "gemm_excerpt.csv", "--plots", folder.path("p")})
+              .code == 0);
+    CHECK(std::filesystem::exists(folder.path("p") + "/overall.svg"));
+    CHECK(run_sextant({"calibrate", "report", calibration, "--plots", folder.path("p")}).code == 2);
+    CHECK(run_sextant({"calibrate", "report", profiles + "accelerators/l40s.json"}).code == 2);
+    CHECK(run_sextant({"calibrate", "report", folder.file("bad.json", "{\"format\": ")}).code == 2);
+    CHECK(run_sextant({"calibrate", "report", profiles + "calibrations/networks/h100-nvswitch.json", "--rows",
+                       data + "collectives_excerpt.csv"})
+              .code == 0);
+}
+
+TEST_CASE("error_histogram: every error is in one bin") {
+    auto const bins = error_histogram({-99, -50, -3, -2, 0, 1.99, 2, 49, 1000});
+    std::size_t rows = 0;
+    for (ErrorBin const& bin : bins)
+        rows += bin.rows;
+    CHECK(rows == 9);
+    CHECK(bins.front().rows == 1);
+    CHECK(bins.back().rows == 1);
+}
+
+TEST_CASE("calibrate diff: a file does not differ from itself, and its times are the same") {
+    for (char const* file : {"calibrations/kernels/h100-sxm.json", "calibrations/kernels/class-any.json",
+                             "calibrations/networks/h100-nvswitch.json", "frameworks/megatron.json"}) {
+        INFO(file);
+        auto const json = diff(profiles + file, profiles + file);
+        CHECK(json.at("differences").empty());
+        CHECK(json.at("constants_in_both").get<int>() > 10);
+        CHECK_FALSE(json.at("times").empty());
+        for (auto const& time : json.at("times")) {
+            CHECK(time.at("ratio_least") == 1.0);
+            CHECK(time.at("ratio_largest") == 1.0);
+        }
+    }
+}
+
+TEST_CASE("calibrate diff: one changed constant is the one that is named, and the times follow it") {
+    ScratchFolder const folder("diff");
+    KernelCalibration changed = read_kernel_calibration_file(profiles + "calibrations/kernels/h100-sxm.json");
+    KernelFit& fit = changed.fits.front();
+    REQUIRE(fit.kind == KernelKind::gemm);
+    auto const efficiency = static_cast<std::size_t>(GemmConstant::efficiency);
+    fit.constants[efficiency] *= 0.5;
+    std::string const file = folder.file("changed.json", kernel_calibration_json(changed));
+    auto const json = diff(profiles + "calibrations/kernels/h100-sxm.json", file);
+    REQUIRE(json.at("differences").size() == 1);
+    CHECK(json.at("differences")[0].at("constant") == "efficiency");
+    CHECK(json.at("differences")[0].at("ratio").get<double>() == Approx(0.5).epsilon(1e-3));
+    for (auto const& time : json.at("times")) {
+        bool const same_fit = time.at("of") == "gemm " + fit.variant;
+        // Half the rate at most doubles a time, and leaves the other kernels alone.
+        CHECK(time.at("ratio_largest").get<double>() <= 2.0 + 1e-6);
+        CHECK((time.at("ratio_largest").get<double>() > 1.5) == same_fit);
+    }
+    CHECK_THAT(run_sextant({"calibrate", "diff", file, file, "--format", "markdown"}).out, contains("0 differ"));
+}
+
+TEST_CASE("calibrate diff: files of different formats are refused, fits that only one has are listed") {
+    std::string const kernels = profiles + "calibrations/kernels/a100-sxm-80gb.json";
+    CHECK(run_sextant({"calibrate", "diff", kernels, profiles + "frameworks/megatron.json"}).code == 2);
+    CHECK(run_sextant({"calibrate", "diff", kernels, kernels, "--on", "no-such-device"}).code == 2);
+    auto const json = diff(kernels, profiles + "calibrations/kernels/h100-sxm.json");
+    bool one_sided = false;
+    for (auto const& d : json.at("differences"))
+        one_sided = one_sided || d.at("first").is_null() || d.at("second").is_null();
+    CHECK(one_sided);
+}
