@@ -135,6 +135,8 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
         print_contents(request.out, context);
         if (!request.describe_host.empty())
             write_text_file(request.describe_host, host_profile_json(read_bench_rows(request.out), host_facts()));
+        if (!request.describe_cluster.empty())
+            write_text_file(request.describe_cluster, host_cluster_json(read_bench_rows(request.out), host_facts()));
     }
     return end.code;
 }

@@ -21,7 +21,8 @@ struct BenchRequest {
     std::string out;
     std::optional<double> max_seconds;
     std::optional<int> gpu;
-    std::string describe_host;  ///< file of an accelerator profile of this machine's processor; empty: none
+    std::string describe_host;     ///< file of an accelerator profile of this machine's processor; empty: none
+    std::string describe_cluster;  ///< the same of a cluster of its processes
 };
 
 /// The benchmark program: the one given, else beside our own program, else in the folder `kernels` of the same build,

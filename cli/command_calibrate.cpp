@@ -188,6 +188,9 @@ void describe_run(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
     app.add_option("--describe-host", r.describe_host,
                    "write an accelerator profile of this machine's processor from the rows")
         ->option_text("FILE.json");
+    app.add_option("--describe-cluster", r.describe_cluster,
+                   "the same as a cluster of processes, for the rows of collectives")
+        ->option_text("FILE.json");
     app.footer(
         "Progress goes to standard error. Ctrl-C leaves whole rows; the same call with --resume goes on.\n\nExamples:\n"
         "  sextant calibrate run --out rows.csv\n"
@@ -246,7 +249,8 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
     app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
     app.footer(
         "A calibration of collectives is used with 'sextant validate collectives --profile FILE.json', one of kernels\n"
-        "with 'sextant validate kernels --calibration FILE.json'. docs/collectives.md and docs/calibration.md explain the\n"
+        "with 'sextant validate kernels --calibration FILE.json'. docs/collectives.md and docs/calibration.md explain "
+        "the\n"
         "constants and how rows are held out.\n\nExamples:\n"
         "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"
         "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"

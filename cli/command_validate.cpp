@@ -138,9 +138,9 @@ void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
                     "write predicted against measured times into this folder, an SVG per source")
         ->type_name("FOLDER");
     sub->add_option("--profile", options.profile, what.profile)->type_name(what.profile_type);
-    if (what.kind == ValidationKind::kernels)
+    if (what.kind != ValidationKind::train)
         sub->add_option("--calibration", options.calibration,
-                        "fitted constants of the devices that it names, from 'sextant calibrate fit --kernels'")
+                        "fitted constants from 'sextant calibrate fit', for the devices or clusters that it names")
             ->type_name("FILE.json");
     options.limit = sub->add_option("--max-median", options.max_median,
                                     "exit with 1 if the overall median error of time is larger (per cent)")

@@ -20,6 +20,11 @@ HostFacts host_facts();
 /// kernel.
 std::string host_profile_json(CsvTable const& rows, HostFacts const& facts);
 
+/// A cluster (format cluster) of processes of that machine, with the profile above as its accelerator: one domain of as
+/// many ranks as the rows of the benchmark `collectives` have, joined at the best rate that a send between two of them
+/// reached. @throws InputError as above, and when the rows hold no collective.
+std::string host_cluster_json(CsvTable const& rows, HostFacts const& facts);
+
 /// "amd-epyc-7b13": what a device of this name is called in profiles.
 std::string profile_name_of(std::string const& device);
 

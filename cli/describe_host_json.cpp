@@ -16,6 +16,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// What the collectives reached: the most ranks, the best rate of a send, and the time of the smallest collective.
+struct Exchanged {
+    std::int64_t ranks = 0;
+    double bytes_per_second = 0;
+    double least_seconds = 1;
+};
+
+Exchanged exchanged(CsvTable const& rows) {
+    Exchanged out;
+    for (CsvRecord const& record : rows.records) {
+        RowCells const row(rows, record);
+        if (row.text("bench") != "collectives" || bench_row_failed(row)) continue;
+        auto const median = row.number("median_us");
+        auto const rate = row.number("gbps");
+        if (!median || *median <= 0) continue;
+        out.ranks = std::max(out.ranks, row.count("ranks").value_or(0));
+        out.least_seconds = std::min(out.least_seconds, 1e-6 * *median);
+        if (row.text("kernel") == "send_recv" && rate)
+            out.bytes_per_second = std::max(out.bytes_per_second, 1e9 * *rate);
+    }
+    if (out.ranks < 2 || out.bytes_per_second <= 0)
+        throw InputError("{}: has no send_recv of the benchmark collectives", rows.name);
+    return out;
+}
+
 /// What the rows reached.
 struct Reached {
     std::string device;
@@ -108,6 +133,29 @@ std::string profile_name_of(std::string const& device) {
     while (!name.empty() && name.back() == '-')
         name.pop_back();
     return name.empty() ? "host" : name;
+}
+
+std::string host_cluster_json(CsvTable const& rows, HostFacts const& facts) {
+    Exchanged const reached = exchanged(rows);
+    Json const accelerator = Json::parse(host_profile_json(rows, facts));
+    std::string const base = fmt::format("{:.4g} us", 1e6 * reached.least_seconds);
+    Json json{{"format", "cluster"},
+              {"version", 1},
+              {"name", accelerator.at("name").get<std::string>() + "-processes"},
+              {"title", "processes on one " + best_of(rows).device},
+              {"basis", "assumed"},
+              {"source", "not measured"},
+              {"accelerator", accelerator},
+              {"domain_size", reached.ranks}};
+    json["scale_up"] = {{"kind", "switched"},
+                        {"bandwidth", sourced(fmt::format("{:.5g} GB/s", 1e-9 * reached.bytes_per_second), "measured",
+                                              "fastest send between two processes, sextant-bench")},
+                        {"ring_efficiency", 0.8},
+                        {"all_to_all_efficiency", 0.8},
+                        {"base_latency", sourced(base, "measured", "quickest collective, sextant-bench")},
+                        {"hop_latency", base}};
+    json["host_memory"] = bytes_value(facts.memory_bytes, "memory", 16e9);
+    return json.dump(2) + "\n";
 }
 
 std::string host_profile_json(CsvTable const& rows, HostFacts const& facts) {

@@ -34,7 +34,8 @@ std::vector<RowGroup> groups_of(CollectiveRow const& row, CollectiveMachine cons
 
 }  // namespace
 
-CollectivePredictor::CollectivePredictor(std::string const& profile) {
+CollectivePredictor::CollectivePredictor(std::string const& profile, std::string const& calibration) {
+    if (!calibration.empty()) calibration_ = read_network_calibration_file(calibration);
     if (profile.empty()) return;
     if (profile.ends_with(".json")) {
         auto const document = JsonDocument::from_file(profile);

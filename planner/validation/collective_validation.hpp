@@ -17,7 +17,8 @@ class CollectivePredictor {
 public:
     /// `profile`: a cluster by name or file that replaces the one of every row, or a network calibration's file, which
     /// goes before the shipped ones on the clusters and classes that it names; empty: by the names in the row.
-    explicit CollectivePredictor(std::string const& profile = "");
+    /// `calibration`: such a file beside a cluster in `profile`.
+    explicit CollectivePredictor(std::string const& profile = "", std::string const& calibration = "");
 
     /// In the order of the rows. @throws InputError when columns are missing, or for a cell that is no number, negative
     /// or not finite.

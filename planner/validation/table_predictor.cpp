@@ -28,7 +28,7 @@ TablePredictor table_predictor(ValidationKind kind, std::string const& profile, 
                 return predictor->predict(table);
             };
         case ValidationKind::collectives:
-            return [predictor = std::make_shared<CollectivePredictor>(profile)](CsvTable const& table) {
+            return [predictor = std::make_shared<CollectivePredictor>(profile, calibration)](CsvTable const& table) {
                 return predictor->predict(table);
             };
     }

@@ -174,3 +174,30 @@ TEST_CASE("host profile: peak and bandwidth are the best of the rows, and rows t
     CHECK_THROWS_WITH(profile(product + row("gemm", "Other", "eigen", "1,1,1", "hot", "1", "")),
                       contains("a profile is of one processor"));
 }
+
+TEST_CASE("collectives between processes of this machine are measured, fitted and predicted") {
+    ScratchFolder const folder("host_collectives");
+    std::string const rows = folder.path("rows.csv"), cluster = folder.path("cluster.json");
+    auto const run = run_sextant({"calibrate", "run", "--bench", bench, "--backend", "host", "--bench-names",
+                                  "gemm,memory_bound,collectives", "--out", rows, "--describe-cluster", cluster});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK(find_cluster(cluster, "test").domain_size >= 2);
+    auto const fit = run_sextant(
+        {"calibrate", "fit", "--collectives", rows, "--cluster", cluster, "--out", folder.path("network.json")});
+    INFO(fit.err);
+    REQUIRE(fit.code == 0);
+    REQUIRE(run_sextant({"calibrate", "import", rows, "--out", folder.path("tables")}).code == 0);
+    std::string const table = folder.path("tables") + "/collectives.csv";
+    auto const median = [&](std::vector<std::string> const& more) {
+        std::vector<std::string> call{"validate", "collectives", table, "--profile", cluster, "--format", "json"};
+        call.insert(call.end(), more.begin(), more.end());
+        auto const validated = run_sextant(call);
+        REQUIRE(validated.code == 0);
+        return nlohmann::json::parse(validated.out).at("overall").at("time").at("median_ape_pct").get<double>();
+    };
+    double const before = median({});
+    double const after = median({"--calibration", folder.path("network.json")});
+    CHECK(after < before);
+    CHECK(after < 100);
+}
