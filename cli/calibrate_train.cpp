@@ -147,8 +147,9 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
 struct Scores {
     std::map<std::string, std::vector<double>> fitted;    ///< log errors by source
     std::map<std::string, std::vector<double>> left_out;  ///< the same, the source left out
-    std::map<std::string, std::vector<double>> of_family;
-    std::vector<double> all;
+    std::vector<double> all;                               ///< of left-out sources
+    std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
+    std::vector<double> of_all;
 };
 
 StepInterval interval_of(std::vector<double> const& log_errors) {
@@ -211,7 +212,10 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         }
         for (auto const* row : rows) {
             double const predicted = row->predict(timing_for(profile, row->generation, row->precision));
-            scores.fitted[row->source].push_back(std::log(predicted / row->seconds));
+            double const error = std::log(predicted / row->seconds);
+            scores.fitted[row->source].push_back(error);
+            scores.of_family[name].push_back(error);
+            scores.of_all.push_back(error);
         }
         context.err << fmt::format("leaving out each of {} sources\n", fit.sources.size());
         FitOptions refit = options;
@@ -221,12 +225,14 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
             scores.left_out[step.row->source].push_back(error);
             scores.of_family[name].push_back(error);
             scores.all.push_back(error);
+            scores.of_all.push_back(error);
         }
         profiles.emplace(name, std::move(profile));
     }
     for (auto& [name, profile] : profiles) {
-        constexpr std::size_t enough = 40;
-        profile.interval = interval_of(scores.of_family[name].size() >= enough ? scores.of_family[name] : scores.all);
+        constexpr std::size_t enough = 80;
+        profile.interval =
+            interval_of(scores.of_family[name].size() >= enough ? scores.of_family[name] : scores.of_all);
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }

@@ -84,8 +84,8 @@ std::string collective_introduction() {
 std::string interval_note(ValidationKind kind) {
     IntervalFactors const interval = interval_factors(kind);
     if (kind == ValidationKind::train)
-        return "The 80 % interval of a predicted time is that of its framework's constants for sources they were not "
-               "fitted to, wider\nwhere terms of a step have no measurement behind them.";
+        return "The 80 % interval of a predicted time is that of its framework: of rows fitted and of sources left out in "
+               "equal parts, wider\nwhere terms of a step have no measurement behind them.";
     return fmt::format(
         "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is\n"
         "assumed as {:.3g} to {:.3g} of it.",

@@ -63,7 +63,8 @@ struct FrameworkMemory {
     Sourced<double> usable_fraction;  ///< of the device memory, before a run is called out of memory
 };
 
-/// 80 % interval of a step's time, as factors on it: of rows whose source no constant was fitted to.
+/// 80 % interval of a step's time, as factors on it: of rows that the constants were fitted to and of rows whose source
+/// was left out, in equal parts.
 struct StepInterval {
     double low = 0.8;  ///< assumed, until a fit says otherwise
     double high = 1.25;
