@@ -270,6 +270,19 @@ std::vector<Residual> fit_grid(KernelFit& fit, std::vector<KernelMeasurement con
     return unseen;
 }
 
+/// A grid without correction over what the points cover, so that a fit without one knows its range too.
+ResidualGrid range_of(KernelKind kind, std::vector<ResidualPoint> const& points) {
+    std::vector<GridAxis> axes = knots_of(kind);
+    std::size_t corners = 1;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+        auto const [low, high] = std::minmax_element(points.begin(), points.end(),
+                                                     [&](auto const& p, auto const& q) { return p.at[a] < q.at[a]; });
+        axes[a].knots = {low->at[a] - 0.01, high->at[a] + 0.01};
+        corners *= 2;
+    }
+    return {std::move(axes), std::vector<double>(corners, 0.0)};
+}
+
 /// What constants that did not see a row leave of it (five folds).
 std::vector<Residual> refitted(std::vector<KernelMeasurement const*> const& used, KernelFitChoices const& choices) {
     std::vector<Residual> unseen;
@@ -338,8 +351,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     std::vector<Residual> unseen;
     if (with_grid)
         unseen = fit_grid(fit, used, points);
-    else if (choices.with_residual && used.size() <= most_refitted_rows)
-        unseen = refitted(used, choices);
+    else if (choices.with_residual) {
+        fit.residual = range_of(kind, points);
+        if (used.size() <= most_refitted_rows) unseen = refitted(used, choices);
+    }
     std::vector<double> held_out;
     for (KernelMeasurement const& row : rows) {
         if (!is_held_out(row.row)) continue;

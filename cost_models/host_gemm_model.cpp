@@ -28,7 +28,9 @@ Seconds host_gemm_model(GemmShape const& shape, GemmFormat const& format, Kernel
     double const norm = c(HostGemmConstant::overlap);
     double const larger = std::max(compute, memory);
     double const smaller = std::min(compute, memory);
-    return (c(HostGemmConstant::launch) + larger * std::pow(1 + std::pow(smaller / larger, norm), 1 / norm)) * units::s;
+    double const launch =
+        c(HostGemmConstant::launch) + (use.cache == CacheState::cold ? c(HostGemmConstant::cold_start) : 0);
+    return (launch + larger * std::pow(1 + std::pow(smaller / larger, norm), 1 / norm)) * units::s;
 }
 
 }  // namespace sextant

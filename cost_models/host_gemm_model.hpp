@@ -6,7 +6,7 @@ namespace sextant {
 
 /// Time of matrix products by a blocked loop on a processor's cores:
 ///
-///     T = launch + (compute^overlap + memory^overlap)^(1 / overlap)
+///     T = launch + [cold: cold_start] + (compute^overlap + memory^overlap)^(1 / overlap)
 ///     compute = 2 g m n k / (peak efficiency rate) (1 + edge_m / m) (1 + edge_n / n) (1 + edge_k / k)
 ///
 /// The edges are what packing, ragged register tiles and short inner loops cost; `memory`: all operands once, at the

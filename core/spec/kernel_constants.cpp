@@ -71,6 +71,7 @@ constexpr std::array<KernelConstant, count_of<DecodeConstant>> decode{{
 // assumed: the starts are typical of one core of a server's processor.
 constexpr std::array<KernelConstant, count_of<HostGemmConstant>> host_gemm{{
     {"launch", 1e-7, 1e-9, 1e-4, "seconds of a call", true},
+    {"cold_start", 5e-7, 1e-10, 1e-5, "seconds more where nothing is cached: code and first misses", true},
     {"efficiency", 0.95, 0.05, 1.5, "of the peak, for large products"},
     {"memory", 0.8, 0.05, 2, "of the memory bandwidth"},
     {"cache_speed", 3, 1, 30, "rate of operands that lie in the last-level cache, against memory"},

@@ -97,6 +97,7 @@ enum class DecodeConstant : std::uint8_t {
 /// Constants of cost_models/host_gemm_model.hpp, in this order.
 enum class HostGemmConstant : std::uint8_t {
     launch,
+    cold_start,
     efficiency,
     memory,
     cache_speed,

@@ -3,8 +3,6 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -64,10 +62,12 @@ std::int64_t last_level_cache_bytes() {
 
 void flush_caches() {
     static auto const size = static_cast<std::size_t>(2 * last_level_cache_bytes());
-    static std::unique_ptr<unsigned char[]> const buffer(new unsigned char[size]);
-    static unsigned char value = 0;
-    std::memset(buffer.get(), ++value, size);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // keeps the compiler from dropping the writes
+    static std::unique_ptr<unsigned char[]> const buffer(new unsigned char[size]());
+    // Line by line with loads: a memset of this size writes around the caches and would leave them as they are.
+    constexpr std::size_t line = 64;
+    unsigned char volatile* const bytes = buffer.get();
+    for (std::size_t i = 0; i < size; i += line)
+        bytes[i] = static_cast<unsigned char>(bytes[i] + 1);
 }
 
 double processor_mhz() {
