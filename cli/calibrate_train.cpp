@@ -145,8 +145,8 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
 }
 
 struct Scores {
-    std::map<std::string, std::vector<double>> fitted;    ///< log errors by source
-    std::map<std::string, std::vector<double>> left_out;  ///< the same, the source left out
+    std::map<std::string, std::vector<double>> fitted;     ///< log errors by source
+    std::map<std::string, std::vector<double>> left_out;   ///< the same, the source left out
     std::vector<double> all;                               ///< of left-out sources
     std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
     std::vector<double> of_all;

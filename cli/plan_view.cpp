@@ -126,9 +126,9 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
             fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
                         "{}, reserved up to {})",
                         human(best.estimate.time), human(best.interval.low * best.estimate.time),
-                        human(best.interval.high * best.estimate.time), human_count(best.tokens_per_second), 100 * best.mfu, human(best.estimate.peak()),
-                        human(best.limit.usable), human(best.estimate.memory.allocated()),
-                        human(best.estimate.memory.reserved_high)),
+                        human(best.interval.high * best.estimate.time), human_count(best.tokens_per_second),
+                        100 * best.mfu, human(best.estimate.peak()), human(best.limit.usable),
+                        human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high)),
             "   ");
         if (best.estimate.memory.reserved_high > best.limit.usable)
             text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
