@@ -128,7 +128,17 @@ int fit_cluster(FitRequest const& request, CommandContext& context) {
     return exit_code::done;
 }
 
+/// A fit takes minutes: that its result cannot be written is said before.
+void require_writable(FitRequest const& request) {
+    auto const probe = [](std::string const& file) {
+        write_text_file(file, [](std::ostream& /*out*/) { return Keep::no; });
+    };
+    if (!request.out.empty()) probe(request.out);
+    if (!request.catalogue.empty()) probe(request.catalogue + "/probe.json");
+}
+
 int fit(FitRequest const& request, CommandContext& context) {
+    require_writable(request);
     if (!request.kernels.empty())
         return fit_kernel_tables(
             {.tables = request.kernels, .device = request.device, .out = request.out, .catalogue = request.catalogue},
@@ -140,7 +150,7 @@ int fit(FitRequest const& request, CommandContext& context) {
                                     .catalogue = request.catalogue},
                                    context);
     if (request.collectives.empty() && request.logs.empty())
-        throw InputError("calibrate fit: nothing to fit to (--collectives FILE.csv or --nccl-log FILE)");
+        throw InputError("calibrate fit: nothing to fit to (--kernels, --collectives or --train FILE.csv, or --nccl-log FILE)");
     if (!request.catalogue.empty()) return fit_catalogue(request, context);
     if (request.cluster.empty()) throw InputError("--cluster: is missing (whose network is it?)");
     if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");

@@ -35,6 +35,14 @@ std::string xml(std::string const& text) {
     return out;
 }
 
+/// As much as fits over the picture: the end of a reference says more than its middle.
+std::string shortened(std::string const& title) {
+    constexpr std::size_t most = 54;
+    if (title.size() <= most) return title;
+    constexpr std::size_t kept = most / 2 - 1;
+    return title.substr(0, kept) + "..." + title.substr(title.size() - kept);
+}
+
 std::string decade_text(int exponent) {
     constexpr std::array units{"ns", "us", "ms", "s"};
     int const unit = std::clamp((exponent + 9) / 3 - (exponent + 9 < 0 ? 1 : 0), 0, 3);
@@ -112,7 +120,7 @@ std::string scatter_svg(Scatter const& scatter) {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"0 0 {0:g} {1:g}\" "
         "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
         width, height);
-    out += fmt::format("<text x=\"{}\" y=\"26\" font-size=\"16\">{}</text>\n", left, xml(scatter.title));
+    out += fmt::format("<text x=\"{}\" y=\"26\" font-size=\"16\">{}</text>\n", left, xml(shortened(scatter.title)));
     out +=
         fmt::format("<text x=\"{}\" y=\"46\" font-size=\"12\" fill=\"#555\">{}</text>\n", left, xml(scatter.subtitle));
     out += frame(axis);
