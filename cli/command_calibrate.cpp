@@ -150,7 +150,8 @@ int fit(FitRequest const& request, CommandContext& context) {
                                     .catalogue = request.catalogue},
                                    context);
     if (request.collectives.empty() && request.logs.empty())
-        throw InputError("calibrate fit: nothing to fit to (--kernels, --collectives or --train FILE.csv, or --nccl-log FILE)");
+        throw InputError(
+            "calibrate fit: nothing to fit to (--kernels, --collectives or --train FILE.csv, or --nccl-log FILE)");
     if (!request.catalogue.empty()) return fit_catalogue(request, context);
     if (request.cluster.empty()) throw InputError("--cluster: is missing (whose network is it?)");
     if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");
