@@ -102,7 +102,7 @@ set(SEXTANT_FRAMEWORK_FILES
   hardware_profiles/frameworks/generic.json
 )
 # Fitted constants of collectives. Those of named clusters first, then classes, the narrower before the wider: the first that fits is
-# taken. Written by scripts/fit-networks.
+# taken. Written by scripts/fit-calibrations networks.
 set(SEXTANT_NETWORK_FILES
   hardware_profiles/calibrations/networks/a100-infiniband.json
   hardware_profiles/calibrations/networks/a100-nvswitch.json
@@ -138,7 +138,7 @@ set(SEXTANT_NETWORK_FILES
   hardware_profiles/calibrations/networks/class-scale-up.json
 )
 # Fitted constants of kernels: a device's own by its name, those of a generation as class-<generation>, of all devices as class-any.
-# Written by scripts/fit-kernels.
+# Written by scripts/fit-calibrations kernels.
 set(SEXTANT_KERNEL_FILES
   hardware_profiles/calibrations/kernels/a100-sxm-80gb.json
   hardware_profiles/calibrations/kernels/h100-sxm.json
