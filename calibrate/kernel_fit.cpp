@@ -34,12 +34,6 @@ std::size_t fewest_grid_rows(KernelKind kind) {
     return kind == KernelKind::host_gemm ? 150 : 0;
 }
 
-Precision two_byte_precision(AcceleratorProfile const& device) {
-    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
-        if (device.peak.contains(precision)) return precision;
-    return Precision::fp32;
-}
-
 int fold_of(KernelMeasurement const& row) { return static_cast<int>(shape_hash(row.row) / 10 % folds); }
 
 /// Predicted seconds by constants alone.

@@ -14,13 +14,6 @@ constexpr std::size_t most_constants = 20;
 constexpr FlopsPerSecond largest_processor = 15 * units::TFLOP / units::s;
 constexpr Seconds typical_launch = 2.8 * units::us;  ///< of the devices that the starts are typical of
 
-/// The matrix format of two bytes, for kernels that compute in two bytes.
-Precision two_byte_precision(AcceleratorProfile const& accelerator) {
-    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
-        if (accelerator.peak.contains(precision)) return precision;
-    return Precision::fp32;
-}
-
 /// The constants to use for one kernel on one device.
 struct Choice {
     std::array<double, most_constants> values{};
@@ -116,6 +109,12 @@ std::string_view name_of(KernelSupport support) {
         case KernelSupport::assumed: return "assumed";
     }
     return "?";
+}
+
+Precision two_byte_precision(AcceleratorProfile const& accelerator) {
+    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32})
+        if (accelerator.peak.contains(precision)) return precision;
+    return Precision::fp32;
 }
 
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision) {

@@ -61,6 +61,10 @@ bool is_host(AcceleratorProfile const& accelerator);
 /// The kind of fit that a product on this device has.
 KernelKind product_kind(AcceleratorProfile const& accelerator);
 
+/// The matrix format of two bytes that the device has, for kernels that compute in such: bf16, else fp16, else the
+/// next.
+Precision two_byte_precision(AcceleratorProfile const& accelerator);
+
 /// The device's rates for a format, as the kernel models take them.
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision);
 
