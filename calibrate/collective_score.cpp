@@ -1,6 +1,7 @@
 #include "calibrate/collective_score.hpp"
 
 #include "core/error.hpp"
+#include "core/quantile.hpp"
 #include "cost_models/network_correction.hpp"
 
 #include <algorithm>
@@ -67,13 +68,6 @@ std::vector<NetworkCalibration> scale_ups(std::vector<NetworkCalibration> const&
         return c.scale_up && (known == Known::all || c.scale_up->scope.is_class());
     });
     return out;
-}
-
-double quantile(std::vector<double> sorted, double q) {
-    double const at = q * static_cast<double>(sorted.size() - 1);
-    auto const i = static_cast<std::size_t>(at);
-    if (i + 1 >= sorted.size()) return sorted.back();
-    return sorted[i] + (at - static_cast<double>(i)) * (sorted[i + 1] - sorted[i]);
 }
 
 std::size_t band_of(Bytes bytes) {

@@ -4,6 +4,7 @@
 #include "calibrate/residual_fit.hpp"
 #include "core/error.hpp"
 #include "core/ops/work.hpp"
+#include "core/quantile.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
@@ -165,18 +166,16 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> rows, KernelFitCho
     return fit;
 }
 
-double quantile(std::vector<double> values, double q) {
+/// Of values in any order; 0 of none.
+double quantile_of(std::vector<double> values, double q) {
     if (values.empty()) return 0;
     std::sort(values.begin(), values.end());
-    double const at = q * static_cast<double>(values.size() - 1);
-    auto const i = static_cast<std::size_t>(at);
-    double const next = values[std::min(i + 1, values.size() - 1)];
-    return values[i] + (at - static_cast<double>(i)) * (next - values[i]);
+    return quantile(values, q);
 }
 
 TimeInterval interval_of(std::vector<double> const& log_measured_to_predicted, double widen) {
-    double const low = quantile(log_measured_to_predicted, 0.1) * widen;
-    double const high = quantile(log_measured_to_predicted, 0.9) * widen;
+    double const low = quantile_of(log_measured_to_predicted, 0.1) * widen;
+    double const high = quantile_of(log_measured_to_predicted, 0.9) * widen;
     constexpr double least = 0.005;
     return {.low = std::exp(std::min(-least, low)), .high = std::exp(std::max(least, high))};
 }
@@ -215,9 +214,9 @@ HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
         absolute.push_back(std::abs(error));
     }
     return {.rows = static_cast<std::int64_t>(absolute.size()),
-            .median_pct = quantile(absolute, 0.5),
-            .p95_pct = quantile(absolute, 0.95),
-            .bias_pct = quantile(signed_errors, 0.5)};
+            .median_pct = quantile_of(absolute, 0.5),
+            .p95_pct = quantile_of(absolute, 0.95),
+            .bias_pct = quantile_of(signed_errors, 0.5)};
 }
 
 /// Fraction of peak of the shapes that are bound by compute without doubt; 0 when there are none.
@@ -240,7 +239,7 @@ double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
                 reached.push_back(flops / seconds / kernel_rates(*row->device, two_byte_precision(*row->device)).peak);
         }
     }
-    return reached.size() < 5 ? 0 : quantile(reached, 0.5);
+    return reached.size() < 5 ? 0 : quantile_of(reached, 0.5);
 }
 
 /// Fits the residual grid, and says what grids leave of rows that they did not see (five folds).

@@ -1,5 +1,7 @@
 #include "cli/scatter_svg.hpp"
 
+#include "cli/svg_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,19 +23,6 @@ constexpr double bottom = 62;
 constexpr double right = 24;
 constexpr double legend_line = 16;
 constexpr std::array colours{"#d1495b", "#3a7ca5", "#7a5bb8", "#2f9a68", "#ef8e2c", "#6b7280"};
-
-std::string xml(std::string const& text) {
-    std::string out;
-    for (char const c : text) {
-        switch (c) {
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '&': out += "&amp;"; break;
-            default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-        }
-    }
-    return out;
-}
 
 /// As much as fits over the picture: the end of a reference says more than its middle.
 std::string shortened(std::string const& title) {

@@ -1,5 +1,6 @@
 #include "cli/simulation_svg.hpp"
 
+#include "cli/svg_text.hpp"
 #include "cli/timeline_cells.hpp"
 
 #include <fmt/format.h>
@@ -38,19 +39,6 @@ std::string_view colour_of(Shade shade) {
         case Shade::offload: return "#94694b";
     }
     return "#000000";
-}
-
-std::string xml(std::string_view text) {
-    std::string out;
-    for (char const c : text) {
-        switch (c) {
-            case '<': out += "&lt;"; break;
-            case '>': out += "&gt;"; break;
-            case '&': out += "&amp;"; break;
-            default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-        }
-    }
-    return out;
 }
 
 /// A number with at most two digits behind the point and none that say nothing.

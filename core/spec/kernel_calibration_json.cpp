@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/spec/kernel_calibration.hpp"
+#include "core/spec/value_checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,11 +12,6 @@ namespace sextant {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-void check_range(double value, double low, double high, ObjectReader const& in, std::string_view key) {
-    if (!(value >= low && value <= high))
-        throw InputError("{}: is {:g} ({:g} to {:g} is expected)", in.path_to(key), value, low, high);
-}
 
 double number_between(ObjectReader& in, std::string_view key, double low, double high) {
     double const value = in.number(key);

@@ -29,11 +29,6 @@ Value named(ObjectReader& in, std::string_view key, std::array<Value, n> const& 
     throw InputError("{}: is '{}' (known: {})", in.path_to(key), text.substr(0, 40), known);
 }
 
-void check_range(double value, double low, double high, ObjectReader const& in, std::string_view key) {
-    if (!(value >= low && value <= high))
-        throw InputError("{}: is {:g} ({:g} to {:g} is expected)", in.path_to(key), value, low, high);
-}
-
 double value_of(ObjectReader& in, double /*like*/) { return in.number("value"); }
 Seconds value_of(ObjectReader& in, Seconds /*like*/) { return in.quantity<Seconds>("value"); }
 double base_of(double value) { return value; }

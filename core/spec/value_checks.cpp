@@ -9,6 +9,11 @@ Sourced<double> bounded_number(ObjectReader& in, std::string_view key, double lo
     return value;
 }
 
+void check_range(double value, double low, double high, ObjectReader const& in, std::string_view key) {
+    if (!(value >= low && value <= high))
+        throw InputError("{}: is {:g} ({:g} to {:g} is expected)", in.path_to(key), value, low, high);
+}
+
 Sourced<double> efficiency(ObjectReader& in, std::string_view key) {
     auto value = in.sourced_number(key);
     if (!(value.value > 0) || value.value > 1)

@@ -17,6 +17,9 @@ Sourced<Q> positive_quantity(ObjectReader& in, std::string_view key) {
 /// A number in [low, high].
 Sourced<double> bounded_number(ObjectReader& in, std::string_view key, double low, double high);
 
+/// @throws InputError naming the key, when the value does not lie in [low, high] or is no number.
+void check_range(double value, double low, double high, ObjectReader const& in, std::string_view key);
+
 /// A fraction in (0, 1].
 Sourced<double> efficiency(ObjectReader& in, std::string_view key);
 

@@ -1,17 +1,12 @@
 #include "planner/validation/error_statistics.hpp"
 
+#include "core/quantile.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 namespace sextant {
-
-double quantile(std::vector<double> const& sorted, double q) {
-    double const rank = q * static_cast<double>(sorted.size() - 1);
-    auto const below = static_cast<std::size_t>(rank);
-    std::size_t const above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (rank - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 ErrorStatistics error_statistics(std::vector<double> relative) {
     ErrorStatistics statistics;

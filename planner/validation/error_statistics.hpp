@@ -14,10 +14,6 @@ struct ErrorStatistics {
     double bias_pct = 0;        ///< median of the signed values
 };
 
-/// Quantile by linear interpolation between order statistics (rank (n - 1) q). @pre `sorted` ascends and is not empty,
-/// 0 <= q <= 1.
-double quantile(std::vector<double> const& sorted, double q);
-
 /// `relative`: signed errors as fractions. All zero without rows.
 ErrorStatistics error_statistics(std::vector<double> relative);
 

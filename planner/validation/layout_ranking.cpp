@@ -1,6 +1,6 @@
 #include "planner/validation/layout_ranking.hpp"
 
-#include "planner/validation/error_statistics.hpp"
+#include "core/quantile.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
 #include "core/graph/model_flops.hpp"
+#include "core/quantile.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"

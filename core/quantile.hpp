@@ -1,0 +1,11 @@
+#pragma once
+
+#include <vector>
+
+namespace sextant {
+
+/// Quantile by linear interpolation between order statistics (rank (n - 1) q). @pre `sorted` ascends and is not empty,
+/// 0 <= q <= 1.
+double quantile(std::vector<double> const& sorted, double q);
+
+}  // namespace sextant
