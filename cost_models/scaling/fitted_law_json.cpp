@@ -1,0 +1,121 @@
+#include "cost_models/scaling/fitted_law.hpp"
+
+#include "core/error.hpp"
+#include "core/json/object_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Keys of a fit's report: for people and other programs, not needed to use the law.
+constexpr std::array report_keys{"intervals", "objective", "rows_used", "data",      "sensitivity", "basins",
+                                 "profile",   "influence", "backtest",  "bootstrap", "assumptions"};
+
+std::vector<double> finite_numbers(nlohmann::json const& list, std::string const& where) {
+    if (!list.is_array()) throw InputError("{}: is not a list (a list of numbers is expected)", where);
+    std::vector<double> out;
+    for (auto const& value : list) {
+        if (!value.is_number() || !std::isfinite(value.get<double>()))
+            throw InputError("{}[{}]: is not a finite number", where, out.size());
+        out.push_back(value.get<double>());
+    }
+    return out;
+}
+
+void read_resamples(FittedLaw& law, nlohmann::json const& section, std::string const& where) {
+    if (!section.is_object() || !section.contains("names") || !section.contains("rows"))
+        throw InputError("{}: has no names and rows (both are expected)", where);
+    auto const& names = section["names"];
+    std::vector<std::size_t> column;  // of each parameter
+    for (std::string const& name : law.names) {
+        auto const found = std::find(names.begin(), names.end(), nlohmann::json(name));
+        if (found == names.end()) throw InputError("{}.names: lack '{}' (every parameter is expected)", where, name);
+        column.push_back(static_cast<std::size_t>(found - names.begin()));
+    }
+    auto const& rows = section["rows"];
+    if (!rows.is_array()) throw InputError("{}.rows: is not a list", where);
+    law.resamples.reserve(rows.size());
+    for (auto const& row : rows) {
+        std::string const place = fmt::format("{}.rows[{}]", where, law.resamples.size());
+        std::vector<double> const read = finite_numbers(row, place);
+        if (read.size() != names.size())
+            throw InputError("{}: has {} numbers ({} are expected)", place, read.size(), names.size());
+        std::vector<double>& out = law.resamples.emplace_back();
+        for (std::size_t const c : column)
+            out.push_back(read[c]);
+    }
+}
+
+FittedLaw read_law(JsonDocument const& document) {
+    ObjectReader in(document);
+    in.format("scaling-law", 1);
+    FittedLaw law;
+    law.law = in.text("law");
+    law.title = in.text("title");
+    law.basis = in.text("basis");
+    if (law.basis != "fitted" && law.basis != "published" && law.basis != "assumed")
+        throw InputError("{}: '{}' (fitted, published or assumed)", in.path_to("basis"), law.basis);
+    law.source = in.text("source");
+    law.counting = in.text("counting", "");
+    law.warnings = in.texts("warnings");
+    ObjectReader parameters = in.object("parameters");
+    for (std::string const& name : parameters.keys()) {
+        law.names.push_back(name);
+        law.values.push_back(parameters.number(name));
+    }
+    if (law.names.empty()) throw InputError("{}: is empty", parameters.where());
+    in.allow("resamples");
+    if (in.has("resamples")) read_resamples(law, document.root()["resamples"], in.path_to("resamples"));
+    if (auto ranges = in.optional_object("ranges"))
+        for (std::string const& name : ranges->keys()) {
+            auto const range = ranges->numbers(name);
+            if (range.size() != 2 || !(range[0] <= range[1]))
+                throw InputError("{}: is not a range ([lowest, highest] is expected)", ranges->path_to(name));
+            law.ranges[name] = {range[0], range[1]};
+        }
+    for (char const* key : report_keys)
+        in.allow(key);
+    in.finish();
+    return law;
+}
+
+}  // namespace
+
+FittedLaw read_fitted_law(std::string const& path) { return read_law(JsonDocument::from_file(path)); }
+
+FittedLaw parse_fitted_law(std::string_view text, std::string name) {
+    return read_law(JsonDocument::from_text(text, std::move(name)));
+}
+
+std::string fitted_law_text(FittedLaw const& law) {
+    Json out{{"format", "scaling-law"}, {"version", 1},       {"law", law.law},
+             {"title", law.title},      {"basis", law.basis}, {"source", law.source}};
+    if (!law.counting.empty()) out["counting"] = law.counting;
+    Json parameters = Json::object();
+    for (std::size_t i = 0; i < law.names.size(); ++i)
+        parameters[law.names[i]] = law.values[i];
+    out["parameters"] = parameters;
+    if (!law.ranges.empty()) {
+        Json ranges = Json::object();
+        for (auto const& [name, range] : law.ranges)
+            ranges[name] = {range.first, range.second};
+        out["ranges"] = ranges;
+    }
+    if (!law.warnings.empty()) out["warnings"] = law.warnings;
+    if (law.resamples.empty()) return out.dump(2) + "\n";
+    out["resamples"] = {{"names", law.names}, {"rows", "@rows"}};
+    std::string rows;  // one line each: a number to a line would be five times as long
+    for (auto const& row : law.resamples)
+        rows += (rows.empty() ? "\n   " : ",\n   ") + Json(row).dump();
+    std::string text = out.dump(2);
+    return text.replace(text.find("\"@rows\""), 7, "[" + rows + "]") + "\n";
+}
+
+}  // namespace sextant

@@ -1,0 +1,25 @@
+# Every law that --law knows by name, the default first.
+set(SEXTANT_SCALING_LAW_FILES
+  scaling_laws/chinchilla-huber.json
+  scaling_laws/chinchilla-lad.json
+  scaling_laws/hoffmann-tex.json
+  scaling_laws/hoffmann-rounded.json
+  scaling_laws/besiroglu-quoted.json
+  scaling_laws/muennighoff-c4.json
+  scaling_laws/muennighoff-lower-basin.json
+  scaling_laws/gadre-c4.json
+  scaling_laws/gadre-redpajama.json
+  scaling_laws/kaplan-allocation.json
+  scaling_laws/kaplan-loss.json
+  scaling_laws/porian-tuned.json
+  scaling_laws/deepseek-allocation.json
+  scaling_laws/clark-s-base.json
+  scaling_laws/clark-rl-r.json
+  scaling_laws/clark-hash.json
+  scaling_laws/clark-s-base-refit.json
+  scaling_laws/clark-rl-r-refit.json
+  scaling_laws/krajewski-moe.json
+  scaling_laws/krajewski-dense.json
+  scaling_laws/ludziejewski-moe.json
+  scaling_laws/kumar-precision.json
+)
