@@ -1,0 +1,78 @@
+#include "calibrate/scaling/law_bootstrap.hpp"
+
+#include "core/parallel_for.hpp"
+#include "core/quantile.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+std::uint64_t mixed(std::uint64_t x) {  // splitmix64
+    x ^= x >> 30U;
+    x *= 0xbf58476d1ce4e5b9ULL;
+    x ^= x >> 27U;
+    x *= 0x94d049bb133111ebULL;
+    return x ^ (x >> 31U);
+}
+
+std::vector<int> drawn_rows(std::size_t rows, std::vector<std::size_t> const& groups, ResampleStream random) {
+    std::vector<int> counts(rows, 0);
+    if (groups.empty()) {
+        for (std::size_t i = 0; i < rows; ++i)
+            ++counts[random.below(rows)];
+        return counts;
+    }
+    std::size_t const group_count = *std::max_element(groups.begin(), groups.end()) + 1;
+    std::vector<int> drawn(group_count, 0);
+    for (std::size_t g = 0; g < group_count; ++g)
+        ++drawn[random.below(group_count)];
+    for (std::size_t i = 0; i < rows; ++i)
+        counts[i] = drawn[groups[i]];
+    return counts;
+}
+
+}  // namespace
+
+ResampleStream::ResampleStream(std::uint64_t seed, std::uint64_t resample)
+    : state_(mixed(seed * 0x9e3779b97f4a7c15ULL + 1) ^ mixed(resample + 0x632be59bd9b4e019ULL)) {}
+
+std::size_t ResampleStream::below(std::size_t count) {
+    state_ += 0x9e3779b97f4a7c15ULL;
+    // The high bits of a product: biased by less than count / 2^53.
+    return std::min(count - 1, static_cast<std::size_t>(static_cast<double>(mixed(state_) >> 11U) * 0x1p-53 *
+                                                        static_cast<double>(count)));
+}
+
+Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapOptions const& options) {
+    std::vector<std::vector<double>> values(static_cast<std::size_t>(std::max(0, options.resamples)));
+    std::vector<char> done(values.size(), 0);
+    parallel_for(static_cast<std::int64_t>(values.size()), options.threads, [&](std::int64_t i) {
+        if (options.stop != nullptr && *options.stop) return;
+        auto const at = static_cast<std::size_t>(i);
+        done[at] = 1;
+        std::vector<int> const counts =
+            drawn_rows(problem.rows(), options.groups, ResampleStream(options.seed, static_cast<std::uint64_t>(i)));
+        LawProblem const sample = resampled(problem, counts);
+        if (sample.rows() < fit.unknowns.size()) return;
+        LawFit const refit = refit_law(sample, fit);
+        if (std::isfinite(refit.objective) && (refit.converged || problem.objective.kind == ObjectiveKind::lad))
+            values[at] = refit.values;
+    });
+    Bootstrap out;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!values[i].empty())
+            out.values.push_back(std::move(values[i]));
+        else if (done[i] != 0)
+            ++out.failed;
+    }
+    return out;
+}
+
+ResampleInterval resample_interval(std::vector<double> values, double level) {
+    std::sort(values.begin(), values.end());
+    return {.low = quantile(values, (1 - level) / 2), .high = quantile(values, (1 + level) / 2)};
+}
+
+}  // namespace sextant

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "calibrate/scaling/law_fit.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace sextant {
+
+struct BootstrapOptions {
+    int resamples = 1000;
+    std::uint64_t seed = 1;
+    unsigned threads = 0;
+    /// A row belongs to a group, and groups are drawn whole (rows of one model size share its luck); empty: rows are
+    /// drawn one by one.
+    std::vector<std::size_t> groups{};
+    std::atomic<bool> const* stop = nullptr;  ///< ends early with the resamples that are done
+};
+
+struct Bootstrap {
+    std::vector<std::vector<double>> values;  ///< parameters of each resample, in order of the draws
+    int failed = 0;                           ///< resamples without a solution
+};
+
+/// Refits the law to rows drawn with replacement, each from the fit and its other basins. The same for any number of
+/// threads. Source: Efron & Tibshirani, An Introduction to the Bootstrap, chapters 6 and 13.
+Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapOptions const& options);
+
+/// Random stream of one resample: numbers that do not depend on the standard library.
+class ResampleStream {
+public:
+    ResampleStream(std::uint64_t seed, std::uint64_t resample);
+    std::size_t below(std::size_t count);  ///< uniform in [0, count)
+
+private:
+    std::uint64_t state_;
+};
+
+/// Equal-tailed interval between quantiles of resampled values. @pre not empty.
+struct ResampleInterval {
+    double low = 0;
+    double high = 0;
+};
+ResampleInterval resample_interval(std::vector<double> values, double level);
+
+}  // namespace sextant

@@ -1,0 +1,191 @@
+#include "calibrate/scaling/law_minimise.hpp"
+
+#include <ceres/gradient_problem.h>
+#include <ceres/gradient_problem_solver.h>
+#include <Eigen/Dense>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace sextant {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+/// Gauss-Newton curvature with the objective's weights, and the gradient.
+struct Curvature {
+    double objective = 0;
+    VectorXd gradient;
+    Eigen::LLT<MatrixXd> factor;
+    bool good = false;
+};
+
+Curvature curvature_at(LawEvaluator& evaluate, std::vector<double> const& unknowns, std::size_t rows) {
+    auto const count = static_cast<Eigen::Index>(unknowns.size());
+    Curvature at;
+    at.gradient.resize(count);
+    at.objective = evaluate(unknowns, {at.gradient.data(), unknowns.size()});
+    MatrixXd h = MatrixXd::Zero(count, count);
+    Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> const> const j(
+        evaluate.jacobian().data(), static_cast<Eigen::Index>(rows), count);
+    for (Eigen::Index i = 0; i < j.rows(); ++i)
+        h.selfadjointView<Eigen::Lower>().rankUpdate(j.row(i).transpose(),
+                                                     evaluate.weight(static_cast<std::size_t>(i)));
+    // A direction that the rows say nothing about gets a little curvature: the scaling stays invertible.
+    double const most = h.diagonal().maxCoeff();
+    h.diagonal().array() += 1e-13 * most + 1e-300;
+    at.factor.compute(h);
+    at.good = std::isfinite(at.objective) && at.gradient.allFinite() && at.factor.info() == Eigen::Success;
+    return at;
+}
+
+/// The objective over v = L^T (u - start), in units of its value at the start.
+class ScaledObjective final : public ceres::FirstOrderFunction {
+public:
+    ScaledObjective(LawEvaluator& evaluate, std::vector<double> const& start, Curvature const& at)
+        : evaluate_(evaluate), start_(start), factor_(at.factor), scale_(at.objective), unknowns_(start.size()) {
+        gradient_.resize(static_cast<Eigen::Index>(start.size()));
+    }
+
+    bool Evaluate(double const* v, double* cost, double* gradient) const override {
+        auto const count = static_cast<Eigen::Index>(start_.size());
+        place(v);
+        double const value = evaluate_(
+            unknowns_, gradient == nullptr ? std::span<double>() : std::span<double>(gradient_.data(), start_.size()));
+        if (!std::isfinite(value)) return false;
+        *cost = value / scale_;
+        if (gradient != nullptr) {
+            Eigen::Map<VectorXd> out(gradient, count);
+            out = factor_.matrixL().solve(gradient_) / scale_;
+            if (!out.allFinite()) return false;
+        }
+        return true;
+    }
+    [[nodiscard]] int NumParameters() const override { return static_cast<int>(start_.size()); }
+
+    std::vector<double> const& place(double const* v) const {
+        auto const count = static_cast<Eigen::Index>(start_.size());
+        VectorXd const step = factor_.matrixU().solve(Eigen::Map<VectorXd const>(v, count));
+        for (Eigen::Index k = 0; k < count; ++k)
+            unknowns_[static_cast<std::size_t>(k)] = start_[static_cast<std::size_t>(k)] + step[k];
+        return unknowns_;
+    }
+
+private:
+    LawEvaluator& evaluate_;
+    std::vector<double> const& start_;
+    Eigen::LLT<MatrixXd> const& factor_;
+    double scale_;
+    mutable std::vector<double> unknowns_;
+    mutable VectorXd gradient_;
+};
+
+ceres::GradientProblemSolver::Options solver_options() {
+    ceres::GradientProblemSolver::Options options;
+    options.line_search_direction_type = ceres::BFGS;
+    options.max_num_iterations = 200;
+    options.function_tolerance = 1e-15;
+    options.gradient_tolerance = 1e-14;
+    options.parameter_tolerance = 1e-14;
+    options.logging_type = ceres::SILENT;
+    return options;
+}
+
+constexpr double converged_at = 1e-13;  // expected decrease over the objective
+constexpr int most_rounds = 12;
+
+LawMinimum minimise_smooth(LawProblem const& problem, std::vector<double> start) {
+    LawEvaluator evaluate(problem);
+    LawMinimum best{.unknowns = std::move(start), .objective = INFINITY, .converged = false};
+    static ceres::GradientProblemSolver::Options const options = solver_options();
+    for (int round = 0; round < most_rounds; ++round) {
+        Curvature const at = curvature_at(evaluate, best.unknowns, problem.rows());
+        best.objective = at.objective;
+        if (!at.good) return best;
+        double const decrease = at.gradient.dot(at.factor.solve(at.gradient)) / 2;
+        // An exact fit leaves nothing to divide by.
+        if (decrease <= converged_at * at.objective || at.objective <= 1e-26 * static_cast<double>(problem.rows())) {
+            best.converged = true;
+            return best;
+        }
+        auto* const objective = new ScaledObjective(evaluate, best.unknowns, at);
+        ceres::GradientProblem const scaled(objective);  // owns it
+        std::vector<double> v(best.unknowns.size(), 0);
+        ceres::GradientProblemSolver::Summary summary;
+        ceres::Solve(options, scaled, v.data(), &summary);
+        std::vector<double> const moved = objective->place(v.data());
+        double const value = evaluate(moved, {});
+        if (!(value < at.objective)) {  // at the limit of the arithmetic
+            best.converged = decrease <= 1e-10 * at.objective;
+            return best;
+        }
+        best.unknowns = moved;
+    }
+    best.objective = evaluate(best.unknowns, {});
+    return best;
+}
+
+/// Newton on the system of as many rows as there are unknowns, those with the smallest residuals.
+std::vector<double> to_vertex(LawProblem const& problem, std::vector<double> unknowns) {
+    LawEvaluator evaluate(problem);
+    std::size_t const count = unknowns.size();
+    if (problem.rows() < count) return unknowns;
+    std::vector<double> gradient(count);
+    evaluate(unknowns, gradient);
+    std::vector<std::size_t> order(problem.rows());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<double> const first(evaluate.residuals().begin(), evaluate.residuals().end());
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return std::abs(first[a]) < std::abs(first[b]); });
+    order.resize(count);
+    for (int step = 0; step < 20; ++step) {
+        evaluate(unknowns, gradient);
+        MatrixXd j(count, count);
+        VectorXd r(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            r[static_cast<Eigen::Index>(i)] = evaluate.residuals()[order[i]];
+            for (std::size_t k = 0; k < count; ++k)
+                j(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) =
+                    evaluate.jacobian()[order[i] * count + k];
+        }
+        VectorXd const move = j.colPivHouseholderQr().solve(r);
+        if (!move.allFinite()) break;
+        for (std::size_t k = 0; k < count; ++k)
+            unknowns[k] -= move[static_cast<Eigen::Index>(k)];
+    }
+    return unknowns;
+}
+
+LawMinimum minimise_absolute(LawProblem const& problem, std::vector<double> start) {
+    LawProblem smooth = problem;
+    LawMinimum at{.unknowns = std::move(start), .objective = 0, .converged = false};
+    for (double const delta : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6}) {
+        smooth.objective = {.kind = ObjectiveKind::huber, .delta = delta};
+        at = minimise_smooth(smooth, at.unknowns);
+    }
+    LawEvaluator evaluate(problem);
+    at.objective = evaluate(at.unknowns, {});
+    std::vector<double> const vertex = to_vertex(problem, at.unknowns);
+    double const there = evaluate(vertex, {});
+    if (there <= at.objective) {
+        at.unknowns = vertex;
+        at.objective = there;
+        at.converged = true;
+    }
+    return at;
+}
+
+}  // namespace
+
+LawMinimum minimise_law(LawProblem const& problem, std::vector<double> start) {
+    if (start.empty()) {
+        LawEvaluator evaluate(problem);
+        return {.unknowns = {}, .objective = evaluate({}, {}), .converged = true};
+    }
+    return problem.objective.kind == ObjectiveKind::lad ? minimise_absolute(problem, std::move(start))
+                                                        : minimise_smooth(problem, std::move(start));
+}
+
+}  // namespace sextant
