@@ -1,0 +1,53 @@
+#include "cost_models/scaling/parameter_counting.hpp"
+
+#include "cost_models/scaling/root.hpp"
+
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr double embedding_coefficient = 47491;  // Pearce and Song, arXiv:2406.12907, equation 6
+
+}  // namespace
+
+double with_embeddings(double non_embedding) {
+    return non_embedding + embedding_coefficient * std::cbrt(non_embedding);
+}
+
+double without_embeddings(double total) {
+    auto const excess = [&](double log_n) { return with_embeddings(std::exp(log_n)) - total; };
+    double const high = std::log(total);
+    double low = high - 1;
+    while (excess(low) > 0)
+        low -= 10;
+    return std::exp(root_between(excess, low, high));
+}
+
+CountedOptimum non_embedding_optimum(ChinchillaLaw const& law, double non_embedding) {
+    double const n = non_embedding;
+    double const root = embedding_coefficient * std::cbrt(n);
+    double const total = n + root;
+    double const elasticity = (n + root / 3) / total;
+    double const elasticity_slope = (n + root / 9) / total / elasticity - elasticity;  // d ln e / d ln N
+    double const tokens =
+        std::pow(law.beta * law.B * std::pow(total, law.alpha) / (law.alpha * law.A * elasticity), 1 / law.beta);
+    return {.point = {.parameters = n, .tokens = tokens, .loss = loss_of(law, total, tokens)},
+            .total_parameters = total,
+            .flops = training_flops_per_parameter_token * n * tokens,
+            .local_exponent = 1 / (1 + (law.alpha * elasticity - elasticity_slope) / law.beta)};
+}
+
+CountedOptimum non_embedding_optimum_of(ChinchillaLaw const& law, double flops) {
+    auto const excess = [&](double log_n) { return non_embedding_optimum(law, std::exp(log_n)).flops - flops; };
+    double const middle = std::log(compute_optimum(law, flops).parameters);
+    double low = middle - 1;
+    double high = middle + 1;
+    while (excess(low) > 0)
+        low -= 5;
+    while (excess(high) < 0)
+        high += 5;
+    return non_embedding_optimum(law, std::exp(root_between(excess, low, high)));
+}
+
+}  // namespace sextant
