@@ -1,0 +1,34 @@
+#include "planner/run_plan/budget.hpp"
+
+#include "core/error.hpp"
+#include "planner/report.hpp"
+
+namespace sextant {
+
+std::string_view name_of(Budget::Kind kind) {
+    switch (kind) {
+        case Budget::Kind::flops: return "flops";
+        case Budget::Kind::dollars: return "dollars";
+        case Budget::Kind::accelerator_hours: return "gpu-hours";
+        case Budget::Kind::days: return "days";
+    }
+    return "?";
+}
+
+std::optional<Seconds> wall_within(Budget const& budget, ClusterSpec const& cluster, std::int64_t accelerators) {
+    switch (budget.kind) {
+        case Budget::Kind::flops: return {};
+        case Budget::Kind::days: return budget.amount * units::day;
+        case Budget::Kind::accelerator_hours: return budget.amount / static_cast<double>(accelerators) * units::hour;
+        case Budget::Kind::dollars: {
+            auto const price = price_of(cluster, accelerators);
+            if (!price || !(*price > DollarsPerSecond{}))
+                throw InputError("--dollars: nobody says what {} costs (--price USD per accelerator and hour)",
+                                 cluster.name);
+            return budget.amount * units::USD / *price;
+        }
+    }
+    return {};
+}
+
+}  // namespace sextant

@@ -1,0 +1,25 @@
+#include "planner/run_plan/run_goodput.hpp"
+
+#include "core/spec/parameters.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+
+RunGoodput run_goodput(FailureRecord const& record, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                       ModelSpec const& model, ParallelPlan const& plan) {
+    std::int64_t const per_node = std::min<std::int64_t>(8, cluster.domain_size);
+    std::int64_t const accelerators = plan.world_size();
+    ParameterCounts const counts = count_parameters(model);
+    CheckpointSize const size =
+        even_checkpoint(counts.total, counts.embedding + counts.head, framework.memory, plan, accelerators, per_node);
+    GoodputCase run = usual_goodput_case(1 * units::day, accelerators, per_node, size.total,
+                                         cluster.accelerator.host_bandwidth.value);
+    run.failures = failures_of(record, accelerators, per_node);
+    for (CheckpointTier& tier : run.tiers)
+        tier.interval = Seconds{};
+    choose_intervals(run);
+    return {.checkpoint = size.total, .interval = run.tiers.front().interval, .expected = expected_goodput(run)};
+}
+
+}  // namespace sextant

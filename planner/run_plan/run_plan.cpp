@@ -1,0 +1,251 @@
+#include "planner/run_plan/run_plan.hpp"
+
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
+#include "cost_models/scaling/published_laws.hpp"
+#include "planner/explain.hpp"
+#include "planner/run_plan/accelerator_ladder.hpp"
+#include "planner/run_plan/global_batch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr double six = training_flops_per_parameter_token;
+constexpr double first_mfu = 0.4;
+constexpr double agrees = 0.005;
+constexpr int most_rounds = 25;
+
+double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
+
+/// Chooses sizes: by the law, or by the tokens, the size or the model that are given.
+class Chooser {
+public:
+    Chooser(RunQuestion const& question) : question_(question) {
+        if (!question.model && !question.parameters && !question.tokens) law_ = chinchilla_of(question.law, "--law");
+    }
+
+    /// The model for this much compute.
+    [[nodiscard]] ModelSpec model(double flops) const {
+        if (question_.model) return *question_.model;
+        if (question_.parameters) return model_of_size(*question_.parameters, question_.shape, "--params");
+        double const size =
+            question_.tokens ? flops / (six * *question_.tokens) : compute_optimum(law_, flops).parameters;
+        return model_of_size(size, question_.shape, question_.tokens ? "--tokens" : "--law");
+    }
+    /// Whether the compute decides about the model.
+    [[nodiscard]] bool by_compute() const { return !question_.model && !question_.parameters; }
+
+private:
+    RunQuestion const& question_;
+    ChinchillaLaw law_;
+};
+
+/// Numbers that tell two shapes of `model_of_size` apart.
+std::array<std::int64_t, 4> shape_key(ModelSpec const& model) {
+    return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab};
+}
+
+/// A model in the run: its workload, parameters, law.
+void take_model(RunAnswer& answer, RunSetting const& setting, ModelSpec const& model) {
+    answer.model = model;
+    answer.parameters = active_parameters(model);
+    answer.workload = run_workload(setting, model);
+}
+
+/// A run whose model and tokens are known, on the accelerators asked for or as few as the deadline allows.
+void plan_known(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
+    if (question.accelerators) {
+        PlannedStep const planned = plan_step(setting, answer.model, answer.workload, *question.accelerators);
+        answer.interrupted = planned.interrupted;
+        answer.reason = planned.reason;
+        if (planned.report) answer.run = training_run(setting, planned, answer.tokens);
+        return;
+    }
+    Seconds const deadline = question.deadline.value_or(usual_deadline);
+    if (!question.deadline)
+        answer.choices.push_back(fmt::format("accelerators: as few as end the run in {:g} days (--gpus, --deadline)",
+                                             deadline.in(units::day)));
+    answer.deadline = smallest_for_deadline(setting, answer.model, answer.workload, answer.tokens, deadline);
+    answer.interrupted = answer.deadline->interrupted;
+    answer.run = answer.deadline->run;
+    if (answer.run) return;
+    if (answer.deadline->fastest)
+        answer.reason = fmt::format(
+            "no number of accelerators ends it in {:.4g} days; {} take {:.4g}", deadline.in(units::day),
+            grouped_digits(answer.deadline->fastest->step.accelerators), answer.deadline->fastest->wall.in(units::day));
+    else
+        answer.reason = "no number of accelerators was found that it fits on";
+}
+
+/// Accelerators of a budget of time or money: those asked for, or as many as use it up by the deadline.
+std::int64_t accelerators_of(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
+    if (question.accelerators) return *question.accelerators;
+    if (question.budget->kind == Budget::Kind::days)
+        throw InputError("--days: on how many accelerators is not said (--gpus N)");
+    Seconds const deadline = question.deadline.value_or(usual_deadline);
+    Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
+    std::int64_t const accelerators = rung_above(setting.cluster, of_one / deadline);
+    answer.choices.push_back(
+        fmt::format("accelerators: {}, so that the budget is used up within {:g} days (--gpus, --deadline)",
+                    grouped_digits(accelerators), deadline.in(units::day)));
+    return accelerators;
+}
+
+/// One model and what the time is enough for with it.
+struct Attempt {
+    ModelSpec model;
+    PlannedStep planned;
+    double tokens = 0;
+};
+
+/// Rounds of model, plan, tokens until the compute agrees; see `answer_run`.
+class BudgetRounds {
+public:
+    BudgetRounds(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question)
+        : answer_(answer), setting_(setting), question_(question), chooser_(question) {}
+
+    void run() {
+        std::int64_t const accelerators = accelerators_of(answer_, setting_, question_);
+        wall_ = *wall_within(*question_.budget, setting_.cluster, accelerators);
+        FlopsPerSecond const peak = setting_.cluster.accelerator.peak_of(setting_.constraints.base.precision).value;
+        double flops = (first_mfu * static_cast<double>(accelerators) * peak * wall_).base();
+        answer_.convergence = Convergence::open;
+        for (int round = 0; round < most_rounds && answer_.convergence == Convergence::open; ++round) {
+            ModelSpec const model = chooser_.model(flops);
+            if (repeats(model)) break;
+            if (!attempt(model, accelerators, flops)) return;
+            double const delivered = six * active_parameters(model) * attempts_.back().tokens;
+            if (std::abs(delivered / flops - 1) <= agrees || !chooser_.by_compute())
+                answer_.convergence = chooser_.by_compute() ? Convergence::settled : Convergence::not_needed;
+            flops = delivered;
+        }
+        finish();
+    }
+
+private:
+    /// Whether a shape was tried before: the last one again is the answer, an earlier one a circle.
+    bool repeats(ModelSpec const& model) {
+        for (std::size_t i = 0; i < attempts_.size(); ++i) {
+            if (shape_key(attempts_[i].model) != shape_key(model)) continue;
+            bool const last = i + 1 == attempts_.size();
+            answer_.convergence = last ? Convergence::settled : Convergence::alternating;
+            first_of_circle_ = i;
+            return true;
+        }
+        return false;
+    }
+
+    bool attempt(ModelSpec const& model, std::int64_t accelerators, double flops) {
+        take_model(answer_, setting_, model);
+        PlannedStep const planned = plan_step(setting_, model, answer_.workload, accelerators);
+        answer_.interrupted = planned.interrupted || setting_.stopped();
+        if (!planned.report) {
+            answer_.reason = planned.reason;
+            answer_.tokens = flops / (six * answer_.parameters);
+            return false;
+        }
+        Attempt attempt{.model = model, .planned = planned};
+        attempt.tokens = tokens_within(attempt.planned, wall_);
+        if (!(attempt.tokens > 0)) {
+            answer_.reason = fmt::format("one step takes {}, more than the {} of the budget",
+                                         human(attempt.planned.report->estimate.time), human(wall_));
+            return false;
+        }
+        answer_.rounds.push_back({.flops = flops,
+                                  .model = model.name,
+                                  .parameters = answer_.parameters,
+                                  .tokens = attempt.tokens,
+                                  .mfu = attempt.planned.report->mfu});
+        attempts_.push_back(std::move(attempt));
+        return !answer_.interrupted;
+    }
+
+    /// The last attempt, or the best of a circle.
+    void finish() {
+        if (attempts_.empty()) return;
+        Attempt const* chosen = &attempts_.back();
+        if (answer_.convergence == Convergence::alternating && has_chinchilla_form(question_.law)) {
+            ChinchillaLaw const law = chinchilla_of(question_.law, "--law");
+            auto const loss = [&](Attempt const& a) { return loss_of(law, active_parameters(a.model), a.tokens); };
+            for (std::size_t i = first_of_circle_; i < attempts_.size(); ++i)
+                if (loss(attempts_[i]) < loss(*chosen)) chosen = &attempts_[i];
+        }
+        take_model(answer_, setting_, chosen->model);
+        answer_.tokens = chosen->tokens;
+        answer_.run = training_run(setting_, chosen->planned, chosen->tokens);
+    }
+
+    RunAnswer& answer_;
+    RunSetting const& setting_;
+    RunQuestion const& question_;
+    Chooser chooser_;
+    Seconds wall_;
+    std::vector<Attempt> attempts_;
+    std::size_t first_of_circle_ = 0;
+};
+
+void require_determined(RunQuestion const& q) {
+    bool const sized = q.model || q.parameters;
+    if (q.model && q.parameters)
+        throw InputError("--params: the model is given as well (--model or --params, not both)");
+    if (!q.budget && !sized)
+        throw InputError(
+            "run-plan: neither a budget nor a model (--flops, --dollars, --gpu-hours, --days with --gpus, or --model)");
+    if (q.budget && sized && q.tokens)
+        throw InputError("--tokens: model, tokens and budget are one too many (leave out the budget or the tokens)");
+    if (q.accelerators && q.deadline)
+        throw InputError("--deadline: asks for the number of accelerators, which --gpus gives (one of the two)");
+}
+
+/// Model and tokens when no machine time has to be divided.
+void choose_at_once(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
+    double const flops = question.budget ? question.budget->amount : 0;
+    take_model(answer, setting, Chooser(question).model(flops));
+    if (question.budget) {
+        answer.tokens = flops / (six * answer.parameters);
+    } else if (question.tokens) {
+        answer.tokens = *question.tokens;
+    } else {
+        answer.tokens = 20 * answer.parameters;
+        answer.choices.emplace_back("tokens: 20 per parameter (--tokens, or a budget)");
+    }
+}
+
+}  // namespace
+
+std::string_view name_of(Convergence convergence) {
+    switch (convergence) {
+        case Convergence::not_needed: return "not needed";
+        case Convergence::settled: return "settled";
+        case Convergence::alternating: return "alternating";
+        case Convergence::open: return "open";
+    }
+    return "?";
+}
+
+RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
+    require_determined(question);
+    RunAnswer answer;
+    if (!question.budget || question.budget->kind == Budget::Kind::flops) {
+        choose_at_once(answer, setting, question);
+        plan_known(answer, setting, question);
+    } else {
+        BudgetRounds(answer, setting, question).run();
+    }
+    if (!setting.global_batch)
+        answer.choices.push_back(fmt::format(
+            "global batch: the power of two of sequences within the critical batch of {} tokens (--global-batch)",
+            human_count(critical_batch_tokens(answer.parameters))));
+    if (has_chinchilla_form(question.law) && answer.tokens > 0)
+        answer.law = ask_law(question.law, answer.parameters, answer.tokens);
+    return answer;
+}
+
+}  // namespace sextant
