@@ -44,8 +44,8 @@ TEST_CASE("every test file is in the CMake list of its folder", "[INV-1]") {
     }
 }
 
-TEST_CASE("every model and every profile is in its catalog", "[INV-1]") {
-    for (char const* folder : {"models", "hardware_profiles"}) {
+TEST_CASE("every model, profile and scaling law is in its catalog", "[INV-1]") {
+    for (char const* folder : {"models", "hardware_profiles", "scaling_laws"}) {
         std::vector<std::string> names = files_below(root / folder, ".json");
         for (std::string& name : names)
             name = std::string(folder) + "/" + name;

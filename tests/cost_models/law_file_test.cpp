@@ -1,0 +1,94 @@
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "cost_models/scaling/published_laws.hpp"
+#include "tests/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace sextant;
+
+namespace {
+
+std::string const plain = R"({"format": "scaling-law", "version": 1, "law": "chinchilla", "title": "t",
+ "basis": "fitted", "source": "s", "parameters": {"A": 400, "B": 2000, "E": 1.8, "alpha": 0.34, "beta": 0.36}})";
+
+std::string changed(std::string text, std::string const& from, std::string const& to) {
+    auto const at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+}
+
+void check_refused(std::string const& text, std::string const& part) {
+    CAPTURE(text);
+    try {
+        (void)parse_fitted_law(text, "law.json");
+        FAIL("was read");
+    } catch (InputError const& error) {
+        CHECK_THAT(error.what(), contains(part));
+        CHECK_THAT(error.what(), contains("law.json"));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("law files: every law of the catalogue comes back to the last bit", "[scaling]") {
+    auto const laws = published_laws();
+    CHECK(laws.size() >= 20);
+    CHECK(laws.front().name == default_scaling_law);
+    for (auto const& [name, law] : laws) {
+        CAPTURE(name);
+        CHECK_FALSE(law.title.empty());
+        CHECK_FALSE(law.source.empty());
+        FittedLaw const again = parse_fitted_law(fitted_law_text(law), name);
+        CHECK(again.law == law.law);
+        REQUIRE(again.names.size() == law.names.size());
+        for (std::size_t i = 0; i < law.names.size(); ++i)
+            CHECK(again.value(law.names[i]) == law.values[i]);
+        CHECK(again.resamples == law.resamples);
+        CHECK(again.ranges == law.ranges);
+        CHECK(again.warnings == law.warnings);
+        CHECK(again.counting == law.counting);
+        if (has_chinchilla_form(law)) CHECK(std::isfinite(compute_optimum(chinchilla_of(law, name), 1e24).loss));
+    }
+}
+
+TEST_CASE("law files: resamples in another order of names, keys of a fit's report", "[scaling]") {
+    std::string const text = changed(plain, "}}", R"(}, "objective": 0.1, "intervals": {"A": [1, 2]}, "rows_used": 240,
+        "resamples": {"names": ["beta", "alpha", "E", "B", "A"], "rows": [[0.3, 0.4, 1.7, 1500, 500]]}})");
+    FittedLaw const law = parse_fitted_law(text, "law.json");
+    REQUIRE(law.resamples.size() == 1);
+    CHECK(law.resample(0).value("A") == 500);
+    CHECK(law.resample(0).value("beta") == 0.3);
+    CHECK(chinchilla_resamples(law).front().E == 1.7);
+}
+
+TEST_CASE("law files: what cannot be used is refused with the place", "[scaling]") {
+    check_refused("", "law.json");
+    check_refused(plain.substr(0, 80), "law.json");
+    check_refused(changed(plain, "scaling-law", "model"), "format");
+    check_refused(changed(plain, "\"version\": 1", "\"version\": 2"), "version");
+    check_refused(changed(plain, "\"fitted\"", "\"guessed\""), "basis");
+    check_refused(changed(plain, "400", "\"x\""), "parameters.A");
+    check_refused(changed(plain, "400", "1e999"), "law.json");
+    check_refused(changed(plain, "\"source\"", "\"sauce\""), "source");
+    check_refused(changed(plain, "}}", R"(}, "colour": 1})"), "colour");
+    check_refused(changed(plain, "}}", R"(}, "ranges": {"flops": [3, 1]}})"), "ranges.flops");
+    check_refused(changed(plain, "}}", R"(}, "resamples": {"names": ["A"], "rows": []}})"), "resamples");
+    check_refused(
+        changed(plain, "}}", R"(}, "resamples": {"names": ["A", "B", "E", "alpha", "beta"], "rows": [[1, 2, 3]]}})"),
+        "rows[0]");
+    CHECK_THROWS_AS(find_scaling_law("/nowhere/law.json", "--law"), InputError);
+}
+
+TEST_CASE("law files: an unknown name offers the nearest, a law without an optimum says why", "[scaling]") {
+    try {
+        (void)find_scaling_law("hoffman-tex", "--law");
+        FAIL("was found");
+    } catch (InputError const& error) {
+        CHECK_THAT(error.what(), contains("did you mean 'hoffmann-tex'"));
+    }
+    CHECK_THROWS_AS(chinchilla_of(find_scaling_law("clark-s-base", "--law"), "--law"), InputError);
+    CHECK_THROWS_AS(chinchilla_of(parse_fitted_law(changed(plain, "0.34", "-0.34"), "law.json"), "--law"), InputError);
+    CHECK_THROWS_AS(parse_fitted_law(plain, "law.json").value("gamma"), InputError);
+}
