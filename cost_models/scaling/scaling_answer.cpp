@@ -1,0 +1,166 @@
+#include "cost_models/scaling/scaling_answer.hpp"
+
+#include "core/error.hpp"
+#include "cost_models/scaling/expert_laws.hpp"
+#include "cost_models/scaling/repeated_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+ScalingAnswer answer_from(PublishedLaw const& law) {
+    return {.name = law.name,
+            .form = law.law.law,
+            .title = law.law.title,
+            .basis = law.law.basis,
+            .source = law.law.source,
+            .counting = law.law.counting,
+            .warnings = law.law.warnings};
+}
+
+/// The law in N and D at the setting; nothing for a form that has no such thing.
+std::optional<ChinchillaLaw> in_size_and_tokens(FittedLaw const& law, LawSetting const& setting,
+                                                std::string const& where) {
+    if (law.law == "precision") return at_precision(law, setting.bits);
+    if (law.law == "moe-joint") return at_experts(law, setting.experts);
+    if (law.law == "moe-granularity") return at_granularity(law, setting.granularity);
+    if (has_chinchilla_form(law)) return chinchilla_of(law, where);
+    return std::nullopt;
+}
+
+/// The same for every resample.
+std::vector<ChinchillaLaw> resampled(FittedLaw const& law, LawSetting const& setting) {
+    if (law.law == "chinchilla" || law.law == "overtraining") return chinchilla_resamples(law);
+    std::vector<ChinchillaLaw> out;
+    for (std::size_t i = 0; i < law.resamples.size(); ++i)
+        if (auto const one = in_size_and_tokens(law.resample(i), setting, law.title)) out.push_back(*one);
+    return out;
+}
+
+std::string in_words(Extrapolation const& e) {
+    double const factor = e.factor;
+    std::string const times = factor < 10 ? fmt::format("{:.1f}", factor) : fmt::format("{:.3g}", factor);
+    return fmt::format("{} {} times {} any it was fitted to{}", e.input, times, e.above ? "above" : "below",
+                       factor > far_extrapolation ? ": a guess, not a prediction" : "");
+}
+
+void add_distance(ScalingAnswer& answer, FittedLaw const& law) {
+    double const flops = training_flops_per_parameter_token * answer.parameters * answer.tokens;
+    for (Extrapolation const& e : extrapolations(law, flops, answer.parameters, answer.tokens))
+        answer.warnings.push_back(in_words(e));
+}
+
+void require_usable(ScalingAnswer const& answer, std::string const& where) {
+    bool const usable = std::isnormal(answer.parameters) && std::isnormal(answer.tokens) && answer.parameters > 0 &&
+                        answer.tokens > 0 && (!answer.loss || std::isfinite(*answer.loss));
+    if (!usable)
+        throw InputError("{}: the law '{}' has no finite answer here (N {}, D {})", where, answer.name,
+                         answer.parameters, answer.tokens);
+}
+
+void add_intervals(ScalingAnswer& answer, std::vector<ChinchillaLaw> const& laws, double flops) {
+    std::vector<double> n;
+    std::vector<double> d;
+    std::vector<double> ratio;
+    std::vector<double> loss;
+    for (ChinchillaLaw const& law : laws) {
+        ScalingPoint const best = compute_optimum(law, flops);
+        n.push_back(best.parameters);
+        d.push_back(best.tokens);
+        ratio.push_back(best.tokens / best.parameters);
+        loss.push_back(best.loss);
+    }
+    answer.parameters_interval = interval_of(std::move(n));
+    answer.tokens_interval = interval_of(std::move(d));
+    answer.ratio_interval = interval_of(std::move(ratio));
+    answer.loss_interval = interval_of(std::move(loss));
+}
+
+double other_loss(FittedLaw const& law, double parameters, double tokens, LawSetting const& setting) {
+    if (law.law == "moe-routed") return routed_loss(law, parameters, setting.experts);
+    if (law.law == "compute") {
+        double const flops = training_flops_per_parameter_token * parameters * tokens;
+        return law.value("Linf") + law.value("a") * std::pow(flops, -law.value("alpha"));
+    }
+    double const alpha_d = law.value("alpha_D");
+    return std::pow(std::pow(law.value("N_c") / parameters, law.value("alpha_N") / alpha_d) + law.value("D_c") / tokens,
+                    alpha_d);
+}
+
+double loss_by(FittedLaw const& law, double parameters, double tokens, LawSetting const& setting,
+               std::string const& where) {
+    if (law.law == "data-constrained" && setting.unique_tokens > 0)
+        return loss_of(repeated_data_of(law, where), parameters, tokens, setting.unique_tokens);
+    if (auto const simple = in_size_and_tokens(law, setting, where)) return loss_of(*simple, parameters, tokens);
+    return other_loss(law, parameters, tokens, setting);
+}
+
+}  // namespace
+
+bool divides_a_budget(FittedLaw const& law) {
+    return has_chinchilla_form(law) || law.law == "allocation" || law.law == "moe-joint";
+}
+
+ScalingAnswer optimum_answer(PublishedLaw const& law, double flops, LawSetting const& setting,
+                             std::string const& where) {
+    if (!divides_a_budget(law.law))
+        throw InputError(
+            "{}: '{}' is a law of form '{}' (chinchilla, data-constrained, overtraining, precision, "
+            "moe-joint and allocation have a compute optimum)",
+            where, law.name, law.law.law);
+    ScalingAnswer answer = answer_from(law);
+    answer.chinchilla = in_size_and_tokens(law.law, setting, where);
+    if (answer.chinchilla) {
+        ScalingPoint const best = compute_optimum(*answer.chinchilla, flops);
+        answer.parameters = best.parameters;
+        answer.tokens = best.tokens;
+        answer.loss = best.loss;
+        add_intervals(answer, resampled(law.law, setting), flops);
+    } else {
+        answer.parameters =
+            law.law.value("N_coefficient") * std::pow(flops / law.law.value("flops_unit"), law.law.value("N_exponent"));
+        answer.tokens = flops / (training_flops_per_parameter_token * answer.parameters);
+    }
+    require_usable(answer, where);
+    add_distance(answer, law.law);
+    return answer;
+}
+
+bool predicts_a_loss(FittedLaw const& law) {
+    return has_chinchilla_form(law) || law.law == "moe-joint" || law.law == "moe-granularity" ||
+           law.law == "moe-routed" || law.law == "compute" || law.law == "kaplan";
+}
+
+ScalingAnswer loss_answer(PublishedLaw const& law, double parameters, double tokens, LawSetting const& setting,
+                          std::string const& where) {
+    if (!predicts_a_loss(law.law))
+        throw InputError("{}: '{}' is a law of form '{}', which gives no loss", where, law.name, law.law.law);
+    ScalingAnswer answer = answer_from(law);
+    answer.parameters = parameters;
+    answer.tokens = tokens;
+    answer.chinchilla = in_size_and_tokens(law.law, setting, where);
+    answer.loss = loss_by(law.law, parameters, tokens, setting, where);
+    require_usable(answer, where);
+    std::vector<double> losses;
+    if (!law.law.resamples.empty() && has_chinchilla_form(law.law) && setting.unique_tokens == 0)
+        for (ChinchillaLaw const& one : resampled(law.law, setting))
+            losses.push_back(loss_of(one, parameters, tokens));
+    else
+        for (std::size_t i = 0; i < law.law.resamples.size(); ++i)
+            losses.push_back(loss_by(law.law.resample(i), parameters, tokens, setting, where));
+    answer.loss_interval = interval_of(std::move(losses));
+    add_distance(answer, law.law);
+    return answer;
+}
+
+double flops_of_loss(PublishedLaw const& law, double loss, LawSetting const& setting, std::string const& where) {
+    auto const simple = in_size_and_tokens(law.law, setting, where);
+    if (!simple || !divides_a_budget(law.law))
+        throw InputError("{}: the law '{}' of form '{}' has no loss at its optimum (name one that has with --law)",
+                         where, law.name, law.law.law);
+    return flops_for_loss(*simple, loss, where.c_str());
+}
+
+}  // namespace sextant
