@@ -95,6 +95,20 @@ Repairs repairs_of(GoodputCase const& run) {
     return repairs;
 }
 
+/// Share of the running time that stands still for checkpoints, those that are lost again among them: after a restart
+/// the k-th stall is reached with probability exp(-l x), x in [k P - C, k P], so (exp(l C) - 1) / (exp(l P) - 1).
+double stall_share(GoodputCase const& run) {
+    double share = 0;
+    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
+        double const rate = tier_rate(run, tier);
+        Seconds const period = period_of(run, tier);
+        double const x = rate * period.base();
+        share +=
+            x < 1e-9 ? run.tiers[tier].stall / period : std::expm1(rate * run.tiers[tier].stall.base()) / std::expm1(x);
+    }
+    return share;
+}
+
 void check(bool good, char const* what, std::string const& value, char const* allowed) {
     if (!good) throw InputError("{}: {} ({})", what, value, allowed);
 }
@@ -247,8 +261,8 @@ Goodput expected_goodput(GoodputCase const& run) {
     TimeUse<double>& use = result.shares;
     use.useful = kept * (1 - repairs.shrink);
     use.shrink = kept * repairs.shrink;
-    use.stall = running * (1 - rewind) * stalls / (1 + stalls);
-    use.rewind = running * rewind;
+    use.stall = std::min(running * stall_share(run), running - kept);
+    use.rewind = running - kept - use.stall;
     use.detection = running * per_s.detection;
     use.restart = running * per_s.restart;
     use.waiting = repairs.waiting * (1 - planned);

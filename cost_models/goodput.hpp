@@ -26,18 +26,18 @@ struct Replacement {
 /// Losses of quality: the loss jumps up, the run goes back to well before it and leaves out some data.
 struct LossSpikes {
     double per_day = 0;  ///< of training
-    Seconds rewind;      ///< at least this much work before the spike; then to the checkpoint before that
+    Seconds rewind{};    ///< at least this much work before the spike; then to the checkpoint before that
 };
 
 /// Stops on schedule: a checkpoint first, nothing is lost but the time.
 struct Maintenance {
-    Seconds every;  ///< wall-clock time from one to the next, zero: none
-    Seconds duration;
+    Seconds every{};  ///< wall-clock time from one to the next, zero: none
+    Seconds duration{};
 };
 
 /// A training run that failures interrupt.
 struct GoodputCase {
-    Seconds work;  ///< how long it would take without failures and checkpoints
+    Seconds work{};  ///< how long it would take without failures and checkpoints
     std::vector<FailureProcess> failures;
     std::vector<CheckpointTier> tiers;
     Seconds detection =
@@ -72,26 +72,26 @@ struct TimeUse {
 struct CauseLoss {
     std::string name;
     double per_day = 0;  ///< incidents per day of wall-clock time
-    Seconds each;        ///< detection, restart and rewind of one, on average
+    Seconds each{};      ///< detection, restart and rewind of one, on average
     double share = 0;    ///< of the wall-clock time
 };
 
 /// Rules for the interval of a tier.
 struct TierInterval {
-    Seconds used;
-    Seconds mtbf;  ///< between the failures that go back to this tier
-    Seconds young;
-    Seconds daly;
-    Seconds exact;   ///< optimum under exponential failures
-    Seconds lowest;  ///< a write in the background has to end before the next begins
+    Seconds used{};
+    Seconds mtbf{};  ///< between the failures that go back to this tier
+    Seconds young{};
+    Seconds daly{};
+    Seconds exact{};   ///< optimum under exponential failures
+    Seconds lowest{};  ///< a write in the background has to end before the next begins
 };
 
 struct Goodput {
     TimeUse<double> shares;  ///< `useful` is the effective training time ratio
     std::vector<CauseLoss> causes;
     std::vector<TierInterval> intervals;  ///< of each tier
-    Seconds wall;                         ///< expected length of the run; infinite when it makes no progress
-    Seconds mtbf;                         ///< between any two failures of the run; infinite without failures
+    Seconds wall{};                       ///< expected length of the run; infinite when it makes no progress
+    Seconds mtbf{};                       ///< between any two failures of the run; infinite without failures
     std::string approximation{};          ///< why the figures are of first order, empty: exact for exponential failures
 
     [[nodiscard]] double ratio() const { return shares.useful; }

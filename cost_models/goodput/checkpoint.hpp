@@ -15,9 +15,9 @@ namespace sextant {
 
 /// Bytes of one full checkpoint.
 struct CheckpointSize {
-    Bytes total;         ///< of the whole model, each tensor once
-    Bytes per_node;      ///< that the busiest node writes
-    Bytes busiest_rank;  ///< that the busiest rank writes
+    Bytes total{};         ///< of the whole model, each tensor once
+    Bytes per_node{};      ///< that the busiest node writes
+    Bytes busiest_rank{};  ///< that the busiest rank writes
     double bytes_per_parameter = 0;
 };
 
@@ -37,7 +37,7 @@ struct StorageKind {
     BytesPerSecond read_per_node;
     BytesPerSecond write_aggregate;  ///< of all nodes together, zero: no limit but the nodes'
     BytesPerSecond read_aggregate;
-    Seconds latency;  ///< per checkpoint: metadata, closing, the last straggler
+    Seconds latency{};  ///< per checkpoint: metadata, closing, the last straggler
     char const* basis;
     char const* source;
 };
@@ -55,10 +55,10 @@ Seconds read_time(StorageKind const& storage, CheckpointSize const& size);
 /// One place that checkpoints go to, on its own clock.
 struct CheckpointTier {
     std::string name;
-    Seconds interval;  ///< of work between two snapshots; zero: to be chosen (choose_intervals)
-    Seconds stall;     ///< training stands still for each
-    Seconds lag;       ///< after the stall, until a snapshot can be used: the write in the background
-    Seconds load;      ///< reading it back
+    Seconds interval{};  ///< of work between two snapshots; zero: to be chosen (choose_intervals)
+    Seconds stall{};     ///< training stands still for each
+    Seconds lag{};       ///< after the stall, until a snapshot can be used: the write in the background
+    Seconds load{};      ///< reading it back
     FailureScope survives = FailureScope::fabric;  ///< the widest failure after which it is still there
 };
 

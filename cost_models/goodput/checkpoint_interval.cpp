@@ -32,7 +32,7 @@ Seconds exact_interval(Seconds stall, Seconds mtbf) {
 Seconds mean_rewind(Seconds period, Seconds lag, double failures_per_s) {
     double const x = failures_per_s * period.base();
     double const y = failures_per_s * lag.base();
-    if (x < 1e-4 && y < 1e-4)  // the difference below would lose its digits
+    if (x < 1e-5 && y < 1e-5)  // the difference below would lose its digits
         return period / 2 + lag - failures_per_s * (period * period / 12 + period * lag / 2 + lag * lag / 2).base() * s;
     return (1 - x * std::exp(-y) / std::expm1(x)) / failures_per_s * s;
 }

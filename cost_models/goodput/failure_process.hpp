@@ -29,7 +29,7 @@ struct FailureProcess {
     std::string name;
     FailureScope scope = FailureScope::node;
     std::int64_t components = 1;
-    Seconds mtbf;                   ///< of one component
+    Seconds mtbf{};                 ///< of one component
     double shape = 1;               ///< of the Weibull distribution
     std::string basis = "assumed";  ///< "published", "assumed", or "given" by the user
     std::string source{};

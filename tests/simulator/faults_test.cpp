@@ -1,0 +1,328 @@
+#include "core/error.hpp"
+#include "cost_models/goodput/checkpoint_interval.hpp"
+#include "cost_models/goodput/failure_catalog.hpp"
+#include "simulator/faults/fault_study.hpp"
+#include "tests/catch.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::units;
+
+namespace {
+
+GoodputCase plain_case(double snapshots = 2000) {
+    GoodputCase run;
+    run.tiers = {{.name = "storage", .interval = 20 * minute, .stall = 15 * s, .lag = {}, .load = {}}};
+    run.work = snapshots * run.tiers[0].interval;
+    run.failures = {{.name = "gpu", .scope = FailureScope::gpu, .components = 1000, .mtbf = 6000 * hour},
+                    {.name = "software", .scope = FailureScope::process, .components = 1, .mtbf = 20 * hour}};
+    run.detection = 4 * minute;
+    run.restart = 6 * minute;
+    return run;
+}
+
+GoodputCase rich_case() {
+    CheckpointSize const size{.total = 6 * TB, .per_node = 6 * TB / 256, .busiest_rank = 6 * TB / 2048};
+    StorageKind const& fs = find_storage("parallel-fs", "test");
+    GoodputCase run;
+    run.work = 20 * day;
+    run.failures = failures_of(failure_catalog().front(), 16384, 8);
+    run.failures[0].shape = 0.7;
+    run.failures[1].shape = 2;
+    run.tiers = checkpoint_tiers(CheckpointMode::in_memory, fs, fs, size, 50 * GB / s);
+    run.replacement = {.spares = 5, .repair = 20 * hour, .shortage = Shortage::shrink, .dp = 16};
+    run.spikes = {.per_day = 0.5, .rewind = 20 * minute};
+    run.maintenance = {.every = 3 * day, .duration = 1 * hour};
+    choose_intervals(run);
+    return run;
+}
+
+StudyOptions options_of(std::int64_t trials, std::uint64_t seed = 1) {
+    StudyOptions options;
+    options.trials = trials;
+    options.trial.seed = seed;
+    return options;
+}
+
+void check_conserved(TrialOutcome const& outcome) {
+    TimeUse<Seconds> const& use = outcome.use;
+    CHECK(use.total().base() == Approx(outcome.wall.base()).epsilon(1e-9));
+    for (Seconds const part :
+         {use.useful, use.stall, use.rewind, use.detection, use.restart, use.waiting, use.shrink, use.maintenance})
+        CHECK(part.base() >= -1e-6);
+}
+
+}  // namespace
+
+TEST_CASE("simulation and closed form agree within four standard errors for exponential failures") {
+    struct Variant {
+        double lag_s;
+        double mtbf_factor;
+    };
+    auto const [lag_s, factor] = GENERATE(Variant{0, 1}, Variant{0, 0.2}, Variant{300, 1}, Variant{900, 0.3});
+    GoodputCase run = plain_case();
+    run.tiers[0].lag = lag_s * s;
+    for (FailureProcess& process : run.failures)
+        process.mtbf *= factor;
+    Goodput const expected = expected_goodput(run);
+    FaultStudy const study = study_faults(run, options_of(200));
+    CAPTURE(lag_s, factor, expected.ratio(), study.ratio_of_means(), study.ratio_error());
+    REQUIRE(study.finished == 200);
+    CHECK(study.ratio_error() < 0.002);
+    CHECK(std::abs(study.ratio_of_means() - expected.ratio()) < 4 * study.ratio_error());
+    CHECK(study.shares.total() == Approx(1).epsilon(1e-9));
+    CHECK(study.shares.detection == Approx(expected.shares.detection).epsilon(0.05));
+    CHECK(study.shares.restart == Approx(expected.shares.restart).epsilon(0.05));
+    CHECK(study.shares.rewind == Approx(expected.shares.rewind).epsilon(0.08));
+    CHECK(study.shares.stall == Approx(expected.shares.stall).epsilon(0.03));
+}
+
+TEST_CASE("the closed form's first-order parts are near the simulation: tiers, spikes, spares, shrinking") {
+    GoodputCase run = rich_case();
+    for (FailureProcess& process : run.failures)
+        process.shape = 1;
+    FaultStudy const study = study_faults(run, options_of(60));
+    Goodput const expected = expected_goodput(run);
+    CAPTURE(study.ratio_of_means(), expected.ratio(), study.ratio_error());
+    REQUIRE(study.finished == 60);
+    CHECK(std::abs(study.ratio_of_means() - expected.ratio()) < 0.02);
+    run.replacement.shortage = Shortage::wait;
+    run.replacement.spares = 12;
+    FaultStudy const waiting = study_faults(run, options_of(60));
+    Goodput const expected_waiting = expected_goodput(run);
+    CAPTURE(waiting.ratio_of_means(), expected_waiting.ratio());
+    CHECK(std::abs(waiting.ratio_of_means() - expected_waiting.ratio()) < 0.02);
+}
+
+TEST_CASE("in every trial the uses of time add up to the wall clock, and so do the incidents") {
+    GoodputCase const run = rich_case();
+    TrialOptions options;
+    options.record = TrialOptions::Record::incidents;
+    for (std::uint64_t trial = 0; trial < 30; ++trial) {
+        options.age = trial % 2 == 0 ? FleetAge::running : FleetAge::fresh;
+        TrialOutcome const outcome = run_trial(run, options, trial);
+        CAPTURE(trial);
+        REQUIRE(outcome.finished);
+        check_conserved(outcome);
+        CHECK(outcome.use.useful.base() == Approx(run.work.base()).epsilon(1e-9));
+        Seconds rewind, detection, restart, by_cause, cost;
+        Seconds before{};
+        for (Incident const& incident : outcome.incidents) {
+            CHECK(incident.at >= before);
+            before = incident.at;
+            rewind += incident.rewind;
+            detection += incident.detection;
+            restart += incident.restart;
+            if (incident.kind != IncidentKind::maintenance) cost += incident.cost();
+        }
+        for (Seconds const lost : outcome.lost_by_cause)
+            by_cause += lost;
+        CHECK(rewind.base() == Approx(outcome.use.rewind.base()).epsilon(1e-9));
+        CHECK(detection.base() == Approx(outcome.use.detection.base()).epsilon(1e-9));
+        CHECK(restart.base() == Approx(outcome.use.restart.base()).epsilon(1e-9));
+        CHECK(by_cause.base() == Approx(cost.base()).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("no failures: the ratio is one minus the stalls of the checkpoints, to the digit") {
+    GoodputCase run = plain_case(100);
+    run.failures.clear();
+    TrialOutcome const outcome = run_trial(run, {}, 0);
+    CHECK(outcome.finished);
+    CHECK(outcome.checkpoints == 100);
+    CHECK(outcome.wall.base() == Approx(100 * 1215.0).epsilon(1e-12));
+    run.tiers[0].lag = 30 * minute;  // longer than the interval: each write waits for the one before
+    CHECK(run_trial(run, {}, 0).wall.base() == Approx(1200 + 99 * (1800 + 15.0) + 15).epsilon(1e-9));
+}
+
+TEST_CASE("a study does not depend on the number of threads") {
+    GoodputCase const run = rich_case();
+    StudyOptions options = options_of(12);
+    options.threads = 1;
+    FaultStudy const one = study_faults(run, options);
+    options.threads = 4;
+    FaultStudy const four = study_faults(run, options);
+    CHECK(one.wall_s.mean == four.wall_s.mean);
+    CHECK(one.shares.rewind == four.shares.rewind);
+    CHECK(one.ratio.p95 == four.ratio.p95);
+    options.trial.seed = 2;
+    CHECK(study_faults(run, options).wall_s.mean != one.wall_s.mean);
+}
+
+TEST_CASE("Weibull clocks: shape 1 is exponential, any shape has n / MTBF failures in a running fleet") {
+    double const horizon = 4000, mtbf = 50000;
+    std::int64_t const n = 2000;
+    auto const failures = [&](double shape, FleetAge age) {
+        FailureProcess const process{.name = "x", .components = n, .mtbf = mtbf * s, .shape = shape};
+        double count = 0;
+        for (std::uint64_t trial = 0; trial < 20; ++trial)
+            for (FailureClock clock(process, age, RandomStream(3, trial, 0)); clock.next() <= horizon; clock.pop()) {
+                CHECK(clock.component() >= 0);
+                CHECK(clock.component() < n);
+                ++count;
+            }
+        return count / 20;
+    };
+    double const expected = static_cast<double>(n) * horizon / mtbf;  // 160; standard error 2.8
+    for (double const shape : {0.5, 0.7, 0.9999, 1.0, 1.0001, 1.5, 3.0})
+        CHECK(failures(shape, FleetAge::running) == Approx(expected).margin(4 * std::sqrt(expected / 20)));
+    CHECK(failures(1.0001, FleetAge::fresh) == Approx(expected).margin(4 * std::sqrt(expected / 20)));
+    // New parts: n F(t) to first order, F the Weibull distribution.
+    for (double const shape : {0.7, 1.5}) {
+        double const scale = mtbf / std::tgamma(1 + 1 / shape);
+        double const early = static_cast<double>(n) * -std::expm1(-std::pow(horizon / scale, shape));
+        CHECK(failures(shape, FleetAge::fresh) == Approx(early).epsilon(0.15));
+    }
+}
+
+TEST_CASE("gamma and normal numbers have their moments") {
+    RandomStream random(1, 2, 3);
+    double const shape = 2.5;
+    double sum = 0, squares = 0, normal = 0, normal_squares = 0;
+    int const n = 200000;
+    for (int i = 0; i < n; ++i) {
+        double const g = random.gamma(shape);
+        sum += g / n;
+        squares += g * g / n;
+        double const z = random.normal();
+        normal += z / n;
+        normal_squares += z * z / n;
+    }
+    CHECK(sum == Approx(shape).margin(0.02));
+    CHECK(squares - sum * sum == Approx(shape).margin(0.05));
+    CHECK(normal == Approx(0).margin(0.01));
+    CHECK(normal_squares == Approx(1).margin(0.02));
+}
+
+TEST_CASE("better parts, spares, detection or restarts do not lengthen the run, over common random numbers") {
+    GoodputCase run = plain_case(500);
+    run.replacement = {.spares = 1, .repair = 10 * hour};
+    double const before = study_faults(run, options_of(60)).wall_s.mean;
+    auto const better = [&](auto change) {
+        GoodputCase other = run;
+        change(other);
+        CHECK(study_faults(other, options_of(60)).wall_s.mean < before);
+    };
+    better([](auto& c) { c.failures[0].mtbf *= 1.2; });
+    better([](auto& c) { c.replacement.spares = 2; });
+    better([](auto& c) { c.replacement.repair *= 0.7; });
+    better([](auto& c) { c.detection *= 0.7; });
+    better([](auto& c) { c.restart *= 0.7; });
+    better([](auto& c) { c.tiers[0].stall *= 0.7; });
+}
+
+TEST_CASE("the interval found by simulation is that of the closed form, within its flat region") {
+    GoodputCase const run = plain_case(300);
+    IntervalSearch const search = search_interval(run, options_of(60));
+    Seconds const exact = exact_interval(run.tiers[0].stall, 1 / run.failures_per_s() * s);
+    CAPTURE(search.best.base(), search.flat_low.base(), search.flat_high.base(), exact.base());
+    CHECK(search.flat_low <= 1.1 * exact);
+    CHECK(search.flat_high >= 0.9 * exact);
+    CHECK(search.best > 0.5 * exact);
+    CHECK(search.best < 2 * exact);
+    CHECK(search.tried.size() >= 13);
+    for (IntervalTrial const& one : search.tried)
+        CHECK(one.behind >= 0);
+}
+
+TEST_CASE("injected faults: what each costs follows by hand") {
+    GoodputCase run = plain_case(100);  // 20 min intervals, 15 s stalls
+    TrialOptions options;
+    options.chance = TrialOptions::Chance::off;
+    options.record = TrialOptions::Record::incidents;
+    // 3 h = 10800 s: 8 periods of 1215 s are safe (9720 s), so 1080 s of work are lost.
+    options.injected = {{.at = 3 * hour, .scope = FailureScope::node}};
+    TrialOutcome const one = run_trial(run, options, 0);
+    REQUIRE(one.incidents.size() == 1);
+    CHECK(one.incidents[0].rewind.base() == Approx(1080));
+    CHECK(one.incidents[0].detection == 4 * minute);
+    CHECK(one.incidents[0].restart == 6 * minute);
+    CHECK(one.wall.base() == Approx(100 * 1215 + 1080 + 600));
+
+    // A second one in the restart of the first: its detection and another restart, no more work lost.
+    options.injected.push_back({.at = 3 * hour + 5 * minute, .scope = FailureScope::process});
+    TrialOutcome const two = run_trial(run, options, 0);
+    REQUIRE(two.incidents.size() == 2);
+    CHECK(two.incidents[0].restart == 1 * minute);
+    CHECK(two.incidents[1].rewind.base() == 0);
+    CHECK(two.wall.base() == Approx(100 * 1215 + 1080 + 240 + 60 + 600));
+
+    // One while the first is being detected is found with it.
+    options.injected[1].at = 3 * hour + 1 * minute;
+    TrialOutcome const absorbed = run_trial(run, options, 0);
+    REQUIRE(absorbed.incidents.size() == 1);
+    CHECK(absorbed.incidents[0].also == 1);
+    CHECK(absorbed.wall == one.wall);
+
+    // No spare: the run stands until the node is repaired; shrinking, it goes on without one of four replicas.
+    options.injected.resize(1);
+    run.replacement = {.spares = 0, .repair = 2 * hour, .dp = 4};
+    TrialOutcome const waits = run_trial(run, options, 0);
+    CHECK(waits.wall.base() == Approx(100 * 1215 + 1080 + 7200 + 360));
+    run.replacement.shortage = Shortage::shrink;
+    TrialOutcome const shrinks = run_trial(run, options, 0);
+    check_conserved(shrinks);
+    REQUIRE(shrinks.incidents.size() == 2);
+    CHECK(shrinks.incidents[0].missing == 1);
+    CHECK(shrinks.incidents[1].kind == IncidentKind::rejoin);
+    CHECK(shrinks.incidents[1].missing == 0);
+    CHECK(shrinks.use.shrink.base() == Approx((7200 - 600) * 0.25).epsilon(0.02));
+    CHECK(shrinks.wall < waits.wall);
+}
+
+TEST_CASE("tiers: copies in memory survive a node, a fabric failure goes back to the storage") {
+    GoodputCase run = plain_case(100);
+    run.work = 2 * day;
+    run.tiers = {{.name = "memory",
+                  .interval = 5 * minute,
+                  .stall = 1 * s,
+                  .lag = 10 * s,
+                  .load = 10 * s,
+                  .survives = FailureScope::node},
+                 {.name = "storage", .interval = 2 * hour, .stall = 1 * s, .lag = 5 * minute, .load = 60 * s}};
+    TrialOptions options;
+    options.chance = TrialOptions::Chance::off;
+    options.record = TrialOptions::Record::incidents;
+    options.injected = {{.at = 7 * hour, .scope = FailureScope::node},
+                        {.at = 15 * hour, .scope = FailureScope::fabric},
+                        {.at = 15.5 * hour, .scope = FailureScope::fabric},
+                        {.at = 20 * hour, .scope = {}}};
+    run.spikes.rewind = 1 * hour;
+    TrialOutcome const outcome = run_trial(run, options, 0);
+    REQUIRE(outcome.incidents.size() == 4);
+    CHECK(*outcome.incidents[0].tier == 0);
+    CHECK(outcome.incidents[0].rewind <= 5 * minute + 11 * s);
+    CHECK(*outcome.incidents[1].tier == 1);
+    CHECK(outcome.incidents[1].rewind <= 2 * hour + 6 * minute);
+    CHECK(*outcome.incidents[2].tier == 1);
+    CHECK(outcome.incidents[2].rewind > 10 * minute);  // nothing new in the storage since
+    CHECK(outcome.incidents[3].kind == IncidentKind::spike);
+    CHECK(outcome.incidents[3].rewind >= 1 * hour);
+    CHECK(outcome.incidents[3].rewind <= 3.2 * hour);
+    check_conserved(outcome);
+}
+
+TEST_CASE("a run that cannot finish is given up and counted") {
+    GoodputCase run = plain_case(20);
+    run.tiers[0].interval = 10 * hour;
+    run.work = 200 * hour;
+    run.failures[1].mtbf = 20 * minute;
+    FaultStudy const study = study_faults(run, options_of(5));
+    CHECK(study.trials == 5);
+    CHECK(study.finished == 0);
+    run.tiers[0].interval = 1e-6 * s;
+    CHECK_THROWS_WITH(study_faults(run, options_of(5)), contains("interval"));
+}
+
+TEST_CASE("an interrupted study reports the trials that ran") {
+    std::atomic<bool> stop{false};
+    StudyOptions options = options_of(50);
+    options.threads = 1;
+    options.stop = &stop;
+    options.progress = [&](std::int64_t done) { stop = done >= 7; };
+    FaultStudy const study = study_faults(plain_case(50), options);
+    CHECK(study.interrupted);
+    CHECK(study.trials == 7);
+    CHECK(study.shares.total() == Approx(1).epsilon(1e-9));
+}
