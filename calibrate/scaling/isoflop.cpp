@@ -1,0 +1,152 @@
+#include "calibrate/scaling/isoflop.hpp"
+
+#include "core/error.hpp"
+#include "core/quantile.hpp"
+
+#include <Eigen/Dense>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace sextant {
+namespace {
+
+constexpr std::size_t least_sizes = 3;
+
+std::size_t different_sizes(std::vector<IsoflopRow> const& rows) {
+    std::set<double> sizes;
+    for (IsoflopRow const& row : rows)
+        sizes.insert(row.parameters);
+    return sizes.size();
+}
+
+/// Lowest point of a least-squares parabola.
+struct Parabola {
+    double at = 0;  ///< natural logarithm
+    double value = 0;
+    bool opens_up = false;
+};
+
+Parabola parabola(std::vector<double> const& x, std::vector<double> const& y) {
+    auto const count = static_cast<Eigen::Index>(x.size());
+    double mean = 0;
+    for (double const v : x)
+        mean += v / static_cast<double>(x.size());
+    Eigen::MatrixXd design(count, 3);
+    Eigen::VectorXd target(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+        double const c = x[static_cast<std::size_t>(i)] - mean;
+        design.row(i) << 1, c, c * c;
+        target[i] = y[static_cast<std::size_t>(i)];
+    }
+    Eigen::Vector3d const p = design.colPivHouseholderQr().solve(target);
+    double const at = -p[1] / (2 * p[2]);
+    return {.at = mean + at, .value = p[0] + p[1] * at / 2, .opens_up = p[2] > 0};
+}
+
+std::vector<IsoflopRow> rows_of(std::vector<IsoflopRow> const& rows, double budget, IsoflopOptions const& options) {
+    std::vector<IsoflopRow> out;
+    for (IsoflopRow const& row : rows)
+        if (std::abs(std::log10(row.flops / budget)) <= options.tolerance) out.push_back(row);
+    if (!options.window || out.empty()) return out;
+    double const best = std::min_element(out.begin(), out.end(), [](auto const& a, auto const& b) {
+                            return a.loss < b.loss;
+                        })->parameters;
+    std::erase_if(out, [&](IsoflopRow const& row) {
+        return std::abs(std::log10(row.parameters / best)) > *options.window * (1 + 1e-12);
+    });
+    return out;
+}
+
+IsoflopVertex vertex_of(std::vector<IsoflopRow> const& rows, double budget, ParabolaOf of) {
+    IsoflopVertex out{.flops = budget, .rows = rows.size()};
+    if (different_sizes(rows) < least_sizes) {
+        out.dropped = "fewer than three sizes";
+        return out;
+    }
+    std::vector<double> sizes;
+    std::vector<double> tokens;
+    std::vector<double> losses;
+    for (IsoflopRow const& row : rows) {
+        sizes.push_back(std::log(row.parameters));
+        tokens.push_back(std::log(row.tokens));
+        losses.push_back(of == ParabolaOf::loss ? row.loss : std::log(row.loss));
+    }
+    Parabola const over_size = parabola(sizes, losses);
+    Parabola const over_data = parabola(tokens, losses);
+    out.parameters = std::exp(over_size.at);
+    out.tokens = std::exp(over_data.at);
+    out.loss = of == ParabolaOf::loss ? over_size.value : std::exp(over_size.value);
+    auto const [low, high] = std::minmax_element(sizes.begin(), sizes.end());
+    if (!over_size.opens_up)
+        out.dropped = "the parabola opens downwards";
+    else if (over_size.at < *low || over_size.at > *high)
+        out.dropped = "the vertex lies outside the sampled sizes";
+    return out;
+}
+
+}  // namespace
+
+std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tolerance) {
+    std::vector<IsoflopRow> left = rows;
+    std::sort(left.begin(), left.end(), [](auto const& a, auto const& b) { return a.flops < b.flops; });
+    std::vector<double> budgets;
+    while (!left.empty()) {
+        std::size_t best_begin = 0;
+        std::size_t best_count = 0;
+        for (std::size_t begin = 0, end = 0; begin < left.size(); ++begin) {
+            while (end < left.size() && std::log10(left[end].flops / left[begin].flops) <= 2 * tolerance)
+                ++end;
+            if (end - begin > best_count) {
+                best_count = end - begin;
+                best_begin = begin;
+            }
+        }
+        auto const first = left.begin() + static_cast<std::ptrdiff_t>(best_begin);
+        std::vector<IsoflopRow> const level(first, first + static_cast<std::ptrdiff_t>(best_count));
+        if (different_sizes(level) < least_sizes) break;
+        std::vector<double> flops;
+        for (IsoflopRow const& row : level)
+            flops.push_back(row.flops);
+        budgets.push_back(quantile(flops, 0.5));
+        // What lies next to a level belongs to it, or to none.
+        std::erase_if(left, [&](IsoflopRow const& row) {
+            return std::abs(std::log10(row.flops / budgets.back())) <= 2 * tolerance;
+        });
+    }
+    std::sort(budgets.begin(), budgets.end());
+    return budgets;
+}
+
+IsoflopFit fit_isoflop(std::vector<IsoflopRow> const& rows, IsoflopOptions const& options, std::string const& where) {
+    IsoflopFit fit;
+    std::vector<double> const budgets =
+        options.budgets.empty() ? find_budgets(rows, options.tolerance) : options.budgets;
+    std::vector<double> flops;
+    std::vector<double> sizes;
+    std::vector<double> tokens;
+    for (double const budget : budgets) {
+        IsoflopVertex vertex = vertex_of(rows_of(rows, budget, options), budget, options.of);
+        if (vertex.dropped.empty()) {
+            fit.rows += vertex.rows;
+            flops.push_back(vertex.flops);
+            sizes.push_back(vertex.parameters);
+            tokens.push_back(vertex.tokens);
+        }
+        fit.vertices.push_back(std::move(vertex));
+    }
+    if (flops.size() < 2) {
+        std::string reasons;
+        for (IsoflopVertex const& v : fit.vertices)
+            if (!v.dropped.empty()) reasons += (reasons.empty() ? "" : "; ") + v.dropped;
+        throw InputError(
+            "{}: {} compute level{} with a minimum inside its sizes (two are needed to see how it moves{}{})", where,
+            flops.size(), flops.size() == 1 ? "" : "s", reasons.empty() ? "" : ": ", reasons);
+    }
+    fit.size = fit_power_law(flops, sizes, {}, "isoflop");
+    fit.data = fit_power_law(flops, tokens, {}, "isoflop");
+    return fit;
+}
+
+}  // namespace sextant

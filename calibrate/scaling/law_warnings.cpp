@@ -1,0 +1,130 @@
+#include "calibrate/scaling/law_study.hpp"
+
+#include "core/quantile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+constexpr double unidentified_spread = 1;  // natural logarithms: a factor of e either way
+constexpr double together = 0.99;          // correlation of ln N and ln D
+constexpr double least_exponent = 0.01;
+constexpr double most_exponent = 3;
+constexpr double far_extrapolation = 100;
+constexpr double outlier_at = 12;  // times the median of |residual|
+
+using Warnings = std::vector<std::string>;
+
+void warn_of_rows(LawStudy const& study, Warnings& out) {
+    std::size_t const free = study.fit.unknowns.size();
+    if (study.problem.rows() <= 2 * free)
+        out.push_back(
+            fmt::format("{} rows for {} parameters: a fit through nearly every point; its intervals say too little",
+                        study.problem.rows(), free));
+    std::vector<double> sizes;
+    for (double const r : study.fit.residuals)
+        sizes.push_back(std::abs(r));
+    std::sort(sizes.begin(), sizes.end());
+    double const limit = outlier_at * quantile(sizes, 0.5);
+    auto const count = std::count_if(sizes.begin(), sizes.end(), [limit](double r) { return r > limit; });
+    if (count > 0 && study.problem.rows() > 3 * free && limit > 1e-9)
+        out.push_back(
+            fmt::format("{} row{} lie{} more than {:g} times the median distance from the law; compare the objectives",
+                        count, count == 1 ? "" : "s", count == 1 ? "s" : "", outlier_at));
+}
+
+void warn_of_parameters(LawStudy const& study, Warnings& out) {
+    LawForm const& form = *study.problem.form;
+    UnknownMap const map(study.problem);
+    std::vector<double> const spreads = curvature_spreads(study.problem, study.fit);
+    for (std::size_t k = 0; k < form.parameters.size(); ++k) {
+        auto const unknown = map.unknown_of(k);
+        if (!unknown || study.problem.equals[k] != k) continue;
+        LawParameter const& parameter = form.parameters[k];
+        double const value = study.fit.values[k];
+        bool const logarithmic = parameter.scale == LawScale::logarithmic;
+        bool open = logarithmic && spreads[*unknown] > unidentified_spread;
+        if (k < study.parameters.size() && study.parameters[k].profile)
+            open = open || study.parameters[k].profile->open_below || study.parameters[k].profile->open_above;
+        std::string_view const name = parameter.name;
+        if (open && (name == "E" || name == "Linf"))
+            out.push_back(fmt::format(
+                "{} is not identified by these rows: {:.4g} is where the curve was bent, not an entropy", name, value));
+        else if (open)
+            out.push_back(
+                fmt::format("{} is not identified by these rows ({:.4g}; its interval has no end)", name, value));
+        bool const exponent = !logarithmic && parameter.role == LawRole::shape;
+        if (exponent && (value < least_exponent || value > most_exponent))
+            out.push_back(fmt::format("{} is {:.3g}, at the edge of what the law means ({:g} to {:g})", name, value,
+                                      least_exponent, most_exponent));
+    }
+}
+
+void warn_of_design(LawStudy const& study, Warnings& out) {
+    LawForm const& form = *study.problem.form;
+    if (form.inputs.size() < 2 || std::string_view(form.inputs[1]) != "tokens") return;
+    std::vector<double> const& n = study.problem.inputs.columns[0];
+    std::vector<double> const& d = study.problem.inputs.columns[1];
+    double mean_n = 0;
+    double mean_d = 0;
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        mean_n += n[i] / static_cast<double>(n.size());
+        mean_d += d[i] / static_cast<double>(n.size());
+    }
+    double nn = 0;
+    double dd = 0;
+    double nd = 0;
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        nn += (n[i] - mean_n) * (n[i] - mean_n);
+        dd += (d[i] - mean_d) * (d[i] - mean_d);
+        nd += (n[i] - mean_n) * (d[i] - mean_d);
+    }
+    double const correlation = nd / std::sqrt(nn * dd);
+    if (correlation > together)
+        out.push_back(
+            fmt::format("parameters and tokens move together (correlation {:.4f}), so alpha and beta cannot be told "
+                        "apart: --tie beta=alpha",
+                        correlation));
+}
+
+void warn_of_basins(LawStudy const& study, Warnings& out) {
+    LawFit const& fit = study.fit;
+    if (fit.starts > 2 && fit.agreeing < 2)
+        out.push_back(fmt::format("only {} of {} starts came to the lowest objective: try --starts {}", fit.agreeing,
+                                  fit.starts, 10 * fit.starts));
+    for (LawBasin const& other : fit.others)
+        out.push_back(fmt::format("another minimum is {:.2g} % higher, at quite different parameters (see basins)",
+                                  100 * (other.objective / fit.objective - 1)));
+    if (study.bootstrap.failed > 0)
+        out.push_back(fmt::format("{} of {} resamples had no solution and are not in the intervals",
+                                  study.bootstrap.failed,
+                                  study.bootstrap.failed + static_cast<int>(study.bootstrap.values.size())));
+}
+
+void warn_of_extrapolation(LawStudy const& study, Warnings& out) {
+    std::vector<double> const flops = flops_of_rows(study.problem);
+    if (flops.empty()) return;
+    double const most = *std::max_element(flops.begin(), flops.end());
+    if (study.flops > far_extrapolation * most)
+        out.push_back(fmt::format("{:.3g} FLOPs is {:.0f} times the largest run that was fitted", study.flops,
+                                  study.flops / most));
+}
+
+}  // namespace
+
+std::vector<std::string> law_warnings(LawStudy const& study) {
+    Warnings out;
+    if (study.fit.unknowns.empty()) return out;
+    warn_of_rows(study, out);
+    warn_of_parameters(study, out);
+    warn_of_design(study, out);
+    warn_of_basins(study, out);
+    warn_of_extrapolation(study, out);
+    return out;
+}
+
+}  // namespace sextant
