@@ -129,23 +129,31 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     return workload;
 }
 
-Subject find_subject(PlanOptions const& options) {
-    Subject subject{.model = find_model(options.model),
-                    .cluster = find_cluster(options.cluster, "--cluster"),
-                    .framework = find_framework(options.framework, "--framework"),
-                    .workload = {},
-                    .limit = {}};
+MachineSubject find_machine(PlanOptions const& options) {
+    MachineSubject machine{.cluster = find_cluster(options.cluster, "--cluster"),
+                           .framework = find_framework(options.framework, "--framework"),
+                           .limit = {}};
     if (options.price) {
         if (!(*options.price >= 0) || *options.price > 1e6)
             throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)",
                              *options.price);
-        subject.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
+        machine.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
     }
-    subject.workload = find_workload(options, subject.model);
-    subject.limit = options.max_memory.empty()
-                        ? default_memory_limit(subject.cluster, subject.framework)
-                        : parse_memory_limit(options.max_memory, subject.cluster, "--max-memory");
-    return subject;
+    machine.limit = options.max_memory.empty()
+                        ? default_memory_limit(machine.cluster, machine.framework)
+                        : parse_memory_limit(options.max_memory, machine.cluster, "--max-memory");
+    return machine;
+}
+
+Subject find_subject(PlanOptions const& options) {
+    ModelSpec model = find_model(options.model);
+    MachineSubject machine = find_machine(options);
+    Workload const workload = find_workload(options, model);
+    return {.model = std::move(model),
+            .cluster = std::move(machine.cluster),
+            .framework = std::move(machine.framework),
+            .workload = workload,
+            .limit = machine.limit};
 }
 
 ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {

@@ -67,6 +67,14 @@ std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, Cluster
 /// The workload that the options describe, with the defaults below.
 Workload find_workload(PlanOptions const& options, ModelSpec const& model);
 
+/// The part of the options that knows no model.
+struct MachineSubject {
+    ClusterSpec cluster;  ///< with the price asked for
+    FrameworkProfile framework;
+    MemoryLimit limit;
+};
+MachineSubject find_machine(PlanOptions const& options);
+
 /// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about
 /// four million tokens, a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
 Subject find_subject(PlanOptions const& options);

@@ -80,6 +80,7 @@ DeadlineAnswer smallest_for_deadline(RunSetting const& setting, ModelSpec const&
         if (hunt.answer.interrupted) return hunt.answer;
         if (static_cast<double>(count) >= least && hunt.meets(count)) break;
     }
+    if (hunt.answer.tried == 0) hunt.meets(ladder.back());  // misses, but says by how much
     std::int64_t step = setting.cluster.domain_size;
     hunt.answer.step = step;
     if (!hunt.answer.run || hunt.answer.run->step.accelerators <= step) return hunt.answer;

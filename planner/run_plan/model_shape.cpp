@@ -128,7 +128,7 @@ ModelSpec model_of_size(double parameters, ShapeRules const& rules, char const* 
             "larger model would do)",
             where, 100 * largest_miss, human_count(parameters),
             rules.vocabulary.value_or(usual_vocabulary(parameters)));
-    best.model.name = "dense-" + human_count(parameters);
+    best.model.name = "dense-" + human_count(static_cast<double>(count_parameters(best.model).total));
     std::erase(best.model.name, ' ');
     return best.model;
 }

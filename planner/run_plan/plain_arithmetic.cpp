@@ -23,10 +23,10 @@ Flops flops_of_products(ModelSpec const& model) {
 }
 
 char const* reason_of(std::string_view part) {
-    if (part.starts_with("memory-bound")) return "norms, activations, residuals: bytes, not FLOPs";
+    if (part.starts_with("memory-bound")) return "norms, activations, residuals";
     if (part.starts_with("host")) return "between kernels, and waiting for launches";
-    if (part == "recompute") return "forward work done again to save memory";
-    if (part == "bubble") return "stages that wait for microbatches or for slower stages";
+    if (part == "recompute") return "forward work again, to save memory";
+    if (part == "bubble") return "stages that wait for others";
     if (part == "optimizer") return "the update of the weights";
     if (part == "fixed") return "per step, whatever the plan";
     if (part == "offload") return "to and from the host, where not hidden";
@@ -40,12 +40,11 @@ void add_step_parts(std::vector<TimeTerm>& terms, TrainingRun const& run, Second
     for (auto const& [name, time] : breakdown_parts(run.step.estimate.breakdown)) {
         Seconds const whole = steps * time;
         if (name == "matrix products") {
-            terms.push_back({"matrix products below peak",
-                             "kernels reach a part of it; the slowest stage has more than its share",
+            terms.push_back({"matrix products below peak", "what kernels reach; the slowest stage has more",
                              whole - products_at_peak});
         } else if (name == "attention") {
-            terms.push_back({"attention below peak", "kernels skip the masked half, and reach a part of it",
-                             whole - attention_at_peak});
+            terms.push_back(
+                {"attention below peak", "what kernels reach, without the masked half", whole - attention_at_peak});
         } else if (whole > Seconds{}) {
             terms.push_back({std::string(name), reason_of(name), whole});
         }
@@ -57,8 +56,8 @@ void add_failures(std::vector<TimeTerm>& terms, TrainingRun const& run) {
     TimeUse<double> const& shares = run.goodput->expected.shares;
     Seconds const saving = shares.stall * run.wall;
     Seconds const again = shares.rewind * run.wall;
-    terms.push_back({"checkpoints", "training stands still while they are copied", saving});
-    terms.push_back({"work lost in failures", "since the last checkpoint that can be used", again});
+    terms.push_back({"checkpoints", "training stands still for copies", saving});
+    terms.push_back({"work lost in failures", "since the last usable checkpoint", again});
     terms.push_back({"restarts", "noticing, replacing, loading, starting", run.wall - run.productive - saving - again});
 }
 
@@ -101,12 +100,10 @@ std::vector<TimeTerm> explain_difference(PlainArithmetic const& plain, ModelSpec
     terms.push_back({"parameters as they are",
                      fmt::format("{:.5g} B, not {:.5g} B", exact / 1e9, plain.parameters / 1e9),
                      at_mfu(six_n) - plain.time()});
+    terms.push_back({"embeddings", "tables and norms are no products", at_mfu(products) - at_mfu(six_n)});
     terms.push_back(
-        {"embeddings", "tables that are looked up and norms are no products", at_mfu(products) - at_mfu(six_n)});
-    terms.push_back({"attention FLOPs", fmt::format("over the square of {} positions, not in 6 N D", workload.sequence),
-                     at_mfu(all - products)});
-    terms.push_back({"no assumed MFU",
-                     fmt::format("at peak, not at {:g} % of it: the losses come next, one by one", 100 * plain.mfu),
+        {"attention FLOPs", fmt::format("the square of {} positions", workload.sequence), at_mfu(all - products)});
+    terms.push_back({"no assumed MFU", fmt::format("at peak, not at {:g} %: the losses come next", 100 * plain.mfu),
                      at_peak(all) - at_mfu(all)});
     add_step_parts(terms, run, at_peak(products), at_peak(all - products));
     double const steps = run.tokens / static_cast<double>(workload.tokens());

@@ -218,6 +218,17 @@ void choose_at_once(RunAnswer& answer, RunSetting const& setting, RunQuestion co
     }
 }
 
+/// Where the N of the law and the N of the run are not the same thing.
+void warn_of_counting(RunAnswer& answer, RunQuestion const& question) {
+    if (!(answer.law.flops > 0)) return;
+    if (answer.model.moe)
+        answer.law.warnings.emplace_back("a law of dense models is asked with the active parameters of this one");
+    std::string const& counting = question.law.counting;
+    if (!counting.empty() && counting != "total")
+        answer.law.warnings.push_back(
+            fmt::format("the law counts {} parameters, the run all of them, embeddings included", counting));
+}
+
 }  // namespace
 
 std::string_view name_of(Convergence convergence) {
@@ -245,6 +256,7 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
             human_count(critical_batch_tokens(answer.parameters))));
     if (has_chinchilla_form(question.law) && answer.tokens > 0)
         answer.law = ask_law(question.law, answer.parameters, answer.tokens);
+    warn_of_counting(answer, question);
     return answer;
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("a shape keeps the vocabulary that is asked for, and refuses one that 
 }
 
 TEST_CASE("sizes that no shape has are refused") {
-    for (double const size : {0.0, -1e9, 1e6, 1e15, std::numeric_limits<double>::quiet_NaN(),
-                              std::numeric_limits<double>::infinity()})
+    for (double const size :
+         {0.0, -1e9, 1e6, 1e15, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
         CHECK_THROWS_AS(model_of_size(size, {}, "test"), InputError);
 }

@@ -1,0 +1,150 @@
+#include "planner/run_plan/run_plan.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/parameters.hpp"
+#include "planner/run_plan/global_batch.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/run_plan/run_fixture.hpp"
+
+using namespace sextant;
+using Kind = Budget::Kind;
+
+TEST_CASE("a budget of FLOPs is used up to the unit, by a model of the law's size") {
+    for (double const flops : {1e20, 1e22, 1e24}) {
+        RunAnswer const answer = answer_run(run_fixture::setting(), run_fixture::budget(Kind::flops, flops, 256));
+        INFO(flops << ": " << answer.reason);
+        REQUIRE(answer.run);
+        CHECK(6 * answer.parameters * answer.tokens == Approx(flops).epsilon(1e-12));
+        CHECK(answer.parameters == static_cast<double>(count_parameters(answer.model).total));
+        CHECK(answer.law.parameters.value == Approx(answer.parameters).epsilon(0.02));
+        CHECK(answer.law.flops == Approx(flops));
+        CHECK(answer.law.loss.low < answer.law.loss.value);
+        CHECK(answer.law.loss.high > answer.law.loss.value);
+        CHECK(answer.law.run_loss.value >= answer.law.loss.value);
+        CHECK(answer.law.twenty_tokens == Approx(20 * answer.law.twenty_parameters));
+        CHECK(answer.convergence == Convergence::not_needed);
+        CHECK(answer.run->steps * static_cast<double>(answer.workload.tokens()) >= answer.tokens * (1 - 1e-9));
+    }
+}
+
+TEST_CASE("a budget of days on so many accelerators is a run of these days, and the rounds agree on the compute") {
+    for (auto const& setting : {run_fixture::setting(), run_fixture::failing_setting("a100-sxm-80gb")})
+        for (double const days : {3.0, 30.0, 100.0}) {
+            RunAnswer const answer = answer_run(setting, run_fixture::budget(Kind::days, days, 512));
+            INFO(setting.cluster.name << " " << days << " " << name_of(answer.convergence));
+            REQUIRE(answer.run);
+            CHECK(answer.run->wall.in(units::day) <= days * (1 + 1e-9));
+            CHECK(answer.run->wall.in(units::day) > days - 2 * answer.run->step.estimate.time.in(units::day));
+            CHECK(answer.convergence != Convergence::open);
+            CHECK(answer.law.parameters.value == Approx(answer.parameters).epsilon(0.05));
+        }
+}
+
+TEST_CASE("dollars, GPU-hours and days that are the same machine time give the same run") {
+    RunSetting const setting = run_fixture::failing_setting();
+    double const price = setting.cluster.accelerator.price_usd_per_hour->value;
+    RunAnswer const days = answer_run(setting, run_fixture::budget(Kind::days, 20, 256));
+    RunAnswer const hours = answer_run(setting, run_fixture::budget(Kind::accelerator_hours, 20.0 * 24 * 256, 256));
+    RunAnswer const dollars = answer_run(setting, run_fixture::budget(Kind::dollars, 20.0 * 24 * 256 * price, 256));
+    REQUIRE(days.run);
+    REQUIRE(hours.run);
+    REQUIRE(dollars.run);
+    CHECK(hours.parameters == days.parameters);
+    CHECK(dollars.parameters == days.parameters);
+    CHECK(hours.tokens == Approx(days.tokens).epsilon(1e-5));
+    CHECK(dollars.tokens == Approx(days.tokens).epsilon(1e-5));
+    CHECK(dollars.run->cost->base() <= 20.0 * 24 * 256 * price * (1 + 1e-9));
+}
+
+TEST_CASE("more money never buys less N D") {
+    RunSetting const setting = run_fixture::failing_setting();
+    double before = 0;
+    for (double dollars = 2e3; dollars < 1e8; dollars *= 2) {
+        RunAnswer const answer = answer_run(setting, run_fixture::budget(Kind::dollars, dollars, {}));
+        INFO(dollars << ": " << answer.model.name << " " << answer.reason);
+        REQUIRE(answer.run);
+        CHECK(answer.parameters * answer.tokens > before);
+        before = answer.parameters * answer.tokens;
+    }
+}
+
+TEST_CASE("a model that is given keeps its shape, its tokens come from the budget or the rule of 20") {
+    RunSetting const setting = run_fixture::setting();
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-2-7b");
+    q.accelerators = 64;
+    RunAnswer const twenty = answer_run(setting, q);
+    REQUIRE(twenty.run);
+    CHECK(twenty.tokens == 20 * static_cast<double>(count_parameters(*q.model).total));
+    q.tokens = 1e12;
+    CHECK(answer_run(setting, q).tokens == 1e12);
+    q.tokens.reset();
+    q.budget = Budget{Kind::days, 10};
+    RunAnswer const days = answer_run(setting, q);
+    REQUIRE(days.run);
+    CHECK(days.model.name == "llama-2-7b");
+    CHECK(days.run->wall.in(units::day) == Approx(10).epsilon(1e-3));
+    q.budget = Budget{Kind::flops, 1e22};
+    CHECK(answer_run(setting, q).tokens == Approx(1e22 / 6 / twenty.parameters));
+}
+
+TEST_CASE("failures make a run longer, and more so on more accelerators") {
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-2-7b");
+    q.tokens = 1e12;
+    double before = 1;
+    for (std::int64_t const count : {8, 64, 512}) {
+        q.accelerators = count;
+        RunAnswer const calm = answer_run(run_fixture::setting(), q);
+        RunAnswer const failing = answer_run(run_fixture::failing_setting(), q);
+        REQUIRE(failing.run);
+        CHECK(calm.run->effective_share() == 1);
+        CHECK(failing.run->productive == calm.run->productive);
+        CHECK(failing.run->effective_share() < before);
+        CHECK(failing.run->effective_share() > 0.9);
+        before = failing.run->effective_share();
+    }
+}
+
+TEST_CASE("a model that fits nowhere is an answer with a reason, not an error") {
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-3.1-405b");
+    q.accelerators = 8;
+    RunAnswer const answer = answer_run(run_fixture::setting(), q);
+    CHECK_FALSE(answer.run);
+    CHECK_THAT(answer.reason, contains("memory"));
+    q.budget = Budget{Kind::days, 30};
+    CHECK_THAT(answer_run(run_fixture::setting(), q).reason, contains("memory"));
+}
+
+TEST_CASE("questions that do not determine a run are refused") {
+    RunSetting const setting = run_fixture::setting();
+    RunQuestion q = run_fixture::question();
+    CHECK_THROWS_AS(answer_run(setting, q), InputError);
+    q.model = find_model("gpt2");
+    q.tokens = 1e9;
+    q.budget = Budget{Kind::flops, 1e18};
+    CHECK_THROWS_AS(answer_run(setting, q), InputError);
+    q.budget.reset();
+    q.accelerators = 8;
+    q.deadline = 1 * units::day;
+    CHECK_THROWS_AS(answer_run(setting, q), InputError);
+    CHECK_THROWS_AS(answer_run(setting, run_fixture::budget(Kind::days, 3, {})), InputError);
+    CHECK_THROWS_AS(answer_run(setting, run_fixture::budget(Kind::flops, 1e9, 8)), InputError);
+    RunSetting free = setting;
+    free.cluster.accelerator.price_usd_per_hour.reset();
+    CHECK_THROWS_AS(answer_run(free, run_fixture::budget(Kind::dollars, 1e6, 8)), InputError);
+}
+
+TEST_CASE("the usual batch stays within the critical batch and is a power of two of sequences") {
+    for (char const* name : {"gpt2", "llama-2-7b", "llama-2-70b", "llama-3.1-405b", "deepseek-v3"}) {
+        ModelSpec const model = find_model(name);
+        std::int64_t const batch = usual_global_batch(model, 4096);
+        double const critical = critical_batch_tokens(static_cast<double>(count_parameters(model).active));
+        CHECK((batch & (batch - 1)) == 0);
+        CHECK(static_cast<double>(batch) * 4096 <= critical);
+        CHECK(static_cast<double>(batch) * 8192 > critical);
+    }
+    // Zhang et al.: B* = 93.2 N^0.47 sequences of 512 tokens, N in millions.
+    CHECK(critical_batch_tokens(1e9) == Approx(512 * 93.1968 * std::pow(1000.0, 0.468278)));
+}
