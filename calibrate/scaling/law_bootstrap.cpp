@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace sextant {
 namespace {
@@ -67,6 +68,17 @@ Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapO
         else if (done[i] != 0)
             ++out.failed;
     }
+    return out;
+}
+
+std::vector<std::size_t> stratified_draw(std::vector<std::size_t> const& strata, ResampleStream random) {
+    std::map<std::size_t, std::vector<std::size_t>> members;
+    for (std::size_t i = 0; i < strata.size(); ++i)
+        members[strata[i]].push_back(i);
+    std::vector<std::size_t> out;
+    for (auto const& [stratum, rows] : members)
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            out.push_back(rows[random.below(rows.size())]);
     return out;
 }
 

@@ -37,6 +37,10 @@ private:
     std::uint64_t state_;
 };
 
+/// Positions of rows drawn with replacement within each stratum (rows of one compute level, or of one model), so that
+/// every stratum keeps its size.
+std::vector<std::size_t> stratified_draw(std::vector<std::size_t> const& strata, ResampleStream random);
+
 /// Equal-tailed interval between quantiles of resampled values. @pre not empty.
 struct ResampleInterval {
     double low = 0;

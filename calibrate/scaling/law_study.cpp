@@ -39,21 +39,6 @@ LawQuantity worth_of(double epochs) {
             [epochs](auto p) { return 1 - p[5] * std::expm1(-(epochs - 1) / p[5]); }};
 }
 
-/// Medians and quantiles of one number over the resamples.
-void add_interval(ParameterInterval& out, std::vector<double> values) {
-    std::erase_if(values, [](double v) { return !std::isfinite(v); });
-    if (values.size() < 20) return;
-    out.at_80 = resample_interval(values, 0.8);
-    out.at_95 = resample_interval(values, 0.95);
-    std::sort(values.begin(), values.end());
-    out.median = quantile(values, 0.5);
-    double const mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-    double sum = 0;
-    for (double const v : values)
-        sum += (v - mean) * (v - mean);
-    out.standard_error = std::sqrt(sum / static_cast<double>(values.size() - 1));
-}
-
 void add_intervals(LawStudy& study, bool with_profile) {
     LawForm const& form = *study.problem.form;
     for (std::size_t k = 0; k < form.parameters.size(); ++k) {
@@ -192,6 +177,20 @@ void refuse_rows_below_floor(LawStudy const& study, std::string const& where) {
 }
 
 }  // namespace
+
+void add_interval(ParameterInterval& out, std::vector<double> values) {
+    std::erase_if(values, [](double v) { return !std::isfinite(v); });
+    if (values.size() < 20) return;
+    out.at_80 = resample_interval(values, 0.8);
+    out.at_95 = resample_interval(values, 0.95);
+    std::sort(values.begin(), values.end());
+    out.median = quantile(values, 0.5);
+    double const mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    double sum = 0;
+    for (double const v : values)
+        sum += (v - mean) * (v - mean);
+    out.standard_error = std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
 
 std::vector<double> flops_of_rows(LawProblem const& problem) {
     std::vector<double> out;

@@ -34,6 +34,9 @@ struct ParameterInterval {
     std::optional<ProfileInterval> profile{};  ///< 95 %
 };
 
+/// Fills the intervals of a number from its resampled values; fewer than 20 finite ones give none.
+void add_interval(ParameterInterval& out, std::vector<double> values);
+
 /// The same rows under another objective.
 struct ObjectiveRow {
     FitObjective objective;

@@ -15,8 +15,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Keys of a fit's report: for people and other programs, not needed to use the law.
-constexpr std::array report_keys{"intervals", "objective", "rows_used", "data",      "sensitivity", "basins",
-                                 "profile",   "influence", "backtest",  "bootstrap", "assumptions"};
+constexpr std::array report_keys{"intervals",  "objective",     "objective_function",
+                                 "rows_used",  "rows_left_out", "data",
+                                 "formula",    "starts",        "basins",
+                                 "profile",    "sensitivity",   "influence",
+                                 "backtest",   "bootstrap",     "assumptions",
+                                 "quantities", "vertices",      "sizes",
+                                 "envelope",   "cells",         "missing",
+                                 "converged",  "at_flops",      "columns"};
 
 std::vector<double> finite_numbers(nlohmann::json const& list, std::string const& where) {
     if (!list.is_array()) throw InputError("{}: is not a list (a list of numbers is expected)", where);
