@@ -138,6 +138,22 @@ private:
     std::string out_;
 };
 
+/// The fitted parabola over the sizes of its rows.
+std::vector<Point> parabola(std::vector<Point> const& rows, IsoflopVertex const& v, ParabolaOf of) {
+    auto const [low, high] =
+        std::minmax_element(rows.begin(), rows.end(), [](Point const& a, Point const& b) { return a.x < b.x; });
+    std::vector<Point> out;
+    constexpr int steps = 40;
+    for (int i = 0; i <= steps; ++i) {
+        double const x = low->x * std::pow(high->x / low->x, static_cast<double>(i) / steps);
+        double const rise = v.curvature * std::pow(std::log(x / v.parameters), 2);
+        out.push_back({x, of == ParabolaOf::loss ? v.loss + rise : v.loss * std::exp(rise)});
+    }
+    return out;
+}
+
+std::string file_part(std::string const& path) { return path.substr(path.find_last_of('/') + 1); }
+
 std::string isoflop_svg(ScalingFitReport const& r) {
     auto const& sizes = r.table.column("parameters");
     auto const& losses = r.table.column("loss");
@@ -152,9 +168,8 @@ std::string isoflop_svg(ScalingFitReport const& r) {
         for (std::size_t i = 0; i < sizes.size(); ++i)
             if (std::abs(std::log10(r.table.column("flops")[i] / v.flops)) <= 0.05)
                 points.push_back({sizes[i], losses[i]});
-        std::sort(points.begin(), points.end(), [](Point const& a, Point const& b) { return a.x < b.x; });
         picture.dots(points, colours[colour % colours.size()]);
-        picture.line(points, colours[colour % colours.size()]);
+        picture.line(parabola(points, v, r.isoflop->of), colours[colour % colours.size()]);
         picture.dots({{v.parameters, v.loss}}, colours[colour % colours.size()], 6);
         ++colour;
     }
@@ -174,8 +189,10 @@ std::string study_svg(ScalingFitReport const& r) {
     both.insert(both.end(), predicted.begin(), predicted.end());
     char const* const output = study.problem.form->output_name;
     bool const over_compute = !flops.empty();
-    Picture picture(over_compute ? axis_over(flops, true) : axis_over(both, true), axis_over(both, true));
-    picture.frame(fmt::format("{}: {}", r.law, r.table.name),
+    auto const [lowest, highest] = std::minmax_element(both.begin(), both.end());
+    bool const wide = *highest > 5 * *lowest;  // over less a logarithmic axis has no ticks to read
+    Picture picture(over_compute ? axis_over(flops, true) : axis_over(both, wide), axis_over(both, wide));
+    picture.frame(fmt::format("{}: {}", r.law, file_part(r.table.name)),
                   over_compute ? "blue: measured, red: the fitted law" : "line: predicted equals measured",
                   over_compute ? "training compute, FLOPs" : "measured", over_compute ? output : "predicted");
     std::vector<Point> measured_points;
@@ -188,14 +205,13 @@ std::string study_svg(ScalingFitReport const& r) {
     picture.dots(measured_points, colours[0]);
     picture.dots(fitted_points, colours[1], 1.6);
     if (!over_compute) {
-        auto const [low, high] = std::minmax_element(both.begin(), both.end());
-        picture.line({{*low, *low}, {*high, *high}}, colours[5]);
+        picture.line({{*lowest, *lowest}, {*highest, *highest}}, colours[5]);
     }
     return picture.done();
 }
 
 std::string envelope_svg(ScalingFitReport const& r) {
-    Picture picture(axis_over(r.table.column("flops"), true), axis_over(r.table.column("loss"), true));
+    Picture picture(axis_over(r.table.column("flops"), true), axis_over(r.table.column("loss"), false));
     picture.frame("Envelope: " + r.table.name,
                   fmt::format("N* ~ C^{:.4f}; red: the lowest curve at each compute", r.envelope->size.exponent),
                   "training compute, FLOPs", "loss");
@@ -221,8 +237,8 @@ std::string batch_svg(ScalingFitReport const& r) {
         batches.push_back(s.batch_at_overhead);
     }
     Picture picture(axis_over(sizes, true), axis_over(batches, true));
-    picture.frame("Critical batch: " + r.table.name, fmt::format("B* ~ N^{:.4f}", r.batch->at_overhead.exponent),
-                  "size", "batch");
+    picture.frame("Critical batch: " + file_part(r.table.name),
+                  fmt::format("B* ~ N^{:.4f}", r.batch->at_overhead.exponent), "size", "batch");
     picture.dots(points, colours[0], 4);
     std::vector<Point> line;
     for (double const n : sizes)
@@ -240,8 +256,9 @@ std::string tuning_svg(ScalingFitReport const& r) {
         points.push_back({flops.back(), r.table.column("learning_rate")[i]});
     }
     Picture picture(axis_over(flops, true), axis_over(r.table.column("learning_rate"), true));
-    picture.frame("Learning rate: " + r.table.name, fmt::format("lr ~ C^{:.4f}", r.tuning->lr_by_flops.exponent),
-                  "training compute, FLOPs", "learning rate");
+    picture.frame("Learning rate: " + file_part(r.table.name),
+                  fmt::format("lr ~ C^{:.4f}", r.tuning->lr_by_flops.exponent), "training compute, FLOPs",
+                  "learning rate");
     picture.dots(points, colours[0]);
     std::sort(flops.begin(), flops.end());
     picture.line(

@@ -8,9 +8,11 @@
 // A          477.8   329 .. 647     286 .. 744          124.5  301 .. 731
 #include "cli/scaling_fit.hpp"
 #include "cli/scaling_numbers.hpp"
+#include "core/quantile.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant::cli {
@@ -37,6 +39,18 @@ std::string profile(ParameterInterval const& p) {
                        p.profile->open_above ? "open" : number(p.profile->high));
 }
 
+/// How far the rows lie from the law.
+std::string distances(LawStudy const& study) {
+    std::vector<double> percent;
+    for (std::size_t i = 0; i < study.fit.residuals.size(); ++i)
+        percent.push_back(100 * std::abs(study.problem.objective.of_logarithms()
+                                             ? std::expm1(study.fit.residuals[i])
+                                             : study.fit.residuals[i] / study.problem.measured[i]));
+    std::sort(percent.begin(), percent.end());
+    return fmt::format("median {:.3g} %, 90 % of the rows within {:.3g} %", quantile(percent, 0.5),
+                       quantile(percent, 0.9));
+}
+
 std::string head(ScalingFitReport const& r) {
     std::string out = fmt::format("{}: {}\n  {}\n\n", r.law, r.formula, r.source);
     std::string rows = fmt::format("{}, {} rows", r.table.name, r.rows_used);
@@ -52,7 +66,8 @@ std::string head(ScalingFitReport const& r) {
                                                     r.study->fit.agreeing, r.study->fit.starts));
     if (!r.resamples.empty())
         pairs.emplace_back("intervals", fmt::format("{} bootstrap resamples", r.resamples.size()));
-    return out + aligned_pairs(pairs) + "\n";
+    if (r.study) pairs.emplace_back("distances", distances(*r.study));
+    return out + aligned_pairs(pairs);
 }
 
 Table intervals(char const* what, std::vector<ParameterInterval> const& values, bool with_profile) {

@@ -13,6 +13,10 @@ namespace sextant {
 namespace {
 
 constexpr std::size_t least_sizes = 3;
+/// Rows that only lie near each other are a level when they are this many, and this share of those of the fullest
+/// level.
+constexpr std::size_t least_gathered = 5;
+constexpr double least_share = 0.25;
 
 std::size_t different_sizes(std::vector<IsoflopRow> const& rows) {
     std::set<double> sizes;
@@ -25,7 +29,7 @@ std::size_t different_sizes(std::vector<IsoflopRow> const& rows) {
 struct Parabola {
     double at = 0;  ///< natural logarithm
     double value = 0;
-    bool opens_up = false;
+    double curvature = 0;
 };
 
 Parabola parabola(std::vector<double> const& x, std::vector<double> const& y) {
@@ -42,7 +46,7 @@ Parabola parabola(std::vector<double> const& x, std::vector<double> const& y) {
     }
     Eigen::Vector3d const p = design.colPivHouseholderQr().solve(target);
     double const at = -p[1] / (2 * p[2]);
-    return {.at = mean + at, .value = p[0] + p[1] * at / 2, .opens_up = p[2] > 0};
+    return {.at = mean + at, .value = p[0] + p[1] * at / 2, .curvature = p[2]};
 }
 
 std::vector<IsoflopRow> rows_of(std::vector<IsoflopRow> const& rows, double budget, IsoflopOptions const& options) {
@@ -79,7 +83,8 @@ IsoflopVertex vertex_of(std::vector<IsoflopRow> const& rows, double budget, Para
     out.tokens = std::exp(over_data.at);
     out.loss = of == ParabolaOf::loss ? over_size.value : std::exp(over_size.value);
     auto const [low, high] = std::minmax_element(sizes.begin(), sizes.end());
-    if (!over_size.opens_up)
+    out.curvature = over_size.curvature;
+    if (!(over_size.curvature > 0))
         out.dropped = "the parabola opens downwards";
     else if (over_size.at < *low || over_size.at > *high)
         out.dropped = "the vertex lies outside the sampled sizes";
@@ -92,6 +97,7 @@ std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tol
     std::vector<IsoflopRow> left = rows;
     std::sort(left.begin(), left.end(), [](auto const& a, auto const& b) { return a.flops < b.flops; });
     std::vector<double> budgets;
+    std::size_t fullest = 0;
     while (!left.empty()) {
         std::size_t best_begin = 0;
         std::size_t best_count = 0;
@@ -105,7 +111,12 @@ std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tol
         }
         auto const first = left.begin() + static_cast<std::ptrdiff_t>(best_begin);
         std::vector<IsoflopRow> const level(first, first + static_cast<std::ptrdiff_t>(best_count));
-        if (different_sizes(level) < least_sizes) break;
+        fullest = std::max(fullest, level.size());
+        bool const exact = level.back().flops <= level.front().flops * (1 + 1e-6);
+        auto const rows_needed =
+            std::max(static_cast<double>(least_gathered), least_share * static_cast<double>(fullest));
+        bool const enough = exact || static_cast<double>(level.size()) >= rows_needed;
+        if (!enough || different_sizes(level) < least_sizes) break;
         std::vector<double> flops;
         for (IsoflopRow const& row : level)
             flops.push_back(row.flops);
@@ -121,6 +132,7 @@ std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tol
 
 IsoflopFit fit_isoflop(std::vector<IsoflopRow> const& rows, IsoflopOptions const& options, std::string const& where) {
     IsoflopFit fit;
+    fit.of = options.of;
     std::vector<double> const budgets =
         options.budgets.empty() ? find_budgets(rows, options.tolerance) : options.budgets;
     std::vector<double> flops;

@@ -35,6 +35,7 @@ struct IsoflopVertex {
     double parameters = 0;  ///< where the parabola over ln N is lowest
     double tokens = 0;      ///< where that over ln D is
     double loss = 0;
+    double curvature = 0;  ///< of the loss (or its logarithm) over ln N: it rises by this times the squared distance
     std::size_t rows = 0;
     std::string dropped{};  ///< why the budget does not count; empty: it does
 };
@@ -45,10 +46,12 @@ struct IsoflopFit {
     std::size_t rows = 0;                 ///< in the budgets that count
     PowerLaw size;
     PowerLaw data;
+    ParabolaOf of = ParabolaOf::loss;
 };
 
 /// Budgets that rows gather around: repeatedly the median of the window of twice the tolerance that holds most rows,
-/// three different sizes at least; rows within twice the tolerance of one belong to no other.
+/// three different sizes at least and, unless their compute is the same, five rows and a quarter of the fullest
+/// level's; rows within twice the tolerance of one belong to no other.
 std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tolerance);
 
 /// Least-squares parabolas of the loss over log N (and over log D) at each budget, and power laws through their

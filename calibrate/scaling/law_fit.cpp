@@ -63,6 +63,7 @@ LawFit best_of(LawProblem const& problem, std::vector<LawMinimum> minima) {
                .unknowns = best.unknowns,
                .objective = best.objective,
                .converged = best.converged,
+               .remaining = best.remaining,
                .starts = static_cast<int>(minima.size())};
     std::vector<LawMinimum const*> places;
     for (LawMinimum const& m : minima) {

@@ -21,6 +21,7 @@ struct LawFit {
     std::vector<double> unknowns;  ///< the free ones on their scale
     double objective = 0;
     bool converged = false;
+    double remaining = 0;  ///< decrease that the curvature still promises, over the objective
     int starts = 0;
     int agreeing = 0;                ///< starts whose objective is within 1e-8 of the lowest
     std::vector<LawBasin> others{};  ///< different parameters, objective within 1 % of the lowest

@@ -2,6 +2,7 @@
 
 #include <ceres/gradient_problem.h>
 #include <ceres/gradient_problem_solver.h>
+#include <glog/logging.h>
 #include <Eigen/Dense>
 
 #include <algorithm>
@@ -96,15 +97,28 @@ ceres::GradientProblemSolver::Options solver_options() {
 constexpr double converged_at = 1e-13;  // expected decrease over the objective
 constexpr int most_rounds = 12;
 
+/// The Gauss-Newton step, halved until the objective falls.
+std::vector<double> shorter_step(LawEvaluator& evaluate, std::vector<double> const& from, Curvature const& at) {
+    VectorXd const step = at.factor.solve(at.gradient);
+    std::vector<double> to = from;
+    for (double share = 1; share > 1e-9; share /= 2) {
+        for (std::size_t k = 0; k < from.size(); ++k)
+            to[k] = from[k] - share * step[static_cast<Eigen::Index>(k)];
+        if (evaluate(to, {}) < at.objective) return to;
+    }
+    return from;
+}
+
 LawMinimum minimise_smooth(LawProblem const& problem, std::vector<double> start) {
     LawEvaluator evaluate(problem);
-    LawMinimum best{.unknowns = std::move(start), .objective = INFINITY, .converged = false};
+    LawMinimum best{.unknowns = std::move(start), .objective = INFINITY};
     static ceres::GradientProblemSolver::Options const options = solver_options();
     for (int round = 0; round < most_rounds; ++round) {
         Curvature const at = curvature_at(evaluate, best.unknowns, problem.rows());
         best.objective = at.objective;
         if (!at.good) return best;
         double const decrease = at.gradient.dot(at.factor.solve(at.gradient)) / 2;
+        best.remaining = at.objective > 0 ? decrease / at.objective : 0;
         // An exact fit leaves nothing to divide by.
         if (decrease <= converged_at * at.objective || at.objective <= 1e-26 * static_cast<double>(problem.rows())) {
             best.converged = true;
@@ -115,9 +129,10 @@ LawMinimum minimise_smooth(LawProblem const& problem, std::vector<double> start)
         std::vector<double> v(best.unknowns.size(), 0);
         ceres::GradientProblemSolver::Summary summary;
         ceres::Solve(options, scaled, v.data(), &summary);
-        std::vector<double> const moved = objective->place(v.data());
-        double const value = evaluate(moved, {});
-        if (!(value < at.objective)) {  // at the limit of the arithmetic
+        std::vector<double> moved = objective->place(v.data());
+        // A line search that met values which do not exist gives up at once; a shorter step may do.
+        if (!(evaluate(moved, {}) < at.objective)) moved = shorter_step(evaluate, best.unknowns, at);
+        if (!(evaluate(moved, {}) < at.objective)) {  // at the limit of the arithmetic
             best.converged = decrease <= 1e-10 * at.objective;
             return best;
         }
@@ -160,7 +175,7 @@ std::vector<double> to_vertex(LawProblem const& problem, std::vector<double> unk
 
 LawMinimum minimise_absolute(LawProblem const& problem, std::vector<double> start) {
     LawProblem smooth = problem;
-    LawMinimum at{.unknowns = std::move(start), .objective = 0, .converged = false};
+    LawMinimum at{.unknowns = std::move(start), .objective = 0};
     for (double const delta : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6}) {
         smooth.objective = {.kind = ObjectiveKind::huber, .delta = delta};
         at = minimise_smooth(smooth, at.unknowns);
@@ -177,9 +192,19 @@ LawMinimum minimise_absolute(LawProblem const& problem, std::vector<double> star
     return at;
 }
 
+void silence_ceres() {
+    // A line search that meets a flat objective is no news to the user: convergence is judged here.
+    static bool const once = [] {
+        FLAGS_minloglevel = google::GLOG_FATAL;
+        return true;
+    }();
+    static_cast<void>(once);
+}
+
 }  // namespace
 
 LawMinimum minimise_law(LawProblem const& problem, std::vector<double> start) {
+    silence_ceres();
     if (start.empty()) {
         LawEvaluator evaluate(problem);
         return {.unknowns = {}, .objective = evaluate({}, {}), .converged = true};

@@ -11,6 +11,7 @@ struct LawMinimum {
     std::vector<double> unknowns;  ///< the free ones
     double objective = 0;
     bool converged = false;
+    double remaining = 0;  ///< decrease that the curvature still promises, over the objective
 };
 
 /// Minimises the objective from one start: BFGS (Ceres) in unknowns scaled by the Gauss-Newton curvature, begun anew

@@ -14,6 +14,7 @@ constexpr double unidentified_spread = 1;  // natural logarithms: a factor of e 
 constexpr double together = 0.99;          // correlation of ln N and ln D
 constexpr double least_exponent = 0.01;
 constexpr double most_exponent = 3;
+constexpr double objectives_differ = 1.25;
 constexpr double far_extrapolation = 100;
 constexpr double outlier_at = 12;  // times the median of |residual|
 
@@ -105,6 +106,20 @@ void warn_of_basins(LawStudy const& study, Warnings& out) {
                                   study.bootstrap.failed + static_cast<int>(study.bootstrap.values.size())));
 }
 
+/// The choice of objective is a choice of answer.
+void warn_of_objectives(LawStudy const& study, Warnings& out) {
+    double low = INFINITY;
+    double high = 0;
+    for (ObjectiveRow const& row : study.objectives) {
+        if (!row.fit.converged) continue;
+        low = std::min(low, row.quantity);
+        high = std::max(high, row.quantity);
+    }
+    if (high > objectives_differ * low && low > 0)
+        out.push_back(fmt::format("the choice of objective alone moves {} from {:.3g} to {:.3g}",
+                                  study.quantities.empty() ? "the answer" : study.quantities.front().name, low, high));
+}
+
 void warn_of_extrapolation(LawStudy const& study, Warnings& out) {
     std::vector<double> const flops = flops_of_rows(study.problem);
     if (flops.empty()) return;
@@ -123,6 +138,7 @@ std::vector<std::string> law_warnings(LawStudy const& study) {
     warn_of_parameters(study, out);
     warn_of_design(study, out);
     warn_of_basins(study, out);
+    warn_of_objectives(study, out);
     warn_of_extrapolation(study, out);
     return out;
 }
