@@ -1,0 +1,257 @@
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+#include "tests/fixtures.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments const seventy{"run-plan", "--model", "llama-2-70b", "--tokens", "2T", "--gpus", "1024", "--mfu", "0.5"};
+
+Arguments with(Arguments arguments, Arguments const& more) {
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+Json answer(Arguments const& arguments, int code = 0) {
+    RunResult const result = run_sextant(with(arguments, {"--format", "json"}));
+    INFO(result.err);
+    REQUIRE(result.code == code);
+    return Json::parse(result.out);
+}
+
+bool all_finite(Json const& json) {
+    if (json.is_structured()) return std::all_of(json.begin(), json.end(), all_finite);
+    return !json.is_number() || std::isfinite(json.get<double>());
+}
+
+bool has_word(std::string const& text, std::string const& word) {
+    auto const letter = [&](std::size_t i) {
+        return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+    };
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+        if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("run-plan --mfu 0.5 prints the days that everybody knows, and where ours differ") {
+    RunResult const h100 = run_sextant(with(seventy, {"-c", "h100-sxm"}));
+    CHECK(h100.code == 0);
+    CHECK(h100.err.empty());
+    CHECK_THAT(h100.out, contains("= 19.2 days"));
+    CHECK_THAT(h100.out, contains("68.977 B, not 70 B"));
+    CHECK_THAT(run_sextant(with(seventy, {"-c", "a100-sxm-80gb"})).out, contains("= 60.9 days"));
+
+    Json const json = answer(with(seventy, {"-c", "h100-sxm"}));
+    CHECK(json.at("format") == "run_plan");
+    CHECK(json.at("version") == 1);
+    Json const& plain = json.at("plain");
+    CHECK(plain.at("days").get<double>() == Approx(19.2).epsilon(0.003));
+    double sum = plain.at("wall_s").get<double>();
+    for (Json const& term : plain.at("difference"))
+        sum += term.at("time_s").get<double>();
+    CHECK(sum == Approx(json.at("run").at("wall_s").get<double>()).epsilon(1e-12));
+    CHECK(all_finite(json));
+}
+
+TEST_CASE("run-plan's figures hang together: steps, time, hours, dollars, tokens") {
+    Json const json = answer({"run-plan", "--flops", "1e22", "-c", "h100-sxm", "-n", "64", "--price", "2"});
+    Json const& run = json.at("run");
+    double const wall = run.at("wall_s").get<double>();
+    CHECK(run.at("steps").get<double>() * run.at("iteration_time_s").get<double>() ==
+          Approx(wall * run.at("effective_training_time_ratio").get<double>()));
+    CHECK(run.at("gpu_hours").get<double>() == Approx(64 * wall / 3600));
+    CHECK(run.at("dollars").get<double>() == Approx(2 * run.at("gpu_hours").get<double>()));
+    CHECK(run.at("tokens_per_s").get<double>() == Approx(json.at("tokens").get<double>() / wall));
+    CHECK(run.at("wall_low_s") < run.at("wall_s"));
+    CHECK(run.at("wall_s") < run.at("wall_high_s"));
+    CHECK(6 * json.at("tokens").get<double>() * json.at("model").at("parameters_active").get<double>() == Approx(1e22));
+    CHECK(json.at("curve").is_null());
+    CHECK(json.at("deadline").is_null());
+    CHECK(json.at("interrupted") == false);
+}
+
+TEST_CASE("run-plan with --failures none has no term of failures and ends earlier") {
+    Arguments const base{"run-plan", "-m", "llama-2-7b", "--tokens", "1e12", "-c", "a100-sxm-80gb", "-n", "512"};
+    Json const failing = answer(base);
+    Json const calm = answer(with(base, {"--failures", "none"}));
+    CHECK(calm.at("run").at("wall_s") < failing.at("run").at("wall_s"));
+    CHECK(calm.at("run").at("goodput").is_null());
+    CHECK(calm.at("run").at("effective_training_time_ratio") == 1);
+    CHECK(failing.at("run").at("goodput").at("shares").at("useful") < 1);
+    CHECK(answer(with(base, {"--failures", "meta-rsc1"})).at("run").at("wall_s") != failing.at("run").at("wall_s"));
+}
+
+TEST_CASE("run-plan with a deadline gives the fewest GPUs and a scaling curve") {
+    Json const json = answer({"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "--deadline", "30d", "-c", "h100-sxm"});
+    CHECK(json.at("run").at("days") <= 30);
+    CHECK(json.at("deadline").at("largest_that_misses").at("wall_s") > 30 * 86400);
+    Json const& points = json.at("curve").at("points");
+    REQUIRE(points.size() == 10);
+    CHECK(points[0].at("gpus") == 1);
+    CHECK(points[9].at("gpus") == 16384);
+    bool first = true;
+    for (Json const& point : points) {
+        if (point.at("fits") == false) {
+            CHECK_FALSE(point.at("reason").get<std::string>().empty());
+            continue;
+        }
+        if (first) CHECK(point.at("efficiency") == 1);
+        first = false;
+        CHECK(point.at("days") > 0);
+    }
+    CHECK_FALSE(first);
+
+    RunResult const csv = run_sextant({"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "--deadline", "30d", "-c",
+                                       "h100-sxm", "--curve", "64,8,64", "--format", "csv"});
+    CHECK(csv.code == 0);
+    CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 3);
+    CHECK(csv.out.starts_with("gpus,plan,step_time_s,"));
+}
+
+TEST_CASE("run-plan --plot writes the curve as a picture") {
+    ScratchFolder const scratch("run_plan_plot");
+    std::string const file = scratch.path("curve.svg");
+    RunResult const result = run_sextant({"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "-n", "64", "-c",
+                                          "h100-sxm", "--curve", "8,64,512", "--plot", file});
+    CHECK(result.code == 0);
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    CHECK(text.str().starts_with("<svg"));
+    CHECK(text.str().ends_with("</svg>\n"));
+    std::size_t circles = 0;
+    std::string const svg = text.str();
+    for (auto at = svg.find("<circle"); at != std::string::npos; at = svg.find("<circle", at + 1))
+        ++circles;
+    CHECK(circles == 3);
+}
+
+TEST_CASE("run-plan says no with exit code 1 when nothing fits or no size is fast enough") {
+    RunResult const large =
+        run_sextant({"run-plan", "-m", "llama-3.1-405b", "--tokens", "1T", "-n", "8", "-c", "h100-sxm"});
+    CHECK(large.code == 1);
+    CHECK_THAT(large.out, contains("no plan: memory"));
+    Json const late = answer(
+        {"run-plan", "-m", "llama-2-7b", "--tokens", "10T", "--deadline", "1h", "-c", "h100-sxm", "--no-curve"}, 1);
+    CHECK(late.at("run").is_null());
+    CHECK(late.at("deadline").at("met") == false);
+    CHECK_THAT(late.at("reason").get<std::string>(), contains("take"));
+}
+
+TEST_CASE("run-plan refuses questions that are wrong, with a sentence and exit code 2") {
+    Arguments const machine{"run-plan", "-c", "h100-sxm"};
+    struct Case {
+        Arguments arguments;
+        char const* message;
+    };
+    for (Case const& c : {
+             Case{{}, "neither a budget nor a model"},
+             Case{{"--flops", "1e24", "--dollars", "1e6"}, "--dollars: --flops is a budget already"},
+             Case{{"--days", "30"}, "--gpus"},
+             Case{{"--flops", "nan"}, "--flops"},
+             Case{{"--flops", "inf"}, "--flops"},
+             Case{{"--flops", "-1e24"}, "--flops"},
+             Case{{"--flops", "0"}, "--flops"},
+             Case{{"--flops", "1e24x"}, "not a number"},
+             Case{{"--flops", ""}, "--flops: the value is empty"},
+             Case{{"--flops", "1e9"}, "--law"},
+             Case{{"--dollars", "1e6", "--price", "0"}, "--price"},
+             Case{{"--flops", "1e24", "--gpus", "8,16"}, "is a list"},
+             Case{{"--flops", "1e24", "--gpus", "0"}, "--gpus"},
+             Case{{"--flops", "1e24", "--law", "chinchila-huber"}, "chinchilla-huber"},
+             Case{{"--flops", "1e24", "--law", "/no/such/file.json"}, "/no/such/file.json"},
+             Case{{"--model", "llama-2-70b", "--tokens", "1T", "--flops", "1e24"}, "one too many"},
+             Case{{"--model", "llama-2-70b", "--params", "7B"}, "--params"},
+             Case{{"--model", "llama-2-70b", "--tokens", "nan"}, "--tokens"},
+             Case{{"--model", "llama-2-70b", "--deadline", "30d", "--gpus", "8"}, "--deadline"},
+             Case{{"--model", "llama-2-70b", "--deadline", "-3d"}, "--deadline"},
+             Case{{"--model", "llama-2-70b", "--deadline", "soon"}, "--deadline"},
+             Case{{"--model", "llama-2-70b", "--mfu", "1.5", "--gpus", "64"}, "--mfu"},
+             Case{{"--model", "llama-2-70b", "--mfu", "0", "--gpus", "64"}, "--mfu"},
+             Case{{"--model", "llama-2-70b", "--mfu", "120%", "--gpus", "64"}, "--mfu"},
+             Case{{"--model", "llama-2-70b", "--failures", "lama3"}, "llama3"},
+             Case{{"--model", "llama-2-70b", "--curve", "8,,64"}, "--curve"},
+             Case{{"--model", "llama-2-70b", "--curve", "8,-1"}, "--curve"},
+             Case{{"--model", "llama-2-70b", "--gpus", "64", "--plot", "x.svg"}, "--plot"},
+             Case{{"--model", "llama-2-70b", "--pue", "0.5"}, "--pue"},
+             Case{{"--model", "llama-2-70b", "--idle-share", "nan"}, "--idle-share"},
+             Case{{"--params", "7", "--tokens", "1T"}, "--params"},
+             Case{{"--flops", "1e22", "--vocab", "0"}, "--vocab"},
+             Case{{"--model", "llama-2-70b", "--global-batch", "0"}, "--global-batch"},
+             Case{{"--model", "gpt2", "--seq", "4096"}, "--seq"},
+         }) {
+        std::string shown;
+        for (std::string const& a : c.arguments)
+            shown += " " + a;
+        INFO("run-plan" << shown);
+        RunResult const result = run_sextant(with(machine, c.arguments));
+        INFO(result.out);
+        CHECK(result.code == 2);
+        CHECK(result.out.empty());
+        CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+        CHECK_THAT(result.err, contains(c.message));
+    }
+    RunResult const too_many =
+        run_sextant({"run-plan", "-m", "llama-2-7b", "-c", "dgx-1-v100", "--gpus", "1000000000"});
+    CHECK(too_many.code == 2);
+    CHECK_THAT(too_many.err, contains("--gpus"));
+}
+
+TEST_CASE("random questions to run-plan end in an answer, a no, or one sentence of refusal", "[INV-11]") {
+    std::mt19937_64 random(42);
+    using sextant::fixtures::pick;
+    for (int i = 0; i < 120; ++i) {
+        Arguments arguments{"run-plan", "-c",
+                            pick<char const*>(random, {"h100-sxm", "l4-pcie", "tpu-v5p", "v100-16gb", "gb200-nvl72"})};
+        auto const maybe = [&](char const* flag, std::initializer_list<char const*> values) {
+            if (random() % 3 != 0) return;
+            arguments.emplace_back(flag);
+            arguments.emplace_back(pick(random, values));
+        };
+        maybe("--model", {"gpt2", "llama-2-7b", "mixtral-8x7b", "deepseek-v3"});
+        maybe("--flops", {"1e18", "1e22", "1e26", "1e30"});
+        maybe("--dollars", {"1", "1e4", "1e9"});
+        maybe("--days", {"0.001", "30", "1e5"});
+        maybe("--tokens", {"1", "1e9", "3T", "1e30"});
+        maybe("--params", {"1e7", "7B", "3T"});
+        maybe("--gpus", {"1", "8", "12", "256"});
+        maybe("--deadline", {"1 h", "7d", "1000"});
+        maybe("--mfu", {"0.4", "100%"});
+        maybe("--seq", {"512", "2048"});
+        maybe("--global-batch", {"1", "96", "1024"});
+        maybe("--failures", {"none", "opt-175b"});
+        arguments.insert(arguments.end(), {"--curve", pick<char const*>(random, {"8", "1,64,7"}), "--format",
+                                           pick<char const*>(random, {"text", "json", "csv", "markdown"})});
+        std::string shown;
+        for (std::string const& a : arguments)
+            shown += " " + a;
+        INFO("sextant" << shown);
+        RunResult const result = run_sextant(arguments);
+        INFO(result.out << result.err);
+        REQUIRE(result.code >= 0);
+        REQUIRE(result.code <= 2);
+        REQUIRE(result.out.empty() == (result.code == 2));
+        REQUIRE(result.err.empty() == (result.code != 2));
+        if (result.out.starts_with("{")) REQUIRE(all_finite(Json::parse(result.out)));
+        for (char const* word : {"nan", "inf"})
+            REQUIRE_FALSE(has_word(result.out, word));
+    }
+}
+
+TEST_CASE("run-plan gives the same bytes for any number of threads") {
+    Arguments const base{"run-plan", "--dollars", "1e5", "-c", "h100-sxm", "--curve", "8,64"};
+    CHECK(run_sextant(with(base, {"--threads", "1"})).out == run_sextant(with(base, {"--threads", "4"})).out);
+}
