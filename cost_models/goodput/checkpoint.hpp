@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/graph/block.hpp"
+#include "core/graph/step_graph.hpp"
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "cost_models/goodput/failure_process.hpp"
@@ -28,6 +28,12 @@ double checkpoint_bytes_per_parameter(FrameworkMemory const& framework, Optimize
 /// Checkpoint of `parameters` (`embedding` of them embeddings and output matrix) written by all `gpus` in equal shares.
 CheckpointSize even_checkpoint(std::int64_t parameters, std::int64_t embedding, FrameworkMemory const& framework,
                                ParallelPlan const& plan, std::int64_t gpus, std::int64_t gpus_per_node);
+
+/// The same under a plan: each rank writes its part of its stage, replicas of the same part share it (dense parameters
+/// over dp * cp, experts over their data-parallel group), so that the busiest rank is one of the fullest stage.
+/// @param parameters exact count of the model: tensor-parallel ranks that hold the same tensor write it once.
+CheckpointSize sharded_checkpoint(StepGraph const& graph, std::int64_t parameters, std::int64_t embedding,
+                                  FrameworkMemory const& framework, std::int64_t gpus_per_node);
 
 /// A kind of storage for checkpoints. Rates of writing and reading.
 struct StorageKind {

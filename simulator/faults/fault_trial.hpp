@@ -11,8 +11,8 @@ namespace sextant {
 
 /// A fault that is made to happen.
 struct InjectedFault {
-    Seconds at{};                       ///< of wall-clock time
-    std::optional<FailureScope> scope;  ///< absent: a loss spike
+    Seconds at{};                         ///< of wall-clock time
+    std::optional<FailureScope> scope{};  ///< absent: a loss spike
 };
 
 /// What interrupted a run.
