@@ -26,6 +26,9 @@ Json point_json(ScalingPoint const& point) {
 }
 
 Json answer_json(ScalingAnswer const& a) {
+    Json outside = Json::array();
+    for (Extrapolation const& e : a.outside)
+        outside.push_back({{"input", e.input}, {"value", e.value}, {"factor", e.factor}, {"above", e.above}});
     return {{"law", a.name},
             {"form", a.form},
             {"title", a.title},
@@ -41,6 +44,7 @@ Json answer_json(ScalingAnswer const& a) {
               {"tokens", interval_json(a.tokens_interval)},
               {"tokens_per_parameter", interval_json(a.ratio_interval)},
               {"loss", interval_json(a.loss_interval)}}},
+            {"outside_fitted_range", outside},
             {"warnings", a.warnings}};
 }
 

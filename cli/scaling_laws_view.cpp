@@ -16,7 +16,7 @@ constexpr double chinchilla_budget = 5.76e23;  // of the Gopher comparison, arXi
 std::string formula_of(std::string const& form) {
     for (LawForm const* known : law_form_catalog())
         if (form == known->name) return known->formula;
-    if (form == "allocation") return "N = N_coefficient (C / flops_unit)^N_exponent, D = C / (6 N)";
+    if (form == "allocation") return "N = N_coef (C / flops_unit)^N_exponent, D = C / (6 N)";
     if (form == "kaplan") return "L = ((N_c/N)^(alpha_N/alpha_D) + D_c/D)^alpha_D";
     if (form == "moe-joint") return "L = a E'^delta N^(alpha + gamma ln E') + b E'^omega D^(beta + zeta ln E') + c";
     return {};

@@ -94,7 +94,7 @@ std::string digits_text(double value) {
     double const magnitude = std::abs(value);
     if (magnitude >= 1e6 || (magnitude > 0 && magnitude < 1e-4)) return fmt::format("{:.2e}", value);
     if (magnitude >= 100) return fmt::format("{:.0f}", value);
-    return fmt::format("{:.3g}", value);
+    return fmt::format("{:#.3g}", value);
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/scaling_numbers.hpp"
 #include "cli/scaling_optimum.hpp"
+#include "cli/scaling_remarks.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -56,6 +57,7 @@ Table rows_table(OptimumReport const& report) {
                                                     {"80 %", Align::right},
                                                     {"95 %", Align::right},
                                                     {for_loss ? "FLOP" : "loss", Align::right},
+                                                    {"beyond data", Align::right},
                                                     {"basis"}})
         columns.push_back(column);
     Table table(columns);
@@ -72,7 +74,7 @@ Table rows_table(OptimumReport const& report) {
                  {a.name, human_count(a.parameters), human_count(a.tokens), digits_text(a.ratio()),
                   r ? fmt::format("{}-{}", digits_text(r->low80), digits_text(r->high80)) : "",
                   r ? fmt::format("{}-{}", digits_text(r->low95), digits_text(r->high95)) : "",
-                  for_loss ? power_text(row.flops) : (a.loss ? loss_text(*a.loss) : "-"), a.basis})
+                  for_loss ? power_text(row.flops) : (a.loss ? loss_text(*a.loss) : "-"), outside_text(a), a.basis})
                 cells.push_back(cell);
             table.add_row(cells);
         }
@@ -188,7 +190,7 @@ std::string experts_section(std::vector<ExpertAnswer> const& answers, double exp
                            ? fmt::format("{} x {}", human_count(a.optimum->parameters), human_count(a.optimum->tokens))
                            : "",
                        a.loss ? loss_text(*a.loss) : "-", a.dense_loss ? loss_text(*a.dense_loss) : "-"});
-    return fmt::format("{:g} experts per layer (routed laws: the loss by {} of a dense model that large)\n{}", experts,
+    return fmt::format("{:g} experts per layer (routed laws, seen up to 1.3 B: the loss by {} of a dense model that large)\n{}", experts,
                        law, table.text());
 }
 
@@ -242,10 +244,10 @@ std::string sections(OptimumReport const& report, BudgetAnswer const& budget) {
 
 std::string remarks(OptimumReport const& report) {
     std::string text;
-    // Of the last budget: with several, the one farthest out.
-    for (OptimumRow const& row : report.budgets.back().rows)
-        for (std::string const& warning : row.answer.warnings)
-            text += wrapped(fmt::format("{}: {}", row.answer.name, warning), "    ");
+    std::vector<ScalingAnswer const*> answers;
+    for (OptimumRow const& row : report.budgets.back().rows)  // with several budgets, the one farthest out
+        answers.push_back(&row.answer);
+    text += remarks_text(answers);
     for (std::string const& remark : report.left_out)
         text += wrapped(remark, "    ");
     for (std::string const& assumption : report.assumptions)

@@ -1,5 +1,6 @@
 #include "cli/scaling_numbers.hpp"
 #include "cli/scaling_predict.hpp"
+#include "cli/scaling_remarks.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@ Table rows_table(PredictReport const& report) {
                                 {"above optimum", Align::right},
                                 {"compute needed", Align::right}};
     if (report.target) columns.push_back({fmt::format("D for {}", loss_text(*report.target)), Align::right});
+    columns.push_back({"beyond data", Align::right});
     columns.push_back({"basis"});
     Table table(columns);
     for (PredictRow const& row : report.rows) {
@@ -39,6 +41,7 @@ Table rows_table(PredictReport const& report) {
                                        row.penalty ? digits_text(row.penalty->loss) : "",
                                        row.penalty ? share_text(row.penalty->compute_needed) : ""};
         if (report.target) cells.push_back(tokens_text(row.tokens_for_target));
+        cells.push_back(outside_text(a));
         cells.push_back(a.basis);
         table.add_row(cells);
     }
@@ -63,9 +66,12 @@ std::string details(PredictReport const& report) {
     pairs.emplace_back("learning rate",
                        fmt::format("{} to {}", power_text(r.learning_rate_low), power_text(r.learning_rate_high)));
     pairs.emplace_back("batch, tokens", fmt::format("{} to {}", human_count(r.batch_low), human_count(r.batch_high)));
+    std::string critical;
     for (RateBand::Entry const& e : r.entries)
         if (e.critical_batch)
-            pairs.emplace_back("critical batch", fmt::format("{} by {}", human_count(*e.critical_batch), e.law->name));
+            critical +=
+                fmt::format("{}{} {}", critical.empty() ? "" : ", ", e.law->name, human_count(*e.critical_batch));
+    pairs.emplace_back("critical batch", critical);
     if (report.rounding)
         pairs.emplace_back("rounded afterwards", fmt::format("loss +{} at {:g} bits (kumar-precision, SHAPE ONLY)",
                                                              digits_text(*report.rounding), report.post_training_bits));
@@ -88,9 +94,10 @@ std::string predict_text(PredictReport const& report) {
         text += fmt::format(", {} epochs", digits_text(std::max(report.tokens / report.setting.unique_tokens, 1.0)));
     text += fmt::format("\n\n{}\n{}", rows_table(report).text(), details(report));
     std::string remarks;
+    std::vector<ScalingAnswer const*> answers;
     for (PredictRow const& row : report.rows)
-        for (std::string const& warning : row.answer.warnings)
-            remarks += wrapped(fmt::format("{}: {}", row.answer.name, warning), "    ");
+        answers.push_back(&row.answer);
+    remarks += remarks_text(answers);
     for (std::string const& assumption : report.assumptions)
         remarks += wrapped("assumed: " + assumption, "    ");
     return remarks.empty() ? text : text + "\n" + remarks;

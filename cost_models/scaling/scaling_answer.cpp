@@ -39,17 +39,27 @@ std::vector<ChinchillaLaw> resampled(FittedLaw const& law, LawSetting const& set
     return out;
 }
 
-std::string in_words(Extrapolation const& e) {
-    double const factor = e.factor;
-    std::string const times = factor < 10 ? fmt::format("{:.1f}", factor) : fmt::format("{:.3g}", factor);
-    return fmt::format("{} {} times {} any it was fitted to{}", e.input, times, e.above ? "above" : "below",
-                       factor > far_extrapolation ? ": a guess, not a prediction" : "");
-}
-
 void add_distance(ScalingAnswer& answer, FittedLaw const& law) {
     double const flops = training_flops_per_parameter_token * answer.parameters * answer.tokens;
-    for (Extrapolation const& e : extrapolations(law, flops, answer.parameters, answer.tokens))
-        answer.warnings.push_back(in_words(e));
+    answer.outside = extrapolations(law, flops, answer.parameters, answer.tokens);
+    for (Extrapolation const& e : answer.outside)
+        answer.outside_factor = std::max(answer.outside_factor, e.factor);
+}
+
+bool is_allocation(FittedLaw const& law) {
+    return law.law == "allocation" || law.law == "isoflop" || law.law == "envelope";
+}
+
+/// N and D of a law that only divides C; without a loss.
+ScalingPoint divided(FittedLaw const& law, double flops) {
+    auto const has = [&](char const* name) {
+        return std::find(law.names.begin(), law.names.end(), name) != law.names.end();
+    };
+    double const amount = flops / (has("flops_unit") ? law.value("flops_unit") : 1);
+    double const n = law.value("N_coef") * std::pow(amount, law.value("N_exponent"));
+    double const d = has("D_coef") ? law.value("D_coef") * std::pow(amount, law.value("D_exponent"))
+                                   : flops / (training_flops_per_parameter_token * n);
+    return {.parameters = n, .tokens = d};
 }
 
 void require_usable(ScalingAnswer const& answer, std::string const& where) {
@@ -60,22 +70,18 @@ void require_usable(ScalingAnswer const& answer, std::string const& where) {
                          answer.parameters, answer.tokens);
 }
 
-void add_intervals(ScalingAnswer& answer, std::vector<ChinchillaLaw> const& laws, double flops) {
-    std::vector<double> n;
-    std::vector<double> d;
-    std::vector<double> ratio;
-    std::vector<double> loss;
-    for (ChinchillaLaw const& law : laws) {
-        ScalingPoint const best = compute_optimum(law, flops);
-        n.push_back(best.parameters);
-        d.push_back(best.tokens);
-        ratio.push_back(best.tokens / best.parameters);
-        loss.push_back(best.loss);
-    }
-    answer.parameters_interval = interval_of(std::move(n));
-    answer.tokens_interval = interval_of(std::move(d));
-    answer.ratio_interval = interval_of(std::move(ratio));
-    answer.loss_interval = interval_of(std::move(loss));
+void add_intervals(ScalingAnswer& answer, std::vector<ScalingPoint> const& points) {
+    auto const over = [&](auto const& value) {
+        std::vector<double> values;
+        values.reserve(points.size());
+        for (ScalingPoint const& point : points)
+            values.push_back(value(point));
+        return interval_of(std::move(values));
+    };
+    answer.parameters_interval = over([](ScalingPoint const& p) { return p.parameters; });
+    answer.tokens_interval = over([](ScalingPoint const& p) { return p.tokens; });
+    answer.ratio_interval = over([](ScalingPoint const& p) { return p.tokens / p.parameters; });
+    if (answer.loss) answer.loss_interval = over([](ScalingPoint const& p) { return p.loss; });
 }
 
 double other_loss(FittedLaw const& law, double parameters, double tokens, LawSetting const& setting) {
@@ -100,7 +106,7 @@ double loss_by(FittedLaw const& law, double parameters, double tokens, LawSettin
 }  // namespace
 
 bool divides_a_budget(FittedLaw const& law) {
-    return has_chinchilla_form(law) || law.law == "allocation" || law.law == "moe-joint";
+    return has_chinchilla_form(law) || is_allocation(law) || law.law == "moe-joint";
 }
 
 ScalingAnswer optimum_answer(PublishedLaw const& law, double flops, LawSetting const& setting,
@@ -108,21 +114,25 @@ ScalingAnswer optimum_answer(PublishedLaw const& law, double flops, LawSetting c
     if (!divides_a_budget(law.law))
         throw InputError(
             "{}: '{}' is a law of form '{}' (chinchilla, data-constrained, overtraining, precision, "
-            "moe-joint and allocation have a compute optimum)",
+            "moe-joint, isoflop, envelope and allocation have a compute optimum)",
             where, law.name, law.law.law);
     ScalingAnswer answer = answer_from(law);
     answer.chinchilla = in_size_and_tokens(law.law, setting, where);
+    ScalingPoint best;
+    std::vector<ScalingPoint> points;  // of the resamples
     if (answer.chinchilla) {
-        ScalingPoint const best = compute_optimum(*answer.chinchilla, flops);
-        answer.parameters = best.parameters;
-        answer.tokens = best.tokens;
+        best = compute_optimum(*answer.chinchilla, flops);
         answer.loss = best.loss;
-        add_intervals(answer, resampled(law.law, setting), flops);
+        for (ChinchillaLaw const& one : resampled(law.law, setting))
+            points.push_back(compute_optimum(one, flops));
     } else {
-        answer.parameters =
-            law.law.value("N_coefficient") * std::pow(flops / law.law.value("flops_unit"), law.law.value("N_exponent"));
-        answer.tokens = flops / (training_flops_per_parameter_token * answer.parameters);
+        best = divided(law.law, flops);
+        for (std::size_t i = 0; i < law.law.resamples.size(); ++i)
+            points.push_back(divided(law.law.resample(i), flops));
     }
+    answer.parameters = best.parameters;
+    answer.tokens = best.tokens;
+    add_intervals(answer, points);
     require_usable(answer, where);
     add_distance(answer, law.law);
     return answer;

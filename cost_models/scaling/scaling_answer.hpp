@@ -35,7 +35,10 @@ struct ScalingAnswer {
     std::optional<LawInterval> tokens_interval{};
     std::optional<LawInterval> ratio_interval{};  ///< of tokens over parameters
     std::optional<LawInterval> loss_interval{};
-    std::vector<std::string> warnings{};  ///< of the law, and of the question's distance from its data
+    std::vector<std::string> warnings{};  ///< of the law
+    /// Inputs outside what the law was fitted to, and the largest factor among them (1: none).
+    std::vector<Extrapolation> outside{};
+    double outside_factor = 1;
 
     [[nodiscard]] double ratio() const { return tokens / parameters; }
 };
@@ -44,7 +47,8 @@ struct ScalingAnswer {
 [[nodiscard]] bool divides_a_budget(FittedLaw const& law);
 
 /// N, D and loss of the compute optimum of 6 N D = C.
-/// "allocation": N = N_coefficient (C / flops_unit)^N_exponent, D = C / (6 N), without a loss.
+/// "allocation", and the results of fits "isoflop" and "envelope": N = N_coef (C / flops_unit)^N_exponent, D alike with
+/// D_coef and D_exponent or else C / (6 N), without a loss.
 /// @throws InputError: a form without an optimum, or an optimum that is not finite.
 ScalingAnswer optimum_answer(PublishedLaw const& law, double flops, LawSetting const& setting,
                              std::string const& where);
