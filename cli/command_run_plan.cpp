@@ -29,7 +29,7 @@ struct Options {
 /// 6 N D, if it was asked for and the number of accelerators is known.
 void add_plain(RunPlanReport& report, RunPlanOptions const& o) {
     if (o.mfu.empty()) return;
-    double const mfu = share_from(o.mfu, "--mfu");
+    double const mfu = share_or_percent(o.mfu, "--mfu");
     RunAnswer const& answer = report.answer;
     std::int64_t const accelerators =
         answer.run ? answer.run->step.accelerators : report.question.accelerators.value_or(0);
@@ -58,8 +58,8 @@ int run_plan(Options const& o, CommandContext& context) {
     RunQuestion const question = run_question(o.run, setting);
     std::vector<std::int64_t> const counts = curve_counts(o.run, setting, question);
     if (!o.plot.empty() && counts.empty()) throw InputError("--plot: there is no scaling curve (--curve 8,64,512)");
-    if (!o.run.mfu.empty()) static_cast<void>(share_from(o.run.mfu, "--mfu"));
-    double const pays_above = share_from(o.run.pays_above, "--pays-above");
+    if (!o.run.mfu.empty()) static_cast<void>(share_or_percent(o.run.mfu, "--mfu"));
+    double const pays_above = share_or_percent(o.run.pays_above, "--pays-above");
 
     InterruptGuard const interrupt;
     setting.stop = &interrupt.flag();

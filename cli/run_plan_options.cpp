@@ -1,5 +1,6 @@
 #include "cli/run_plan_options.hpp"
 
+#include "cli/scaling_numbers.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/model_catalog.hpp"
@@ -26,7 +27,7 @@ std::optional<Budget> budget_from(RunPlanOptions const& o) {
           std::tuple{"--days", &o.days, Budget::Kind::days}}) {
         if (text->empty()) continue;
         if (budget) throw InputError("{}: {} is a budget already (one of the two)", flag, first);
-        budget = Budget{.kind = kind, .amount = positive_number(*text, flag)};
+        budget = Budget{.kind = kind, .amount = count_from(*text, flag)};
         first = flag;
     }
     return budget;
@@ -110,27 +111,9 @@ void add_run_plan_options(CLI::App& app, RunPlanOptions& o) {
     add_report(app, o);
 }
 
-double positive_number(std::string const& text, char const* flag) {
-    double value = 0;
-    char const* const end = text.data() + text.size();
-    auto const [stop, error] = std::from_chars(text.data(), end, value);
-    double scale = 1;
-    if (error == std::errc{} && stop + 1 == end) {
-        constexpr std::string_view letters = "kmbt";
-        auto const at = letters.find(static_cast<char>(std::tolower(static_cast<unsigned char>(*stop))));
-        if (at != std::string_view::npos) scale = std::pow(1000.0, static_cast<double>(at + 1));
-    }
-    if (error != std::errc{} || (stop != end && scale == 1))
-        throw InputError("{}: '{}' is not a number (such as 1e24, 70B or 2T)", flag, text);
-    value *= scale;
-    if (!std::isfinite(value) || !(value > 0) || value > 1e40)
-        throw InputError("{}: {} is out of range (above 0, up to 1e40)", flag, text);
-    return value;
-}
-
-double share_from(std::string const& text, char const* flag) {
+double share_or_percent(std::string const& text, char const* flag) {
     bool const percent = text.ends_with('%');
-    double const value = positive_number(percent ? text.substr(0, text.size() - 1) : text, flag) / (percent ? 100 : 1);
+    double const value = count_from(percent ? text.substr(0, text.size() - 1) : text, flag) / (percent ? 100 : 1);
     if (value > 1) throw InputError("{}: {} is out of range (above 0, up to 1 or 100%)", flag, text);
     return value;
 }
@@ -173,8 +156,8 @@ RunQuestion run_question(RunPlanOptions const& o, RunSetting const& setting) {
     question.budget = budget_from(o);
     question.law = find_scaling_law(o.law.empty() ? default_scaling_law : o.law, "--law");
     if (!o.plan.model.empty()) question.model = find_model(o.plan.model);
-    if (!o.parameters.empty()) question.parameters = positive_number(o.parameters, "--params");
-    if (!o.tokens.empty()) question.tokens = positive_number(o.tokens, "--tokens");
+    if (!o.parameters.empty()) question.parameters = count_from(o.parameters, "--params");
+    if (!o.tokens.empty()) question.tokens = count_from(o.tokens, "--tokens");
     if (!o.deadline.empty()) question.deadline = deadline_from(o.deadline, "--deadline");
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, setting.cluster);
     if (counts.size() > 1)

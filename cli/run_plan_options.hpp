@@ -27,10 +27,8 @@ struct RunPlanOptions {
 
 void add_run_plan_options(CLI::App& app, RunPlanOptions& options);
 
-/// A positive number: "1e24", "2T", "70B", "1.5M". @throws InputError: none, not finite, not positive.
-double positive_number(std::string const& text, char const* flag);
-/// A share: "0.5" or "50%", above 0 up to 1.
-double share_from(std::string const& text, char const* flag);
+/// A share: "0.5" or "50%", above 0 up to 1. @throws InputError otherwise.
+double share_or_percent(std::string const& text, char const* flag);
 /// A time: "30d", "720 h", "30" (days).
 Seconds deadline_from(std::string const& text, char const* flag);
 

@@ -81,12 +81,12 @@ void add_model(Pairs& pairs, RunPlanReport const& report) {
                        fmt::format("{}, {:.3g} per parameter: 6 N D = {:.3g} FLOPs", human_count(answer.tokens),
                                    answer.tokens / answer.parameters, 6 * answer.parameters * answer.tokens));
     double const batch = static_cast<double>(answer.workload.tokens());
-    double const critical = critical_batch_tokens(answer.parameters);
+    double const critical = critical_batch_tokens(answer.tokens);
     std::string text = fmt::format("{} sequences of {}, {} tokens a step", answer.workload.global_batch,
                                    answer.workload.sequence, human_count(batch));
-    if (batch > critical)
-        text +=
-            fmt::format(": beyond the critical batch of {}, more steps than this are needed", human_count(critical));
+    if (batch > 1.1 * critical)
+        text += fmt::format(": beyond the critical batch of {}, so that more tokens are needed for the same loss",
+                            human_count(critical));
     pairs.emplace_back("batch", text);
 }
 

@@ -52,11 +52,12 @@ std::array<std::int64_t, 4> shape_key(ModelSpec const& model) {
     return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab};
 }
 
-/// A model in the run: its workload, parameters, law.
-void take_model(RunAnswer& answer, RunSetting const& setting, ModelSpec const& model) {
+/// Model, tokens and workload of the run.
+void take_model(RunAnswer& answer, RunSetting const& setting, ModelSpec const& model, double tokens) {
     answer.model = model;
     answer.parameters = active_parameters(model);
-    answer.workload = run_workload(setting, model);
+    answer.tokens = tokens;
+    answer.workload = run_workload(setting, model, tokens);
 }
 
 /// A run whose model and tokens are known, on the accelerators asked for or as few as the deadline allows.
@@ -143,12 +144,11 @@ private:
     }
 
     bool attempt(ModelSpec const& model, std::int64_t accelerators, double flops) {
-        take_model(answer_, setting_, model);
+        take_model(answer_, setting_, model, flops / (six * active_parameters(model)));
         PlannedStep const planned = plan_step(setting_, model, answer_.workload, accelerators);
         answer_.interrupted = planned.interrupted || setting_.stopped();
         if (!planned.report) {
             answer_.reason = planned.reason;
-            answer_.tokens = flops / (six * answer_.parameters);
             return false;
         }
         Attempt attempt{.model = model, .planned = planned};
@@ -177,8 +177,8 @@ private:
             for (std::size_t i = first_of_circle_; i < attempts_.size(); ++i)
                 if (loss(attempts_[i]) < loss(*chosen)) chosen = &attempts_[i];
         }
-        take_model(answer_, setting_, chosen->model);
-        answer_.tokens = chosen->tokens;
+        take_model(answer_, setting_, chosen->model, chosen->tokens);
+        answer_.workload = chosen->planned.report->workload;
         answer_.run = training_run(setting_, chosen->planned, chosen->tokens);
     }
 
@@ -207,15 +207,12 @@ void require_determined(RunQuestion const& q) {
 /// Model and tokens when no machine time has to be divided.
 void choose_at_once(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     double const flops = question.budget ? question.budget->amount : 0;
-    take_model(answer, setting, Chooser(question).model(flops));
-    if (question.budget) {
-        answer.tokens = flops / (six * answer.parameters);
-    } else if (question.tokens) {
-        answer.tokens = *question.tokens;
-    } else {
-        answer.tokens = 20 * answer.parameters;
+    ModelSpec const model = Chooser(question).model(flops);
+    double const parameters = active_parameters(model);
+    double const tokens = question.budget ? flops / (six * parameters) : question.tokens.value_or(20 * parameters);
+    if (!question.budget && !question.tokens)
         answer.choices.emplace_back("tokens: 20 per parameter (--tokens, or a budget)");
-    }
+    take_model(answer, setting, model, tokens);
 }
 
 /// Where the N of the law and the N of the run are not the same thing.
@@ -253,7 +250,7 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
     if (!setting.global_batch)
         answer.choices.push_back(fmt::format(
             "global batch: the power of two of sequences within the critical batch of {} tokens (--global-batch)",
-            human_count(critical_batch_tokens(answer.parameters))));
+            human_count(critical_batch_tokens(answer.tokens))));
     if (has_chinchilla_form(question.law) && answer.tokens > 0)
         answer.law = ask_law(question.law, answer.parameters, answer.tokens);
     warn_of_counting(answer, question);

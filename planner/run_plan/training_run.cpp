@@ -39,7 +39,7 @@ double share_of(PlannedStep const& planned) { return planned.goodput ? planned.g
 
 }  // namespace
 
-Workload run_workload(RunSetting const& setting, ModelSpec const& model) {
+Workload run_workload(RunSetting const& setting, ModelSpec const& model, double tokens) {
     Workload workload;
     std::int64_t const longest = model.max_positions > 0 ? model.max_positions : longest_usual_sequence;
     workload.sequence = setting.sequence.value_or(std::min(longest_usual_sequence, longest));
@@ -48,7 +48,7 @@ Workload run_workload(RunSetting const& setting, ModelSpec const& model) {
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
                          model.position_rows, model.name);
-    workload.global_batch = setting.global_batch.value_or(usual_global_batch(model, workload.sequence));
+    workload.global_batch = setting.global_batch.value_or(usual_global_batch(tokens, workload.sequence));
     if (workload.global_batch < 1 || workload.global_batch > most_tokens)
         throw InputError("--global-batch: {} is out of range (1 to {})", workload.global_batch, most_tokens);
     return workload;

@@ -44,9 +44,9 @@ struct PlannedStep {
 PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workload const& workload,
                       std::int64_t accelerators);
 
-/// Sequence and global batch of the run.
+/// Sequence and global batch of a run of so many tokens.
 /// @throws InputError: a sequence longer than a learned position table, or either out of range.
-Workload run_workload(RunSetting const& setting, ModelSpec const& model);
+Workload run_workload(RunSetting const& setting, ModelSpec const& model, double tokens);
 
 /// A whole run of one model over so many tokens.
 struct TrainingRun {

@@ -12,7 +12,7 @@ using namespace sextant;
 TEST_CASE("the answer to a deadline meets it, and no smaller multiple of a node does") {
     RunSetting const setting = run_fixture::failing_setting();
     ModelSpec const model = find_model("llama-2-7b");
-    Workload const workload = run_workload(setting, model);
+    Workload const workload = run_workload(setting, model, 1e12);
     for (double const days : {200.0, 60.0, 25.0}) {
         Seconds const deadline = days * units::day;
         DeadlineAnswer const answer = smallest_for_deadline(setting, model, workload, 1e12, deadline);
@@ -36,7 +36,7 @@ TEST_CASE("the answer to a deadline meets it, and no smaller multiple of a node 
 TEST_CASE("a shorter deadline never takes fewer accelerators") {
     RunSetting const setting = run_fixture::setting();
     ModelSpec const model = find_model("llama-3.2-1b");
-    Workload const workload = run_workload(setting, model);
+    Workload const workload = run_workload(setting, model, 1e12);
     std::int64_t before = 0;
     for (double const days : {100.0, 30.0, 10.0, 3.0, 1.0}) {
         DeadlineAnswer const answer = smallest_for_deadline(setting, model, workload, 2e11, days * units::day);
@@ -51,7 +51,7 @@ TEST_CASE("a deadline that nothing meets gives the fastest run that was found") 
     setting.cluster.max_accelerators = 64;
     ModelSpec const model = find_model("llama-2-7b");
     DeadlineAnswer const answer =
-        smallest_for_deadline(setting, model, run_workload(setting, model), 1e13, 10 * units::day);
+        smallest_for_deadline(setting, model, run_workload(setting, model, 1e12), 1e13, 10 * units::day);
     CHECK_FALSE(answer.run);
     REQUIRE(answer.fastest);
     CHECK(answer.fastest->step.accelerators == 64);

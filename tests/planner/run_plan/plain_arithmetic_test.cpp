@@ -57,7 +57,7 @@ TEST_CASE("the terms from the plain arithmetic to a run add up to the difference
         RunSetting const setting = i % 2 == 0 ? run_fixture::failing_setting() : run_fixture::setting("a100-sxm-80gb");
         ModelSpec const model =
             find_model(fixtures::pick<char const*>(random, {"llama-2-70b", "gpt3-13b", "mixtral-8x7b", "gemma-2-9b"}));
-        Workload const workload = run_workload(setting, model);
+        Workload const workload = run_workload(setting, model, 1e12);
         auto const count = fixtures::pick<std::int64_t>(random, {64, 128, 512});
         PlannedStep const planned = plan_step(setting, model, workload, count);
         INFO(model.name << " on " << count << ": " << planned.reason);
@@ -79,7 +79,7 @@ TEST_CASE("without recompute there is no term of it, without failures none of th
     RunSetting setting = run_fixture::setting();
     setting.constraints.recompute = {Recompute::none};
     ModelSpec const model = find_model("llama-2-7b");
-    PlannedStep const planned = plan_step(setting, model, run_workload(setting, model), 64);
+    PlannedStep const planned = plan_step(setting, model, run_workload(setting, model, 1e12), 64);
     REQUIRE(planned.report);
     TrainingRun const run = training_run(setting, planned, 1e12);
     PlainArithmetic plain = seventy("h100-sxm");

@@ -47,7 +47,7 @@ TEST_CASE("a scaling curve has a row for each size, with a plan or with the reas
     std::vector<std::int64_t> const counts{1, 8, 64, 256, 1000000};
     RunSetting limited = setting;
     limited.cluster.max_accelerators = 4096;
-    ScalingCurve const curve = scaling_curve(limited, model, run_workload(setting, model), 1e12, counts);
+    ScalingCurve const curve = scaling_curve(limited, model, run_workload(setting, model, 1e12), 1e12, counts);
     REQUIRE(curve.points.size() == counts.size());
     for (std::size_t i = 0; i < counts.size(); ++i) {
         CurvePoint const& p = curve.points[i];
@@ -56,7 +56,7 @@ TEST_CASE("a scaling curve has a row for each size, with a plan or with the reas
         if (!p.run) continue;
         CHECK(p.run->step.accelerators == counts[i]);
         CHECK(p.run->step.fits);
-        CHECK(p.run->step.workload.global_batch == run_workload(setting, model).global_batch);
+        CHECK(p.run->step.workload.global_batch == run_workload(setting, model, 1e12).global_batch);
     }
     CHECK_THAT(curve.points[0].reason, contains("memory"));
     CHECK_THAT(curve.points[4].reason, contains("4096"));
@@ -78,7 +78,7 @@ TEST_CASE("a curve that is stopped says so and has no further rows") {
     setting.stop = &stop;
     ModelSpec const model = find_model("llama-2-7b");
     std::vector<std::int64_t> const counts{8, 16};
-    ScalingCurve const curve = scaling_curve(setting, model, run_workload(setting, model), 1e12, counts);
+    ScalingCurve const curve = scaling_curve(setting, model, run_workload(setting, model, 1e12), 1e12, counts);
     CHECK(curve.interrupted);
     CHECK(curve.points.empty());
 }
