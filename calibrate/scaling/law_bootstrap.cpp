@@ -14,6 +14,35 @@ namespace {
 /// matter for an interval.
 constexpr double good_enough = 1e-6;
 
+/// Resampling few rows exaggerates the spread of estimates that pass through rows, as least absolute deviations do and
+/// Huber's in so far as residuals exceed delta. By coverage of 80 % intervals on synthetic Chinchilla rows with normal
+/// and Student (3) noise (25, 64 and 225 rows, 5 parameters: 91, 86 and 82 % without): docs/scaling.md.
+constexpr double excess_per_share = 2.4;
+constexpr double share_without_excess = 0.02;  // parameters per row
+constexpr double least_variance_kept = 0.3;
+
+double spread_correction(LawProblem const& problem, LawFit const& fit) {
+    if (!problem.objective.of_logarithms() || problem.objective.kind == ObjectiveKind::least_squares) return 1;
+    double const delta = problem.objective.kind == ObjectiveKind::lad ? 0 : problem.objective.delta;
+    auto const rows = static_cast<double>(problem.rows());
+    auto const beyond = static_cast<double>(std::count_if(fit.residuals.begin(), fit.residuals.end(),
+                                                          [delta](double r) { return std::abs(r) > delta; })) /
+                        rows;
+    double const share = static_cast<double>(fit.unknowns.size()) / rows;
+    double const excess = excess_per_share * beyond * std::max(0.0, share - share_without_excess);
+    return std::sqrt(std::max(least_variance_kept, 1 - excess));
+}
+
+/// Parameters moved towards the fit, on the scale of the unknowns.
+std::vector<double> drawn_in(LawForm const& form, std::vector<double> values, LawFit const& fit, double share) {
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        double const centre = fit.values[k];
+        values[k] = form.parameters[k].scale == LawScale::logarithmic ? centre * std::pow(values[k] / centre, share)
+                                                                      : centre + share * (values[k] - centre);
+    }
+    return values;
+}
+
 std::uint64_t mixed(std::uint64_t x) {  // splitmix64
     x ^= x >> 30U;
     x *= 0xbf58476d1ce4e5b9ULL;
@@ -53,6 +82,7 @@ std::size_t ResampleStream::below(std::size_t count) {
 Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapOptions const& options) {
     std::vector<std::vector<double>> values(static_cast<std::size_t>(std::max(0, options.resamples)));
     std::vector<char> done(values.size(), 0);
+    double const correction = spread_correction(problem, fit);
     parallel_for(static_cast<std::int64_t>(values.size()), options.threads, [&](std::int64_t i) {
         if (options.stop != nullptr && *options.stop) return;
         auto const at = static_cast<std::size_t>(i);
@@ -63,7 +93,7 @@ Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapO
         if (sample.rows() < fit.unknowns.size()) return;
         LawFit const refit = refit_law(sample, fit);
         if (std::isfinite(refit.objective) && (refit.converged || refit.remaining <= good_enough))
-            values[at] = refit.values;
+            values[at] = correction < 1 ? drawn_in(*problem.form, refit.values, fit, correction) : refit.values;
     });
     Bootstrap out;
     for (std::size_t i = 0; i < values.size(); ++i) {
