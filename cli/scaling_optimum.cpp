@@ -1,5 +1,7 @@
 #include "cli/scaling_optimum_options.hpp"
+#include "cli/scaling_optimum_svg.hpp"
 #include "cli/scaling_subcommand.hpp"
+#include "core/json/text_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -13,6 +15,7 @@ using Options = OptimumOptions;
 int optimum(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     OptimumReport const report = answer_optimum(o);
+    if (!o.plot.empty()) write_text_file(o.plot, optimum_svg(report));
     switch (format) {
         case Format::json: deliver(o.output, context, optimum_json(report)); break;
         case Format::text: deliver(o.output, context, optimum_text(report)); break;
@@ -57,6 +60,7 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--batch", o.batch, "tokens per step: what it costs in steps and data")->option_text("B");
     app.add_option("--counting", o.counting, "what C counts: total, or Kaplan's non-embedding (default: total)")
         ->option_text("RULE");
+    app.add_option("--plot", o.plot, "draw lines of equal loss, budgets and optima there")->option_text("FILE.svg");
     add_output_options(app, o.output);
 }
 

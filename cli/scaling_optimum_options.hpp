@@ -30,6 +30,7 @@ struct OptimumOptions {
     double bits = 0;
     double ratio = 20;
     std::string counting = "total";
+    std::string plot;  ///< an SVG file
     OutputOptions output;
 };
 

@@ -1,13 +1,70 @@
-#include "cli/scaling_answer_json.hpp"
 #include "cli/scaling_optimum.hpp"
-#include "cli/scaling_rates_json.hpp"
+#include "cli/scaling_predict.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include <cmath>
 
 namespace sextant::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Null where it is missing or endless.
+
+Json number_json(std::optional<double> value) {
+    return value && std::abs(*value) < 1e100 ? Json(*value) : Json(nullptr);
+}
+
+Json interval_json(std::optional<LawInterval> const& interval) {
+    if (!interval) return nullptr;
+    return {{"low_95", number_json(interval->low95)},
+            {"low_80", number_json(interval->low80)},
+            {"median", number_json(interval->median)},
+            {"high_80", number_json(interval->high80)},
+            {"high_95", number_json(interval->high95)}};
+}
+
+Json point_json(ScalingPoint const& point) {
+    return {{"parameters", point.parameters}, {"tokens", point.tokens}, {"loss", point.loss}};
+}
+
+Json answer_json(ScalingAnswer const& a) {
+    Json outside = Json::array();
+    for (Extrapolation const& e : a.outside)
+        outside.push_back({{"input", e.input}, {"value", e.value}, {"factor", e.factor}, {"above", e.above}});
+    return {{"law", a.name},
+            {"form", a.form},
+            {"title", a.title},
+            {"basis", a.basis},
+            {"source", a.source},
+            {"counting", a.counting},
+            {"parameters", a.parameters},
+            {"tokens", a.tokens},
+            {"tokens_per_parameter", a.ratio()},
+            {"loss", number_json(a.loss)},
+            {"intervals",
+             {{"parameters", interval_json(a.parameters_interval)},
+              {"tokens", interval_json(a.tokens_interval)},
+              {"tokens_per_parameter", interval_json(a.ratio_interval)},
+              {"loss", interval_json(a.loss_interval)}}},
+            {"outside_fitted_range", outside},
+            {"warnings", a.warnings}};
+}
+
+Json rates_json(RateBand const& band) {
+    Json out{{"learning_rate", {band.learning_rate_low, band.learning_rate_high}},
+             {"batch_tokens", {band.batch_low, band.batch_high}},
+             {"laws", Json::array()}};
+    for (RateBand::Entry const& e : band.entries)
+        out["laws"].push_back({{"law", e.law->name},
+                               {"basis", e.law->basis},
+                               {"source", e.law->source},
+                               {"learning_rate", number_json(e.learning_rate)},
+                               {"batch_tokens", number_json(e.batch)},
+                               {"critical_batch_tokens", number_json(e.critical_batch)}});
+    return out;
+}
 
 Json rows_json(std::vector<OptimumRow> const& rows) {
     Json list = Json::array();
@@ -151,6 +208,48 @@ std::string optimum_json(OptimumReport const& report) {
         out["budgets"].push_back(std::move(entry));
     }
     out["left_out"] = report.left_out;
+    out["assumptions"] = report.assumptions;
+    return out.dump(2) + "\n";
+}
+
+std::string predict_json(PredictReport const& report) {
+    PredictRow const& first = report.rows.front();
+    Json out{{"format", "scaling-prediction"},
+             {"version", 1},
+             {"law", first.answer.name},
+             {"parameters", report.parameters},
+             {"total_parameters", report.total_parameters},
+             {"tokens", report.tokens},
+             {"flops", report.flops()},
+             {"tokens_per_parameter", report.tokens / report.parameters},
+             {"loss", number_json(first.answer.loss)},
+             {"loss_interval", interval_json(first.answer.loss_interval)}};
+    if (report.setting.unique_tokens > 0) out["unique_tokens"] = report.setting.unique_tokens;
+    if (report.target) out["target_loss"] = *report.target;
+    out["laws"] = Json::array();
+    for (PredictRow const& row : report.rows) {
+        Json entry = answer_json(row.answer);
+        if (row.penalty) {
+            entry["optimum"] = point_json(row.penalty->optimum);
+            entry["loss_penalty"] = row.penalty->loss;
+            entry["compute_needed_share"] = row.penalty->compute_needed;
+        }
+        if (report.target) entry["tokens_for_target"] = number_json(row.tokens_for_target);
+        out["laws"].push_back(std::move(entry));
+    }
+    if (report.same_loss) {
+        out["same_loss_optimum"] = point_json(*report.same_loss);
+        out["overhead_share"] = *report.flops_over_same_loss - 1;
+    }
+    if (report.rounding)
+        out["post_training"] = {{"bits", report.post_training_bits}, {"loss_penalty", *report.rounding}};
+    out["rates"] = rates_json(report.rates);
+    if (report.cost) {
+        out["machine"] = report.machine->text;
+        out["run"] = {{"accelerator_hours", report.cost->accelerator_hours},
+                      {"time_s", report.cost->time.base() > 0 ? Json(report.cost->time.base()) : Json(nullptr)},
+                      {"cost_usd", report.cost->money.base() > 0 ? Json(report.cost->money.base()) : Json(nullptr)}};
+    }
     out["assumptions"] = report.assumptions;
     return out.dump(2) + "\n";
 }
