@@ -22,5 +22,7 @@ inline void print(char const* what, double value, char const* unit, double goal,
 void simulator_goals();
 /// Those of collectives as flows.
 void collective_goals();
+/// Those of fitted scaling laws.
+void scaling_goals();
 
 }  // namespace sextant::perf

@@ -143,6 +143,7 @@ int main() {
     print("schedule walk, one core, slowest schedule", schedule_walk_rate(), "slots/s", 10e6, ">=");
     perf::simulator_goals();
     perf::collective_goals();
+    perf::scaling_goals();
     program_goal("sextant --help", {"--help"}, 0.010);
     program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"},
                  0.3);
