@@ -25,7 +25,7 @@ Bracket population(std::int64_t trials, double least, double full) {
     Bracket bracket;
     double before = 0;
     while (before < full * (1 - 1e-9)) {
-        double const next = std::min(full, before + least);
+        double const next = before + least >= full * (1 - 1e-9) ? full : before + least;
         bracket.rungs.push_back({trials, next, next - before});
         before = next;
     }

@@ -36,7 +36,7 @@ struct SearchMachine {
     double straggler_factor = 1;  ///< ... to take this many times as long
     /// How far the order at a rung is from the order at full length: a trial of quality z ~ N(0,1) looks like z + N(0,
     /// sd), sd = noise (sqrt(full / units) - 1). An assumption about learning curves; 0: every rung is right.
-    double rank_noise = 0.1;
+    double rank_noise = 0.2;
 };
 
 /// Cost without chance.

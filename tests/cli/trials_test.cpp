@@ -1,0 +1,148 @@
+#include "core/csv.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments operator+(Arguments a, Arguments const& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+Json report(Arguments const& arguments) {
+    RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+void check_refused(Arguments const& arguments, std::string const& part) {
+    RunResult const result = run_sextant(arguments);
+    CAPTURE(arguments.back(), result.err);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_THAT(result.err, contains(part));
+}
+
+Arguments const budget{"trials", "budget", "--runs", "20"};
+Arguments const schedule{"trials", "schedule", "--tokens", "1B", "--lr", "3e-4", "--batch", "1M"};
+
+}  // namespace
+
+TEST_CASE("trials budget: tables of the papers, costs that follow from them, times that fit on the workers") {
+    Json const json =
+        report(budget + Arguments{"--parameters", "1B", "--tokens", "20B", "--cluster", "h100-sxm", "--gpus", "64",
+                                  "--gpus-per-trial", "8", "--mfu", "0.4", "--grid", "3x3x3"});
+    CHECK(json.at("format") == "trials-budget");
+    CHECK(json.at("version") == 1);
+    CHECK(json.at("workers") == 8);
+    CHECK(json.at("trial_flops").get<double>() == Approx(1.2e20));
+    REQUIRE(json.at("methods").size() == 6);
+    for (Json const& method : json.at("methods")) {
+        std::string const name = method.at("method");
+        CAPTURE(name);
+        double const trials = method.at("units").get<double>() / 81;
+        CHECK(method.at("flops").get<double>() == Approx(1.2e20 * trials));
+        double const gpu_s = method.at("gpu_s").get<double>();
+        CHECK(gpu_s == Approx(1.2e20 * trials / (0.4 * 989.5e12)).epsilon(0.002));
+        CHECK(method.at("usd").get<double>() == Approx(gpu_s / 3600 * json.at("usd_per_gpu_hour").get<double>()));
+        Json const& simulation = method.at("simulation");
+        // All the work, on all the workers, takes at least this long.
+        if (name != "asha") CHECK(simulation.at("wall_s").get<double>() > 0.9 * gpu_s / 64);
+        CHECK(simulation.at("wall_p5_s") <= simulation.at("wall_p95_s"));
+        if (name == "sha") {
+            CHECK(method.at("units") == 297.0);
+            CHECK(method.at("brackets")[0].at("units") == 405.0);
+        }
+        if (name == "grid") CHECK(method.at("started") == 27);
+        if (name == "hyperband") {
+            double const expected[] = {405, 363, 351, 378, 405};
+            for (std::size_t i = 0; i < 5; ++i)
+                CHECK(method.at("brackets")[i].at("units") == expected[i]);
+        }
+    }
+}
+
+TEST_CASE("trials budget prints the same whatever the threads; csv has a row per method") {
+    CHECK(run_sextant(budget + Arguments{"--threads", "1"}).out ==
+          run_sextant(budget + Arguments{"--threads", "4"}).out);
+    RunResult const csv = run_sextant(budget + Arguments{"--method", "asha,random", "--format", "csv"});
+    REQUIRE(csv.code == 0);
+    CHECK(sextant::parse_csv(csv.out, "csv").records.size() == 2);
+    CHECK(run_sextant({"trials", "budget", "--runs", "0"}).code == 0);
+}
+
+TEST_CASE("trials schedule: the csv is a calendar whose tokens are the sum of its batches") {
+    RunResult const csv = run_sextant(schedule + Arguments{"--batch", "1M,2M@500M", "--warmup-steps", "10", "--shape",
+                                                           "wsd", "--samples", "100000", "--format", "csv"});
+    // --batch twice is refused; the calendar below gives it once.
+    CHECK(csv.code == 2);
+    RunResult const result =
+        run_sextant({"trials", "schedule", "--tokens", "1B", "--lr", "3e-4", "--batch", "1M,2M@500M", "--warmup-steps",
+                     "10", "--shape", "wsd", "--samples", "100000", "--format", "csv"});
+    REQUIRE(result.code == 0);
+    sextant::CsvTable const table = sextant::parse_csv(result.out, "csv");
+    REQUIRE(table.records.size() == 750);
+    double sum = 0;
+    for (sextant::CsvRecord const& record : table.records) {
+        sum += std::stod(record.cells[2]);
+        CHECK(std::stod(record.cells[1]) == Approx(sum));
+    }
+    CHECK(std::stod(table.records[9].cells[3]) == Approx(3e-4));
+    CHECK(std::stod(table.records.back().cells[3]) == Approx(3e-5));
+}
+
+TEST_CASE("trials schedule and transfer write every format") {
+    for (std::string const format : {"text", "json", "csv", "markdown"}) {
+        CHECK(run_sextant(schedule + Arguments{"--format", format}).code == 0);
+        CHECK(run_sextant({"trials", "transfer", "--parameters", "70B", "--tokens", "15T", "--format", format}).code ==
+              0);
+        CHECK(run_sextant(budget + Arguments{"--format", format}).code == 0);
+    }
+    CHECK(report({"trials", "transfer", "--parameters", "70B", "--tokens", "15T"}).at("ladder").size() == 4);
+    CHECK(report(schedule).at("steps") == 1000);
+}
+
+TEST_CASE("trials refuses what it cannot use in one sentence") {
+    check_refused({"trials"}, "subcommand");
+    check_refused(budget + Arguments{"--method", "hyperbound"}, "hyperband");
+    check_refused(budget + Arguments{"--method", "grid"}, "--grid");
+    check_refused(budget + Arguments{"--grid", "3x0"}, "--grid");
+    check_refused(budget + Arguments{"--trials", "0"}, "--trials");
+    check_refused(budget + Arguments{"--eta", "1"}, "eta");
+    check_refused(budget + Arguments{"--least", "0"}, "shortest");
+    check_refused(budget + Arguments{"--least", "nan"}, "shortest");
+    check_refused(budget + Arguments{"--full", "-1"}, "full length");
+    check_refused(budget + Arguments{"--least", "100"}, "shortest");
+    check_refused(budget + Arguments{"--parameters", "1B"}, "--tokens");
+    check_refused(budget + Arguments{"--cluster", "h100-sxm"}, "--cluster");
+    check_refused(budget + Arguments{"--mfu", "0.4"}, "--mfu");
+    check_refused(budget + Arguments{"--flops", "1e20", "--cluster", "h100-sxm", "--mfu", "2"}, "--mfu");
+    check_refused(budget + Arguments{"--gpus", "4", "--gpus-per-trial", "8"}, "--gpus");
+    check_refused(budget + Arguments{"--gpus", "4", "--workers", "8"}, "--workers");
+    check_refused(budget + Arguments{"--workers", "0"}, "--workers");
+    check_refused(budget + Arguments{"--start-time", "1min"}, "--start-time");
+    check_refused(budget + Arguments{"--straggler-factor", "0.1"}, "straggler");
+    check_refused(budget + Arguments{"--jitter", "nan"}, "jitter");
+    check_refused(budget + Arguments{"--runs", "-1"}, "--runs");
+    check_refused({"trials", "schedule", "--lr", "3e-4"}, "--tokens");
+    check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "nan"}, "--lr");
+    check_refused({"trials", "schedule", "--tokens", "-1", "--lr", "1"}, "--tokens");
+    check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch", "8M@1B,4M"}, "--batch");
+    check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch", "4M,8M"}, "--batch");
+    check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch-ramp", "1M:2M"}, "--batch-ramp");
+    check_refused(schedule + Arguments{"--shape", "cosin"}, "cosine");
+    check_refused(schedule + Arguments{"--decay-share", "0.2"}, "--decay-share");
+    check_refused(schedule + Arguments{"--warmup-steps", "2000"}, "--warmup-steps");
+    check_refused(schedule + Arguments{"--warmup-steps", "5", "--warmup-tokens", "1M"}, "twice");
+    check_refused(schedule + Arguments{"--samples", "0"}, "--samples");
+    check_refused({"trials", "transfer", "--tokens", "1B"}, "--parameters");
+}
