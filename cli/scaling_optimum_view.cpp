@@ -132,6 +132,8 @@ std::string details(BudgetAnswer const& budget) {
     if (budget.rule) pairs.emplace_back(fmt::format("{:g} tokens per N", budget.rule_ratio), rule_text(*budget.rule));
     if (!budget.smaller.empty()) pairs.emplace_back("smaller, same loss", smaller_text(budget.smaller));
     add_rates(pairs, budget.rates);
+    pairs.emplace_back("AdamW time scale", fmt::format("B / (lr x weight decay x D) = {} (power-lines)",
+                                                       digits_text(adamw_timescale(a.parameters, a.tokens))));
     return fmt::format("by {}\n{}", a.name, aligned_pairs(pairs, "  "));
 }
 
@@ -190,8 +192,9 @@ std::string experts_section(std::vector<ExpertAnswer> const& answers, double exp
                            ? fmt::format("{} x {}", human_count(a.optimum->parameters), human_count(a.optimum->tokens))
                            : "",
                        a.loss ? loss_text(*a.loss) : "-", a.dense_loss ? loss_text(*a.dense_loss) : "-"});
-    return fmt::format("{:g} experts per layer (routed laws, seen up to 1.3 B: the loss by {} of a dense model that large)\n{}", experts,
-                       law, table.text());
+    return fmt::format(
+        "{:g} experts per layer (routed laws, seen up to 1.3 B: the loss by {} of a dense model that large)\n{}",
+        experts, law, table.text());
 }
 
 std::string bits_section(BitsAnswer const& b) {

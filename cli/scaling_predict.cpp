@@ -5,8 +5,10 @@
 #include "cli/scaling_numbers.hpp"
 #include "cli/scaling_subcommand.hpp"
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/scaling/repeated_data.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +19,8 @@
 namespace sextant::cli {
 namespace {
 
+/// When tokens repeat, those that know what a repetition is worth come first.
+constexpr char const* repeating_laws = "muennighoff-c4,muennighoff-lower-basin,chinchilla-huber";
 constexpr char const* usual_laws =
     "chinchilla-huber,chinchilla-lad,hoffmann-tex,hoffmann-rounded,muennighoff-c4,"
     "gadre-c4,gadre-redpajama";
@@ -93,11 +97,32 @@ void add_called_for(std::vector<PublishedLaw>& laws, Options const& o) {
     if (o.bits > 0) add("kumar-precision");
 }
 
+/// Laws that the question asks more than they know.
+void add_remarks(PredictReport& report) {
+    auto const others = [&](auto const& knows) {
+        std::vector<std::string> names;
+        for (PredictRow const& row : report.rows)
+            if (!knows(row.answer.form)) names.push_back(row.answer.name);
+        return names;
+    };
+    auto const add = [&](std::vector<std::string> const& names, char const* what) {
+        if (!names.empty()) report.assumptions.push_back(fmt::format("{} by {}", what, join(names)));
+    };
+    if (report.setting.unique_tokens > 0)
+        add(others([](std::string const& form) { return form == "data-constrained"; }),
+            "repeated tokens are as good as new ones");
+    if (report.setting.experts > 1)
+        add(others([](std::string const& form) { return form.starts_with("moe-"); }), "a dense model of N parameters");
+}
+
 PredictRow row_of(PublishedLaw const& law, PredictReport const& report) {
     // The granularity law counts all parameters (docs/scaling.md), the others those a token passes.
     double const size = law.law.law == "moe-granularity" ? report.total_parameters : report.parameters;
     PredictRow row{.answer = loss_answer(law, size, report.tokens, report.setting, "--law")};
     bool const repeated = report.setting.unique_tokens > 0 && law.law.law == "data-constrained";
+    if (repeated)
+        row.penalty =
+            repeated_penalty(repeated_data_of(law.law, "--law"), size, report.tokens, report.setting.unique_tokens);
     if (!row.answer.chinchilla || repeated || law.law.law == "moe-granularity") return row;
     row.penalty = allocation_penalty(*row.answer.chinchilla, size, report.tokens);
     if (report.target) row.tokens_for_target = tokens_for_loss(*row.answer.chinchilla, size, *report.target);
@@ -120,7 +145,7 @@ int predict(Options const& o, CommandContext& context) {
     PredictReport report{.setting = setting_from(o), .machine = machine_from(o.machine)};
     read_size(o, report);
     if (!o.target.empty()) report.target = count_from(o.target, "--loss");
-    std::vector<PublishedLaw> laws = laws_from(o.laws, usual_laws);
+    std::vector<PublishedLaw> laws = laws_from(o.laws, o.unique_tokens.empty() ? usual_laws : repeating_laws);
     auto const tokens = tokens_from(o, report, laws.front());
     if (!tokens) {
         context.err << fmt::format("no number of tokens brings {:g} parameters to a loss of {:g} by {}\n",
@@ -131,8 +156,9 @@ int predict(Options const& o, CommandContext& context) {
     add_called_for(laws, o);
     for (PublishedLaw const& law : laws)
         report.rows.push_back(row_of(law, report));
+    add_remarks(report);
     PredictRow const& first = report.rows.front();
-    if (first.penalty) {
+    if (first.penalty && !(report.setting.unique_tokens > 0 && first.answer.form == "data-constrained")) {
         double const flops = report.flops() * first.penalty->compute_needed;
         report.same_loss = compute_optimum(*first.answer.chinchilla, flops);
         report.flops_over_same_loss = 1 / first.penalty->compute_needed;

@@ -55,6 +55,8 @@ std::string details(PredictReport const& report) {
         ScalingPoint const& best = first.penalty->optimum;
         pairs.emplace_back("best of this compute", fmt::format("{} x {}: loss {}", human_count(best.parameters),
                                                                human_count(best.tokens), loss_text(best.loss)));
+    }
+    if (report.same_loss) {
         ScalingPoint const& same = *report.same_loss;
         pairs.emplace_back(
             "cheapest of this loss",
@@ -72,6 +74,8 @@ std::string details(PredictReport const& report) {
             critical +=
                 fmt::format("{}{} {}", critical.empty() ? "" : ", ", e.law->name, human_count(*e.critical_batch));
     pairs.emplace_back("critical batch", critical);
+    pairs.emplace_back("AdamW time scale", fmt::format("B / (lr x weight decay x D) = {} (power-lines)",
+                                                       digits_text(adamw_timescale(report.parameters, report.tokens))));
     if (report.rounding)
         pairs.emplace_back("rounded afterwards", fmt::format("loss +{} at {:g} bits (kumar-precision, SHAPE ONLY)",
                                                              digits_text(*report.rounding), report.post_training_bits));

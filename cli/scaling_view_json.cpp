@@ -173,6 +173,7 @@ void add_sections(Json& out, BudgetAnswer const& budget) {
                                 {"tokens", budget.counting->point.tokens},
                                 {"local_exponent", budget.counting->local_exponent}};
     out["rates"] = rates_json(budget.rates);
+    out["rates"]["adamw_timescale"] = adamw_timescale(budget.first().parameters, budget.first().tokens);
     if (!budget.batch) return;
     out["batch"] = {{"batch_tokens", budget.batch->batch}, {"trades", Json::array()}};
     for (BatchAnswer::Trade const& t : budget.batch->trades)
@@ -244,6 +245,7 @@ std::string predict_json(PredictReport const& report) {
     if (report.rounding)
         out["post_training"] = {{"bits", report.post_training_bits}, {"loss_penalty", *report.rounding}};
     out["rates"] = rates_json(report.rates);
+    out["rates"]["adamw_timescale"] = adamw_timescale(report.parameters, report.tokens);
     if (report.cost) {
         out["machine"] = report.machine->text;
         out["run"] = {{"accelerator_hours", report.cost->accelerator_hours},

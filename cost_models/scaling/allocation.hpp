@@ -49,7 +49,7 @@ struct FlatRegion {
 };
 
 /// The share of the loss below which two runs are taken for equal.
-/// Source: arXiv:2401.02954 section 3.1 (DeepSeek LLM) and arXiv:2503.04715 (Step Law), both 0.25 %.
+/// Source: arXiv:2401.02954 (DeepSeek LLM) and arXiv:2503.04715 (Step Law), both 0.25 %.
 inline constexpr double equal_loss_share = 0.0025;
 
 /// All N (with D = C / 6 N) whose loss is at most (1 + share) times that of the optimum.

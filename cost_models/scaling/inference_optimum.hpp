@@ -35,7 +35,7 @@ InferenceOptimum lifetime_cost(ScalingPoint const& point, ServingDemand const& d
 /// 6 cost_t D(u) (1 - (alpha/beta) u / (1 - u)) + 2 (cost_p D_prefill + cost_d D_decode) = 0,
 /// D(u) = (B / ((loss - E) (1 - u)))^(1/beta): it falls with u from beta/(alpha+beta), the training optimum, to 1.
 /// @throws InputError: the loss is not above E, or a demand for which no model is small enough in double precision.
-/// Source: Sardana et al., arXiv:2401.00448, equations 2 and 4.
+/// Source: Sardana et al., arXiv:2401.00448.
 InferenceOptimum inference_optimum(ChinchillaLaw const& law, double loss, ServingDemand const& demand,
                                    char const* where);
 

@@ -7,7 +7,7 @@
 namespace sextant {
 namespace {
 
-constexpr double embedding_coefficient = 47491;  // Pearce and Song, arXiv:2406.12907, equation 6
+constexpr double embedding_coefficient = 47491;  // Pearce and Song, arXiv:2406.12907
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace sextant {
 enum class ParameterCount { total, non_embedding };
 
 /// Parameters with embeddings of a transformer of the usual shape with N without: N + 47491 N^(1/3).
-/// Source: Pearce and Song, arXiv:2406.12907, equation 6 (vocabulary and context of the Chinchilla models).
+/// Source: Pearce and Song, arXiv:2406.12907 (vocabulary and context of the Chinchilla models).
 double with_embeddings(double non_embedding);
 
 /// The inverse of `with_embeddings`.
@@ -24,7 +24,7 @@ struct CountedOptimum {
 
 /// The optimum whose N without embeddings this is. With T = N + w N^(1/3) and e = d ln T / d ln N the optimum has
 /// beta B D^-beta = alpha A T^-alpha e, so d ln D / d ln N = (alpha e - d ln e / d ln N) / beta.
-/// Source: Pearce and Song, arXiv:2406.12907, section 3.
+/// Source: Pearce and Song, arXiv:2406.12907.
 CountedOptimum non_embedding_optimum(ChinchillaLaw const& law, double non_embedding);
 
 /// The same for a budget of 6 N D without embeddings. @pre positive.

@@ -37,7 +37,7 @@ std::vector<PublishedLaw> published_laws();
 /// "overtraining" L = E + (a M^eta + b M^-eta) C^-eta with M = D/N and C = 6 N D, so A = a 6^-eta, B = b 6^-eta,
 /// alpha = beta = 2 eta; "precision" at unlimited bits.
 /// @throws InputError: another form, or parameters for which the compute optimum does not exist (A, B, alpha or beta
-/// not positive, E negative). Source of the identity: Gadre et al., arXiv:2403.08540, section 3.
+/// not positive, E negative). Source of the identity: Gadre et al., arXiv:2403.08540.
 ChinchillaLaw chinchilla_of(FittedLaw const& law, std::string const& where);
 
 /// The same for each resample of the law; those without an optimum are left out.

@@ -13,7 +13,7 @@ constexpr std::array catalog{
     RateLaw{.name = "deepseek",
             .formula = "lr = 0.3118 C^-0.1250, B = 0.2920 C^0.3271",
             .basis = "published",
-            .source = "DeepSeek LLM, arXiv:2401.02954, equation 1",
+            .source = "DeepSeek LLM, arXiv:2401.02954",
             .learning_rate = [](Run const& r) { return 0.3118 * std::pow(r.flops, -0.1250); },
             .batch = [](Run const& r) { return 0.2920 * std::pow(r.flops, 0.3271); }},
     RateLaw{
@@ -32,7 +32,7 @@ constexpr std::array catalog{
     RateLaw{.name = "kaplan",
             .formula = "lr = 0.003239 - 0.0001395 ln N (up to 1e10), B_crit = 2e8 L^(-1/0.21)",
             .basis = "assumed",
-            .source = "Kaplan et al., arXiv:2001.08361, appendix D.6 and equation 1.4; B_crit as remembered",
+            .source = "Kaplan et al., arXiv:2001.08361; B_crit as remembered",
             .learning_rate = [](Run const& r) { return 0.003239 - 0.0001395 * std::log(r.parameters); },
             .critical_batch = [](Run const& r) { return 2e8 * std::pow(r.loss, -1 / 0.21); }},
     RateLaw{.name = "zhang",
@@ -70,5 +70,7 @@ RateBand rate_band(RateQuestion const& question) {
     }
     return band;
 }
+
+double adamw_timescale(double parameters, double tokens) { return 1.084 * std::pow(tokens / parameters, -0.527); }
 
 }  // namespace sextant

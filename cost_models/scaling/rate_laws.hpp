@@ -46,4 +46,8 @@ struct RateBand {
 /// @pre parameters, tokens and flops positive.
 RateBand rate_band(RateQuestion const& question);
 
+/// Best B / (lr weight_decay D) of AdamW, the share of a run over which it averages: 1.084 (D/N)^-0.527.
+/// Source: Bergsma et al. (Power Lines), arXiv:2505.13738.
+double adamw_timescale(double parameters, double tokens);
+
 }  // namespace sextant

@@ -1,7 +1,6 @@
 #include "cost_models/scaling/repeated_data.hpp"
 
 #include "core/error.hpp"
-#include "cost_models/scaling/allocation.hpp"
 #include "cost_models/scaling/published_laws.hpp"
 #include "cost_models/scaling/root.hpp"
 
@@ -59,6 +58,27 @@ RepeatedPoint repeated_optimum(RepeatedDataLaw const& law, double flops, double 
             .epochs = std::max(d / unique_tokens, 1.0),
             .effective_tokens = effective_amount(d, unique_tokens, law.token_decay),
             .with_enough_data = free};
+}
+
+AllocationPenalty repeated_penalty(RepeatedDataLaw const& law, double parameters, double tokens, double unique_tokens) {
+    double const flops = training_flops_per_parameter_token * parameters * tokens;
+    AllocationPenalty out{
+        .point = {.parameters = parameters, .tokens = tokens, .loss = loss_of(law, parameters, tokens, unique_tokens)},
+        .optimum = repeated_optimum(law, flops, unique_tokens).point};
+    out.loss = out.point.loss - out.optimum.loss;
+    // The loss of the optimum falls with compute: the share at which it is that of the point.
+    auto const excess = [&](double log_share) {
+        return out.point.loss - repeated_optimum(law, flops * std::exp(log_share), unique_tokens).point.loss;
+    };
+    double low = -1;
+    while (low > -64 && excess(low) > 0)
+        low *= 2;
+    for (double high = 0; high - low > 1e-9;) {
+        double const middle = 0.5 * (low + high);
+        (excess(middle) <= 0 ? low : high) = middle;
+    }
+    out.compute_needed = std::exp(low);
+    return out;
 }
 
 }  // namespace sextant

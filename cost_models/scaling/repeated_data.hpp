@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cost_models/scaling/chinchilla_law.hpp"
+#include "cost_models/scaling/allocation.hpp"
 #include "cost_models/scaling/fitted_law.hpp"
 
 namespace sextant {
@@ -8,7 +8,7 @@ namespace sextant {
 /// L = E + A N'^-alpha + B D'^-beta with what repetition leaves of the data and of the size:
 /// D' = U_D (1 + R_D* (1 - exp(-R_D / R_D*))), R_D = D / U_D - 1 repetitions of U_D unique tokens;
 /// N' = U_N (1 + R_N* (1 - exp(-R_N / R_N*))), U_N = min(N, the size that U_D tokens suffice for), R_N = N / U_N - 1.
-/// Source: Muennighoff et al., arXiv:2305.16264, equations 5 and 6.
+/// Source: Muennighoff et al., arXiv:2305.16264.
 struct RepeatedDataLaw {
     ChinchillaLaw base;
     double token_decay = 0;      ///< R_D*: repetitions after which another one is worth 1/e of new tokens
@@ -34,5 +34,8 @@ struct RepeatedPoint {
 
 /// N and D with 6 N D = C of the lowest loss when only `unique_tokens` differ.
 RepeatedPoint repeated_optimum(RepeatedDataLaw const& law, double flops, double unique_tokens);
+
+/// N parameters and D tokens of which `unique_tokens` differ, against the optimum of the same compute and data.
+AllocationPenalty repeated_penalty(RepeatedDataLaw const& law, double parameters, double tokens, double unique_tokens);
 
 }  // namespace sextant

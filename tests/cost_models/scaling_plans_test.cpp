@@ -148,6 +148,12 @@ TEST_CASE("repeated data: with more unique tokens than needed nothing changes, w
             CHECK(scarce.epochs > 1);
             CHECK(scarce.point.loss > before);
             before = scarce.point.loss;
+            CHECK(std::abs(repeated_penalty(law, scarce.point.parameters, scarce.point.tokens, unique).loss) < 1e-12);
+            AllocationPenalty const off =
+                repeated_penalty(law, scarce.point.parameters * 2, scarce.point.tokens / 2, unique);
+            CHECK(repeated_optimum(law, 1e22 * off.compute_needed, unique).point.loss ==
+                  Approx(off.point.loss).epsilon(1e-8));
+            CHECK(off.compute_needed < 1);
             for (double const k : {0.8, 1.25})
                 CHECK(loss_of(law, scarce.point.parameters * k, scarce.point.tokens / k, unique) >= scarce.point.loss);
         }
