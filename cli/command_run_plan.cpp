@@ -93,7 +93,7 @@ int run_plan(Options const& o, CommandContext& context) {
         default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
     write_plot(o, report);
-    if (answer.interrupted || interrupt.flag()) return interrupted_exit;
+    if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;
     return answer.run ? exit_code::done : exit_code::answer_is_no;
 }
 

@@ -163,6 +163,8 @@ RunQuestion run_question(RunPlanOptions const& o, RunSetting const& setting) {
     if (counts.size() > 1)
         throw InputError("--gpus: '{}' is a list (one number here; --curve takes a list)", o.plan.accelerators);
     if (!counts.empty()) question.accelerators = counts.front();
+    if (o.vocabulary && question.model)
+        throw InputError("--vocab: {} has its own (only for a shape that is chosen)", question.model->name);
     if (o.vocabulary && (*o.vocabulary < 2 || *o.vocabulary > 10'000'000))
         throw InputError("--vocab: {} is out of range (2 to 1e7)", *o.vocabulary);
     question.shape.vocabulary = o.vocabulary;

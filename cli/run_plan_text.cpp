@@ -210,6 +210,7 @@ std::string deadline_text(RunPlanReport const& report) {
                             days(answer.missed->wall));
     text +=
         fmt::format(" ({} size{} searched, multiples of {})", answer.tried, answer.tried == 1 ? "" : "s", answer.step);
+    if (answer.interrupted) text += "; interrupted: smaller numbers were not all tried";
     if (answer.run->step.interval.high * answer.run->wall > report.question.deadline.value_or(usual_deadline))
         text += "; the slow end of the interval does not";
     return wrapped(text);

@@ -15,7 +15,7 @@ constexpr double least_parameters = 1e7;
 constexpr double most_parameters = 1e14;
 constexpr double tied_below = 4e9;
 constexpr double usual_feed_forward = 3.0;  ///< of the width
-constexpr double close_enough = 0.01;
+constexpr double close_enough = 0.015;
 constexpr double largest_miss = 0.05;
 
 std::int64_t head_size(std::int64_t hidden) { return hidden >= 2048 ? 128 : 64; }
@@ -26,7 +26,7 @@ std::int64_t width_step(std::int64_t hidden, std::int64_t tensor_parallel) {
     return std::max<std::int64_t>(8, tensor_parallel) * head_size(hidden);
 }
 
-std::int64_t feed_forward_step(std::int64_t hidden) { return hidden >= 4096 ? 1024 : 256; }
+std::int64_t feed_forward_step(std::int64_t hidden) { return hidden >= 8192 ? 1024 : hidden >= 2048 ? 512 : 128; }
 
 ModelSpec block_of(std::int64_t hidden, double parameters, ShapeRules const& rules) {
     ModelSpec model;
@@ -73,6 +73,12 @@ double strangeness(double layers, double wanted_layers, double feed_forward_rati
            2 * std::abs(miss) + 200 * too_far;
 }
 
+/// Depths that few numbers of pipeline stages divide are worth a little less.
+double indivisibility(std::int64_t layers) {
+    constexpr double each = 0.05;
+    return each * ((layers % 4 != 0 ? 1 : 0) + (layers >= 48 && layers % 8 != 0 ? 1 : 0));
+}
+
 struct Best {
     double strangeness = std::numeric_limits<double>::infinity();
     double miss = 0;
@@ -95,7 +101,7 @@ void try_width(ModelSpec const& block, double parameters, Best& best) {
         if (ratio < 1 || ratio > 8) continue;
         double const total = sizes.once + depth * (sizes.layer_alone + feed_forward * sizes.per_feed_forward);
         double const miss = total / parameters - 1;
-        double const strange = strangeness(depth, wanted, ratio, miss);
+        double const strange = strangeness(depth, wanted, ratio, miss) + indivisibility(layers);
         if (strange >= best.strangeness) continue;
         best = {.strangeness = strange, .miss = miss, .model = block};
         best.model.mlp.intermediate = std::llround(feed_forward);

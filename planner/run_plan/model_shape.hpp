@@ -25,9 +25,10 @@ std::int64_t usual_vocabulary(double parameters);
 ///
 /// Llama's blocks: RMS norms, rotary positions, gated feed-forward, grouped keys and values (8 heads of them from 16
 /// heads); head size 128 from a width of 2,048, 64 below; tied embeddings below 4e9 parameters (Llama 3.2). Of all
-/// depths, widths and feed-forward widths that hit the size within 1 % the one nearest to `usual_layers` and a
+/// depths, widths and feed-forward widths that hit the size within 1.5 % the one nearest to `usual_layers` and a
 /// feed-forward of three widths (presets: 2.7 to 3.5) is taken. Widths are multiples of 1,024 from 2,048 (512 from
-/// 1,024, 256 below), feed-forward widths of 1,024 from a width of 4,096 (256 below), layers even.
+/// 1,024, 256 below), feed-forward widths of 1,024 from a width of 8,192 (512 from 2,048, 128 below); layers are even,
+/// multiples of four, and of eight from 48, preferred.
 ///
 /// @throws InputError naming `where`: fewer than 1e7 or more than 1e14 parameters, or no shape within 5 %, as with a
 /// vocabulary that is larger than the model.

@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 using Json = nlohmann::json;
 using Arguments = std::vector<std::string>;
@@ -249,6 +252,28 @@ TEST_CASE("random questions to run-plan end in an answer, a no, or one sentence 
         for (char const* word : {"nan", "inf"})
             REQUIRE_FALSE(has_word(result.out, word));
     }
+}
+
+TEST_CASE("run-plan: an interrupt ends with a report that says it is a part, and exit code 130", "[INV-26]") {
+    std::string counts;
+    for (int n = 1024; n < 1024 + 200 * 128; n += 128)
+        counts += (counts.empty() ? "" : ",") + std::to_string(n);
+    std::signal(SIGINT, SIG_IGN);
+    std::thread interrupt([] {
+        struct sigaction now {};
+        do {  // until the searches have taken the signal over
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            sigaction(SIGINT, nullptr, &now);
+        } while (now.sa_handler == SIG_IGN);
+        std::raise(SIGINT);
+    });
+    RunResult const result = run_sextant({"run-plan", "-m", "llama-3.1-405b", "--tokens", "15T", "-c", "h100-sxm", "-n",
+                                          "1024", "--curve", counts, "--threads", "1", "--format", "json"});
+    interrupt.join();
+    CHECK(result.code == 130);
+    Json const json = Json::parse(result.out);
+    CHECK(json.at("interrupted") == true);
+    if (!json.at("curve").is_null()) CHECK(json.at("curve").at("points").size() < 200);
 }
 
 TEST_CASE("run-plan gives the same bytes for any number of threads") {

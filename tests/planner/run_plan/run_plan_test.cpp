@@ -6,6 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/planner/run_plan/run_fixture.hpp"
 
+#include <atomic>
 #include <cmath>
 
 using namespace sextant;
@@ -136,6 +137,19 @@ TEST_CASE("questions that do not determine a run are refused") {
     RunSetting free = setting;
     free.cluster.accelerator.price_usd_per_hour.reset();
     CHECK_THROWS_AS(answer_run(free, run_fixture::budget(Kind::dollars, 1e6, 8)), InputError);
+}
+
+TEST_CASE("a question that is stopped says so, whatever was asked") {
+    std::atomic<bool> const stop{true};
+    RunSetting setting = run_fixture::setting();
+    setting.stop = &stop;
+    RunQuestion deadline = run_fixture::question();
+    deadline.model = find_model("llama-2-7b");
+    deadline.tokens = 1e12;
+    deadline.deadline = 30 * units::day;
+    CHECK(answer_run(setting, deadline).interrupted);
+    CHECK(answer_run(setting, run_fixture::budget(Kind::days, 30, 64)).interrupted);
+    CHECK(answer_run(setting, run_fixture::budget(Kind::flops, 1e22, 64)).interrupted);
 }
 
 TEST_CASE("the usual batch stays within the critical batch of the tokens and is a power of two of sequences") {
