@@ -43,6 +43,8 @@ struct RepeatedAnswer {
     std::string law;
     double unique_tokens = 0;
     RepeatedPoint point;
+    std::optional<LawInterval> epochs_interval{};
+    std::optional<LawInterval> parameters_interval{};
 };
 
 /// What so many experts make of a budget.

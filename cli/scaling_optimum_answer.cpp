@@ -137,11 +137,22 @@ void add_repeated(BudgetAnswer& budget, Question const& q) {
         if (law.law.law == "data-constrained" &&
             std::none_of(laws.begin(), laws.end(), [&](auto const& known) { return known.name == law.name; }))
             laws.push_back(law);
-    for (PublishedLaw const& law : laws)
-        budget.repeated.push_back(
-            {.law = law.name,
-             .unique_tokens = unique,
-             .point = repeated_optimum(repeated_data_of(law.law, "--law"), budget.flops, unique)});
+    for (PublishedLaw const& law : laws) {
+        auto const best = [&](FittedLaw const& one) {
+            return repeated_optimum(repeated_data_of(one, "--law"), budget.flops, unique);
+        };
+        RepeatedAnswer answer{.law = law.name, .unique_tokens = unique, .point = best(law.law)};
+        std::vector<double> epochs;
+        std::vector<double> sizes;
+        for (std::size_t i = 0; i < law.law.resamples.size(); ++i) {
+            RepeatedPoint const point = best(law.law.resample(i));
+            epochs.push_back(point.epochs);
+            sizes.push_back(point.point.parameters);
+        }
+        answer.epochs_interval = interval_of(std::move(epochs));
+        answer.parameters_interval = interval_of(std::move(sizes));
+        budget.repeated.push_back(std::move(answer));
+    }
 }
 
 void add_experts(BudgetAnswer& budget, double experts) {

@@ -167,13 +167,18 @@ std::string repeated_section(std::vector<RepeatedAnswer> const& answers) {
                  {"N", Align::right},
                  {"D", Align::right},
                  {"epochs", Align::right},
+                 {"80 %", Align::right},
                  {"worth", Align::right},
                  {"loss", Align::right},
                  {"with enough data", Align::right}});
     for (RepeatedAnswer const& a : answers)
         table.add_row(
             {a.law, human_count(a.point.point.parameters), human_count(a.point.point.tokens),
-             digits_text(a.point.epochs), human_count(a.point.effective_tokens), loss_text(a.point.point.loss),
+             digits_text(a.point.epochs),
+             a.epochs_interval
+                 ? fmt::format("{}-{}", digits_text(a.epochs_interval->low80), digits_text(a.epochs_interval->high80))
+                 : "",
+             human_count(a.point.effective_tokens), loss_text(a.point.point.loss),
              fmt::format("{} x {}, {}", human_count(a.point.with_enough_data.parameters),
                          human_count(a.point.with_enough_data.tokens), loss_text(a.point.with_enough_data.loss))});
     return fmt::format("{} unique tokens (the runs hardly tell the two decays apart: take both as a range)\n{}",

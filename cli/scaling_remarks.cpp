@@ -38,7 +38,8 @@ std::string counting_of(std::vector<ScalingAnswer const*> const& answers) {
 }  // namespace
 
 std::string outside_text(ScalingAnswer const& answer) {
-    return answer.outside_factor > 1 ? digits_text(answer.outside_factor) + " x" : "-";
+    if (answer.outside_factor == 0) return "unknown";
+    return answer.outside_factor > 1 ? digits_text(answer.outside_factor) + " x" : "no";
 }
 
 std::string remarks_text(std::vector<ScalingAnswer const*> const& answers) {

@@ -7,7 +7,8 @@
 
 namespace sextant::cli {
 
-/// "44.5 x" for an answer whose inputs lie outside what its law was fitted to; "-" where the law does not say.
+/// "44.5 x" for an answer whose inputs lie outside what its law was fitted to, "no", or "unknown" where it does not
+/// say.
 std::string outside_text(ScalingAnswer const& answer);
 
 /// What a reader of these answers must know: warnings of the laws, guesses far outside their data, rules of counting N

@@ -106,6 +106,8 @@ Json repeated_json(std::vector<RepeatedAnswer> const& answers) {
         Json entry{{"law", a.law}, {"unique_tokens", a.unique_tokens}};
         entry.update(point_json(a.point.point));
         entry["epochs"] = a.point.epochs;
+        entry["intervals"] = {{"epochs", interval_json(a.epochs_interval)},
+                              {"parameters", interval_json(a.parameters_interval)}};
         entry["effective_tokens"] = a.point.effective_tokens;
         entry["with_enough_data"] = point_json(a.point.with_enough_data);
         list.push_back(std::move(entry));

@@ -42,6 +42,7 @@ std::vector<ChinchillaLaw> resampled(FittedLaw const& law, LawSetting const& set
 void add_distance(ScalingAnswer& answer, FittedLaw const& law) {
     double const flops = training_flops_per_parameter_token * answer.parameters * answer.tokens;
     answer.outside = extrapolations(law, flops, answer.parameters, answer.tokens);
+    answer.outside_factor = law.ranges.empty() ? 0 : 1;
     for (Extrapolation const& e : answer.outside)
         answer.outside_factor = std::max(answer.outside_factor, e.factor);
 }
@@ -76,7 +77,10 @@ void add_intervals(ScalingAnswer& answer, std::vector<ScalingPoint> const& point
         values.reserve(points.size());
         for (ScalingPoint const& point : points)
             values.push_back(value(point));
-        return interval_of(std::move(values));
+        auto const interval = interval_of(std::move(values));
+        // A fit that held what this answer depends on says nothing about its uncertainty.
+        bool const varies = interval && interval->high95 - interval->low95 > 1e-12 * std::abs(interval->median);
+        return varies ? interval : std::nullopt;
     };
     answer.parameters_interval = over([](ScalingPoint const& p) { return p.parameters; });
     answer.tokens_interval = over([](ScalingPoint const& p) { return p.tokens; });

@@ -36,9 +36,10 @@ struct ScalingAnswer {
     std::optional<LawInterval> ratio_interval{};  ///< of tokens over parameters
     std::optional<LawInterval> loss_interval{};
     std::vector<std::string> warnings{};  ///< of the law
-    /// Inputs outside what the law was fitted to, and the largest factor among them (1: none).
+    /// Inputs outside what the law was fitted to, and the largest factor among them: 1 for none, 0 where the law does
+    /// not say what it was fitted to.
     std::vector<Extrapolation> outside{};
-    double outside_factor = 1;
+    double outside_factor = 0;
 
     [[nodiscard]] double ratio() const { return tokens / parameters; }
 };
