@@ -119,6 +119,20 @@ void check(ScalingFitRequest const& r) {
     if (r.threads > 1024) throw InputError("--threads: {} (0 to 1024)", r.threads);
 }
 
+/// A law whose loss rises with size, tokens or compute is no law: the best fit of rows that have none.
+std::string rising_exponent(ScalingFitReport const& report) {
+    LawForm const& form = *report.study->problem.form;
+    for (std::size_t k = 0; k < form.parameters.size(); ++k) {
+        LawParameter const& p = form.parameters[k];
+        if (p.role == LawRole::shape && p.scale == LawScale::linear && report.study->fit.values[k] <= 0)
+            return fmt::format(
+                "{}: the best fit of '{}' has {} = {:.3g}, so the loss would not fall: the law does not describe these "
+                "rows\n",
+                report.table.name, report.law, p.name, report.study->fit.values[k]);
+    }
+    return {};
+}
+
 int run(ScalingFitRequest const& request, CommandContext& context) {
     Format const format = request.output.format();
     check(request);
@@ -130,6 +144,10 @@ int run(ScalingFitRequest const& request, CommandContext& context) {
             request.data, request.law, report.study->fit.starts);
         for (std::string const& warning : report.warnings)
             context.err << "  " << warning << "\n";
+        return exit_code::answer_is_no;
+    }
+    if (std::string const problem = report.study ? rising_exponent(report) : std::string(); !problem.empty()) {
+        context.err << problem;
         return exit_code::answer_is_no;
     }
     if (!request.plot.empty()) write_text_file(request.plot, scaling_fit_svg(report));

@@ -15,6 +15,9 @@
 namespace sextant::cli {
 namespace {
 
+/// Laws through the points of a construction.
+constexpr std::string_view curve_laws[] = {"isoflop", "envelope", "critical-batch", "lr-batch"};
+
 constexpr double counting_spread = 0.05;
 
 /// Parts that a law reads, the output last.
@@ -51,6 +54,15 @@ LossColumns columns_for(ScalingFitRequest const& request, CsvTable const& csv) {
     for (auto const& [part, column] : request.columns)
         if (!wants(part) && part != "weight" && part != "flops" && part != "parameters" && part != "tokens")
             throw InputError("{}: the law '{}' has no use for it", flag_of(part), request.law);
+    bool const of_form =
+        std::none_of(std::begin(curve_laws), std::end(curve_laws), [&](auto law) { return law == request.law; });
+    if (!of_form && request.columns.count("weight") != 0)
+        throw InputError("--weight: the law '{}' takes no weights", request.law);
+    if (!of_form && !request.group.empty())
+        throw InputError("--bootstrap-by: the law '{}' draws rows within its levels already", request.law);
+    if (!of_form && (!request.fixed.empty() || !request.tied.empty()))
+        throw InputError("{}: the law '{}' is not fitted parameter by parameter",
+                         request.fixed.empty() ? "--tie" : "--fix", request.law);
     auto const find = [&](std::string const& part) {
         if (out.count(part) != 0) return true;
         std::string const column = usual_column(csv, part);

@@ -10,6 +10,7 @@ namespace sextant {
 namespace {
 
 constexpr double agrees_within = 1e-8;
+constexpr double exact_fit = 1e-20;  // of each row: rows without noise leave only rounding
 constexpr double basin_within = 1e-2;
 constexpr double same_within = 1e-3;  // of an unknown, relative to its size or absolute below one
 
@@ -67,7 +68,7 @@ LawFit best_of(LawProblem const& problem, std::vector<LawMinimum> minima) {
                .starts = static_cast<int>(minima.size())};
     std::vector<LawMinimum const*> places;
     for (LawMinimum const& m : minima) {
-        if (m.objective <= best.objective * (1 + agrees_within)) {
+        if (m.objective <= best.objective * (1 + agrees_within) + exact_fit * static_cast<double>(problem.rows())) {
             ++fit.agreeing;
             continue;
         }
