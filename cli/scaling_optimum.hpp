@@ -103,6 +103,7 @@ struct BudgetAnswer {
     std::optional<BitsAnswer> bits{};
     std::optional<ContextAnswer> context{};
     std::optional<CountedOptimum> counting{};
+    double kaplan_exponent = 0;  ///< what the first law looks like over the sizes of Kaplan's runs
     RateBand rates{};
     std::optional<BatchAnswer> batch{};
 

@@ -253,8 +253,13 @@ BudgetAnswer answer_budget(double amount, Question const& q, OptimumReport& repo
         budget.rule = allocation_at_ratio(*law, budget.flops, o.ratio);
         for (double const factor : smaller_sizes)
             budget.smaller.push_back({.size_factor = factor, .trade = size_trade(*law, factor)});
-        if (o.counting == "non-embedding") budget.counting = non_embedding_optimum_of(*law, budget.flops);
+        if (o.counting == "non-embedding") {
+            budget.counting = non_embedding_optimum_of(*law, budget.flops);
+            budget.kaplan_exponent = apparent_exponent(*law, kaplan_smallest, kaplan_largest);
+        }
     }
+    if (o.counting != "total" && !budget.counting)
+        throw InputError("--counting: the first law, {}, gives no loss", budget.first().name);
     add_inference(budget, o, report);
     add_repeated(budget, q);
     add_experts(budget, o.experts);

@@ -229,11 +229,12 @@ std::string batch_section(BatchAnswer const& batch) {
                        human_count(batch.batch), table.text());
 }
 
-std::string counting_section(CountedOptimum const& c) {
+std::string counting_section(CountedOptimum const& c, double kaplan_exponent) {
     return wrapped(
-        fmt::format("C counted without embeddings: {} without, {} with, {} tokens; N goes with C^{:.3f} here",
+        fmt::format("C counted without embeddings: {} without, {} with, {} tokens; N goes with C^{:.3f} here, and over "
+                    "the sizes of Kaplan's runs would seem to go with C^{:.3f}",
                     human_count(c.point.parameters), human_count(c.total_parameters), human_count(c.point.tokens),
-                    c.local_exponent));
+                    c.local_exponent, kaplan_exponent));
 }
 
 std::string sections(OptimumReport const& report, BudgetAnswer const& budget) {
@@ -245,7 +246,7 @@ std::string sections(OptimumReport const& report, BudgetAnswer const& budget) {
     if (!budget.experts.empty()) add(experts_section(budget.experts, report.experts, law));
     if (budget.context) add(context_section(*budget.context));
     if (budget.bits) add(bits_section(*budget.bits));
-    if (budget.counting) add(counting_section(*budget.counting));
+    if (budget.counting) add(counting_section(*budget.counting, budget.kaplan_exponent));
     if (budget.batch) add(batch_section(*budget.batch));
     return text;
 }

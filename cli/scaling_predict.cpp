@@ -123,9 +123,13 @@ PredictRow row_of(PublishedLaw const& law, PredictReport const& report) {
     if (repeated)
         row.penalty =
             repeated_penalty(repeated_data_of(law.law, "--law"), size, report.tokens, report.setting.unique_tokens);
-    if (!row.answer.chinchilla || repeated || law.law.law == "moe-granularity") return row;
-    row.penalty = allocation_penalty(*row.answer.chinchilla, size, report.tokens);
-    if (report.target) row.tokens_for_target = tokens_for_loss(*row.answer.chinchilla, size, *report.target);
+    else if (row.answer.chinchilla && law.law.law != "moe-granularity") {
+        row.penalty = allocation_penalty(*row.answer.chinchilla, size, report.tokens);
+        if (report.target) row.tokens_for_target = tokens_for_loss(*row.answer.chinchilla, size, *report.target);
+    }
+    // A law may have a loss and yet no optimum that doubles can hold.
+    if (row.penalty && !(std::isfinite(row.penalty->loss) && std::isnormal(row.penalty->compute_needed)))
+        row.penalty.reset();
     return row;
 }
 

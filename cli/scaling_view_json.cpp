@@ -173,7 +173,8 @@ void add_sections(Json& out, BudgetAnswer const& budget) {
         out["non_embedding"] = {{"parameters", budget.counting->point.parameters},
                                 {"total_parameters", budget.counting->total_parameters},
                                 {"tokens", budget.counting->point.tokens},
-                                {"local_exponent", budget.counting->local_exponent}};
+                                {"local_exponent", budget.counting->local_exponent},
+                                {"exponent_over_kaplan_sizes", budget.kaplan_exponent}};
     out["rates"] = rates_json(budget.rates);
     out["rates"]["adamw_timescale"] = adamw_timescale(budget.first().parameters, budget.first().tokens);
     if (!budget.batch) return;

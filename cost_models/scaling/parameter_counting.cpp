@@ -50,4 +50,21 @@ CountedOptimum non_embedding_optimum_of(ChinchillaLaw const& law, double flops) 
     return non_embedding_optimum(law, std::exp(root_between(excess, low, high)));
 }
 
+double apparent_exponent(ChinchillaLaw const& law, double low, double high) {
+    constexpr int points = 2001;
+    double sum_c = 0;
+    double sum_n = 0;
+    double sum_cc = 0;
+    double sum_cn = 0;
+    for (int i = 0; i < points; ++i) {
+        double const n = std::log(low) + std::log(high / low) * i / (points - 1);
+        double const c = std::log(non_embedding_optimum(law, std::exp(n)).flops);
+        sum_c += c;
+        sum_n += n;
+        sum_cc += c * c;
+        sum_cn += c * n;
+    }
+    return (points * sum_cn - sum_c * sum_n) / (points * sum_cc - sum_c * sum_c);
+}
+
 }  // namespace sextant

@@ -30,4 +30,12 @@ CountedOptimum non_embedding_optimum(ChinchillaLaw const& law, double non_embedd
 /// The same for a budget of 6 N D without embeddings. @pre positive.
 CountedOptimum non_embedding_optimum_of(ChinchillaLaw const& law, double flops);
 
+/// What a straight line through the optima of models of these sizes shows: the least-squares slope of ln N over ln C, N
+/// without embeddings and even in its logarithm. @pre 0 < low < high.
+double apparent_exponent(ChinchillaLaw const& law, double low, double high);
+
+/// Sizes of Kaplan et al.'s runs, without embeddings. Source: arXiv:2001.08361, section 3.
+inline constexpr double kaplan_smallest = 768;
+inline constexpr double kaplan_largest = 1.5e9;
+
 }  // namespace sextant

@@ -242,6 +242,29 @@ TEST_CASE("scaling optimum: the law of a fit of parabolas divides a budget, with
     CHECK_FALSE(json.at("budgets").at(0).at("laws").at(0).at("intervals").at("parameters").is_null());
 }
 
+TEST_CASE("scaling optimum --plot draws every law and every budget", "[scaling]") {
+    ScratchFolder const scratch("scaling_plot");
+    std::string const file = scratch.path("plot.svg");
+    Arguments const question = optimum + Arguments{"--flops", "1e21,1e23", "--law", "chinchilla-huber,porian-tuned"};
+    RunResult const result = run_sextant(question + Arguments{"--plot", file});
+    REQUIRE(result.code == 0);
+    CHECK(result.out == run_sextant(question).out);
+    std::string const svg = sextant::read_text_file(file);
+    CHECK(svg.starts_with("<svg "));
+    CHECK(svg.ends_with("</svg>\n"));
+    CHECK_THAT(svg, contains("chinchilla-huber") && contains("porian-tuned"));
+    CHECK_THAT(svg, !contains("nan") && !contains("inf"));
+    auto const count = [&](std::string const& part) {
+        std::size_t n = 0;
+        for (auto at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1))
+            ++n;
+        return n;
+    };
+    CHECK(count("<circle") == 2 * 2 + 2);           // budgets times laws, and the legend
+    CHECK(count("stroke-dasharray=\"6 4\"") == 2);  // a line of equal compute each
+    CHECK(count("stroke-opacity=\"0.3\"") == 2);    // intervals, of the law that has them
+}
+
 TEST_CASE("scaling: questions that cannot be answered are refused in one sentence", "[scaling]") {
     check_refused({"scaling"}, "subcommand");
     check_refused(optimum, "no budget");
@@ -261,6 +284,9 @@ TEST_CASE("scaling: questions that cannot be answered are refused in one sentenc
     check_refused(optimum + Arguments{"--flops", "1e23", "--experts", "0.5"}, "--experts");
     check_refused(optimum + Arguments{"--flops", "1e23", "--bits", "0.1"}, "--bits");
     check_refused(optimum + Arguments{"--flops", "1e23", "--counting", "all"}, "--counting");
+    check_refused(optimum + Arguments{"--flops", "1e23", "--counting", "non-embedding", "--law", "porian-tuned"},
+                  "loss");
+    check_refused(optimum + Arguments{"--flops", "1e23", "--plot", "/nowhere/x.svg"}, "/nowhere");
     check_refused(optimum + Arguments{"--flops", "1e23", "--tokens-per-parameter", "nan"}, "--tokens-per-parameter");
     check_refused(optimum + Arguments{"--flops", "1e23", "--model", "llama-3.1-8b"}, "--context");
     check_refused(optimum + Arguments{"--flops", "1e23", "--decode-mfu", "0.1"}, "--inference-tokens");
