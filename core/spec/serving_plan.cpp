@@ -1,0 +1,77 @@
+#include "core/spec/serving_plan.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+#include "core/spec/model_spec.hpp"
+
+#include <array>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+constexpr std::array cache_formats{CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int4};
+
+void positive(std::int64_t value, char const* name, std::int64_t most) {
+    if (value < 1 || value > most) throw InputError("{}: {} (1 to {})", name, value, most);
+}
+
+}  // namespace
+
+std::string_view name_of(CacheFormat format) {
+    switch (format) {
+        case CacheFormat::bf16: return "bf16";
+        case CacheFormat::fp8: return "fp8";
+        case CacheFormat::int4: break;
+    }
+    return "int4";
+}
+
+double bytes_per_value(CacheFormat format) {
+    return format == CacheFormat::bf16 ? 2 : format == CacheFormat::fp8 ? 1 : 0.5;
+}
+
+CacheFormat cache_format_from(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (CacheFormat const format : cache_formats) {
+        if (name == name_of(format)) return format;
+        known.emplace_back(name_of(format));
+    }
+    throw InputError("{}: unknown cache format '{}'{} (known: {})", where, name, did_you_mean(name, known),
+                     join(known));
+}
+
+void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
+    constexpr std::int64_t most_ranks = 4096;
+    positive(plan.tp, "--tp", most_ranks);
+    positive(plan.pp, "--pp", model.layer_count());
+    positive(plan.attention_dp, "--attention-dp", most_ranks);
+    positive(plan.ep, "--ep", most_ranks);
+    positive(plan.max_batch, "--max-batch", std::int64_t{1} << 20);
+    positive(plan.max_batched_tokens, "--max-batched-tokens", std::int64_t{1} << 22);
+    positive(plan.block_tokens, "--block-tokens", std::int64_t{1} << 16);
+    if (model.attention.heads % plan.tp != 0)
+        throw InputError("--tp: {} does not divide the {} attention heads of {}", plan.tp, model.attention.heads,
+                         model.name);
+    if (!(plan.memory_utilisation > 0 && plan.memory_utilisation <= 1))
+        throw InputError("--memory-utilisation: {} (above 0, up to 1)", plan.memory_utilisation);
+    if (!(plan.expert_imbalance >= 1 && plan.expert_imbalance <= 1024))
+        throw InputError("--expert-imbalance: {} (1 to 1024)", plan.expert_imbalance);
+    if (find_gemm_format(plan.weights) == nullptr) {
+        std::vector<std::string> known;
+        for (GemmFormat const& format : gemm_formats())
+            known.emplace_back(format.name);
+        throw InputError("--weights: unknown format '{}'{} (known: {})", plan.weights,
+                         did_you_mean(plan.weights, known), join(known));
+    }
+    if (plan.ep == 1) return;
+    if (!model.moe) throw InputError("--ep: {} has no experts (leave it at 1)", model.name);
+    if (model.moe->experts % plan.ep != 0)
+        throw InputError("--ep: {} does not divide the {} experts of {}", plan.ep, model.moe->experts, model.name);
+    if (plan.ep != plan.tp * plan.attention_dp)
+        throw InputError(
+            "--ep: {} (experts are divided over all {} ranks of a stage, tp x attention-dp, or over none: 1)", plan.ep,
+            plan.tp * plan.attention_dp);
+}
+
+}  // namespace sextant

@@ -1,0 +1,145 @@
+#include "cost_models/serving/iteration_model.hpp"
+
+#include "cost_models/serving/layer_cost.hpp"
+
+#include "core/error.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// 1, 2, 3, 4, 6, 8, 12, ... up to `last`, which is the end.
+std::vector<double> doubling_grid(double first, double last) {
+    std::vector<double> out;
+    for (double at = first; at < last; at *= 2) {
+        out.push_back(at);
+        if (at * 1.5 < last && at >= 2) out.push_back(at * 1.5);
+    }
+    out.push_back(last);
+    return out;
+}
+
+/// Position in a rising grid: the left neighbour and the share of the way to the right one.
+struct Place {
+    std::size_t left;
+    double share;
+};
+Place place_on(std::vector<double> const& grid, double at) {
+    if (grid.size() == 1 || at <= grid.front()) return {0, 0};
+    auto const right = std::upper_bound(grid.begin(), grid.end() - 1, at);
+    auto const left = static_cast<std::size_t>(right - grid.begin()) - 1;
+    return {left, std::min(1.0, std::log(at / grid[left]) / std::log(grid[left + 1] / grid[left]))};
+}
+
+double seconds(Seconds time) { return time.base(); }
+
+}  // namespace
+
+double touched_experts(double experts, double top_k, double tokens) {
+    if (top_k >= experts) return experts;
+    return experts * -std::expm1(tokens * std::log1p(-top_k / experts));
+}
+
+double IterationModel::Curve::operator()(double at) const {
+    if (at <= 0) return 0;
+    if (at <= x.front()) return y.front();
+    auto const right = std::upper_bound(x.begin() + 1, x.end() - 1, at);
+    auto const i = static_cast<std::size_t>(right - x.begin());
+    return y[i - 1] + (y[i] - y[i - 1]) * (at - x[i - 1]) / (x[i] - x[i - 1]);
+}
+
+IterationModel::IterationModel(ServingCase const& what) : what_(what) {
+    check_serving_plan(what_.model, what_.plan);
+    tabulate_tokens();
+    tabulate_head();
+    tabulate_prefill();
+    tabulate_decode();
+}
+
+void IterationModel::tabulate_tokens() {
+    double const most =
+        static_cast<double>(std::max({what_.plan.max_batched_tokens, what_.plan.max_batch, std::int64_t{2}}));
+    LayerCosts costs(what_);
+    for (double const tokens : doubling_grid(1, most)) {
+        LayerTime const time = costs.of_tokens(std::llround(tokens));
+        for (auto [curve, value] :
+             {std::pair{&gemm_, time.gemm}, {&streaming_, time.streaming}, {&communication_, time.communication}}) {
+            curve->x.push_back(tokens);
+            curve->y.push_back(seconds(value));
+        }
+    }
+}
+
+void IterationModel::tabulate_head() {
+    LayerCosts costs(what_);
+    for (double const samples : doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch)))) {
+        head_.x.push_back(samples);
+        head_.y.push_back(seconds(costs.head(std::llround(samples))));
+    }
+}
+
+void IterationModel::tabulate_prefill() {
+    LayerCosts costs(what_);
+    double const most = static_cast<double>(std::max<std::int64_t>(what_.model.max_positions, 4096));
+    prefill_.x.push_back(0);
+    prefill_.y.push_back(0);
+    for (double const tokens : doubling_grid(16, most)) {
+        prefill_.x.push_back(tokens);
+        // A longer prompt never takes less: the kernel models round to tiles.
+        prefill_.y.push_back(std::max(prefill_.y.back(), seconds(costs.prompt_attention(std::llround(tokens)))));
+    }
+}
+
+void IterationModel::tabulate_decode() {
+    LayerCosts costs(what_);
+    decode_batches_ = doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch)));
+    decode_contexts_ = doubling_grid(16, static_cast<double>(std::max<std::int64_t>(what_.model.max_positions, 4096)));
+    for (double const batch : decode_batches_)
+        for (double const context : decode_contexts_)
+            decode_.push_back(seconds(costs.cache_attention(std::llround(batch), std::llround(context))));
+}
+
+double IterationModel::decode_seconds(double sequences, double context) const {
+    if (sequences <= 0) return 0;
+    double const mean = std::max(1.0, context / sequences);
+    Place const b = place_on(decode_batches_, sequences);
+    Place const c = place_on(decode_contexts_, mean);
+    std::size_t const width = decode_contexts_.size();
+    auto const at = [&](std::size_t i, std::size_t k) {
+        return decode_[std::min(i, decode_batches_.size() - 1) * width + std::min(k, width - 1)];
+    };
+    double const low = (1 - c.share) * at(b.left, c.left) + c.share * at(b.left, c.left + 1);
+    double const high = (1 - c.share) * at(b.left + 1, c.left) + c.share * at(b.left + 1, c.left + 1);
+    double const inside = (1 - b.share) * low + b.share * high;
+    // Beyond the grid the cache is read in proportion.
+    return inside * std::max(1.0, mean / decode_contexts_.back()) * std::max(1.0, sequences / decode_batches_.back());
+}
+
+Seconds IterationModel::prefill_attention(double past, double tokens) const {
+    if (tokens <= 0) return {};
+    return std::max(0.0, prefill_(past + tokens) - prefill_(past)) * units::s;
+}
+
+IterationTime IterationModel::operator()(IterationLoad const& load) const {
+    EngineProfile const& engine = what_.engine;
+    double const tokens = load.prefill_tokens + load.decodes;
+    IterationTime time;
+    time.gemm = gemm_(tokens) * engine.gemm_scale.value * units::s;
+    time.streaming = streaming_(tokens) * units::s;
+    time.communication = communication_(tokens) * engine.communication_scale.value * units::s;
+    time.head = head_(load.samples) * engine.gemm_scale.value * units::s;
+    time.prefill = load.prefill_attention * engine.prefill_scale.value;
+    time.decode = decode_seconds(load.decodes, load.decode_context) * engine.decode_scale.value * units::s;
+    time.host = engine.host_per_iteration.value + engine.host_per_sequence.value * load.samples;
+    return time;
+}
+
+Seconds IterationModel::interval(IterationLoad const& load) const {
+    IterationTime const time = (*this)(load);
+    return time.device() / what_.plan.pp + time.host;
+}
+
+}  // namespace sextant

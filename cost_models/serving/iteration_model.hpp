@@ -1,0 +1,97 @@
+#pragma once
+
+#include "core/spec/cluster_spec.hpp"
+#include "core/spec/engine_profile.hpp"
+#include "core/spec/model_spec.hpp"
+#include "core/spec/serving_plan.hpp"
+#include "core/units.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace sextant {
+
+/// A model on machines, served by an engine.
+struct ServingCase {
+    ModelSpec model;
+    ClusterSpec cluster;
+    ServingPlan plan;
+    EngineProfile engine;
+};
+
+/// Where the time of one iteration goes; the parts add up to `total()`.
+struct IterationTime {
+    Seconds gemm;       ///< matrix products and what is fused to them
+    Seconds prefill;    ///< attention of prompt tokens
+    Seconds decode;     ///< attention of one query per sequence over its cache
+    Seconds streaming;  ///< norms, activations, rotary embedding, cache writes, and gaps between kernels
+    Seconds communication;
+    Seconds head;  ///< output matrix and sampling
+    Seconds host;  ///< what the device waits for
+    [[nodiscard]] Seconds device() const { return gemm + prefill + decode + streaming + communication + head; }
+    [[nodiscard]] Seconds total() const { return device() + host; }
+};
+
+/// What one iteration of a replica processes. Everything is of one attention data-parallel group (all of them when
+/// there is one group).
+struct IterationLoad {
+    double prefill_tokens = 0;    ///< prompt tokens, of all chunks
+    Seconds prefill_attention{};  ///< sum of `IterationModel::prefill_attention` over the chunks
+    double decodes = 0;           ///< sequences that produce one more token
+    double decode_context = 0;    ///< tokens in the cache of these, together
+    double samples = 0;           ///< sequences that get a token out of this iteration (decodes and finished prompts)
+};
+
+/// Time of an iteration for any mix of prompt and decode tokens, from tables made once: a call takes well under a
+/// microsecond.
+///
+/// Products, their streaming kernels and the tensor- or expert-parallel communication depend on the tokens of the
+/// iteration, T = prefill + decodes: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
+/// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
+/// E)^T). Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
+/// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
+/// passes all of them; the stages work on different iterations at a time, which `stage_time` is for.
+class IterationModel {
+public:
+    /// @throws InputError when the plan does not fit the model (`check_serving_plan`), or the device has no such
+    /// format.
+    explicit IterationModel(ServingCase const& what);
+
+    /// Through all stages: the latency of the iteration.
+    [[nodiscard]] IterationTime operator()(IterationLoad const& load) const;
+    /// Time after which a replica can begin its next iteration: the whole of it without pipelining, the slowest stage's
+    /// share and the host with it.
+    [[nodiscard]] Seconds interval(IterationLoad const& load) const;
+    /// Attention of `tokens` prompt tokens that follow `past` cached ones, over all layers.
+    [[nodiscard]] Seconds prefill_attention(double past, double tokens) const;
+
+    [[nodiscard]] ServingCase const& what() const { return what_; }
+
+private:
+    /// Piecewise linear over a rising grid; beyond the last point in proportion to the last slope.
+    struct Curve {
+        std::vector<double> x;
+        std::vector<double> y;
+        [[nodiscard]] double operator()(double at) const;
+    };
+    void tabulate_tokens();
+    void tabulate_head();
+    void tabulate_prefill();
+    void tabulate_decode();
+    [[nodiscard]] double decode_seconds(double sequences, double context) const;
+
+    ServingCase what_;
+    Curve gemm_;  ///< seconds over tokens, all layers
+    Curve streaming_;
+    Curve communication_;
+    Curve head_;     ///< over sequences that get a token
+    Curve prefill_;  ///< F over the length of a prompt
+    std::vector<double> decode_batches_;
+    std::vector<double> decode_contexts_;
+    std::vector<double> decode_;  ///< seconds, batch-major
+};
+
+/// Experts that T tokens touch when each picks `top_k` of `experts` at random: E (1 - (1 - top_k / E)^T).
+double touched_experts(double experts, double top_k, double tokens);
+
+}  // namespace sextant

@@ -1,0 +1,183 @@
+#include "cost_models/serving/layer_cost.hpp"
+
+#include "core/error.hpp"
+#include "core/graph/block.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// What training frameworks do to share tokens among tensor-parallel ranks: every rank of an engine has them all.
+constexpr std::array training_only{"expert gather", "expert reduce", "moe gather"};
+
+bool is_training_only(std::string_view name) {
+    return std::find(training_only.begin(), training_only.end(), name) != training_only.end();
+}
+
+ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
+    ParallelPlan out;
+    out.tp = plan.tp;
+    out.dp = plan.attention_dp;
+    out.ep = plan.ep;
+    out.expert_tp = plan.ep == 1 ? plan.tp : 1;
+    out.precision = precision;
+    return out;
+}
+
+std::int64_t count_of(ModelSpec const& model, LayerKind kind) {
+    return std::count(model.layers.begin(), model.layers.end(), kind);
+}
+
+}  // namespace
+
+LayerCosts::LayerCosts(ServingCase const& what)
+    : what_(what),
+      device_(what.cluster.accelerator),
+      plan_(block_plan(what.plan, Precision::bf16)),
+      format_(*find_gemm_format(what.plan.weights)),
+      wide_(gemm_format(two_byte_precision(what.cluster.accelerator))) {
+    std::int64_t const domain = what.cluster.domain_size;
+    ServingPlan const& plan = what.plan;
+    if (plan.tp > 1) {
+        reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, place_group(plan.tp, 1, domain));
+        gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, place_group(plan.tp, 1, domain));
+    }
+    if (plan.ep > 1)
+        exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, place_group(plan.ep, 1, domain));
+    if (plan.pp > 1)
+        send_ = collective_curve(what.cluster, CollectiveKind::send_receive,
+                                 place_group(2, plan.tp * plan.attention_dp, domain));
+}
+
+Seconds LayerCosts::product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
+                            GemmFormat const& format) const {
+    return estimate_product({.groups = groups, .m = std::max<std::int64_t>(1, m), .n = n, .k = k}, format, device_,
+                            {.cache = CacheState::cold}, Quantising::included)
+        .time;
+}
+
+Seconds LayerCosts::touched(Bytes bytes, std::int64_t kernels) const {
+    return bytes / (device_.memory_bandwidth.value * device_.memory_efficiency.value) +
+           static_cast<double>(kernels) * what_.engine.kernel_gap.value;
+}
+
+void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
+    if (!op.in(Pass::forward) || std::holds_alternative<Attention>(op.what)) return;
+    Seconds const gap = what_.engine.kernel_gap.value;
+    if (auto const* g = std::get_if<Gemm>(&op.what)) {
+        time.gemm += product(1, g->m, g->n, g->k, g->precision == Precision::fp32 ? wide_ : format_);
+        time.streaming += gap;
+    } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
+        MoeSpec const& moe = *what_.model.moe;
+        double const all_tokens = static_cast<double>(tokens * (what_.plan.ep > 1 ? what_.plan.attention_dp : 1));
+        double const touched_here =
+            touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), all_tokens) /
+            static_cast<double>(what_.plan.ep);
+        double const rows = static_cast<double>(tokens * moe.top_k) * what_.plan.expert_imbalance /
+                            static_cast<double>(what_.plan.ep > 1 ? what_.plan.tp : 1);
+        auto const groups = std::max<std::int64_t>(1, std::llround(touched_here));
+        time.gemm += product(groups, std::llround(std::ceil(rows / static_cast<double>(groups))), e->n, e->k, format_);
+        time.streaming += gap;
+    } else if (auto const* s = std::get_if<Streaming>(&op.what)) {
+        time.streaming += touched(s->forward, 1);
+    } else if (auto const* c = std::get_if<Collective>(&op.what)) {
+        if (is_training_only(op.name)) return;
+        if (c->kind == CollectiveKind::all_to_all)
+            time.communication += exchange_.time(c->bytes * what_.plan.expert_imbalance);
+        else if (!reduce_.empty())
+            time.communication += reduce_.time(c->bytes);
+    }
+}
+
+LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
+    ModelSpec const& model = what_.model;
+    Bytes const hidden = 2.0 * static_cast<double>(tokens * model.hidden) * units::B;
+    LayerTime total;
+    for (LayerKind const kind : distinct_kinds(model)) {
+        LayerTime layer;
+        for (Op const& op : build_layer(model, kind, plan_, tokens).ops)
+            add_op(op, tokens, layer);
+        // Experts cut over the tensor-parallel ranks end in a sum over them; a shared expert has brought one already.
+        bool const needs_sum = kind.moe && what_.plan.ep == 1 && model.moe->shared_intermediate == 0;
+        if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
+        auto const layers = static_cast<double>(count_of(model, kind));
+        total.gemm += layer.gemm * layers;
+        total.streaming += layer.streaming * layers;
+        total.communication += layer.communication * layers;
+    }
+    for (Op const& op : build_embedding(model, plan_, tokens).ops)
+        add_op(op, tokens, total);
+    if (what_.plan.pp > 1) total.communication += static_cast<double>(what_.plan.pp - 1) * send_.time(hidden);
+    return total;
+}
+
+Seconds LayerCosts::head(std::int64_t samples) {
+    ModelSpec const& model = what_.model;
+    std::int64_t const width = padded_vocabulary(model.vocab, what_.plan.tp) / what_.plan.tp;
+    Seconds time = product(1, samples, width, model.hidden, wide_);
+    Bytes const logits = 4.0 * static_cast<double>(samples * width * what_.plan.tp) * units::B;
+    if (!gather_.empty()) time += gather_.time(logits / 2.0);
+    // Logits to fp32, maximum or sort, draw: three passes; a handful of kernels.
+    return time + touched(3.0 * logits, 6);
+}
+
+Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
+    ModelSpec const& model = what_.model;
+    AttentionSpec const& a = model.attention;
+    Seconds total;
+    for (LayerKind const kind : distinct_kinds(model)) {
+        Attention const shape{.batch = 1,
+                              .heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp),
+                              .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
+                              .queries = tokens,
+                              .keys = tokens,
+                              .window = kind.sliding ? a.window : 0,
+                              .head_dim = a.head_dim,
+                              .value_head_dim = a.value_head_dim};
+        total +=
+            static_cast<double>(count_of(model, kind)) *
+            estimate_prefill(shape, what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8", device_, {}).time;
+    }
+    return total;
+}
+
+Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context) const {
+    ModelSpec const& model = what_.model;
+    AttentionSpec const& a = model.attention;
+    std::int64_t const heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp);
+    char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
+    Seconds total;
+    for (LayerKind const kind : distinct_kinds(model)) {
+        std::int64_t const keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
+        DecodeAttention shape{.batch = sequences,
+                              .heads = heads,
+                              .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
+                              .keys = std::max<std::int64_t>(1, keys),
+                              .head_dim = a.head_dim,
+                              .cache_bytes = bytes_per_value(what_.plan.cache)};
+        if (a.latent) {
+            // All heads read one latent of kv_rank + rope values, as one key-value head of which half is "values"; the
+            // kernel shares it among as many heads as its tiles hold.
+            constexpr std::int64_t most_shared = 32;
+            shape.kv_heads = 1;
+            shape.heads = std::min(heads, most_shared);
+            shape.head_dim = (a.latent->kv_rank + a.latent->rope_head_dim) / 2;
+        }
+        Seconds time = estimate_decode(shape, variant, device_, CacheState::cold).time;
+        if (a.latent) {
+            double const flops = 2.0 * static_cast<double>(sequences * keys * heads) *
+                                 static_cast<double>(2 * a.latent->kv_rank + a.latent->rope_head_dim);
+            double const peak =
+                device_.peak_of(two_byte_precision(device_)).value.base() * device_.attention_forward_efficiency.value;
+            time = std::max(time, flops / peak * units::s);
+        }
+        total += static_cast<double>(count_of(model, kind)) * time;
+    }
+    return total;
+}
+
+}  // namespace sextant

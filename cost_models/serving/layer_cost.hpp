@@ -1,0 +1,47 @@
+#pragma once
+
+#include "cost_models/collective_time.hpp"
+#include "cost_models/serving/iteration_model.hpp"
+
+namespace sextant {
+
+/// Time of the layers of a model (all stages) for some tokens, without attention.
+struct LayerTime {
+    Seconds gemm;
+    Seconds streaming;
+    Seconds communication;
+};
+
+/// Prices the forward pass of `build_layer` and `build_head` for serving. The case must outlive it.
+class LayerCosts {
+public:
+    explicit LayerCosts(ServingCase const& what);
+
+    /// Products, element-wise kernels and communication of `tokens` tokens of each attention data-parallel group
+    /// through every layer, the embedding and between stages.
+    [[nodiscard]] LayerTime of_tokens(std::int64_t tokens);
+    /// Output matrix, exchange of logits and sampling for `samples` sequences.
+    [[nodiscard]] Seconds head(std::int64_t samples);
+    /// Attention over a whole prompt, all layers.
+    [[nodiscard]] Seconds prompt_attention(std::int64_t tokens) const;
+    /// Attention of one query each of `sequences` over `context` cached tokens, all layers.
+    [[nodiscard]] Seconds cache_attention(std::int64_t sequences, std::int64_t context) const;
+
+private:
+    [[nodiscard]] Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
+                                  GemmFormat const& format) const;
+    [[nodiscard]] Seconds touched(Bytes bytes, std::int64_t kernels) const;
+    void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
+
+    ServingCase const& what_;
+    AcceleratorProfile const& device_;
+    ParallelPlan plan_;  ///< of one stage, as the block builders take it
+    GemmFormat const& format_;
+    GemmFormat const& wide_;  ///< of the parts that stay in two bytes
+    CollectiveCurve reduce_;
+    CollectiveCurve gather_;
+    CollectiveCurve exchange_;
+    CollectiveCurve send_;
+};
+
+}  // namespace sextant

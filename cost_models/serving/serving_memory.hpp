@@ -1,0 +1,29 @@
+#pragma once
+
+#include "cost_models/serving/iteration_model.hpp"
+
+namespace sextant {
+
+/// Memory of one rank of a replica, the fullest one, and how many tokens its cache holds.
+struct ServingMemory {
+    Bytes capacity;
+    Bytes usable;  ///< the engine's share of it
+    Bytes weights;
+    Bytes activations;        ///< peak of an iteration of `max_batched_tokens`
+    Bytes overhead;           ///< context, communication buffers, captured graphs
+    Bytes cache;              ///< what is left for the key-value cache; negative when the rest does not fit
+    Bytes cache_per_token;    ///< of one rank; key-value heads are replicated when tp exceeds them
+    double cache_tokens = 0;  ///< of one attention data-parallel group, whole blocks
+    [[nodiscard]] bool fits() const { return cache_tokens >= 1; }
+};
+
+/// Weights: every parameter by its sharding, linear layers in the format of the plan, embeddings, norms and the output
+/// matrix in two bytes. Activations: the hidden state, the widest layer's intermediate and the logits of the sampled
+/// tokens. Source: docs/serving.md, against what vLLM reports for its own runs.
+ServingMemory serving_memory(ServingCase const& what);
+
+/// Sequences of `context` tokens that fit the cache of a replica (all its attention data-parallel groups), at most
+/// `max_batch`.
+double largest_batch(ServingCase const& what, ServingMemory const& memory, double context);
+
+}  // namespace sextant
