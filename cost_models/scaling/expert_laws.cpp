@@ -8,12 +8,6 @@ double effective_experts(double experts, double start, double most) {
     return 1 / (1 / (experts - 1 + 1 / (1 / start - 1 / most)) + 1 / most);
 }
 
-double routed_loss(FittedLaw const& law, double parameters, double experts) {
-    double const n = std::log10(parameters);
-    double const e = std::log10(effective_experts(experts, law.value("E_start"), law.value("E_max")));
-    return std::pow(10, law.value("a") * n + law.value("b") * e + law.value("c") * n * e + law.value("d"));
-}
-
 double effective_dense_parameters(FittedLaw const& law, double parameters, double experts) {
     double const start = law.value("E_start");
     double const e = effective_experts(experts, start, law.value("E_max"));

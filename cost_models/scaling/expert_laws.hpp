@@ -9,11 +9,8 @@ namespace sextant {
 /// expert to E_max. Source: Clark et al., arXiv:2202.01169.
 double effective_experts(double experts, double start, double most);
 
-/// log10 L = a log10 N + b log10 E' + c log10 N log10 E' + d, N the parameters that a token passes in the dense model.
-/// @pre law of form "moe-routed". Source: Clark et al., arXiv:2202.01169.
-double routed_loss(FittedLaw const& law, double parameters, double experts);
-
-/// Parameters of the dense model with the same loss: N^(a(E')/a(E_start)) (E'/E_start)^(b/a(E_start)),
+/// Parameters of the dense model with the same loss by log10 L = a log10 N + b log10 E' + c log10 N log10 E' + d, N the
+/// parameters that a token passes in the dense model: N^(a(E')/a(E_start)) (E'/E_start)^(b/a(E_start)),
 /// a(x) = a + c log10 x. @pre law of form "moe-routed". Source: Clark et al., arXiv:2202.01169.
 double effective_dense_parameters(FittedLaw const& law, double parameters, double experts);
 

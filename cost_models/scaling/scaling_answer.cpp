@@ -2,10 +2,13 @@
 
 #include "core/error.hpp"
 #include "cost_models/scaling/expert_laws.hpp"
+#include "cost_models/scaling/law_form.hpp"
 #include "cost_models/scaling/repeated_data.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string_view>
 
 namespace sextant {
 namespace {
@@ -88,12 +91,38 @@ void add_intervals(ScalingAnswer& answer, std::vector<ScalingPoint> const& point
     if (answer.loss) answer.loss_interval = over([](ScalingPoint const& p) { return p.loss; });
 }
 
-double other_loss(FittedLaw const& law, double parameters, double tokens, LawSetting const& setting) {
-    if (law.law == "moe-routed") return routed_loss(law, parameters, setting.experts);
-    if (law.law == "compute") {
-        double const flops = training_flops_per_parameter_token * parameters * tokens;
-        return law.value("Linf") + law.value("a") * std::pow(flops, -law.value("alpha"));
-    }
+/// The form of the law if its inputs are among those of a question; null otherwise.
+LawForm const* loss_form(FittedLaw const& law) {
+    for (LawForm const* form : law_form_catalog())
+        if (law.law == form->name && std::string_view(form->output_name) == "loss") return form;
+    return nullptr;
+}
+
+double input_named(std::string_view name, double parameters, double tokens, LawSetting const& setting) {
+    if (name == "parameters") return parameters;
+    if (name == "tokens") return tokens;
+    if (name == "unique_tokens") return setting.unique_tokens > 0 ? setting.unique_tokens : tokens;
+    if (name == "flops") return training_flops_per_parameter_token * parameters * tokens;
+    if (name == "experts") return setting.experts;
+    if (name == "granularity") return setting.granularity;
+    if (name == "weight_bits") return setting.bits.weights;
+    if (name == "activation_bits") return setting.bits.activations;
+    if (name == "cache_bits") return setting.bits.kv_cache;
+    return std::numeric_limits<double>::quiet_NaN();  // an input that no question has: refused as not finite
+}
+
+double form_loss(LawForm const& form, FittedLaw const& law, double parameters, double tokens,
+                 LawSetting const& setting) {
+    std::vector<double> values;
+    for (LawParameter const& parameter : form.parameters)
+        values.push_back(law.value(parameter.name));
+    std::vector<double> inputs;
+    for (char const* name : form.inputs)
+        inputs.push_back(input_named(name, parameters, tokens, setting));
+    return law_value(form, values, inputs);
+}
+
+double kaplan_loss(FittedLaw const& law, double parameters, double tokens) {
     double const alpha_d = law.value("alpha_D");
     return std::pow(std::pow(law.value("N_c") / parameters, law.value("alpha_N") / alpha_d) + law.value("D_c") / tokens,
                     alpha_d);
@@ -104,7 +133,8 @@ double loss_by(FittedLaw const& law, double parameters, double tokens, LawSettin
     if (law.law == "data-constrained" && setting.unique_tokens > 0)
         return loss_of(repeated_data_of(law, where), parameters, tokens, setting.unique_tokens);
     if (auto const simple = in_size_and_tokens(law, setting, where)) return loss_of(*simple, parameters, tokens);
-    return other_loss(law, parameters, tokens, setting);
+    if (LawForm const* form = loss_form(law)) return form_loss(*form, law, parameters, tokens, setting);
+    return kaplan_loss(law, parameters, tokens);
 }
 
 }  // namespace
@@ -143,8 +173,7 @@ ScalingAnswer optimum_answer(PublishedLaw const& law, double flops, LawSetting c
 }
 
 bool predicts_a_loss(FittedLaw const& law) {
-    return has_chinchilla_form(law) || law.law == "moe-joint" || law.law == "moe-granularity" ||
-           law.law == "moe-routed" || law.law == "compute" || law.law == "kaplan";
+    return has_chinchilla_form(law) || law.law == "moe-joint" || law.law == "kaplan" || loss_form(law) != nullptr;
 }
 
 ScalingAnswer loss_answer(PublishedLaw const& law, double parameters, double tokens, LawSetting const& setting,

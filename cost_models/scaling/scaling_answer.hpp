@@ -58,7 +58,8 @@ ScalingAnswer optimum_answer(PublishedLaw const& law, double flops, LawSetting c
 [[nodiscard]] bool predicts_a_loss(FittedLaw const& law);
 
 /// Loss of N parameters and D tokens. Form "kaplan": L = ((N_c/N)^(alpha_N/alpha_D) + D_c/D)^alpha_D
-/// (arXiv:2001.08361 equation 1.5); "compute": L = Linf + a C^-alpha with C = 6 N D; the others as in their headers.
+/// (arXiv:2001.08361 equation 1.5); the others as in `law_form_catalog` or their
+/// headers, with C = 6 N D.
 /// @throws InputError: a form that gives none, or a loss that is not finite.
 ScalingAnswer loss_answer(PublishedLaw const& law, double parameters, double tokens, LawSetting const& setting,
                           std::string const& where);
