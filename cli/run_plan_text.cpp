@@ -96,13 +96,18 @@ void add_law(Pairs& pairs, RunPlanReport const& report) {
     auto const count = [](double v) { return human_count(v); };
     auto const loss = [](double v) { return fmt::format("{:.4g}", v); };
     auto const ratio = [](double v) { return fmt::format("{:.3g}", v); };
-    pairs.emplace_back("loss", with_range(law.run_loss, loss) + " nats per token, by " + report.question.law.title);
-    pairs.emplace_back("optimum",
-                       fmt::format("N {}, D {}", with_range(law.parameters, count), with_range(law.tokens, count)));
-    pairs.emplace_back(
-        "", fmt::format("D/N {}, loss {}", with_range(law.tokens_per_parameter, ratio), loss(law.loss.value)));
-    pairs.emplace_back("20 tokens", fmt::format("N {}, D {}, loss {}", count(law.twenty_parameters),
-                                                count(law.twenty_tokens), loss(law.twenty_loss)));
+    std::string const by = "by " + report.question.law.title;
+    pairs.emplace_back("loss", law.run_loss.known() ? with_range(law.run_loss, loss) + " nats per token, " + by
+                                                    : "none " + by + ", which only divides a budget");
+    auto const loss_words = [&](double value) { return value > 0 ? ", loss " + loss(value) : std::string(); };
+    if (law.parameters.known()) {
+        pairs.emplace_back("optimum",
+                           fmt::format("N {}, D {}", with_range(law.parameters, count), with_range(law.tokens, count)));
+        pairs.emplace_back(
+            "", fmt::format("D/N {}{}", with_range(law.tokens_per_parameter, ratio), loss_words(law.loss.value)));
+    }
+    pairs.emplace_back("20 tokens", fmt::format("N {}, D {}{}", count(law.twenty_parameters), count(law.twenty_tokens),
+                                                loss_words(law.twenty_loss)));
 }
 
 void add_run(Pairs& pairs, RunPlanReport const& report) {

@@ -29,6 +29,7 @@ Json model_object(ModelSpec const& m) {
 }
 
 Json interval(WithInterval const& value) {
+    if (!value.known()) return nullptr;
     Json json{{"value", value.value}, {"low", nullptr}, {"high", nullptr}};
     if (value.high > 0) {
         json["low"] = value.low;
@@ -52,7 +53,9 @@ Json law_object(RunPlanReport const& report) {
               {"tokens_per_parameter", interval(law.tokens_per_parameter)},
               {"loss", interval(law.loss)}}},
             {"twenty_tokens_per_parameter",
-             {{"parameters", law.twenty_parameters}, {"tokens", law.twenty_tokens}, {"loss", law.twenty_loss}}},
+             {{"parameters", law.twenty_parameters},
+              {"tokens", law.twenty_tokens},
+              {"loss", law.twenty_loss > 0 ? Json(law.twenty_loss) : Json(nullptr)}}},
             {"warnings", law.warnings}};
 }
 

@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
-#include "cost_models/scaling/published_laws.hpp"
+#include "cost_models/scaling/scaling_answer.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/accelerator_ladder.hpp"
 #include "planner/run_plan/global_batch.hpp"
@@ -21,22 +21,20 @@ constexpr double six = training_flops_per_parameter_token;
 constexpr double first_mfu = 0.4;
 constexpr double agrees = 0.005;
 constexpr int most_rounds = 25;
+constexpr double most_tokens = 1e18;
 
 double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
 
 /// Chooses sizes: by the law, or by the tokens, the size or the model that are given.
 class Chooser {
 public:
-    Chooser(RunQuestion const& question) : question_(question) {
-        if (!question.model && !question.parameters && !question.tokens) law_ = chinchilla_of(question.law, "--law");
-    }
+    explicit Chooser(RunQuestion const& question) : question_(question) {}
 
     /// The model for this much compute.
     [[nodiscard]] ModelSpec model(double flops) const {
         if (question_.model) return *question_.model;
         if (question_.parameters) return model_of_size(*question_.parameters, question_.shape, "--params");
-        double const size =
-            question_.tokens ? flops / (six * *question_.tokens) : compute_optimum(law_, flops).parameters;
+        double const size = question_.tokens ? flops / (six * *question_.tokens) : optimal_size(question_.law, flops);
         return model_of_size(size, question_.shape, question_.tokens ? "--tokens" : "--law");
     }
     /// Whether the compute decides about the model.
@@ -44,7 +42,6 @@ public:
 
 private:
     RunQuestion const& question_;
-    ChinchillaLaw law_;
 };
 
 /// Numbers that tell two shapes of `model_of_size` apart.
@@ -54,6 +51,8 @@ std::array<std::int64_t, 4> shape_key(ModelSpec const& model) {
 
 /// Model, tokens and workload of the run.
 void take_model(RunAnswer& answer, RunSetting const& setting, ModelSpec const& model, double tokens) {
+    if (!(tokens >= 1 && tokens <= most_tokens))
+        throw InputError("run-plan: {:.4g} tokens for {} (1 to {:g})", tokens, model.name, most_tokens);
     answer.model = model;
     answer.parameters = active_parameters(model);
     answer.tokens = tokens;
@@ -171,12 +170,12 @@ private:
     void finish() {
         if (attempts_.empty()) return;
         Attempt const* chosen = &attempts_.back();
-        if (answer_.convergence == Convergence::alternating && has_chinchilla_form(question_.law)) {
-            ChinchillaLaw const law = chinchilla_of(question_.law, "--law");
-            auto const loss = [&](Attempt const& a) { return loss_of(law, active_parameters(a.model), a.tokens); };
+        auto const loss = [&](Attempt const& a) {
+            return loss_by_law(question_.law, active_parameters(a.model), a.tokens);
+        };
+        if (answer_.convergence == Convergence::alternating)
             for (std::size_t i = first_of_circle_; i < attempts_.size(); ++i)
                 if (loss(attempts_[i]) < loss(*chosen)) chosen = &attempts_[i];
-        }
         take_model(answer_, setting_, chosen->model, chosen->tokens);
         answer_.workload = chosen->planned.report->workload;
         answer_.run = training_run(setting_, chosen->planned, chosen->tokens);
@@ -251,7 +250,7 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
         answer.choices.push_back(fmt::format(
             "global batch: the power of two of sequences within the critical batch of {} tokens (--global-batch)",
             human_count(critical_batch_tokens(answer.tokens))));
-    if (has_chinchilla_form(question.law) && answer.tokens > 0)
+    if (answer.tokens > 0 && (divides_a_budget(question.law) || predicts_a_loss(question.law)))
         answer.law = ask_law(question.law, answer.parameters, answer.tokens);
     warn_of_counting(answer, question);
     return answer;

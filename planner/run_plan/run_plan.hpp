@@ -31,19 +31,21 @@ inline constexpr Seconds usual_deadline = 30 * units::day;
 
 /// A quantity with the 80 % interval that the resamples of a law give it; low = high = 0 without resamples.
 struct WithInterval {
-    double value = 0;
+    double value = 0;  ///< 0: the law does not give it
     double low = 0;
     double high = 0;
+    [[nodiscard]] bool known() const { return value > 0; }
 };
 
-/// What the law says of an amount of compute.
+/// What the law says of an amount of compute. A law that only divides a budget gives no loss, one of losses over
+/// compute no optimum.
 struct LawAnswer {
     double flops = 0;                                             ///< 6 N D of the run
     WithInterval parameters, tokens, tokens_per_parameter, loss;  ///< at the optimum
     WithInterval run_loss;                                        ///< of the run's own N and D
     double twenty_parameters = 0;                                 ///< sqrt(C / 120)
     double twenty_tokens = 0;                                     ///< 20 N
-    double twenty_loss = 0;
+    double twenty_loss = 0;                                       ///< 0: the law gives none
     std::size_t resamples = 0;
     std::vector<std::string> warnings;
 };
@@ -91,5 +93,10 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question);
 
 /// What the law says of a run of N parameters on D tokens, and of the best use of its compute.
 LawAnswer ask_law(FittedLaw const& law, double parameters, double tokens);
+
+/// N of the compute optimum, without intervals. @throws InputError: the law has none.
+double optimal_size(FittedLaw const& law, double flops);
+/// The loss that the law gives a run, 0 if it gives none.
+double loss_by_law(FittedLaw const& law, double parameters, double tokens);
 
 }  // namespace sextant

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/scaling/scaling_answer.hpp"
 #include "planner/run_plan/global_batch.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/run_plan/run_fixture.hpp"
@@ -68,6 +69,22 @@ TEST_CASE("more money never buys less N D") {
         REQUIRE(answer.run);
         CHECK(answer.parameters * answer.tokens > before);
         before = answer.parameters * answer.tokens;
+    }
+}
+
+TEST_CASE("every published law that divides a budget plans a run of its size") {
+    for (PublishedLaw const& published : published_laws()) {
+        INFO(published.name);
+        RunQuestion q = run_fixture::budget(Kind::days, 3, 64);
+        q.law = published.law;
+        if (!divides_a_budget(published.law)) {
+            CHECK_THROWS_AS(answer_run(run_fixture::setting(), q), InputError);
+            continue;
+        }
+        RunAnswer const answer = answer_run(run_fixture::setting(), q);
+        REQUIRE(answer.run);
+        CHECK(answer.law.parameters.value == Approx(answer.parameters).epsilon(0.05));
+        CHECK(answer.law.run_loss.known() == predicts_a_loss(published.law));
     }
 }
 
