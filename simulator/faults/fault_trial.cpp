@@ -84,6 +84,7 @@ private:
     double now_ = 0;
     double progress_ = 0;
     double work_;
+    double limit_;  ///< of the wall clock: a run that fails faster than it is repaired would go on for ever
     TrialOutcome result_;
 };
 
@@ -94,7 +95,8 @@ Trial::Trial(GoodputCase const& run, TrialOptions const& options, std::uint64_t 
       spikes_(options.seed, trial, 1),
       spike_in_(never),
       maintenance_at_(run.maintenance.every.base() > 0 ? run.maintenance.every.base() : never),
-      work_(run.work.base()) {
+      work_(run.work.base()),
+      limit_(options.give_up * run.work.base()) {
     bool const chance = options.chance == TrialOptions::Chance::on;
     if (chance)
         for (std::size_t i = 0; i < run.failures.size(); ++i)
@@ -270,7 +272,7 @@ void Trial::stand(Incident& incident) {
     result_.use.detection += incident.detection;
     settle_repairs();
     double const wait_from = now_;
-    while (must_wait()) {
+    while (must_wait() && now_ < limit_) {
         absorb_until(std::max(now_, repairs_.top()), incident);
         settle_repairs();
     }
@@ -301,7 +303,7 @@ void Trial::record(Incident const& incident, std::size_t slot) {
 
 /// Faults one after another until the run goes again.
 void Trial::fail() {
-    for (bool running = false; !running;) {
+    for (bool running = false; !running && now_ < limit_;) {
         Incident incident = take_fault();
         if (incident.kind == IncidentKind::spike) {
             spike(IncidentKind::injected);
@@ -370,7 +372,7 @@ void Trial::maintain() {
     if (options_.record == TrialOptions::Record::incidents) result_.incidents.push_back(incident);
     maintenance_at_ = now_ + run_.maintenance.every.base();
     double const wait_from = now_;
-    while (must_wait()) {
+    while (must_wait() && now_ < limit_) {
         absorb_until(std::max(now_, repairs_.top()), incident);
         settle_repairs();
     }
@@ -378,8 +380,7 @@ void Trial::maintain() {
 }
 
 TrialOutcome Trial::outcome() {
-    double const limit = options_.give_up * work_;
-    while (!result_.finished && now_ < limit) {
+    while (!result_.finished && now_ < limit_) {
         switch (run_on()) {
             case Stop::done: result_.finished = true; break;
             case Stop::fault: fail(); break;

@@ -315,6 +315,21 @@ TEST_CASE("a run that cannot finish is given up and counted") {
     CHECK_THROWS_WITH(study_faults(run, options_of(5)), contains("interval"));
 }
 
+TEST_CASE("nodes that break faster than they are repaired, and restarts that always fail, end with the run given up") {
+    GoodputCase run = plain_case(50);
+    run.failures[0].mtbf = 1000 * hour;  // one an hour
+    run.replacement = {.spares = 3, .repair = 100 * day};
+    TrialOutcome const starved = run_trial(run, {}, 0);
+    CHECK_FALSE(starved.finished);
+    check_conserved(starved);
+    run.replacement = {};
+    run.restart = 100 * hour;
+    TrialOutcome const restarting = run_trial(run, {}, 0);
+    CHECK_FALSE(restarting.finished);
+    check_conserved(restarting);
+    CHECK(study_faults(run, options_of(3)).finished == 0);
+}
+
 TEST_CASE("an interrupted study reports the trials that ran") {
     std::atomic<bool> stop{false};
     StudyOptions options = options_of(50);
