@@ -91,11 +91,10 @@ void add_rates(Pairs& pairs, RateBand const& band) {
         if (e.batch) add(batches, fmt::format("{} {}", e.law->name, human_count(*e.batch)));
         if (e.critical_batch) add(critical, fmt::format("{} {}", e.law->name, human_count(*e.critical_batch)));
     }
-    pairs.emplace_back(
-        "learning rate",
-        fmt::format("{} ({})", range_text(band.learning_rate_low, band.learning_rate_high, power_text), rates));
-    pairs.emplace_back("batch, tokens",
-                       fmt::format("{} ({})", range_text(band.batch_low, band.batch_high, human_count), batches));
+    pairs.emplace_back("learning rate", range_text(band.learning_rate_low, band.learning_rate_high, power_text));
+    pairs.emplace_back("", rates);
+    pairs.emplace_back("batch, tokens", range_text(band.batch_low, band.batch_high, human_count));
+    pairs.emplace_back("", batches);
     pairs.emplace_back("critical batch", critical);
 }
 

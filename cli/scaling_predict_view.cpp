@@ -60,7 +60,7 @@ std::string details(PredictReport const& report) {
         ScalingPoint const& same = *report.same_loss;
         pairs.emplace_back(
             "cheapest of this loss",
-            fmt::format("{} x {}: this run has {:.3g} x its size, {:.3g} x its tokens, +{} compute",
+            fmt::format("{} x {}: this run has {:.3g} x its N, {:.3g} x its D, +{} compute",
                         human_count(same.parameters), human_count(same.tokens), report.parameters / same.parameters,
                         report.tokens / same.tokens, share_text(*report.flops_over_same_loss - 1)));
     }
@@ -83,7 +83,8 @@ std::string details(PredictReport const& report) {
         std::string cost = fmt::format("{} accelerator-hours", human_count(report.cost->accelerator_hours));
         if (report.cost->time.base() > 0) cost += fmt::format(", {:.3g} days", report.cost->time.in(units::day));
         if (report.cost->money.base() > 0) cost += ", " + human(report.cost->money);
-        pairs.emplace_back("takes", fmt::format("{} ({})", cost, report.machine->text));
+        pairs.emplace_back("takes", cost);
+        pairs.emplace_back("on", report.machine->text);
     }
     return fmt::format("by {}\n{}", first.answer.name, aligned_pairs(pairs, "  "));
 }

@@ -1,5 +1,7 @@
 #include "cost_models/scaling/rate_laws.hpp"
 
+#include "cost_models/scaling/parameter_counting.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,10 +32,14 @@ constexpr std::array catalog{
             .learning_rate = [](Run const& r) { return 0.0047 / std::cbrt(r.parameters / 108e6); },
             .batch = [](Run const& r) { return 160.0 * 2048 * std::pow(r.parameters / 108e6, 2.0 / 3); }},
     RateLaw{.name = "kaplan",
-            .formula = "lr = 0.003239 - 0.0001395 ln N (up to 1e10), B_crit = 2e8 L^(-1/0.21)",
+            .formula = "lr = 0.003239 - 0.0001395 ln N (up to 1.5e9), B_crit = 2e8 L^(-1/0.21)",
             .basis = "assumed",
             .source = "Kaplan et al., arXiv:2001.08361; B_crit as remembered",
-            .learning_rate = [](Run const& r) { return 0.003239 - 0.0001395 * std::log(r.parameters); },
+            .learning_rate =
+                [](Run const& r) {
+                    // A straight line that crosses zero at 1.2e10: of no use beyond the sizes it was drawn through.
+                    return r.parameters > kaplan_largest ? 0 : 0.003239 - 0.0001395 * std::log(r.parameters);
+                },
             .critical_batch = [](Run const& r) { return 2e8 * std::pow(r.loss, -1 / 0.21); }},
     RateLaw{.name = "zhang",
             .formula = "B_crit = 512 x 93.196784 (N/1e6)^0.46827828 along D = 20 N (20 % more steps)",

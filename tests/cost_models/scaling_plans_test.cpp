@@ -256,7 +256,7 @@ TEST_CASE("rate_band: the laws disagree as much as the notes say", "[scaling]") 
     RateBand const large = rate_band({.parameters = 7e10, .tokens = 1.4e12, .flops = 6 * 7e10 * 1.4e12});
     CHECK(find(large, "porian").batch.value() == Approx(2.5e7).epsilon(0.02));
     CHECK_FALSE(find(large, "kaplan").critical_batch.has_value());  // the loss is not known
-    // Kaplan's line crosses zero: no rate is better than a negative one.
+    // Kaplan's line crosses zero: none beyond the sizes it was drawn through is better than next to none.
     CHECK_FALSE(find(rate_band({.parameters = 1e11, .tokens = 1e12, .flops = 6e23}), "kaplan").learning_rate);
 }
 
