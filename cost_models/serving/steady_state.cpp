@@ -1,0 +1,181 @@
+#include "cost_models/serving/steady_state.hpp"
+
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// One group of a replica: with attention data parallelism and pipelining each has its own sequences in flight.
+double groups_of(IterationModel const& model) {
+    return static_cast<double>(model.what().plan.attention_dp * model.what().plan.pp);
+}
+
+double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
+
+/// Most sequences that decode at a time in one group.
+double most_decodes(IterationModel const& model, RequestShape const& request) {
+    ServingMemory const memory = serving_memory(model.what());
+    // A request holds the blocks of its tokens so far; a batch of all ages holds the mean.
+    double const fitting = largest_batch(model.what(), memory, mean_context(request));
+    double const whole = largest_batch(model.what(), memory, request.prompt + request.output);
+    if (whole < 1)
+        throw InputError(
+            "serving: one request of {:.0f} tokens does not fit the cache, which holds {:.0f} ({} for weights, {} of "
+            "{} usable)",
+            request.prompt + request.output, memory.cache_tokens, human(memory.weights), human(memory.usable),
+            human(memory.capacity));
+    return fitting / groups_of(model);
+}
+
+/// How prompts and decodes share iterations when a group decodes `decodes` sequences.
+struct Mix {
+    double chunks;  ///< iterations that one prompt needs
+    double share;   ///< of the iterations that carry prompt tokens
+    IterationTime plain;
+    IterationTime mixed;
+    Seconds mean;
+};
+
+Mix mix_at(IterationModel const& model, RequestShape const& request, double decodes) {
+    double const fresh = std::max(1.0, request.prompt - request.cached);
+    double const room = std::max(1.0, static_cast<double>(model.what().plan.max_batched_tokens) - decodes);
+    Mix mix{};
+    mix.chunks = std::ceil(fresh / room);
+    double const ending = decodes / request.output;  // requests per iteration
+    mix.share = std::min(1.0, ending * mix.chunks);
+    double const tokens = mix.share > 0 ? ending * fresh / mix.share : fresh / mix.chunks;
+    double const prompts = tokens / fresh;  // of which this iteration does the attention
+    IterationLoad load{.decodes = decodes, .decode_context = decodes * mean_context(request), .samples = decodes};
+    mix.plain = model(load);
+    load.prefill_tokens = tokens;
+    load.prefill_attention = prompts * model.prefill_attention(request.cached, fresh);
+    load.samples += std::min(1.0, prompts);
+    mix.mixed = model(load);
+    mix.mean = (1 - mix.share) * mix.plain.total() + mix.share * mix.mixed.total();
+    return mix;
+}
+
+ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes, Mix const& mix) {
+    EngineProfile const& engine = model.what().engine;
+    ServingEstimate out;
+    out.decodes = decodes * groups_of(model);
+    out.iteration = mix.plain;
+    out.chunk = mix.mixed;
+    out.tpot = mix.mean;
+    out.ttft.boundary = engine.request_overhead.value;
+    out.ttft.tokenise = engine.tokenise_per_token.value * request.prompt;
+    out.ttft.queue = mix.mean / 2;  // the iteration that runs when it arrives
+    out.ttft.host = mix.chunks * mix.mixed.host;
+    out.ttft.prefill = mix.chunks * mix.mixed.device();
+    return out;
+}
+
+void finish(ServingEstimate& out, IterationModel const& model, RequestShape const& request) {
+    out.latency = out.ttft.total() + (request.output - 1) * out.tpot;
+    out.output_tokens_per_s = out.requests_per_s * request.output;
+    ServingMemory const memory = serving_memory(model.what());
+    double const held = out.decodes * mean_context(request);
+    out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
+}
+
+}  // namespace
+
+ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences) {
+    double const batch = sequences / groups_of(model);
+    double const fresh = std::max(1.0, request.prompt - request.cached);
+    double const at_a_time =
+        std::max(1.0, std::floor(static_cast<double>(model.what().plan.max_batched_tokens) / fresh));
+    double const rounds = std::ceil(batch / at_a_time);
+    double const together = batch / rounds;
+    IterationLoad const prompts{.prefill_tokens = together * fresh,
+                                .prefill_attention = together * model.prefill_attention(request.cached, fresh),
+                                .samples = together};
+    ServingEstimate out;
+    out.chunk = model(prompts);
+    // The integral over the growing cache by its middle points.
+    constexpr int pieces = 8;
+    for (int i = 0; i < pieces; ++i) {
+        double const context = request.prompt + request.output * (i + 0.5) / pieces;
+        IterationLoad const decode{.decodes = batch, .decode_context = batch * context, .samples = batch};
+        out.tpot += model(decode).total() / pieces;
+        if (i == pieces / 2) out.iteration = model(decode);
+    }
+    EngineProfile const& engine = model.what().engine;
+    out.ttft.boundary = engine.request_overhead.value;
+    out.ttft.tokenise = engine.tokenise_per_token.value * request.prompt;
+    out.ttft.host = rounds * out.chunk.host;
+    out.ttft.prefill = rounds * out.chunk.device();
+    out.decodes = sequences;
+    Seconds const whole = out.ttft.total() + (request.output - 1) * out.tpot;
+    out.requests_per_s = sequences * units::s / whole;
+    finish(out, model, request);
+    return out;
+}
+
+ServingEstimate closed_loop(IterationModel const& model, RequestShape const& request, double concurrency) {
+    double const groups = groups_of(model);
+    double const most = most_decodes(model, request);
+    double const wanted = concurrency / groups;
+    double decodes = std::min(most, wanted);
+    Mix mix = mix_at(model, request, decodes);
+    for (int step = 0; step < 20; ++step) {
+        // Requests that are not decoding: in their prefill, or waiting for the iteration that runs.
+        Seconds const before = estimate_at(model, request, decodes, mix).ttft.total();
+        double const waiting = before / mix.mean / request.output;
+        decodes = std::min(most, wanted / (1 + waiting));
+        mix = mix_at(model, request, decodes);
+    }
+    ServingEstimate out = estimate_at(model, request, decodes, mix);
+    Seconds const alone = out.ttft.total() + (request.output - 1) * out.tpot;
+    // When the batch is full the rest waits: Little's law over the whole cycle.
+    double const served = decodes / ((request.output - 1) * mix.mean / units::s + 1e-12);
+    double const rate =
+        std::min(wanted / (alone / units::s), request.output > 1 ? served : wanted / (alone / units::s));
+    out.requests_per_s = rate * groups;
+    Seconds const cycle = wanted / rate * units::s;
+    if (cycle > alone) out.ttft.queue += cycle - alone;
+    finish(out, model, request);
+    return out;
+}
+
+ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate) {
+    double const groups = groups_of(model);
+    double const most = most_decodes(model, request);
+    double const arriving = rate / groups;
+    auto const rate_at = [&](double decodes) {  // requests a second of one group that decodes so many
+        return decodes / (std::max(1.0, request.output - 1) * (mix_at(model, request, decodes).mean / units::s));
+    };
+    ServingEstimate out;
+    if (rate_at(most) <= arriving) {
+        out = estimate_at(model, request, most, mix_at(model, request, most));
+        out.saturated = true;
+        out.requests_per_s = rate_at(most) * groups;
+        finish(out, model, request);
+        return out;
+    }
+    double low = 0;
+    double high = most;
+    for (int step = 0; step < 60; ++step) {
+        double const middle = (low + high) / 2;
+        (rate_at(middle) < arriving ? low : high) = middle;
+    }
+    Mix const mix = mix_at(model, request, high);
+    out = estimate_at(model, request, high, mix);
+    double const busy = std::min(0.999, arriving * (mix.chunks * mix.mixed.total() / units::s));
+    out.ttft.queue += busy / (2 * (1 - busy)) * mix.chunks * mix.mixed.total();
+    out.requests_per_s = rate;
+    finish(out, model, request);
+    return out;
+}
+
+double serving_capacity(IterationModel const& model, RequestShape const& request) {
+    double const most = most_decodes(model, request);
+    double const mean = mix_at(model, request, most).mean / units::s;
+    return groups_of(model) * most / (std::max(1.0, request.output - 1) * mean);
+}
+
+}  // namespace sextant

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "cost_models/serving/iteration_model.hpp"
+#include "cost_models/serving/serving_memory.hpp"
+
+namespace sextant {
+
+/// Requests that are all alike.
+struct RequestShape {
+    double prompt = 0;  ///< tokens
+    double output = 0;  ///< tokens, the first one included
+    double cached = 0;  ///< of the prompt, found in the prefix cache
+};
+
+/// What a request waits for before its first token; the parts add up to `total()`.
+struct FirstTokenTime {
+    Seconds boundary;  ///< client, server and hand-over
+    Seconds tokenise;
+    Seconds queue;    ///< for a place in the batch, and for the iteration that runs
+    Seconds host;     ///< scheduler and dispatch, in the iterations of its prefill
+    Seconds prefill;  ///< device time of these iterations, with the decodes that share them
+    [[nodiscard]] Seconds total() const { return boundary + tokenise + queue + host + prefill; }
+};
+
+/// A replica in the steady state, or one batch from beginning to end.
+struct ServingEstimate {
+    FirstTokenTime ttft;
+    Seconds tpot;     ///< mean time from token to token
+    Seconds latency;  ///< of a request, to its last token
+    double output_tokens_per_s = 0;
+    double requests_per_s = 0;
+    double decodes = 0;       ///< sequences in the batch, of the replica
+    double cache_share = 0;   ///< of the cache's tokens that are in use
+    bool saturated = false;   ///< open loop: more arrives than can be served; the figures are those of the full replica
+    IterationTime iteration;  ///< an iteration that only decodes, at this batch
+    IterationTime chunk;      ///< one that carries a chunk of a prompt besides
+};
+
+/// One batch of `sequences` requests that begin together: their prompts in iterations of at most `max_batched_tokens`,
+/// then output - 1 iterations of decode with a growing cache. Tokens a second over the whole time.
+ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences);
+
+/// `concurrency` requests at all times, a new one for each that ends. With D sequences decoding, q = D / output of them
+/// end in each iteration; a prompt takes n = ceil(prompt / room) iterations, room = max_batched_tokens - D, so a share
+/// f = min(1, q n) of the iterations carry q prompt / f prompt tokens, and
+///
+///     tpot = (1 - f) T(D, 0) + f T(D, q prompt / f),   concurrency = D (1 + (n + 1/2) / output).
+///
+/// D is at most `max_batch` and what the cache holds; what is above waits.
+/// @throws InputError when not one request fits the cache.
+ServingEstimate closed_loop(IterationModel const& model, RequestShape const& request, double concurrency);
+
+/// Requests that arrive at random, `rate` a second: D = rate (output - 1) tpot(D), and prompts queue for the iterations
+/// that carry them (M/D/1 over the time a prompt occupies).
+/// @throws InputError when not one request fits the cache.
+ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate);
+
+/// Requests a second that a replica can serve of these: the rate of its largest batch.
+double serving_capacity(IterationModel const& model, RequestShape const& request);
+
+}  // namespace sextant
