@@ -22,6 +22,7 @@ struct Options {
     RunPlanOptions run;
     OutputOptions output;
     std::string plot;
+    std::string model_file;
     bool explain = false;
     bool progress = false;
 };
@@ -59,6 +60,9 @@ int run_plan(Options const& o, CommandContext& context) {
     std::vector<std::int64_t> const counts = curve_counts(o.run, setting, question);
     if (!o.plot.empty() && counts.empty()) throw InputError("--plot: there is no scaling curve (--curve 8,64,512)");
     if (!o.run.mfu.empty()) static_cast<void>(share_or_percent(o.run.mfu, "--mfu"));
+    if (!o.model_file.empty() && question.model)
+        throw InputError("--write-model: {} has a configuration (only for a shape that is chosen)",
+                         question.model->name);
     double const pays_above = share_or_percent(o.run.pays_above, "--pays-above");
 
     InterruptGuard const interrupt;
@@ -93,6 +97,7 @@ int run_plan(Options const& o, CommandContext& context) {
         default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
     write_plot(o, report);
+    if (!o.model_file.empty() && answer.parameters > 0) write_text_file(o.model_file, model_config_json(answer.model));
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;
     return answer.run ? exit_code::done : exit_code::answer_is_no;
 }
@@ -101,6 +106,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_run_plan_options(app, o->run);
     app.add_option("--plot", o->plot, "the scaling curve as an SVG picture")->option_text("FILE.svg");
+    app.add_option("--write-model", o->model_file, "the chosen shape as a config.json, for --model of other commands")
+        ->option_text("FILE.json");
     app.add_flag("--explain", o->explain, "every assumed value");
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
     add_output_options(app, o->output);

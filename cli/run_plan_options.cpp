@@ -71,7 +71,9 @@ void add_budgets(CLI::App& app, RunPlanOptions& o) {
                    "30d or '700 h': the fewest accelerators that end in time (default without --gpus: 30d)")
         ->option_text("TIME")
         ->group("Budget");
-    app.add_option("--law", o.law, "scaling law by name ('sextant scaling laws') or a file that 'scaling fit' wrote")
+    app.add_option(
+           "--law", o.law,
+           "scaling law by name ('sextant scaling laws') or a file of 'scaling fit' (default: chinchilla-huber)")
         ->option_text("NAME|FILE.json")
         ->group("Budget");
     app.add_option("--vocab", o.vocabulary, "vocabulary of a shape that is chosen (default: 128256; 32000 below 1 B)")

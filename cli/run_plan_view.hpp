@@ -32,6 +32,9 @@ std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumpti
 /// `format` "run_plan", version 1.
 std::string run_plan_json(RunPlanReport const& report);
 
+/// A shape of `model_of_size` as a Hugging Face config.json, which every command takes with --model.
+std::string model_config_json(ModelSpec const& model);
+
 /// The scaling curve if there is one, else one row for each figure of the run.
 Table run_plan_table(RunPlanReport const& report);
 

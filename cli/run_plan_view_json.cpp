@@ -177,6 +177,25 @@ Json question_object(RunQuestion const& q) {
 
 }  // namespace
 
+std::string model_config_json(ModelSpec const& m) {
+    Json const json{{"architectures", {"LlamaForCausalLM"}},
+                    {"model_type", "llama"},
+                    {"hidden_act", "silu"},
+                    {"hidden_size", m.hidden},
+                    {"intermediate_size", m.mlp.intermediate},
+                    {"num_hidden_layers", m.layer_count()},
+                    {"num_attention_heads", m.attention.heads},
+                    {"num_key_value_heads", m.attention.kv_heads},
+                    {"head_dim", m.attention.head_dim},
+                    {"max_position_embeddings", m.max_positions},
+                    {"vocab_size", m.vocab},
+                    {"tie_word_embeddings", m.tied_embeddings},
+                    {"attention_bias", false},
+                    {"mlp_bias", false},
+                    {"rms_norm_eps", 1e-5}};
+    return json.dump(2) + "\n";
+}
+
 std::string run_plan_json(RunPlanReport const& report) {
     RunAnswer const& answer = report.answer;
     Json json{{"format", "run_plan"},

@@ -142,6 +142,20 @@ TEST_CASE("run-plan --plot writes the curve as a picture") {
     CHECK(circles == 3);
 }
 
+TEST_CASE("run-plan --write-model writes a configuration that is the same model to every command") {
+    ScratchFolder const scratch("run_plan_model");
+    std::string const file = scratch.path("config.json");
+    for (char const* size : {"3e8", "2e9", "7e10"}) {
+        Json const json = answer(
+            {"run-plan", "--params", size, "--tokens", "1e10", "-c", "h100-sxm", "-n", "64", "--write-model", file});
+        Json const model = Json::parse(run_sextant({"models", "show", file, "--format", "json"}).out);
+        CHECK(model.at("parameters_total") == json.at("model").at("parameters_total"));
+        Json const again = answer({"run-plan", "--model", file, "--tokens", "1e10", "-c", "h100-sxm", "-n", "64"});
+        CHECK(again.at("run").at("wall_s") == json.at("run").at("wall_s"));
+    }
+    CHECK(run_sextant({"run-plan", "-m", "gpt2", "-c", "l4-pcie", "--write-model", file}).code == 2);
+}
+
 TEST_CASE("run-plan says no with exit code 1 when nothing fits or no size is fast enough") {
     RunResult const large =
         run_sextant({"run-plan", "-m", "llama-3.1-405b", "--tokens", "1T", "-n", "8", "-c", "h100-sxm"});
