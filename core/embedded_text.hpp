@@ -15,6 +15,7 @@ std::span<EmbeddedText const> embedded_models();
 std::span<EmbeddedText const> embedded_accelerators();
 std::span<EmbeddedText const> embedded_clusters();
 std::span<EmbeddedText const> embedded_frameworks();
+std::span<EmbeddedText const> embedded_engines();
 std::span<EmbeddedText const> embedded_networks();
 std::span<EmbeddedText const> embedded_kernels();
 

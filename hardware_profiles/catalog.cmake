@@ -101,6 +101,12 @@ set(SEXTANT_FRAMEWORK_FILES
   hardware_profiles/frameworks/maxtext.json
   hardware_profiles/frameworks/generic.json
 )
+set(SEXTANT_ENGINE_FILES
+  hardware_profiles/engines/vllm.json
+  hardware_profiles/engines/sglang.json
+  hardware_profiles/engines/tensorrt-llm.json
+  hardware_profiles/engines/other.json
+)
 # Fitted constants of collectives. Those of named clusters first, then classes, the narrower before the wider: the first that fits is
 # taken. Written by scripts/fit-calibrations networks.
 set(SEXTANT_NETWORK_FILES

@@ -3,10 +3,18 @@
 #include "core/spec/sourced.hpp"
 #include "core/units.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace sextant {
+
+/// 80 % interval of a measured time, as factors on the predicted one, from rows of groups that a fit had not seen.
+struct EngineInterval {
+    double low = 0.7;  ///< assumed, until a fit says otherwise
+    double high = 1.5;
+    std::int64_t rows = 0;  ///< it comes from; 0: assumed
+};
 
 /// What a serving engine makes of the hardware and adds to it.
 struct EngineProfile {
@@ -24,6 +32,7 @@ struct EngineProfile {
     Sourced<Seconds> tokenise_per_token;
     Sourced<double> memory_utilisation;  ///< share of device memory taken when the user does not say
     Sourced<Bytes> memory_overhead;      ///< context, communication buffers and captured graphs of one rank
+    EngineInterval interval{};
 };
 
 }  // namespace sextant

@@ -1,0 +1,68 @@
+#include "core/spec/engine_catalog.hpp"
+
+#include "core/embedded_text.hpp"
+#include "core/nearest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace sextant {
+namespace {
+
+/// Lower-case letters and digits only.
+std::string plain(std::string_view name) {
+    std::string out;
+    for (char const c : name) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte) != 0) out += static_cast<char>(std::tolower(byte));
+    }
+    return out;
+}
+
+}  // namespace
+
+std::vector<EngineProfile> const& all_engines() {
+    static auto const engines = [] {
+        std::vector<EngineProfile> out;
+        for (EmbeddedText const& entry : embedded_engines()) {
+            auto const document =
+                JsonDocument::from_text(entry.text, fmt::format("hardware_profiles/engines/{}.json", entry.name));
+            out.push_back(read_engine(ObjectReader(document)));
+        }
+        return out;
+    }();
+    return engines;
+}
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names;
+    for (EngineProfile const& engine : all_engines())
+        names.push_back(engine.name);
+    return names;
+}
+
+EngineProfile const* known_engine(std::string_view name) {
+    std::string const wanted = plain(name);
+    if (wanted.empty()) return nullptr;
+    auto const same = [&](std::string const& known) { return plain(known) == wanted; };
+    for (EngineProfile const& engine : all_engines())
+        if (same(engine.name)) return &engine;
+    for (EngineProfile const& engine : all_engines())
+        if (std::any_of(engine.aliases.begin(), engine.aliases.end(), same)) return &engine;
+    return nullptr;
+}
+
+EngineProfile find_engine(std::string_view name, std::string_view where) {
+    if (name.ends_with(".json")) return read_engine(ObjectReader(JsonDocument::from_file(std::string(name))));
+    if (auto const* const known = known_engine(name)) return *known;
+    std::vector<std::string> const names = engine_names();
+    std::vector<std::string> spellings = names;
+    for (EngineProfile const& engine : all_engines())
+        spellings.insert(spellings.end(), engine.aliases.begin(), engine.aliases.end());
+    throw InputError("{}: unknown engine '{}'{} (known: {})", where, name.substr(0, 60), did_you_mean(name, spellings),
+                     join(names));
+}
+
+}  // namespace sextant

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/spec/engine_profile.hpp"
+
+#include <string_view>
+
+namespace sextant {
+
+/// A field of an engine's profile, its key in files, and the least and largest sensible value (in SI base units).
+template <class Value>
+struct EngineField {
+    std::string_view key;
+    Sourced<Value> EngineProfile::*member;
+    double least;
+    double most;
+};
+
+/// In the order of the file.
+inline constexpr EngineField<double> engine_numbers[] = {
+    {"gemm_scale", &EngineProfile::gemm_scale, 0.1, 20},
+    {"prefill_scale", &EngineProfile::prefill_scale, 0.1, 20},
+    {"decode_scale", &EngineProfile::decode_scale, 0.1, 20},
+    {"communication_scale", &EngineProfile::communication_scale, 0.1, 20},
+    {"memory_utilisation", &EngineProfile::memory_utilisation, 0.01, 1},
+};
+
+inline constexpr EngineField<Seconds> engine_times[] = {
+    {"kernel_gap", &EngineProfile::kernel_gap, 0, 0.01},
+    {"host_per_iteration", &EngineProfile::host_per_iteration, 0, 1},
+    {"host_per_sequence", &EngineProfile::host_per_sequence, 0, 0.1},
+    {"request_overhead", &EngineProfile::request_overhead, 0, 10},
+    {"tokenise_per_token", &EngineProfile::tokenise_per_token, 0, 0.01},
+};
+
+inline constexpr EngineField<Bytes> engine_sizes[] = {
+    {"memory_overhead", &EngineProfile::memory_overhead, 0, 1e11},
+};
+
+}  // namespace sextant

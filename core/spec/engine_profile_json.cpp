@@ -1,0 +1,71 @@
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/engine_fields.hpp"
+#include "core/spec/value_checks.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Q>
+Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
+    auto value = in.sourced_quantity<Q>(field.key);
+    check_range(value.value.base(), field.least, field.most, in, field.key);
+    return value;
+}
+
+std::string text_of(double value) { return fmt::format("{:.4g}", value); }
+std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
+std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
+
+}  // namespace
+
+EngineProfile read_engine(ObjectReader in) {
+    in.format("engine-profile", 1);
+    in.set_default_provenance(Basis::assumed, "the file gives no source");
+    read_default_provenance(in);
+    EngineProfile engine;
+    engine.name = in.text("name");
+    engine.title = in.text("title", engine.name);
+    engine.aliases = in.texts("aliases");
+    for (auto const& field : engine_numbers)
+        engine.*field.member = bounded_number(in, field.key, field.least, field.most);
+    for (auto const& field : engine_times)
+        engine.*field.member = bounded_quantity(in, field);
+    for (auto const& field : engine_sizes)
+        engine.*field.member = bounded_quantity(in, field);
+    if (auto interval = in.optional_object("time_interval")) {
+        engine.interval = {
+            .low = interval->number("low"), .high = interval->number("high"), .rows = interval->integer("rows")};
+        if (!(engine.interval.low > 0 && engine.interval.low <= 1 && engine.interval.high >= 1 &&
+              engine.interval.high < 100 && engine.interval.rows >= 0))
+            throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", interval->where());
+        interval->finish();
+    }
+    in.finish();
+    return engine;
+}
+
+std::string engine_json(EngineProfile const& engine) {
+    std::string lines;
+    auto const add = [&](auto const& fields) {
+        for (auto const& field : fields) {
+            auto const& value = engine.*field.member;
+            lines += fmt::format("  \"{}\": {{\"value\": {}, \"basis\": \"{}\", \"source\": {}}},\n", field.key,
+                                 text_of(value.value), name_of(value.basis), Json(value.source).dump());
+        }
+    };
+    add(engine_numbers);
+    add(engine_times);
+    add(engine_sizes);
+    return fmt::format(
+        "{{\n  \"format\": \"engine-profile\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  "
+        "\"aliases\": {},\n{}  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
+        Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines, engine.interval.low,
+        engine.interval.high, engine.interval.rows);
+}
+
+}  // namespace sextant

@@ -1,0 +1,93 @@
+#include "core/spec/engine_catalog.hpp"
+#include "core/embedded_text.hpp"
+#include "core/error.hpp"
+#include "core/spec/engine_fields.hpp"
+#include "tests/catch.hpp"
+
+#include <set>
+
+using namespace sextant;
+
+namespace {
+
+EngineProfile read_text(std::string const& text) {
+    auto const document = JsonDocument::from_text(text, "engine.json");
+    return read_engine(ObjectReader(document));
+}
+
+std::string replaced(std::string text, std::string const& what, std::string const& by) {
+    auto const at = text.find(what);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("each engine's file is named as its profile, and says where each value comes from") {
+    REQUIRE(all_engines().size() == embedded_engines().size());
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < all_engines().size(); ++i) {
+        EngineProfile const& engine = all_engines()[i];
+        INFO(engine.name);
+        CHECK(engine.name == embedded_engines()[i].name);
+        CHECK(seen.insert(engine.name).second);
+        for (std::string const& alias : engine.aliases)
+            CHECK(seen.insert(alias).second);
+        for (auto const& field : engine_numbers)
+            CHECK_FALSE((engine.*field.member).source.empty());
+        for (auto const& field : engine_times)
+            CHECK_FALSE((engine.*field.member).source.empty());
+        CHECK_FALSE(engine.memory_overhead.source.empty());
+        CHECK(engine.interval.low < 1);
+        CHECK(engine.interval.high > 1);
+    }
+}
+
+TEST_CASE("an engine is found under the names that measurements give it") {
+    for (auto const& [spelling, name] : {std::pair{"vLLM", "vllm"},
+                                         {"sglang", "sglang"},
+                                         {"TensorRT-LLM", "tensorrt-llm"},
+                                         {"trtllm", "tensorrt-llm"},
+                                         {"LMDeploy TurboMind", "other"},
+                                         {"gpt-fast", "other"}}) {
+        INFO(spelling);
+        REQUIRE(known_engine(spelling) != nullptr);
+        CHECK(known_engine(spelling)->name == name);
+        CHECK(find_engine(spelling, "--engine").name == name);
+    }
+    CHECK(known_engine("") == nullptr);
+    CHECK(known_engine("llama.cpp") == nullptr);
+    CHECK_THROWS_WITH(find_engine("sglan", "--engine"),
+                      contains("did you mean 'sglang'") && contains("known: vllm, sglang, tensorrt-llm"));
+    CHECK_THROWS_AS(find_engine("missing-engine.json", "--engine"), InputError);
+}
+
+TEST_CASE("an engine that is written reads back with equal values") {
+    EngineProfile engine = find_engine("vllm", "test");
+    engine.gemm_scale = {.value = 1.234, .basis = Basis::fitted, .source = "a \"quoted\" source"};
+    engine.kernel_gap.value = 2.5 * units::us;
+    engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
+    EngineProfile const again = read_text(engine_json(engine));
+    CHECK(again.gemm_scale.value == 1.234);
+    CHECK(again.gemm_scale.basis == Basis::fitted);
+    CHECK(again.gemm_scale.source == engine.gemm_scale.source);
+    CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
+    CHECK(again.memory_overhead.value.base() == engine.memory_overhead.value.base());
+    CHECK(again.interval.rows == 70);
+    CHECK(engine_json(again) == engine_json(engine));
+}
+
+TEST_CASE("an engine's file with a fault is refused and the fault is named") {
+    std::string const good = engine_json(find_engine("sglang", "test"));
+    auto const refused = [&](std::string const& what, std::string const& by, char const* message) {
+        INFO(by);
+        CHECK_THROWS_WITH(read_text(replaced(good, what, by)), contains(message));
+    };
+    refused("\"version\": 1", "\"version\": 2", "version");
+    refused("\"gemm_scale\"", "\"gem_scale\"", "gemm_scale");
+    refused("\"memory_utilisation\": {\"value\": 0.9", "\"memory_utilisation\": {\"value\": 1.9", "memory_utilisation");
+    refused(" us\"", " GB\"", "GB");
+    refused("\"low\": ", "\"low\": -", "interval");
+    CHECK_THROWS_AS(read_text("{}"), InputError);
+    CHECK_THROWS_AS(read_text(good.substr(0, good.size() / 2)), InputError);
+}
