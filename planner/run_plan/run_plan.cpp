@@ -45,8 +45,8 @@ private:
 };
 
 /// Numbers that tell two shapes of `model_of_size` apart.
-std::array<std::int64_t, 4> shape_key(ModelSpec const& model) {
-    return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab};
+std::array<std::int64_t, 5> shape_key(ModelSpec const& model) {
+    return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab, model.tied_embeddings ? 1 : 0};
 }
 
 /// Model, tokens and workload of the run.
