@@ -1,11 +1,8 @@
 #include "cli/goodput_options.hpp"
 
 #include "core/error.hpp"
-#include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
-#include "core/spec/model_catalog.hpp"
-#include "core/spec/parameters.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
 
 #include <fmt/format.h>
@@ -14,12 +11,6 @@
 #include <cmath>
 
 namespace sextant::cli {
-namespace {
-
-using units::s;
-
-constexpr std::int64_t most_gpus = 1 << 20;
-constexpr double most_days = 36500;
 
 Seconds time_of(std::string const& text, char const* flag, Seconds fallback) {
     return text.empty() ? fallback : parse_quantity<Seconds>(text, flag);
@@ -36,6 +27,13 @@ double in_range(std::optional<double> value, char const* flag, double least, dou
         throw InputError("{}: {} is out of range ({} to {})", flag, *value, least, most);
     return *value;
 }
+
+namespace {
+
+using units::s;
+
+constexpr std::int64_t most_gpus = 1 << 20;
+constexpr double most_days = 36500;
 
 void check_counts(GoodputOptions const& o) {
     if (o.gpus < 1 || o.gpus > most_gpus) throw InputError("--gpus: {} is out of range (1 to {})", o.gpus, most_gpus);
@@ -72,70 +70,6 @@ Seconds work_of(GoodputOptions const& o, GoodputSubject& subject) {
     return work;
 }
 
-ParallelPlan plan_of(GoodputOptions const& o) {
-    ParallelPlan plan;
-    plan.tp = o.tp;
-    plan.pp = o.pp;
-    plan.cp = o.cp;
-    plan.ep = o.ep;
-    plan.zero = 1;
-    plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
-    plan.precision = precision_from(o.precision, "--precision");
-    std::int64_t const model_ranks = o.tp * o.pp * o.cp;
-    if (o.gpus % model_ranks != 0)
-        throw InputError("--gpus: {} is no multiple of tp x pp x cp = {}", o.gpus, model_ranks);
-    plan.dp = o.gpus / model_ranks;
-    if (o.dp && model_ranks > 1 && plan.dp != *o.dp)
-        throw InputError("--dp: {} x {} are not {} accelerators (dp would be {})", *o.dp, model_ranks, o.gpus, plan.dp);
-    return plan;
-}
-
-CheckpointSize checkpoint_of(GoodputOptions const& o, GoodputSubject& subject) {
-    int const ways = int{!o.model.empty()} + int{o.parameters.has_value()} + int{!o.checkpoint_size.empty()};
-    if (ways != 1)
-        throw InputError("--model: {} (one of --model, --parameters, --checkpoint-size says how large a checkpoint is)",
-                         ways == 0 ? "nothing says what is saved" : "the checkpoint is given twice");
-    ParallelPlan const plan = plan_of(o);
-    FrameworkProfile const framework = find_framework(o.framework, "--framework");
-    if (!o.checkpoint_size.empty()) {
-        auto const total = parse_quantity<Bytes>(o.checkpoint_size, "--checkpoint-size");
-        if (!(total >= 1 * units::KB && total <= 1e6 * units::TB))
-            throw InputError("--checkpoint-size: '{}' (1 KB to 1000 PB)", o.checkpoint_size);
-        subject.checkpoint_words = "given";
-        CheckpointSize size{.total = total, .busiest_rank = total / o.gpus};
-        size.per_node = size.busiest_rank * std::min(o.gpus, subject.gpus_per_node);
-        return size;
-    }
-    if (o.parameters) {
-        auto const count = static_cast<std::int64_t>(in_range(o.parameters, "--parameters", 1e3, 1e16));
-        CheckpointSize const size = even_checkpoint(count, 0, framework.memory, plan, o.gpus, subject.gpus_per_node);
-        subject.checkpoint_words =
-            fmt::format("{} parameters at {:g} bytes", human_count(*o.parameters), size.bytes_per_parameter);
-        return size;
-    }
-    ModelSpec const model = find_model(o.model);
-    subject.model = model.name;
-    ParameterCounts const counts = count_parameters(model);
-    std::int64_t const embedding = counts.embedding + counts.head;
-    bool const split = o.tp * o.pp * o.cp * o.ep > 1;
-    CheckpointSize size =
-        even_checkpoint(counts.total + counts.mtp, embedding, framework.memory, plan, o.gpus, subject.gpus_per_node);
-    if (split) {
-        Workload const workload{
-            .sequence = model.max_positions > 0 ? std::min<std::int64_t>(4096, model.max_positions) : 4096,
-            .global_batch = plan.dp * plan.pp * 2};
-        ParallelPlan layout = plan;
-        layout.sequence_parallel = plan.tp > 1 ? Switch::on : Switch::off;
-        size = sharded_checkpoint(build_step_graph(model, layout, workload), counts.total + counts.mtp, embedding,
-                                  framework.memory, subject.gpus_per_node);
-    }
-    subject.checkpoint_words =
-        fmt::format("{} parameters at {:g} bytes ({}, {}), {}",
-                    human_count(static_cast<double>(counts.total + counts.mtp)), size.bytes_per_parameter,
-                    framework.name, o.optimizer, split ? "sharded over the plan" : "in equal shares of all ranks");
-    return size;
-}
-
 void set_failures(GoodputOptions const& o, GoodputSubject& subject) {
     std::vector<FailureProcess>& failures = subject.run.failures;
     bool const own = !(o.gpu_mtbf.empty() && o.node_mtbf.empty() && o.fabric_mtbf.empty() && o.software_mtbf.empty());
@@ -168,62 +102,6 @@ void set_failures(GoodputOptions const& o, GoodputSubject& subject) {
         throw InputError("--weibull-shape: {} is out of range (0.1 to 10; 1 is exponential)", o.weibull_shape);
     for (FailureProcess& process : failures)
         if (takes_a_node(process.scope)) process.shape = o.weibull_shape;
-}
-
-std::vector<CheckpointTier> tiers_of(GoodputOptions const& o, GoodputSubject& subject, BytesPerSecond host_bandwidth) {
-    StorageKind storage = find_storage(o.storage, "--storage");
-    StorageKind const& drain = find_storage("parallel-fs", "storage");
-    if (o.storage == "host-memory")
-        throw InputError("--storage: host-memory is no storage (use --checkpoint in-memory over one)");
-    auto const rate = [](std::string const& text, char const* flag) {
-        auto const value = parse_quantity<BytesPerSecond>(text, flag);
-        if (value.base() <= 0) throw InputError("{}: '{}' is no rate (more than zero)", flag, text);
-        return value;
-    };
-    if (!o.write_bandwidth.empty())
-        storage.write_per_node = storage.read_per_node = rate(o.write_bandwidth, "--write-bandwidth");
-    if (!o.aggregate_bandwidth.empty())
-        storage.write_aggregate = storage.read_aggregate = rate(o.aggregate_bandwidth, "--aggregate-bandwidth");
-    if (o.write_bandwidth.empty() || o.aggregate_bandwidth.empty())
-        subject.assumptions.push_back(
-            fmt::format("{}: {} per node{}: {}", storage.name, human(storage.write_per_node),
-                        storage.write_aggregate.base() > 0 ? ", " + human(storage.write_aggregate) + " in all" : "",
-                        storage.source));
-    subject.mode = checkpoint_mode_from(o.checkpoint, "--checkpoint");
-    subject.storage = storage.name;
-    std::vector<CheckpointTier> tiers =
-        checkpoint_tiers(subject.mode, storage, drain, subject.checkpoint, host_bandwidth);
-    if (subject.mode == CheckpointMode::in_memory) {
-        StorageKind const& memory = find_storage("host-memory", "storage");
-        subject.assumptions.push_back(
-            fmt::format("{}: {} per node: {}", memory.name, human(memory.write_per_node), memory.source));
-        subject.assumptions.emplace_back("copies in memory survive one node, not a fabric failure (assumed)");
-    }
-    tiers.front().stall = time_of(o.stall, "--stall", tiers.front().stall);
-    tiers.back().lag = time_of(o.write_time, "--write-time", tiers.back().lag);
-    tiers.back().load = time_of(o.load_time, "--load-time", tiers.back().load);
-    return tiers;
-}
-
-void set_intervals(GoodputOptions const& o, GoodputSubject& subject) {
-    auto const least = 1 * s;
-    auto const given = [&](std::string const& text, char const* flag) {
-        Seconds const interval = positive_time(text, flag);
-        if (interval < least) throw InputError("{}: '{}' is too short (at least {})", flag, text, human(least));
-        return interval;
-    };
-    std::vector<CheckpointTier>& tiers = subject.run.tiers;
-    bool const drained = tiers.size() > 1 && subject.mode != CheckpointMode::in_memory;
-    if (o.interval != "auto") {
-        tiers.front().interval = given(o.interval, "--interval");
-        if (drained) tiers.back().interval = tiers.front().interval;
-    }
-    if (o.storage_interval != "auto") {
-        if (tiers.size() == 1)
-            throw InputError("--storage-interval: there is one tier only (its interval is --interval)");
-        tiers.back().interval = given(o.storage_interval, "--storage-interval");
-    }
-    choose_intervals(subject.run);
 }
 
 void set_spikes(GoodputOptions const& o, GoodputSubject& subject) {
@@ -263,36 +141,32 @@ InjectedFault injected_fault(std::string const& text) {
     return fault;
 }
 
-}  // namespace
-
-GoodputSubject find_goodput_subject(GoodputOptions const& o) {
-    GoodputSubject subject;
-    check_counts(o);
-    subject.gpus = o.gpus;
-    BytesPerSecond host_bandwidth = 25 * units::GB / s;
-    if (!o.cluster.empty()) {
-        ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
-        if (cluster.max_accelerators > 0 && o.gpus > cluster.max_accelerators)
-            throw InputError("--gpus: {} is more than {} has ({})", o.gpus, cluster.name, cluster.max_accelerators);
-        subject.gpus_per_node = o.gpus_per_node.value_or(std::min<std::int64_t>(8, cluster.domain_size));
-        if (!o.gpus_per_node && cluster.domain_size > 8)
-            subject.assumptions.push_back(
-                fmt::format("8 accelerators per node of a domain of {} (assumed)", cluster.domain_size));
-        host_bandwidth = cluster.accelerator.host_bandwidth.value;
-        if (cluster.usd_per_accelerator_hour)
-            subject.usd_per_gpu_hour = cluster.usd_per_accelerator_hour->value;
-        else if (cluster.accelerator.price_usd_per_hour)
-            subject.usd_per_gpu_hour = cluster.accelerator.price_usd_per_hour->value;
-    } else {
+/// Nodes, price; returns the bandwidth of one accelerator to host memory.
+BytesPerSecond set_machine(GoodputOptions const& o, GoodputSubject& subject) {
+    if (o.cluster.empty()) {
         subject.gpus_per_node = o.gpus_per_node.value_or(8);
         subject.assumptions.push_back(
             fmt::format("{} accelerators per node, 25 GB/s from each to host memory, for want of --cluster (assumed)",
                         subject.gpus_per_node));
+        return 25 * units::GB / s;
     }
+    ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
+    if (cluster.max_accelerators > 0 && o.gpus > cluster.max_accelerators)
+        throw InputError("--gpus: {} is more than {} has ({})", o.gpus, cluster.name, cluster.max_accelerators);
+    subject.gpus_per_node = o.gpus_per_node.value_or(std::min<std::int64_t>(8, cluster.domain_size));
+    if (!o.gpus_per_node && cluster.domain_size > 8)
+        subject.assumptions.push_back(
+            fmt::format("8 accelerators per node of a domain of {} (assumed)", cluster.domain_size));
+    if (cluster.usd_per_accelerator_hour)
+        subject.usd_per_gpu_hour = cluster.usd_per_accelerator_hour->value;
+    else if (cluster.accelerator.price_usd_per_hour)
+        subject.usd_per_gpu_hour = cluster.accelerator.price_usd_per_hour->value;
+    return cluster.accelerator.host_bandwidth.value;
+}
+
+/// Detection, restart, spares.
+void set_recovery(GoodputOptions const& o, GoodputSubject& subject) {
     GoodputCase& run = subject.run;
-    run.work = work_of(o, subject);
-    subject.checkpoint = checkpoint_of(o, subject);
-    set_failures(o, subject);
     run.detection = time_of(o.detection, "--detection", run.detection);
     run.restart = time_of(o.restart, "--restart", run.restart);
     if (o.detection.empty())
@@ -306,31 +180,48 @@ GoodputSubject find_goodput_subject(GoodputOptions const& o) {
         throw InputError("--spares: {} is out of range (0 to {})", *o.spares, most_gpus);
     if (o.spares && o.repair_time.empty())
         subject.assumptions.emplace_back("a broken node is back after one day (assumed)");
-    run.replacement.dp = o.dp.value_or(o.gpus / (o.tp * o.pp * o.cp));
-    if (o.elastic) {
-        if (!o.spares)
-            throw InputError("--elastic: replicas are dropped when spares run out (give --spares, 0 for none)");
-        if (!o.dp && o.tp * o.pp * o.cp == 1)
-            throw InputError(
-                "--elastic: how many data-parallel replicas there are is not said (--dp, or --tp and --pp)");
-        run.replacement.shortage = Shortage::shrink;
-    }
-    run.tiers = tiers_of(o, subject, host_bandwidth);
-    set_intervals(o, subject);
-    set_spikes(o, subject);
+    std::int64_t const model_ranks = o.tp * o.pp * o.cp;
+    run.replacement.dp = o.dp.value_or(std::max<std::int64_t>(1, o.gpus / model_ranks));
+    if (!o.elastic) return;
+    if (!o.spares) throw InputError("--elastic: replicas are dropped when spares run out (give --spares, 0 for none)");
+    if (!o.dp && model_ranks == 1)
+        throw InputError("--elastic: how many data-parallel replicas there are is not said (--dp, or --tp and --pp)");
+    run.replacement.shortage = Shortage::shrink;
+}
+
+/// What is made to happen, and how old the parts are.
+void set_faults(GoodputOptions const& o, GoodputSubject& subject) {
     for (std::string const& text : o.injected)
         subject.trial.injected.push_back(injected_fault(text));
     if (o.only_injected) {
         if (o.injected.empty()) throw InputError("--only-injected: no fault is injected (--inject 'node@3h')");
         subject.trial.chance = TrialOptions::Chance::off;
-        run.failures.clear();  // the intervals are chosen for them, but none happens
-        run.spikes.per_day = 0;
+        subject.run.failures.clear();  // the intervals were chosen for them, but none happens
+        subject.run.spikes.per_day = 0;
         subject.assumptions.emplace_back("nothing happens by chance (--only-injected); the closed form knows no fault");
     }
     if (o.fleet != "running" && o.fleet != "fresh")
         throw InputError("--fleet: unknown age '{}' (running: in service for long, or fresh: all parts new)", o.fleet);
     subject.trial.age = o.fleet == "fresh" ? FleetAge::fresh : FleetAge::running;
-    check_goodput_case(run);
+    if (o.fleet == "fresh" && o.weibull_shape != 1)
+        subject.assumptions.emplace_back(
+            "a fresh fleet fails at another rate at first: only the simulation knows that, the closed form does not");
+}
+
+}  // namespace
+
+GoodputSubject find_goodput_subject(GoodputOptions const& o) {
+    GoodputSubject subject;
+    check_counts(o);
+    subject.gpus = o.gpus;
+    BytesPerSecond const host_bandwidth = set_machine(o, subject);
+    subject.run.work = work_of(o, subject);
+    set_failures(o, subject);
+    set_recovery(o, subject);
+    set_checkpoints(o, subject, host_bandwidth);
+    set_spikes(o, subject);
+    set_faults(o, subject);
+    check_goodput_case(subject.run);
     return subject;
 }
 

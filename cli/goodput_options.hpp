@@ -63,6 +63,16 @@ struct GoodputSubject {
     std::vector<std::string> assumptions;
 };
 
+// Parts of find_goodput_subject that its files share.
+
+/// Size, tiers and intervals of the checkpoints. @pre work and failures are set.
+void set_checkpoints(GoodputOptions const& options, GoodputSubject& subject, BytesPerSecond host_bandwidth);
+Seconds time_of(std::string const& text, char const* flag, Seconds fallback);
+/// @throws InputError: not above zero.
+Seconds positive_time(std::string const& text, char const* flag);
+/// @throws InputError: outside of least to most, or not a number. @pre there is a value.
+double in_range(std::optional<double> value, char const* flag, double least, double most);
+
 /// @throws InputError for anything unknown, out of range or missing.
 GoodputSubject find_goodput_subject(GoodputOptions const& options);
 

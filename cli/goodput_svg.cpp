@@ -48,9 +48,12 @@ std::string axes(Seconds wall, Seconds work) {
     return svg;
 }
 
-}  // namespace
-
-std::string goodput_svg(GoodputReport const& report) {
+/// The line of progress and the marks of the incidents.
+struct Drawing {
+    std::string points;
+    std::string marks;
+};
+Drawing drawn(GoodputReport const& report) {
     TrialOutcome const& outcome = *report.timeline;
     double const wall = outcome.wall.base();
     double const work = report.subject.run.work.base();
@@ -84,17 +87,11 @@ std::string goodput_svg(GoodputReport const& report) {
                             human(incident.cost()))));
     }
     points += fmt::format(" {:.2f},{:.2f}", x_of(wall), y_of(outcome.use.useful.base()));
+    return {points, marks};
+}
 
-    std::string svg = fmt::format(
-        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' "
-        "font-family='sans-serif' font-size='12'>\n<rect width='100%' height='100%' fill='white'/>\n",
-        left + width + 40, top + height + lane + 60);
-    svg +=
-        fmt::format("<text x='{:.1f}' y='20' font-size='15'>{}</text>\n", left,
-                    xml(fmt::format("one run (seed {}): {} interruptions, {:.1f} % effective training time",
-                                    report.seed, outcome.incidents.size(), 100 * outcome.use.useful / outcome.wall)));
-    svg += axes(outcome.wall, report.subject.run.work) + marks;
-    svg += fmt::format("<polyline points='{}' fill='none' stroke='#4c86d4' stroke-width='1.5'/>\n", points);
+std::string legend() {
+    std::string svg;
     double x = left;
     for (auto const& [kind, scope, name] : {std::tuple{IncidentKind::failure, FailureScope::process, "software"},
                                             {IncidentKind::failure, FailureScope::gpu, "accelerator"},
@@ -110,7 +107,25 @@ std::string goodput_svg(GoodputReport const& report) {
             x, y, colour_of(kind, scope), x + 17, y + 11, name);
         x += 120;
     }
-    return svg + "</svg>\n";
+    return svg;
+}
+
+}  // namespace
+
+std::string goodput_svg(GoodputReport const& report) {
+    TrialOutcome const& outcome = *report.timeline;
+    Drawing const drawing = drawn(report);
+    std::string svg = fmt::format(
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' "
+        "font-family='sans-serif' font-size='12'>\n<rect width='100%' height='100%' fill='white'/>\n",
+        left + width + 40, top + height + lane + 60);
+    svg +=
+        fmt::format("<text x='{:.1f}' y='20' font-size='15'>{}</text>\n", left,
+                    xml(fmt::format("one run (seed {}): {} interruptions, {:.1f} % effective training time",
+                                    report.seed, outcome.incidents.size(), 100 * outcome.use.useful / outcome.wall)));
+    svg += axes(outcome.wall, report.subject.run.work) + drawing.marks;
+    svg += fmt::format("<polyline points='{}' fill='none' stroke='#4c86d4' stroke-width='1.5'/>\n", drawing.points);
+    return svg + legend() + "</svg>\n";
 }
 
 }  // namespace sextant::cli

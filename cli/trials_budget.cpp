@@ -93,27 +93,9 @@ SearchPlan plan_of(Options const& o, SearchMethod method) {
     return plan;
 }
 
-/// FLOPs of a trial, its time on its accelerators, and the workers that these make.
-void set_cost(Options const& o, BudgetReport& report) {
+/// Time and price of a trial on its accelerators.
+void set_time(Options const& o, BudgetReport& report) {
     TrialCost& trial = report.trial;
-    trial.gpus_per_trial = o.gpus_per_trial;
-    if (o.gpus_per_trial < 1 || o.gpus_per_trial > most)
-        throw InputError("--gpus-per-trial: {} is out of range (1 to {})", o.gpus_per_trial, most);
-    if (!o.flops.empty() && !(o.parameters.empty() && o.tokens.empty()))
-        throw InputError("--flops: a trial is given twice (--flops, or --parameters and --tokens)");
-    if (o.parameters.empty() != o.tokens.empty())
-        throw InputError("--{}: a trial takes both --parameters and --tokens",
-                         o.tokens.empty() ? "tokens" : "parameters");
-    if (!o.flops.empty()) {
-        trial.flops = count_from(o.flops, "--flops");
-        trial.words = fmt::format("{:.3g} FLOPs", *trial.flops);
-    } else if (!o.parameters.empty()) {
-        double const n = count_from(o.parameters, "--parameters");
-        double const d = count_from(o.tokens, "--tokens");
-        trial.flops = 6 * n * d;
-        trial.words = fmt::format("{} parameters on {} tokens, {:.3g} FLOPs (6 N D)", human_count(n), human_count(d),
-                                  *trial.flops);
-    }
     std::optional<double> seconds;
     if (!o.trial_time.empty()) seconds = parse_quantity<Seconds>(o.trial_time, "--trial-time").base();
     if (seconds && *seconds <= 0) throw InputError("--trial-time: '{}' is no time (more than zero)", o.trial_time);
@@ -150,6 +132,30 @@ void set_cost(Options const& o, BudgetReport& report) {
         report.machine.unit_s = *seconds / o.full;
         report.timed = true;
     }
+}
+
+/// What a trial computes, and how long that takes.
+void set_cost(Options const& o, BudgetReport& report) {
+    TrialCost& trial = report.trial;
+    trial.gpus_per_trial = o.gpus_per_trial;
+    if (o.gpus_per_trial < 1 || o.gpus_per_trial > most)
+        throw InputError("--gpus-per-trial: {} is out of range (1 to {})", o.gpus_per_trial, most);
+    if (!o.flops.empty() && !(o.parameters.empty() && o.tokens.empty()))
+        throw InputError("--flops: a trial is given twice (--flops, or --parameters and --tokens)");
+    if (o.parameters.empty() != o.tokens.empty())
+        throw InputError("--{}: a trial takes both --parameters and --tokens",
+                         o.tokens.empty() ? "tokens" : "parameters");
+    if (!o.flops.empty()) {
+        trial.flops = count_from(o.flops, "--flops");
+        trial.words = fmt::format("{:.3g} FLOPs", *trial.flops);
+    } else if (!o.parameters.empty()) {
+        double const n = count_from(o.parameters, "--parameters");
+        double const d = count_from(o.tokens, "--tokens");
+        trial.flops = 6 * n * d;
+        trial.words = fmt::format("{} parameters on {} tokens, {:.3g} FLOPs (6 N D)", human_count(n), human_count(d),
+                                  *trial.flops);
+    }
+    set_time(o, report);
 }
 
 void set_machine(Options const& o, BudgetReport& report) {

@@ -152,6 +152,20 @@ std::vector<CauseLoss> causes_of(GoodputCase const& run, PerSecond& sums) {
     return causes;
 }
 
+TierInterval interval_of(GoodputCase const& run, std::size_t tier) {
+    CheckpointTier const& t = run.tiers[tier];
+    double const rate = tier_rate(run, tier);
+    Seconds const mtbf = rate > 0 ? 1 / rate * s : never;
+    TierInterval interval{
+        .used = t.interval, .mtbf = mtbf, .young = never, .daly = never, .exact = never, .lowest = t.lag};
+    if (rate > 0) {
+        interval.young = young_interval(t.stall, mtbf);
+        interval.daly = daly_interval(t.stall, mtbf);
+        interval.exact = exact_interval(t.stall, mtbf);
+    }
+    return interval;
+}
+
 std::string approximation_of(GoodputCase const& run) {
     if (run.tiers.size() > 1) return "several tiers are combined to first order in the failure rate";
     for (FailureProcess const& process : run.failures)
@@ -275,19 +289,8 @@ Goodput expected_goodput(GoodputCase const& run) {
     double const all = run.failures_per_s();
     result.mtbf = all > 0 ? 1 / all * s : never;
     result.wall = use.useful > 0 ? run.work / use.useful : never;
-    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
-        CheckpointTier const& t = run.tiers[tier];
-        double const rate = tier_rate(run, tier);
-        Seconds const mtbf = rate > 0 ? 1 / rate * s : never;
-        TierInterval interval{
-            .used = t.interval, .mtbf = mtbf, .young = never, .daly = never, .exact = never, .lowest = t.lag};
-        if (rate > 0) {
-            interval.young = young_interval(t.stall, mtbf);
-            interval.daly = daly_interval(t.stall, mtbf);
-            interval.exact = exact_interval(t.stall, mtbf);
-        }
-        result.intervals.push_back(interval);
-    }
+    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier)
+        result.intervals.push_back(interval_of(run, tier));
     result.approximation = approximation_of(run);
     return result;
 }

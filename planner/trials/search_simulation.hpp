@@ -39,6 +39,9 @@ struct SearchMachine {
     double rank_noise = 0.2;
 };
 
+/// @throws InputError naming the first value that is out of range.
+void check_search_machine(SearchMachine const& machine);
+
 /// Cost without chance.
 struct SearchCost {
     std::vector<Bracket> brackets;  ///< one, or Hyperband's

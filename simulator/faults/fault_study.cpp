@@ -95,6 +95,38 @@ std::vector<double> walls_of(GoodputCase const& run, StudyOptions const& options
     return walls;
 }
 
+using Tried = std::vector<std::pair<Seconds, std::vector<double>>>;  ///< intervals, wall clocks of their trials
+
+double mean_wall(Tried::value_type const& one) { return mean_and_error(one.second).first; }
+
+Tried::const_iterator best_of(Tried const& tried) {
+    return std::min_element(tried.begin(), tried.end(),
+                            [](auto const& a, auto const& b) { return mean_wall(a) < mean_wall(b); });
+}
+
+/// Every interval against the best, trial by trial.
+void compare(IntervalSearch& search, Tried& tried, Seconds work) {
+    std::sort(tried.begin(), tried.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    auto const best = best_of(tried);
+    search.best = search.flat_low = search.flat_high = best->first;
+    double const best_wall = mean_wall(*best);
+    for (auto const& [interval, walls] : tried) {
+        std::vector<double> longer(walls.size());
+        for (std::size_t i = 0; i < walls.size(); ++i)
+            longer[i] = walls[i] - best->second[i];
+        auto const [mean, error] = mean_and_error(longer);
+        double const to_ratio = work.base() / (best_wall * best_wall);
+        search.tried.push_back({.interval = interval,
+                                .ratio = work.base() / mean_wall(std::pair(interval, walls)),
+                                .behind = mean * to_ratio,
+                                .behind_error = error * to_ratio});
+        if (mean <= 2 * error) {
+            search.flat_low = std::min(search.flat_low, interval);
+            search.flat_high = std::max(search.flat_high, interval);
+        }
+    }
+}
+
 }  // namespace
 
 Spread spread_of(std::vector<double> values) {
@@ -158,7 +190,7 @@ IntervalSearch search_interval(GoodputCase const& run, StudyOptions const& optio
     Seconds const lowest = std::max({first.lag, run.work / (0.1 * most_snapshots), Seconds::from_base(1)});
     Seconds const centre = std::max(optimum, lowest);
 
-    std::vector<std::pair<Seconds, std::vector<double>>> tried;
+    Tried tried;
     IntervalSearch search;
     auto const try_interval = [&](Seconds interval) {
         if (interval < lowest || interval > run.work || search.interrupted) return;
@@ -168,38 +200,15 @@ IntervalSearch search_interval(GoodputCase const& run, StudyOptions const& optio
         else
             tried.emplace_back(interval, std::move(walls));
     };
-    auto const mean_wall = [](auto const& one) { return mean_and_error(one.second).first; };
-    auto const best_of_tried = [&] {
-        return std::min_element(tried.begin(), tried.end(),
-                                [&](auto const& a, auto const& b) { return mean_wall(a) < mean_wall(b); });
-    };
     for (int i = -6; i <= 6; ++i)
         try_interval(std::exp2(0.5 * i) * centre);
     if (tried.empty() && !search.interrupted) try_interval(std::min(centre, run.work));
     if (tried.empty()) return search;
-    Seconds const coarse = best_of_tried()->first;
+    Seconds const coarse = best_of(tried)->first;
     for (int i = -3; i <= 3; ++i)
         if (i != 0) try_interval(std::exp2(0.125 * i) * coarse);
 
-    std::sort(tried.begin(), tried.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-    auto const best = best_of_tried();
-    search.best = search.flat_low = search.flat_high = best->first;
-    double const best_wall = mean_wall(*best);
-    for (auto const& [interval, walls] : tried) {
-        std::vector<double> longer(walls.size());
-        for (std::size_t i = 0; i < walls.size(); ++i)
-            longer[i] = walls[i] - best->second[i];
-        auto const [mean, error] = mean_and_error(longer);
-        double const to_ratio = run.work.base() / (best_wall * best_wall);
-        search.tried.push_back({.interval = interval,
-                                .ratio = run.work.base() / mean_wall(std::pair(interval, walls)),
-                                .behind = mean * to_ratio,
-                                .behind_error = error * to_ratio});
-        if (mean <= 2 * error) {
-            search.flat_low = std::min(search.flat_low, interval);
-            search.flat_high = std::max(search.flat_high, interval);
-        }
-    }
+    compare(search, tried, run.work);
     return search;
 }
 
