@@ -1,0 +1,51 @@
+#pragma once
+
+#include "cost_models/serving/steady_state.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sextant::cli {
+
+/// The options that the `serve` subcommands share.
+struct ServeOptions {
+    std::string model;
+    std::string cluster;
+    std::string engine = "vllm";
+    std::string weights;  ///< empty: the device's two-byte format
+    std::string cache = "bf16";
+    std::int64_t tp = 1;
+    std::int64_t pp = 1;
+    std::optional<std::int64_t> ep;
+    std::int64_t attention_dp = 1;
+    std::int64_t max_batch = 256;
+    std::int64_t max_batched_tokens = 8192;
+    std::int64_t block_tokens = 16;
+    std::optional<double> memory_utilisation;
+    double expert_imbalance = 1;
+    std::optional<double> price;
+};
+
+/// Adds them. `--prompt` and the like are each subcommand's own.
+void add_serve_options(CLI::App& app, ServeOptions& options);
+
+/// What they name, found and checked. @throws InputError: unknown names, a plan that does not fit the model, more
+/// accelerators than the cluster has.
+ServingCase serving_case_from(ServeOptions const& options);
+
+/// US dollars per accelerator and hour: given, of the cluster, of the accelerator; nothing when none is known.
+std::optional<double> serving_price(ServeOptions const& options, ServingCase const& what);
+
+/// "tp 4, weights fp8, cache bf16, engine vllm"
+std::string serving_plan_text(ServingCase const& what);
+
+/// What the engine profile and the plan assume, a sentence each.
+std::vector<std::string> serving_assumptions(ServingCase const& what);
+
+}  // namespace sextant::cli

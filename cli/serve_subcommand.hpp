@@ -1,0 +1,16 @@
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace sextant::cli {
+
+/// A subcommand of `sextant serve`, and what to do when it was the one that was given.
+struct ServeSubcommand {
+    CLI::App const* app;
+    Action run;
+};
+
+// Each is one file, cli/serve_<name>.cpp.
+ServeSubcommand describe_serve_estimate(CLI::App& serve, CommandContext& context);
+
+}  // namespace sextant::cli
