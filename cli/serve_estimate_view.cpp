@@ -27,9 +27,8 @@ std::string first_token(ServeEstimateReport const& report) {
                  {"host", Align::right},
                  {"prefill", Align::right}});
     for (ServeRow const& row : report.rows) {
-        if (row.estimate.saturated) continue;  // the queue grows: there is none
+        if (row.estimate.saturated) continue;  // the queue grows: there is no time to the first token
         FirstTokenTime const& t = row.estimate.ttft;
-        if (row.estimate.saturated) continue;
         table.add_row({fmt::format("{:g}", row.load), milliseconds(t.total()), milliseconds(t.boundary),
                        milliseconds(t.tokenise), milliseconds(t.queue), milliseconds(t.host), milliseconds(t.prefill)});
     }
