@@ -78,6 +78,39 @@ TEST_CASE("simulation and closed form agree within four standard errors for expo
     CHECK(study.shares.stall == Approx(expected.shares.stall).epsilon(0.03));
 }
 
+TEST_CASE(
+    "over random cases the difference of closed form and simulation is noise: normal scores of mean 0, spread 1") {
+    RandomStream random(5, 0, 0);
+    auto const between = [&](double low, double high) { return low * std::pow(high / low, random.uniform()); };
+    int const cases = 80;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < cases; ++i) {
+        double const mtbf = between(1e3, 1e6);
+        double const interval = between(0.005, 0.8) * mtbf;
+        double const lag = i % 2 == 1 ? between(0.01, 0.9) * interval : 0;
+        GoodputCase run;
+        run.tiers = {{.name = "storage",
+                      .interval = interval * s,
+                      .stall = between(0.001, 0.2) * interval * s,
+                      .lag = lag * s,
+                      .load = {}}};
+        run.failures = {{.name = "gpu", .scope = FailureScope::gpu, .components = 100, .mtbf = 200 * mtbf * s},
+                        {.name = "software", .scope = FailureScope::process, .components = 1, .mtbf = 2 * mtbf * s}};
+        run.detection = between(0.001, 0.3) * mtbf * s;
+        run.restart = between(0.001, 0.5) * mtbf * s;
+        run.work = 500 * run.tiers[0].interval;
+        FaultStudy const study = study_faults(run, options_of(100, static_cast<std::uint64_t>(i)));
+        REQUIRE(study.finished == 100);
+        double const score = (study.ratio_of_means() - expected_goodput(run).ratio()) / study.ratio_error();
+        CAPTURE(i, mtbf, interval, lag, score);
+        CHECK(std::abs(score) < 4.5);
+        sum += score;
+        squares += score * score;
+    }
+    CHECK(std::abs(sum / cases) < 4 / std::sqrt(cases));
+    CHECK(std::sqrt(squares / cases) == Approx(1).margin(0.3));
+}
+
 TEST_CASE("the closed form's first-order parts are near the simulation: tiers, spikes, spares, shrinking") {
     GoodputCase run = rich_case();
     for (FailureProcess& process : run.failures)
