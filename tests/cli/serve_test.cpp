@@ -1,0 +1,121 @@
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments estimate(Arguments const& more, std::string const& model = "llama-3.1-70b", std::string const& tp = "4") {
+    Arguments out{"serve", "estimate", "--model", model, "--cluster", "h100-sxm", "--tp", tp};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+}
+
+Json report(Arguments more, std::string const& model = "llama-3.1-70b", std::string const& tp = "4") {
+    more.insert(more.end(), {"--format", "json"});
+    RunResult const result = run_sextant(estimate(more, model, tp));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+}  // namespace
+
+TEST_CASE("serve estimate: the parts of a first token and of an iteration add up, memory too") {
+    Json const j = report({"--concurrency", "1,16,200", "--prompt", "3000", "--output-tokens", "100"});
+    CHECK(j["format"] == "serving-estimate");
+    REQUIRE(j["rows"].size() == 3);
+    for (Json const& row : j["rows"]) {
+        double ttft = 0;
+        for (auto const& [name, part] : row["ttft_parts"].items())
+            ttft += part.get<double>();
+        CHECK(ttft == Approx(row["ttft_s"].get<double>()));
+        for (char const* which : {"decode_iteration", "chunk_iteration"}) {
+            double sum = 0;
+            for (auto const& [name, part] : row[which].items())
+                if (name != "total_s") sum += part.get<double>();
+            CHECK(sum == Approx(row[which]["total_s"].get<double>()));
+        }
+        CHECK(row["output_tokens_per_s"].get<double>() == Approx(100 * row["requests_per_s"].get<double>()));
+    }
+    Json const& m = j["memory"];
+    CHECK(m["weights_bytes"].get<double>() + m["activations_bytes"].get<double>() + m["overhead_bytes"].get<double>() +
+              m["cache_bytes"].get<double>() ==
+          Approx(m["usable_bytes"].get<double>()));
+    CHECK(j["rows"][2]["output_tokens_per_s"].get<double>() > j["rows"][0]["output_tokens_per_s"].get<double>());
+    CHECK(j["rows"][2]["usd_per_million_output_tokens"].get<double>() <
+          j["rows"][0]["usd_per_million_output_tokens"].get<double>());
+}
+
+TEST_CASE("serve estimate: narrower weights and caches make room, more experts are touched by larger batches") {
+    Json const wide = report({"--concurrency", "1"});
+    Json const narrow = report({"--concurrency", "1", "--weights", "fp8", "--kv-cache", "fp8"});
+    CHECK(narrow["memory"]["cache_tokens"].get<double>() > 2 * wide["memory"]["cache_tokens"].get<double>());
+    CHECK(narrow["rows"][0]["tpot_s"].get<double>() < wide["rows"][0]["tpot_s"].get<double>());
+    Json const experts = report({"--batch", "1,64"}, "mixtral-8x7b", "2");
+    CHECK(experts["rows"][0]["experts_touched_share"].get<double>() == Approx(0.25));
+    CHECK(experts["rows"][1]["experts_touched_share"].get<double>() > 0.99);
+}
+
+TEST_CASE("serve estimate: a rate above the capacity has no time to the first token, and code 1 when all are") {
+    Json const j = report({"--rate", "0.1,1000"});
+    CHECK_FALSE(j["rows"][0]["saturated"].get<bool>());
+    CHECK(j["rows"][1]["saturated"].get<bool>());
+    CHECK(j["rows"][1]["ttft_s"].is_null());
+    RunResult const all = run_sextant(estimate({"--rate", "1000"}));
+    CHECK(all.code == 1);
+    CHECK_THAT(all.out, contains("SATURATED"));
+    CHECK_THAT(all.out, contains("unbounded"));
+}
+
+TEST_CASE("serve estimate: what does not fit says what is needed, with code 1") {
+    RunResult const result = run_sextant(estimate({}, "llama-3.1-405b"));
+    CHECK(result.code == 1);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, contains("does not fit"));
+    CHECK_THAT(result.err, contains("GB"));
+}
+
+TEST_CASE("serve estimate: every format, the same bytes each time") {
+    for (char const* format : {"text", "json", "csv", "markdown"}) {
+        RunResult const once = run_sextant(estimate({"--format", format}));
+        CHECK(once.code == 0);
+        CHECK(once.out == run_sextant(estimate({"--format", format})).out);
+    }
+}
+
+TEST_CASE("serve estimate: wrong questions are refused in one line") {
+    std::vector<std::pair<Arguments, char const*>> const cases{
+        {estimate({}, "llama-9"), "did you mean"},
+        {estimate({}, "llama-3.1-70b", "7"), "does not divide"},
+        {estimate({"--engine", "vlm"}), "did you mean 'vllm'"},
+        {estimate({"--weights", "fp9"}), "--weights"},
+        {estimate({"--kv-cache", "fp16x"}), "--kv-cache"},
+        {estimate({"--prompt", "0"}), "--prompt"},
+        {estimate({"--prompt", "nan"}), "--prompt"},
+        {estimate({"--prompt", "1e6"}), "more than the 131072"},
+        {estimate({"--output-tokens", "-4"}), "--output-tokens"},
+        {estimate({"--cached", "5000"}), "--cached"},
+        {estimate({"--rate", "0"}), "--rate"},
+        {estimate({"--rate", "1", "--batch", "2"}), "one of"},
+        {estimate({"--concurrency", "x"}), "--concurrency"},
+        {estimate({"--memory-utilisation", "2"}), "--memory-utilisation"},
+        {estimate({"--price", "-1"}), "--price"},
+        {estimate({"--ep", "4"}), "has no experts"},
+        {estimate({"--max-batch", "0"}), "--max-batch"},
+        {estimate({"--block-tokens", "-1"}), "--block-tokens"},
+    };
+    for (auto const& [arguments, part] : cases) {
+        RunResult const result = run_sextant(arguments);
+        CAPTURE(arguments.back(), result.err);
+        CHECK(result.code == 2);
+        CHECK(result.out.empty());
+        CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+        CHECK_THAT(result.err, contains(part));
+    }
+}

@@ -1,0 +1,151 @@
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/parameters.hpp"
+#include "cost_models/serving/steady_state.hpp"
+#include "tests/catch.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+
+namespace {
+
+ServingCase served(char const* model, char const* cluster, ServingPlan const& plan = {}) {
+    return {.model = find_model(model),
+            .cluster = find_cluster(cluster, "test"),
+            .plan = plan,
+            .engine = find_engine("vllm", "test")};
+}
+
+IterationLoad decodes(double batch, double context) {
+    return {.decodes = batch, .decode_context = batch * context, .samples = batch};
+}
+
+}  // namespace
+
+TEST_CASE("serving: decoding a 70B model in two bytes reads all of its weights once per token") {
+    // 141 GB over 3.35 TB/s are 42.1 ms (41.8 ms without the token table, of which a token reads one row).
+    IterationModel const model(served("llama-3.1-70b", "h100-sxm"));
+    CHECK(model(decodes(1, 512)).total().in(units::ms) >= 41.8);
+    CHECK(model(decodes(1, 512)).total().in(units::ms) < 70);
+}
+
+TEST_CASE("serving: an iteration takes no less for more tokens, more context or more sequences") {
+    for (char const* name : {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gemma-2-9b"}) {
+        CAPTURE(name);
+        IterationModel const model(served(name, "h100-sxm"));
+        Seconds last{};
+        for (double const batch : {1.0, 2.0, 5.0, 17.0, 64.0, 200.0}) {
+            Seconds const time = model(decodes(batch, 700)).total();
+            // Tiles round: a larger batch may fall on a better one by a few per cent.
+            CHECK(time > 0.93 * last);
+            last = std::max(last, time);
+            CHECK(model(decodes(batch, 4000)).decode >= model(decodes(batch, 700)).decode * 0.98);
+        }
+        for (double const past : {0.0, 100.0, 3000.0})
+            CHECK(model.prefill_attention(past, 500) <=
+                  model.prefill_attention(past + 1000, 500) * 1.25 + 1 * units::ms);
+        CHECK(model.prefill_attention(0, 2000) / units::s ==
+              Approx(model.prefill_attention(0, 700) / units::s + model.prefill_attention(700, 1300) / units::s)
+                  .epsilon(1e-9));
+    }
+}
+
+TEST_CASE("serving: a faster device never lowers throughput at a fixed load") {
+    RequestShape const request{.prompt = 1500, .output = 300};
+    for (double const concurrency : {1.0, 8.0, 64.0}) {
+        double last = 0;
+        for (char const* cluster : {"a100-sxm-80gb", "h100-sxm", "h200-sxm"}) {
+            CAPTURE(cluster, concurrency);
+            double const rate =
+                closed_loop(IterationModel(served("llama-3.1-8b", cluster)), request, concurrency).output_tokens_per_s;
+            CHECK(rate > last);
+            last = rate;
+        }
+    }
+}
+
+TEST_CASE("serving: requests in flight are rate times latency (Little) at every load, batch limit and plan") {
+    for (std::int64_t const max_batch : {8, 64, 512})
+        for (std::int64_t const pp : {1, 2})
+            for (double const concurrency : {1.0, 10.0, 300.0}) {
+                CAPTURE(max_batch, pp, concurrency);
+                ServingPlan plan;
+                plan.tp = 2;
+                plan.pp = pp;
+                plan.max_batch = max_batch;
+                ServingEstimate const e = closed_loop(IterationModel(served("llama-3.1-8b", "h100-sxm", plan)),
+                                                      {.prompt = 900, .output = 200}, concurrency);
+                CHECK(e.requests_per_s * (e.latency / units::s) == Approx(concurrency).epsilon(1e-6));
+                CHECK(e.decodes <= static_cast<double>(max_batch) * (1 + 1e-9));
+            }
+}
+
+TEST_CASE("serving: an open loop at a trickle is a request alone, and one above the capacity is saturated") {
+    IterationModel const model(served("llama-3.1-8b", "h100-sxm"));
+    RequestShape const request{.prompt = 1024, .output = 128};
+    ServingEstimate const alone = closed_loop(model, request, 1);
+    ServingEstimate const trickle = open_loop(model, request, 1e-3);
+    CHECK(trickle.tpot / alone.tpot == Approx(1).epsilon(0.05));
+    double const capacity = serving_capacity(model, request);
+    CHECK_FALSE(open_loop(model, request, 0.9 * capacity).saturated);
+    CHECK(open_loop(model, request, 1.1 * capacity).saturated);
+    ServingEstimate const half = open_loop(model, request, 0.5 * capacity);
+    CHECK(half.tpot > trickle.tpot);
+    CHECK(half.requests_per_s == Approx(0.5 * capacity));
+}
+
+TEST_CASE("serving: a static batch gives as many tokens as it was asked for over its whole time") {
+    IterationModel const model(served("llama-2-7b", "a100-sxm-80gb"));
+    ServingEstimate const e = static_batch(model, {.prompt = 128, .output = 128}, 16);
+    CHECK(e.output_tokens_per_s * (e.latency / units::s) == Approx(16 * 128.0));
+    CHECK(e.latency / units::s == Approx((e.ttft.total() + 127 * e.tpot) / units::s));
+}
+
+TEST_CASE("serving memory: weights are the parameters, split by the plan; the cache is replicated beyond its heads") {
+    ModelSpec const model = find_model("llama-3.1-70b");
+    double const all = 2.0 * static_cast<double>(count_parameters(model).total);
+    ServingMemory const one = serving_memory(served("llama-3.1-70b", "h100-sxm"));
+    CHECK(one.weights.base() == Approx(all).epsilon(1e-6));
+    CHECK_FALSE(one.fits());
+    ServingPlan plan;
+    plan.tp = 8;
+    ServingMemory const eight = serving_memory(served("llama-3.1-70b", "h100-sxm", plan));
+    CHECK(eight.weights.base() == Approx(all / 8).epsilon(0.001));  // norms are whole on every rank
+    CHECK(eight.cache_per_token.base() == Approx(one.cache_per_token.base() / 8));
+    plan.tp = 16;  // eight key-value heads
+    CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).cache_per_token == eight.cache_per_token);
+    plan.tp = 8;
+    plan.cache = CacheFormat::fp8;
+    CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).cache_per_token.base() ==
+          Approx(eight.cache_per_token.base() / 2));
+    plan.weights = "int4-weights";
+    CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).weights < 0.3 * eight.weights);
+    ServingMemory const latent = serving_memory(served("deepseek-v3", "h200-sxm", {.tp = 8, .weights = "fp8"}));
+    CHECK(latent.cache_per_token.base() == Approx(61 * 576 * 2.0));  // 512 + 64 values, whole on every rank
+}
+
+TEST_CASE("touched_experts: one token touches top_k, many touch all, never more") {
+    CHECK(touched_experts(256, 8, 1) == Approx(8));
+    CHECK(touched_experts(256, 8, 1e5) == Approx(256));
+    CHECK(touched_experts(8, 2, 2) == Approx(8 * (1 - 0.75 * 0.75)));
+    CHECK(touched_experts(4, 4, 1) == 4);
+}
+
+TEST_CASE("serving: plans that a model cannot have are refused with what is wrong") {
+    auto const refused = [](ServingPlan const& plan, char const* model, char const* part) {
+        CHECK_THROWS_WITH(IterationModel(served(model, "h100-sxm", plan)), contains(part));
+    };
+    refused({.tp = 7}, "llama-3.1-70b", "does not divide the 64 attention heads");
+    refused({.tp = 0}, "llama-3.1-70b", "--tp: 0");
+    refused({.pp = 81}, "llama-3.1-70b", "--pp: 81 (1 to 80)");
+    refused({.tp = 2, .ep = 2}, "llama-3.1-70b", "has no experts");
+    refused({.tp = 2, .ep = 3}, "mixtral-8x7b", "does not divide the 8 experts");
+    refused({.tp = 2, .ep = 4}, "mixtral-8x7b", "tp x attention-dp");
+    refused({.weights = "fp9"}, "llama-3.1-70b", "did you mean");
+    refused({.memory_utilisation = 1.5}, "llama-3.1-70b", "above 0, up to 1");
+    refused({.expert_imbalance = 0.5}, "mixtral-8x7b", "1 to 1024");
+    CHECK_THROWS_WITH(closed_loop(IterationModel(served("llama-3.1-70b", "h100-sxm")), {.prompt = 10, .output = 10}, 1),
+                      contains("does not fit the cache"));
+}
