@@ -1,0 +1,330 @@
+#include "simulator/serving/replica.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+namespace sextant {
+namespace {
+
+constexpr std::array schedulers{
+    Scheduler{"fcfs", BatchPolicy::whole_prompts, QueueOrder::arrival},
+    Scheduler{"prefill-first", BatchPolicy::prefill_first, QueueOrder::arrival},
+    Scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival},
+    Scheduler{"priority", BatchPolicy::chunked, QueueOrder::priority},
+    Scheduler{"fair", BatchPolicy::chunked, QueueOrder::tenant},
+};
+
+}  // namespace
+
+Scheduler scheduler_from(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (Scheduler const& scheduler : schedulers) {
+        if (name == scheduler.name) return scheduler;
+        known.emplace_back(scheduler.name);
+    }
+    throw InputError("{}: unknown scheduler '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
+}
+
+Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service)
+    : limits_(limits),
+      service_(service),
+      pool_(limits.blocks),
+      waiting_(limits.scheduler.queue),
+      lanes_(static_cast<std::size_t>(limits.lanes), Lane(limits.block_tokens)) {}
+
+std::int64_t Replica::blocks_of(std::int64_t tokens) const {
+    return (tokens + limits_.block_tokens - 1) / limits_.block_tokens;
+}
+
+void Replica::enter(ServingRequest const& request, std::int64_t number) {
+    std::int32_t slot = 0;
+    if (free_slots_.empty()) {
+        slot = static_cast<std::int32_t>(sequences_.size());
+        sequences_.emplace_back();
+    } else {
+        slot = free_slots_.back();
+        free_slots_.pop_back();
+    }
+    std::uint32_t const stamp = at(slot).stamp + 1;
+    at(slot) = Sequence{};
+    at(slot).request = request;
+    at(slot).number = number;
+    at(slot).target = request.prompt;
+    at(slot).stamp = stamp;
+    waiting_.push({slot, request.priority, request.tenant, number});
+}
+
+bool Replica::has_idle_lane() const {
+    return std::any_of(lanes_.begin(), lanes_.end(), [](Lane const& lane) { return !lane.in_flight; });
+}
+
+std::optional<Replica::Started> Replica::start(Seconds now) {
+    if (now < stage_free_) return std::nullopt;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        Lane& lane = lanes_[i];
+        if (lane.in_flight) continue;
+        IterationLoad load;
+        if (!plan(lane, now, load)) continue;
+        ServiceModel::Times const times = service_.iteration(load);
+        lane.in_flight = true;
+        stage_free_ = now + times.interval;
+        counters_.busy += times.interval;
+        ++counters_.iterations;
+        counters_.prompt_tokens += static_cast<std::int64_t>(load.prefill_tokens);
+        return Started{i, now + times.latency};
+    }
+    return std::nullopt;
+}
+
+bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
+    lane.completing.clear();
+    lane.steps = false;
+    std::int64_t const budget = limits_.max_batched_tokens;
+    bool const prefill_first = limits_.scheduler.batch == BatchPolicy::prefill_first;
+    if (prefill_first) {
+        admit(lane, now, budget, load);
+        if (load.prefill_tokens > 0) return true;
+    }
+    bool const all_stayed = make_room(lane);
+    if (std::int64_t const decodes = lane.decoding.count(); decodes > 0) {
+        pool_.take(lane.decoding.blocks_wanted());
+        lane.steps = true;
+        load.decodes = static_cast<double>(decodes);
+        load.decode_context = static_cast<double>(lane.decoding.context() + decodes);
+        load.samples = load.decodes;
+    }
+    if (!prefill_first) {
+        std::int64_t const left = budget - lane.decoding.count();
+        add_prefills(lane, left, load);
+        // Whoever was just preempted is not admitted again at once.
+        if (all_stayed) admit(lane, now, left - static_cast<std::int64_t>(load.prefill_tokens), load);
+    }
+    return load.decodes > 0 || load.prefill_tokens > 0;
+}
+
+void Replica::add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load) {
+    for (std::size_t i = 0; i < lane.prefilling.size() && budget > 0; ++i) {
+        std::int32_t const slot = lane.prefilling[i];
+        std::int64_t const chunk = std::min<std::int64_t>(budget, at(slot).target - at(slot).computed);
+        add_chunk(lane, slot, chunk, load);
+        budget -= chunk;
+    }
+    for (std::int32_t const slot : lane.completing)
+        lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
+}
+
+bool Replica::may_admit(Lane const& lane) const {
+    // Lanes are filled evenly: one that is above the mean leaves the request to the next.
+    return !waiting_.empty() && running_ < limits_.max_batch && lane.running * limits_.lanes <= running_;
+}
+
+void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load) {
+    bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
+    while (budget > 0 && may_admit(lane)) {
+        std::int32_t const slot = waiting_.front();
+        Sequence& sequence = at(slot);
+        // A prompt beyond the limit is processed whole, as the first of its iteration.
+        bool const first = load.prefill_tokens <= 0;
+        if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) return;
+        if (!reserve(sequence)) return;
+        waiting_.pop();
+        ++running_;
+        ++lane.running;
+        sequence.before = lane.newest;
+        if (lane.newest >= 0) at(lane.newest).after = slot;
+        lane.newest = slot;
+        if (sequence.preemptions == 0) {
+            sequence.scheduled = now;
+            sequence.cached = sequence.computed;
+            counters_.cached_tokens += sequence.computed;
+            counters_.wanted_tokens += sequence.target;
+        }
+        std::int64_t const left = sequence.target - sequence.computed;
+        std::int64_t const chunk = chunked ? std::min(budget, left) : left;
+        waiting_.charge(sequence.request.tenant, sequence.preemptions == 0 ? sequence.request.prompt : 0);
+        add_chunk(lane, slot, chunk, load);
+        if (chunk < left) lane.prefilling.push_back(slot);
+        budget -= chunk;
+    }
+}
+
+bool Replica::reserve(Sequence& sequence) {
+    bool const caching = limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0;
+    std::int64_t const held = caching ? pool_.hold(sequence.request.prefix) : 0;
+    std::int64_t const own = blocks_of(sequence.target) - held;
+    std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
+    if (own + kept > pool_.available()) {
+        if (held > 0) pool_.release(sequence.request.prefix);
+        return false;
+    }
+    pool_.take(own);
+    sequence.shared_blocks = static_cast<std::int32_t>(held);
+    sequence.holds_prefix = held > 0;
+    // One token at least is computed: its output is wanted.
+    sequence.computed =
+        static_cast<std::int32_t>(std::min<std::int64_t>(held * limits_.block_tokens, sequence.target - 1));
+    return true;
+}
+
+void Replica::add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, IterationLoad& load) {
+    Sequence& sequence = at(slot);
+    load.prefill_tokens += static_cast<double>(tokens);
+    load.prefill_attention += service_.prefill_attention(sequence.computed, static_cast<double>(tokens));
+    sequence.computed += static_cast<std::int32_t>(tokens);
+    if (sequence.computed < sequence.target) return;
+    load.samples += 1;
+    lane.completing.push_back(slot);
+}
+
+bool Replica::make_room(Lane& lane) {
+    bool all_stayed = true;
+    while (lane.decoding.count() > 0 && lane.decoding.blocks_wanted() > pool_.available()) {
+        preempt(lane, victim(lane));
+        all_stayed = false;
+    }
+    return all_stayed;
+}
+
+std::int32_t Replica::victim(Lane const& lane) const {
+    std::int32_t worst = lane.newest;
+    if (limits_.scheduler.queue != QueueOrder::priority) return worst;
+    for (std::int32_t slot = at(worst).before; slot >= 0; slot = at(slot).before)
+        if (at(slot).request.priority > at(worst).request.priority) worst = slot;
+    return worst;
+}
+
+void Replica::unlink(Lane& lane, std::int32_t slot) {
+    Sequence& sequence = at(slot);
+    if (sequence.before >= 0) at(sequence.before).after = sequence.after;
+    if (sequence.after >= 0)
+        at(sequence.after).before = sequence.before;
+    else
+        lane.newest = sequence.before;
+    sequence.before = sequence.after = -1;
+    --lane.running;
+    --running_;
+}
+
+void Replica::release_blocks(Sequence& sequence, std::int64_t context) {
+    pool_.give_back(blocks_of(context) - sequence.shared_blocks);
+    if (sequence.holds_prefix) pool_.release(sequence.request.prefix);
+    sequence.shared_blocks = 0;
+    sequence.holds_prefix = false;
+}
+
+void Replica::leave_cohort(Lane& lane, Seconds last_token) {
+    for (Cohort& cohort : lane.cohorts)
+        if (cohort.last_token == last_token) {
+            --cohort.count;
+            return;
+        }
+}
+
+void Replica::preempt(Lane& lane, std::int32_t slot) {
+    Sequence& sequence = at(slot);
+    if (sequence.decodes) {
+        std::int64_t const steps = lane.decoding.steps() - sequence.joined;
+        lane.decoding.leave(sequence.joined, sequence.target);
+        release_blocks(sequence, sequence.target + steps);
+        counters_.recomputed_tokens += sequence.target + steps;
+        // The lane's last decode, or the prefill after which it has not decoded yet.
+        if (steps > 0) sequence.last_token = lane.cohorts.front().last_token;
+        sequence.generated += static_cast<std::int32_t>(steps);
+        leave_cohort(lane, sequence.last_token);
+    } else {
+        release_blocks(sequence, sequence.target);
+        counters_.recomputed_tokens += sequence.computed;
+        lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
+    }
+    unlink(lane, slot);
+    sequence.target = sequence.request.prompt + sequence.generated;
+    sequence.computed = 0;
+    sequence.decodes = false;
+    ++sequence.preemptions;
+    ++sequence.stamp;
+    ++counters_.preemptions;
+    waiting_.put_back({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
+}
+
+void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
+                         std::vector<TokenGap>& gaps) {
+    Sequence& sequence = at(slot);
+    if (limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0 && !sequence.holds_prefix) {
+        std::int64_t const blocks = sequence.request.prefix_tokens / limits_.block_tokens;
+        if (blocks > 0 && pool_.share(sequence.request.prefix, blocks)) {
+            sequence.shared_blocks = static_cast<std::int32_t>(blocks);
+            sequence.holds_prefix = true;
+        }
+    }
+    ++counters_.tokens_out;
+    if (sequence.generated == 0)
+        sequence.first_token = now;
+    else
+        gaps.push_back({now - sequence.last_token, 1});
+    sequence.last_token = now;
+    ++sequence.generated;
+    std::int64_t const remaining = sequence.request.output - sequence.generated;
+    if (remaining == 0) {
+        complete(lane, slot, sequence.target, now, done);
+        return;
+    }
+    sequence.decodes = true;
+    sequence.joined = lane.decoding.steps();
+    lane.decoding.join(slot, sequence.stamp, sequence.target, remaining);
+    if (!lane.cohorts.empty() && lane.cohorts.back().last_token == now)
+        ++lane.cohorts.back().count;
+    else
+        lane.cohorts.push_back({now, 1});
+}
+
+void Replica::complete(Lane& lane, std::int32_t slot, std::int64_t context, Seconds now,
+                       std::vector<FinishedRequest>& done) {
+    Sequence& sequence = at(slot);
+    release_blocks(sequence, context);
+    unlink(lane, slot);
+    waiting_.charge(sequence.request.tenant, sequence.request.output);
+    ++sequence.stamp;
+    free_slots_.push_back(slot);
+    done.push_back({.number = sequence.number,
+                    .request = sequence.request,
+                    .replica = 0,
+                    .preemptions = sequence.preemptions,
+                    .cached_tokens = sequence.cached,
+                    .scheduled = sequence.scheduled,
+                    .first_token = sequence.first_token,
+                    .finished = now});
+}
+
+void Replica::finish(std::size_t lane_number, Seconds now, std::vector<FinishedRequest>& done,
+                     std::vector<TokenGap>& gaps) {
+    Lane& lane = lanes_[lane_number];
+    lane.in_flight = false;
+    if (lane.steps) {
+        std::int64_t const decodes = lane.decoding.count();
+        counters_.tokens_out += decodes;
+        for (Cohort const& cohort : lane.cohorts)
+            if (cohort.count > 0) gaps.push_back({now - cohort.last_token, cohort.count});
+        lane.decoding.step();
+        std::int64_t ended = 0;
+        while (DecodeSet::Due const* due = lane.decoding.due()) {
+            std::int32_t const slot = due->slot;
+            bool const left = at(slot).stamp != due->stamp;
+            lane.decoding.drop_due();
+            if (left) continue;
+            std::int64_t const context = at(slot).target + lane.decoding.steps() - at(slot).joined;
+            lane.decoding.leave(at(slot).joined, at(slot).target);
+            complete(lane, slot, context, now, done);
+            ++ended;
+        }
+        lane.cohorts.assign(1, {now, decodes - ended});
+    }
+    for (std::int32_t const slot : lane.completing)
+        emit_first(lane, slot, now, done, gaps);
+    lane.completing.clear();
+}
+
+}  // namespace sextant

@@ -1,0 +1,166 @@
+#pragma once
+
+#include "simulator/serving/block_pool.hpp"
+#include "simulator/serving/decode_set.hpp"
+#include "simulator/serving/service_model.hpp"
+#include "simulator/serving/serving_request.hpp"
+#include "simulator/serving/waiting_queue.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// What an iteration is made of.
+enum class BatchPolicy : std::uint8_t {
+    whole_prompts,  ///< every decode, and whole prompts in order while they fit the token limit
+    prefill_first,  ///< whole prompts alone while one can be admitted, else every decode
+    chunked         ///< every decode, then prompts in chunks up to the token limit
+};
+
+/// A scheduler by name: "fcfs", "prefill-first", "chunked", "priority", "fair".
+struct Scheduler {
+    std::string_view name;
+    BatchPolicy batch;
+    QueueOrder queue;
+};
+/// @throws InputError with the known names and the nearest one.
+Scheduler scheduler_from(std::string_view name, std::string_view where);
+
+enum class PrefixCaching : std::uint8_t { on, off };
+
+/// Limits of one replica.
+struct ReplicaLimits {
+    Scheduler scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival};
+    std::int64_t max_batch = 256;
+    std::int64_t max_batched_tokens = 8192;  ///< of all attention data-parallel groups
+    std::int64_t block_tokens = 16;
+    std::int64_t blocks = 1;            ///< of the cache
+    std::int64_t watermark_blocks = 0;  ///< kept free when a request is admitted
+    std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
+    PrefixCaching prefix_caching = PrefixCaching::on;
+};
+
+/// Tokens and blocks of one replica, counted where they are made.
+struct ReplicaCounters {
+    std::int64_t tokens_out = 0;
+    std::int64_t prompt_tokens = 0;  ///< processed, those of recomputed sequences included
+    std::int64_t cached_tokens = 0;  ///< of prompts, found in the prefix cache
+    std::int64_t wanted_tokens = 0;  ///< of prompts, when first admitted
+    std::int64_t preemptions = 0;
+    std::int64_t recomputed_tokens = 0;  ///< in the cache when preempted
+    std::int64_t iterations = 0;
+    Seconds busy{};  ///< of the first stage
+};
+
+/// A group of tokens that sequences got at once, `gap` after their last.
+struct TokenGap {
+    Seconds gap;
+    std::int64_t count;
+};
+
+/// One replica: continuous batching over a paged cache, one lane (batch in flight) per pipeline stage. Knows no clock;
+/// the simulation tells it when an iteration is over.
+///
+/// A request is admitted when the blocks of its whole prompt are there (and the watermark besides, unless the replica
+/// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the lane that was
+/// admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one of
+/// the lowest priority). Sequences of a lane decode in every iteration, so that all of a lane's decodes are one sum
+/// (`DecodeSet`).
+class Replica {
+public:
+    Replica(ReplicaLimits const& limits, ServiceModel const& service);
+
+    void enter(ServingRequest const& request, std::int64_t number);
+
+    struct Started {
+        std::size_t lane;
+        Seconds ends;
+    };
+    /// Begins an iteration of an idle lane, if one has anything to do and the first stage is free.
+    std::optional<Started> start(Seconds now);
+    /// When the first stage is free for an iteration.
+    [[nodiscard]] Seconds stage_free() const { return stage_free_; }
+    [[nodiscard]] bool has_idle_lane() const;
+
+    /// Ends the iteration of a lane: tokens are out. Appends the requests that are done and the gaps between tokens.
+    void finish(std::size_t lane, Seconds now, std::vector<FinishedRequest>& done, std::vector<TokenGap>& gaps);
+
+    [[nodiscard]] std::int64_t waiting() const { return waiting_.size(); }
+    [[nodiscard]] std::int64_t running() const { return running_; }
+    [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting_.size(); }
+    [[nodiscard]] ReplicaCounters const& counters() const { return counters_; }
+    [[nodiscard]] BlockPool& blocks() { return pool_; }
+    [[nodiscard]] BlockPool const& blocks() const { return pool_; }
+
+private:
+    struct Sequence {
+        ServingRequest request;
+        std::int64_t number = 0;
+        std::int64_t joined = 0;  ///< step of the lane's decodes
+        Seconds scheduled{};
+        Seconds first_token{};
+        Seconds last_token{};
+        std::int32_t target = 0;    ///< tokens that prefill has to bring into the cache
+        std::int32_t computed = 0;  ///< of these, cached ones included
+        std::int32_t generated = 0;
+        std::int32_t cached = 0;
+        std::int32_t preemptions = 0;
+        std::int32_t shared_blocks = 0;  ///< of the prefix it holds
+        std::int32_t before = -1;        ///< neighbours in order of admission
+        std::int32_t after = -1;
+        std::uint32_t stamp = 0;
+        bool decodes = false;
+        bool holds_prefix = false;
+    };
+    /// Sequences that got their last token at the same time and decode next.
+    struct Cohort {
+        Seconds last_token;
+        std::int64_t count;
+    };
+    struct Lane {
+        explicit Lane(std::int64_t block_tokens) : decoding(block_tokens) {}
+        DecodeSet decoding;
+        std::vector<std::int32_t> prefilling;  ///< in order of admission
+        std::vector<Cohort> cohorts;
+        std::int32_t newest = -1;
+        std::int64_t running = 0;
+        bool in_flight = false;
+        bool steps = false;                    ///< the iteration in flight decodes
+        std::vector<std::int32_t> completing;  ///< their prefill ends with it
+    };
+
+    bool plan(Lane& lane, Seconds now, IterationLoad& load);
+    void add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load);
+    void admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load);
+    [[nodiscard]] bool may_admit(Lane const& lane) const;
+    bool reserve(Sequence& sequence);
+    void add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, IterationLoad& load);
+    bool make_room(Lane& lane);
+    [[nodiscard]] std::int32_t victim(Lane const& lane) const;
+    void preempt(Lane& lane, std::int32_t slot);
+    void unlink(Lane& lane, std::int32_t slot);
+    void release_blocks(Sequence& sequence, std::int64_t context);
+    void emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
+                    std::vector<TokenGap>& gaps);
+    void complete(Lane& lane, std::int32_t slot, std::int64_t context, Seconds now, std::vector<FinishedRequest>& done);
+    void leave_cohort(Lane& lane, Seconds last_token);
+    [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const;
+    [[nodiscard]] Sequence& at(std::int32_t slot) { return sequences_[static_cast<std::size_t>(slot)]; }
+    [[nodiscard]] Sequence const& at(std::int32_t slot) const { return sequences_[static_cast<std::size_t>(slot)]; }
+
+    ReplicaLimits limits_;
+    ServiceModel const& service_;
+    BlockPool pool_;
+    WaitingQueue waiting_;
+    std::vector<Sequence> sequences_;
+    std::vector<std::int32_t> free_slots_;
+    std::vector<Lane> lanes_;
+    std::int64_t running_ = 0;
+    Seconds stage_free_{};
+    ReplicaCounters counters_;
+};
+
+}  // namespace sextant

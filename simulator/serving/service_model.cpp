@@ -1,0 +1,27 @@
+#include "simulator/serving/service_model.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+
+ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const {
+    ServingPlan const& plan = model_.what().plan;
+    IterationLoad share = load;
+    if (plan.attention_dp > 1) {
+        auto const groups = static_cast<double>(plan.attention_dp);
+        share.prefill_tokens /= groups;
+        share.prefill_attention /= groups;
+        share.decodes /= groups;
+        share.decode_context /= groups;
+        share.samples /= groups;
+    }
+    Seconds const latency = model_(share).total();
+    return {latency, plan.pp > 1 ? std::min(latency, model_.interval(share)) : latency};
+}
+
+Seconds ModelledService::before_queue(double prompt_tokens) const {
+    EngineProfile const& engine = model_.what().engine;
+    return engine.request_overhead.value + engine.tokenise_per_token.value * prompt_tokens;
+}
+
+}  // namespace sextant

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "cost_models/serving/iteration_model.hpp"
+
+namespace sextant {
+
+/// How long iterations of a replica take: what the simulation asks of the cost model.
+class ServiceModel {
+public:
+    struct Times {
+        Seconds latency;   ///< until the tokens are there
+        Seconds interval;  ///< until the first stage can begin another iteration; at most the latency
+    };
+    ServiceModel() = default;
+    ServiceModel(ServiceModel const&) = delete;
+    ServiceModel& operator=(ServiceModel const&) = delete;
+    virtual ~ServiceModel() = default;
+    [[nodiscard]] virtual Times iteration(IterationLoad const& load) const = 0;
+    /// What `IterationLoad::prefill_attention` takes for a chunk of `tokens` after `past`.
+    [[nodiscard]] virtual Seconds prefill_attention(double past, double tokens) const = 0;
+    /// Between arrival and the queue of the scheduler.
+    [[nodiscard]] virtual Seconds before_queue(double prompt_tokens) const = 0;
+};
+
+/// By `IterationModel`. With attention data parallelism sequences and chunks are taken as evenly divided among the
+/// groups.
+class ModelledService : public ServiceModel {
+public:
+    /// `model` must outlive this.
+    explicit ModelledService(IterationModel const& model) : model_(model) {}
+    [[nodiscard]] Times iteration(IterationLoad const& load) const override;
+    [[nodiscard]] Seconds prefill_attention(double past, double tokens) const override {
+        return model_.prefill_attention(past, tokens);
+    }
+    [[nodiscard]] Seconds before_queue(double prompt_tokens) const override;
+
+private:
+    IterationModel const& model_;
+};
+
+}  // namespace sextant

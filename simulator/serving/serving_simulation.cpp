@@ -1,0 +1,405 @@
+#include "simulator/serving/serving_simulation.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+#include "core/quantile.hpp"
+#include "simulator/serving/sample_series.hpp"
+
+#include <algorithm>
+#include <array>
+#include <queue>
+
+namespace sextant {
+namespace {
+
+constexpr std::array routers{Router::round_robin, Router::least_loaded};
+constexpr std::int64_t watch_points = 200;
+
+struct Event {
+    enum class Kind : std::uint8_t { enter, iteration, wake };
+    Seconds at;
+    std::uint64_t order;  ///< events of one time happen in the order in which they were planned
+    Kind kind;
+    std::int32_t index;  ///< of the request on its way, or of the replica
+    std::int32_t lane;
+    bool operator>(Event const& other) const { return at != other.at ? at > other.at : order > other.order; }
+};
+
+/// A request between its arrival and the queue of a replica.
+struct OnTheWay {
+    ServingRequest request;
+    std::int64_t number;
+};
+
+LatencySpread spread_of(std::vector<double>& values) {
+    LatencySpread out;
+    out.count = static_cast<std::int64_t>(values.size());
+    if (values.empty()) return out;
+    std::sort(values.begin(), values.end());
+    double sum = 0;
+    for (double const value : values)
+        sum += value;
+    auto const at = [&](double q) { return quantile(values, q) * units::s; };
+    out.mean = sum / static_cast<double>(values.size()) * units::s;
+    out.p50 = at(0.5);
+    out.p90 = at(0.9);
+    out.p95 = at(0.95);
+    out.p99 = at(0.99);
+    out.largest = values.back() * units::s;
+    return out;
+}
+
+LatencySpread spread_of(GapHistogram const& gaps) {
+    LatencySpread out;
+    out.count = gaps.count();
+    if (out.count == 0) return out;
+    out.mean = gaps.mean();
+    out.p50 = gaps.quantile(0.5);
+    out.p90 = gaps.quantile(0.9);
+    out.p95 = gaps.quantile(0.95);
+    out.p99 = gaps.quantile(0.99);
+    out.largest = gaps.largest();
+    return out;
+}
+
+ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b) {
+    a.tokens_out -= b.tokens_out;
+    a.prompt_tokens -= b.prompt_tokens;
+    a.cached_tokens -= b.cached_tokens;
+    a.wanted_tokens -= b.wanted_tokens;
+    a.preemptions -= b.preemptions;
+    a.recomputed_tokens -= b.recomputed_tokens;
+    a.iterations -= b.iterations;
+    a.busy -= b.busy;
+    return a;
+}
+
+void add(ReplicaCounters& sum, ReplicaCounters const& other) {
+    sum.tokens_out += other.tokens_out;
+    sum.prompt_tokens += other.prompt_tokens;
+    sum.cached_tokens += other.cached_tokens;
+    sum.wanted_tokens += other.wanted_tokens;
+    sum.preemptions += other.preemptions;
+    sum.recomputed_tokens += other.recomputed_tokens;
+    sum.iterations += other.iterations;
+    sum.busy += other.busy;
+}
+
+void check(ServingSetup const& setup) {
+    ReplicaLimits const& limits = setup.limits;
+    if (setup.replicas < 1 || setup.replicas > 65536)
+        throw InputError("--replicas: {} is out of range (1 to 65536)", setup.replicas);
+    if (limits.max_batch < 1) throw InputError("--max-batch: {} (at least 1)", limits.max_batch);
+    if (limits.max_batched_tokens < limits.max_batch)
+        throw InputError("--max-batched-tokens: {} are fewer than the {} sequences of a batch (each takes one)",
+                         limits.max_batched_tokens, limits.max_batch);
+    if (limits.blocks < 1) throw InputError("the cache of a replica holds no block");
+    if (!(setup.warmup_share >= 0 && setup.warmup_share <= 0.9))
+        throw InputError("--warmup: {} is out of range (0 to 0.9 of the requests)", setup.warmup_share);
+}
+
+/// One run.
+class Simulation {
+public:
+    Simulation(ServingSetup const& setup, ServiceModel const& service, RequestSource& source, ServingHooks const& hooks)
+        : setup_(setup),
+          service_(service),
+          source_(source),
+          hooks_(hooks),
+          watch_(setup.interval_variation),
+          first_measured_(static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source.count()))),
+          watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)) {
+        replicas_.reserve(static_cast<std::size_t>(setup.replicas));
+        for (std::int64_t i = 0; i < setup.replicas; ++i)
+            replicas_.emplace_back(setup.limits, service);
+        dirty_.assign(replicas_.size(), 0);
+        wake_planned_.assign(replicas_.size(), 0);
+        before_.assign(replicas_.size(), {});
+    }
+
+    ServingOutcome run() {
+        next_ = source_.next();
+        for (std::int64_t i = 0; i < setup_.concurrency && next_; ++i)
+            arrive(Seconds{});
+        while (!stopped_ && (!events_.empty() || (open() && next_)))
+            advance();
+        return conclude();
+    }
+
+private:
+    [[nodiscard]] bool open() const { return setup_.concurrency == 0; }
+
+    void plan(Seconds at, Event::Kind kind, std::int32_t index, std::int32_t lane = 0) {
+        events_.push({at, order_++, kind, index, lane});
+    }
+
+    /// Everything that happens at the next time.
+    void advance() {
+        bool const arrival_next = open() && next_ && (events_.empty() || next_->arrival <= events_.top().at);
+        Seconds const now = arrival_next ? next_->arrival : events_.top().at;
+        pass_time(now);
+        while (open() && next_ && next_->arrival == now)
+            arrive(now);
+        while (!events_.empty() && events_.top().at == now) {
+            Event const event = events_.top();
+            events_.pop();
+            happen(event);
+        }
+        for (std::size_t const replica : touched_)
+            start(replica);
+        touched_.clear();
+        most_waiting_ = std::max(most_waiting_, waiting_);
+        most_blocks_ = std::max(most_blocks_, blocks_);
+        if (series_.wants(now)) series_.add({now, waiting_, running_, cache_use(blocks_), counters().tokens_out});
+    }
+
+    void pass_time(Seconds now) {
+        double const span = (now - totals_.at).base();
+        totals_.in_system += span * static_cast<double>(totals_.arrived - totals_.finished);
+        totals_.waiting += span * static_cast<double>(waiting_);
+        totals_.running += span * static_cast<double>(running_);
+        totals_.blocks += span * static_cast<double>(blocks_);
+        totals_.at = now;
+    }
+
+    void arrive(Seconds now) {
+        ServingRequest request = *next_;
+        if (!open()) request.arrival = now;
+        std::int64_t const number = totals_.arrived++;
+        next_ = source_.next();
+        if (number == first_measured_) from_ = snapshot();
+        if (!next_) last_arrival_ = snapshot();
+        std::int32_t slot = 0;
+        if (free_.empty()) {
+            slot = static_cast<std::int32_t>(on_the_way_.size());
+            on_the_way_.push_back({request, number});
+        } else {
+            slot = free_.back();
+            free_.pop_back();
+            on_the_way_[static_cast<std::size_t>(slot)] = {request, number};
+        }
+        plan(now + service_.before_queue(request.prompt), Event::Kind::enter, slot);
+        if (totals_.arrived % watch_every_ == 0) look(now);
+    }
+
+    void look(Seconds now) {
+        watch_.sample(now, totals_.arrived, totals_.finished, waiting_, totals_.arrived - totals_.finished);
+        if (hooks_.progress) hooks_.progress(totals_.arrived);
+        if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) interrupted_ = stopped_ = true;
+        if (open() && watch_.overloaded()) overloaded_ = stopped_ = true;
+    }
+
+    void happen(Event const& event) {
+        if (event.kind == Event::Kind::enter) {
+            OnTheWay const& request = on_the_way_[static_cast<std::size_t>(event.index)];
+            std::size_t const replica = route();
+            replicas_[replica].enter(request.request, request.number);
+            free_.push_back(event.index);
+            touch(replica);
+            return;
+        }
+        auto const replica = static_cast<std::size_t>(event.index);
+        touch(replica);
+        if (event.kind == Event::Kind::wake) {
+            wake_planned_[replica] = 0;
+            return;
+        }
+        done_.clear();
+        gaps_.clear();
+        replicas_[replica].finish(static_cast<std::size_t>(event.lane), event.at, done_, gaps_);
+        if (totals_.arrived > first_measured_ && next_)
+            for (TokenGap const& gap : gaps_)
+                itl_.add(gap.gap, gap.count);
+        else if (totals_.arrived > first_measured_)
+            for (TokenGap const& gap : gaps_)
+                late_itl_.add(gap.gap, gap.count);
+        for (FinishedRequest& request : done_) {
+            request.replica = event.index;
+            record(request);
+        }
+        if (!open())
+            for (std::size_t i = 0; i < done_.size() && next_; ++i)
+                arrive(event.at);
+        if (!next_ && ++since_last_arrival_ % 4096 == 0 && hooks_.stop != nullptr && *hooks_.stop)
+            interrupted_ = stopped_ = true;
+    }
+
+    std::size_t route() {
+        std::size_t best = turn_;
+        if (setup_.router == Router::least_loaded)
+            for (std::size_t i = 1; i < replicas_.size(); ++i) {
+                std::size_t const other = (turn_ + i) % replicas_.size();
+                if (replicas_[other].outstanding() < replicas_[best].outstanding()) best = other;
+            }
+        turn_ = (best + 1) % replicas_.size();
+        return best;
+    }
+
+    void touch(std::size_t replica) {
+        if (dirty_[replica] != 0) return;
+        dirty_[replica] = 1;
+        touched_.push_back(replica);
+    }
+
+    /// Begins what the replica can begin, and takes account of what has changed.
+    void start(std::size_t index) {
+        Replica& replica = replicas_[index];
+        while (auto const started = replica.start(totals_.at))
+            plan(started->ends, Event::Kind::iteration, static_cast<std::int32_t>(index),
+                 static_cast<std::int32_t>(started->lane));
+        bool const blocked = totals_.at < replica.stage_free() && replica.has_idle_lane() && replica.outstanding() > 0;
+        if (blocked && wake_planned_[index] == 0) {
+            wake_planned_[index] = 1;
+            plan(replica.stage_free(), Event::Kind::wake, static_cast<std::int32_t>(index));
+        }
+        Load const now{replica.waiting(), replica.running(), replica.blocks().in_use()};
+        waiting_ += now.waiting - before_[index].waiting;
+        running_ += now.running - before_[index].running;
+        blocks_ += now.blocks - before_[index].blocks;
+        before_[index] = now;
+        dirty_[index] = 0;
+    }
+
+    void record(FinishedRequest const& request) {
+        ++totals_.finished;
+        e2e_sum_ += request.e2e();
+        asked_ += request.request.output;
+        if (hooks_.finished) hooks_.finished(request);
+        if (request.number < first_measured_) return;
+        ttft_.push_back(request.ttft().base());
+        e2e_.push_back(request.e2e().base());
+        queue_.push_back((request.scheduled - request.request.arrival).base());
+        if (request.request.output > 1) tpot_.push_back(request.tpot().base());
+        if (setup_.objective.met_by(request)) ++good_;
+    }
+
+    [[nodiscard]] ReplicaCounters counters() const {
+        ReplicaCounters sum;
+        for (Replica const& replica : replicas_)
+            add(sum, replica.counters());
+        return sum;
+    }
+    [[nodiscard]] ServingTotals snapshot() const {
+        ServingTotals out = totals_;
+        out.counters = counters();
+        return out;
+    }
+    [[nodiscard]] double cache_use(std::int64_t blocks) const {
+        return static_cast<double>(blocks) / static_cast<double>(setup_.limits.blocks * setup_.replicas);
+    }
+
+    /// The window ends with the last arrival, when it holds at least one answer's time of arrivals.
+    void set_window(ServingOutcome& out) {
+        if (totals_.arrived <= first_measured_) return;
+        bool const cut = overloaded_ || interrupted_;
+        ServingTotals const end = cut || next_ ? out.whole : last_arrival_;
+        out.window = end - from_;
+        if (!cut && (out.window.at < out.e2e.mean || out.window.counters.tokens_out == 0)) {
+            out.window = out.whole - from_;
+            out.window_to_end = true;
+        }
+    }
+
+    ServingOutcome conclude() {
+        ServingOutcome out;
+        out.interrupted = interrupted_;
+        out.whole = snapshot();
+        if (open()) out.state = overloaded_ ? SteadyState::overloaded : watch_.verdict();
+        if (out.state == SteadyState::overloaded) {
+            overloaded_ = true;
+            out.onset = watch_.onset();
+            out.capacity = watch_.finished_per_second();
+            out.offered = watch_.arrived_per_second();
+        }
+        out.measured = static_cast<std::int64_t>(e2e_.size());
+        out.good = good_;
+        out.ttft = spread_of(ttft_);
+        out.tpot = spread_of(tpot_);
+        out.e2e = spread_of(e2e_);
+        out.queue = spread_of(queue_);
+        set_window(out);
+        // Gaps after the last arrival count only where the window goes on.
+        if (out.window_to_end || itl_.count() == 0) itl_.add(late_itl_);
+        out.itl = spread_of(itl_);
+        out.most_waiting = most_waiting_;
+        out.most_cache_use = cache_use(most_blocks_);
+        out.e2e_sum = e2e_sum_;
+        out.asked_tokens = asked_;
+        for (Replica& replica : replicas_) {
+            replica.blocks().drop_idle();
+            out.blocks_taken += replica.blocks().taken();
+            out.blocks_given += replica.blocks().given();
+            out.blocks_total += replica.blocks().total();
+        }
+        out.series = series_.samples();
+        return out;
+    }
+
+    struct Load {
+        std::int64_t waiting = 0, running = 0, blocks = 0;
+    };
+
+    ServingSetup const& setup_;
+    ServiceModel const& service_;
+    RequestSource& source_;
+    ServingHooks const& hooks_;
+    std::vector<Replica> replicas_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    std::uint64_t order_ = 0;
+    std::optional<ServingRequest> next_;
+    std::vector<OnTheWay> on_the_way_;
+    std::vector<std::int32_t> free_;
+    std::size_t turn_ = 0;
+    std::vector<char> dirty_, wake_planned_;
+    std::vector<std::size_t> touched_;
+    std::vector<Load> before_;
+    std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0, most_waiting_ = 0, most_blocks_ = 0;
+    ServingTotals totals_, from_, last_arrival_;
+    OverloadWatch watch_;
+    std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;
+    bool stopped_ = false, interrupted_ = false, overloaded_ = false;
+    std::vector<FinishedRequest> done_;
+    std::vector<TokenGap> gaps_;
+    std::vector<double> ttft_, tpot_, e2e_, queue_;
+    GapHistogram itl_, late_itl_;
+    std::int64_t good_ = 0, asked_ = 0;
+    Seconds e2e_sum_{};
+    SampleSeries series_;
+};
+
+}  // namespace
+
+std::string_view name_of(Router router) { return router == Router::round_robin ? "round-robin" : "least-loaded"; }
+
+Router router_from(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (Router const router : routers) {
+        if (name == name_of(router)) return router;
+        known.emplace_back(name_of(router));
+    }
+    throw InputError("{}: unknown router '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
+}
+
+bool LatencyObjective::met_by(FinishedRequest const& request) const {
+    if (ttft && request.ttft() > *ttft) return false;
+    return !tpot || request.request.output <= 1 || request.tpot() <= *tpot;
+}
+
+ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
+    return {.at = a.at - b.at,
+            .in_system = a.in_system - b.in_system,
+            .waiting = a.waiting - b.waiting,
+            .running = a.running - b.running,
+            .blocks = a.blocks - b.blocks,
+            .arrived = a.arrived - b.arrived,
+            .finished = a.finished - b.finished,
+            .counters = a.counters - b.counters};
+}
+
+ServingOutcome simulate_serving(ServingSetup const& setup, ServiceModel const& service, RequestSource& source,
+                                ServingHooks const& hooks) {
+    check(setup);
+    return Simulation(setup, service, source, hooks).run();
+}
+
+}  // namespace sextant

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "simulator/serving/serving_simulation.hpp"
+
+namespace sextant {
+
+/// Iterations that take so long, whatever is in them, and so much for each prompt token.
+class FixedService : public ServiceModel {
+public:
+    explicit FixedService(Seconds iteration, Seconds prompt_token = {}, Seconds before = {}, double stages = 1)
+        : iteration_(iteration), prompt_token_(prompt_token), before_(before), stages_(stages) {}
+    [[nodiscard]] Times iteration(IterationLoad const& load) const override {
+        Seconds const latency = iteration_ + prompt_token_ * load.prefill_tokens;
+        return {latency, latency / stages_};
+    }
+    [[nodiscard]] Seconds prefill_attention(double, double) const override { return {}; }
+    [[nodiscard]] Seconds before_queue(double) const override { return before_; }
+
+private:
+    Seconds iteration_, prompt_token_, before_;
+    double stages_;
+};
+
+/// A replica that serves one request at a time.
+inline ServingSetup one_at_a_time() {
+    ServingSetup setup;
+    setup.limits.max_batch = 1;
+    setup.limits.max_batched_tokens = 1 << 20;
+    setup.limits.blocks = 1 << 20;
+    return setup;
+}
+
+}  // namespace sextant

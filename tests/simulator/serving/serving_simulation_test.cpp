@@ -1,0 +1,364 @@
+#include "simulator/serving/serving_simulation.hpp"
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/simulator/serving/fixed_service.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+using namespace sextant;
+using units::ms;
+using units::s;
+
+namespace {
+
+LengthDistribution length(char const* text) { return length_distribution_from(text, "test"); }
+
+/// Requests that did not finish have not come out of the loop.
+void check_conserved(ServingOutcome const& out, std::int64_t requests) {
+    CHECK(out.whole.arrived == requests);
+    CHECK(out.whole.finished == requests);
+    CHECK(out.whole.counters.tokens_out == out.asked_tokens);
+    CHECK(out.blocks_taken == out.blocks_given);
+    // Little's law, whole run: the time that requests spent in the system is the sum of their times in it.
+    CHECK(out.whole.in_system == Approx(out.e2e_sum.base()).epsilon(1e-9));
+    CHECK(out.most_cache_use <= 1);
+    CHECK(out.whole.waiting <= out.whole.in_system * (1 + 1e-12));
+}
+
+}  // namespace
+
+TEST_CASE("serve: every token asked for comes out, every block comes back and Little's law holds, whatever the load") {
+    auto const seed = GENERATE(range(1U, 9U));
+    RandomStream random(seed, 0, 7);
+    auto const scheduler = GENERATE("fcfs", "prefill-first", "chunked", "priority", "fair");
+    ServingSetup setup;
+    setup.limits.scheduler = scheduler_from(scheduler, "test");
+    setup.limits.max_batch = 1 + random.below(40);
+    setup.limits.max_batched_tokens = setup.limits.max_batch + random.below(300);
+    setup.limits.block_tokens = 1 + random.below(20);
+    // Room for the longest request and little more: preemptions.
+    setup.limits.blocks = 340 / setup.limits.block_tokens + 2 + random.below(60);
+    setup.limits.watermark_blocks = random.below(3);
+    setup.limits.lanes = 1 + random.below(4);
+    setup.limits.prefix_caching = random.below(3) == 0 ? PrefixCaching::off : PrefixCaching::on;
+    setup.replicas = 1 + random.below(4);
+    setup.router = random.below(2) == 0 ? Router::round_robin : Router::least_loaded;
+    setup.concurrency = 1 + random.below(200);
+    SyntheticWorkload workload{.process = ArrivalProcess::closed,
+                               .prompt = length("lognormal:80,1"),
+                               .output = length("uniform:1-120"),
+                               .prefixes = random.below(5),
+                               .prefix_tokens = static_cast<std::int32_t>(1 + random.below(60)),
+                               .requests = 700,
+                               .seed = seed,
+                               .longest = 340};
+    SyntheticSource source(workload);
+    FixedService const service(10 * ms, 0.1 * ms, 3 * ms, static_cast<double>(setup.limits.lanes));
+    std::map<std::int64_t, FinishedRequest> all;
+    std::int64_t bad = 0;
+    ServingHooks hooks;
+    hooks.finished = [&](FinishedRequest const& r) {
+        all[r.number] = r;
+        bool const ordered = r.request.arrival + 3 * ms <= r.scheduled + 1e-9 * s && r.scheduled < r.first_token &&
+                             r.first_token <= r.finished;
+        if (!ordered || (r.request.output > 1) != (r.first_token < r.finished)) ++bad;
+    };
+    CAPTURE(seed, scheduler, setup.limits.max_batch, setup.limits.block_tokens, setup.limits.blocks,
+            setup.limits.lanes);
+    ServingOutcome const out = simulate_serving(setup, service, source, hooks);
+    check_conserved(out, 700);
+    CHECK(bad == 0);
+    CHECK(all.size() == 700);
+    CHECK(out.itl.count > 0);
+}
+
+TEST_CASE("serve: preempted sequences are computed again and lose no token") {
+    ServingSetup setup;
+    setup.limits.max_batch = 16;
+    setup.limits.blocks = 40;  // 640 tokens: three to four of the 160 that a request grows to
+    setup.concurrency = 16;
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length("60"),
+                            .output = length("100"),
+                            .requests = 300,
+                            .longest = 400});
+    ServingOutcome const out = simulate_serving(setup, FixedService(10 * ms), source);
+    check_conserved(out, 300);
+    CHECK(out.whole.counters.preemptions > 50);
+    CHECK(out.whole.counters.prompt_tokens ==
+          300 * 60 + out.whole.counters.recomputed_tokens + out.whole.counters.preemptions);
+}
+
+TEST_CASE("serve: without batching, Poisson arrivals and geometric services are M/M/1 (up to its discrete steps)") {
+    auto const load = GENERATE(0.3, 0.6, 0.8);
+    constexpr double mean_tokens = 50;
+    double const iteration = 0.02;  // mean service 1 s
+    SyntheticSource source({.rate = load,
+                            .prompt = length("1"),
+                            .output = length("exponential:50"),
+                            .requests = 200000,
+                            .longest = 1 << 20});
+    ServingOutcome const out = simulate_serving(one_at_a_time(), FixedService(iteration * s), source);
+    // Pollaczek-Khinchine; the second moment of a geometric length of mean m is 2 m^2 - m.
+    double const second = (2 * mean_tokens * mean_tokens - mean_tokens) * iteration * iteration;
+    double const expected = 1 + load * second / (2 * (1 - load));
+    CHECK(out.state == SteadyState::steady);
+    CHECK(out.e2e.mean.base() == Approx(expected).epsilon(load > 0.7 ? 0.04 : 0.02));
+    CHECK(out.e2e.mean.base() == Approx(1 / (1 - load)).epsilon(0.06));  // M/M/1 itself
+    CHECK(out.window.counters.busy / out.window.at == Approx(load).epsilon(0.02));
+}
+
+TEST_CASE("serve: without batching, Poisson arrivals and equal services are M/D/1") {
+    auto const load = GENERATE(0.3, 0.6, 0.8);
+    SyntheticSource source({.rate = load,
+                            .prompt = length("1"),
+                            .output = length("10"),
+                            .requests = load > 0.7 ? 800000 : 200000,
+                            .longest = 100});
+    ServingOutcome const out = simulate_serving(one_at_a_time(), FixedService(100 * ms), source);
+    CHECK(out.e2e.mean.base() == Approx(1 + load / (2 * (1 - load))).epsilon(0.02));
+    CHECK(out.queue.mean.base() == Approx(load / (2 * (1 - load))).epsilon(0.03));
+    CHECK(out.itl.p50.base() == Approx(0.1).epsilon(0.003));
+}
+
+TEST_CASE("serve: even arrivals at an idle replica never wait") {
+    SyntheticSource source({.process = ArrivalProcess::deterministic,
+                            .rate = 0.9,
+                            .prompt = length("1"),
+                            .output = length("10"),
+                            .requests = 1000,
+                            .longest = 100});
+    ServingOutcome const out = simulate_serving(one_at_a_time(), FixedService(100 * ms, {}, 5 * ms), source);
+    CHECK(out.e2e.largest.base() == Approx(1.005).epsilon(1e-9));
+    CHECK(out.ttft.largest.base() == Approx(0.105).epsilon(1e-9));
+    CHECK(out.queue.largest.base() == Approx(0.005).epsilon(1e-6));
+}
+
+TEST_CASE("serve: more than a replica serves is overload, the run stops and says how much it does serve") {
+    auto const load = GENERATE(1.1, 1.5, 20.0);
+    SyntheticSource source(
+        {.rate = load, .prompt = length("1"), .output = length("10"), .requests = 50000, .longest = 100});
+    ServingOutcome const out = simulate_serving(one_at_a_time(), FixedService(100 * ms), source);
+    CHECK(out.state == SteadyState::overloaded);
+    CHECK(out.whole.arrived < 50000);
+    CHECK(out.capacity == Approx(1).epsilon(0.02));
+    CHECK(out.offered == Approx(load).epsilon(0.05));
+    CHECK(out.onset < out.whole.at);
+}
+
+TEST_CASE("serve: a loaded but stable replica is not called overloaded") {
+    auto const seed = GENERATE(range(1U, 13U));
+    auto const process = GENERATE(ArrivalProcess::poisson, ArrivalProcess::gamma);
+    ServingSetup setup = one_at_a_time();
+    setup.interval_variation = process == ArrivalProcess::gamma ? 2 : 1;
+    SyntheticSource source({.process = process,
+                            .rate = 0.85,
+                            .variation = 2,
+                            .prompt = length("1"),
+                            .output = length("10"),
+                            .requests = 20000,
+                            .seed = seed,
+                            .longest = 100});
+    CAPTURE(seed, name_of(process));
+    ServingOutcome const out = simulate_serving(setup, FixedService(100 * ms), source);
+    CHECK(out.state == SteadyState::steady);
+    check_conserved(out, 20000);
+}
+
+TEST_CASE("serve: the same seed gives the same outcome to the bit, another seed another one") {
+    auto const run = [](std::uint64_t seed) {
+        ServingSetup setup;
+        setup.limits.blocks = 400;
+        setup.replicas = 3;
+        SyntheticSource source({.rate = 20,
+                                .prompt = length("lognormal:100,1"),
+                                .output = length("uniform:1-50"),
+                                .requests = 3000,
+                                .seed = seed,
+                                .longest = 2000});
+        return simulate_serving(setup, FixedService(20 * ms, 0.05 * ms), source);
+    };
+    ServingOutcome const a = run(5);
+    ServingOutcome const b = run(5);
+    ServingOutcome const c = run(6);
+    CHECK(a.ttft.mean == b.ttft.mean);
+    CHECK(a.e2e.p99 == b.e2e.p99);
+    CHECK(a.itl.mean == b.itl.mean);
+    CHECK(a.whole.at == b.whole.at);
+    CHECK(a.whole.in_system == b.whole.in_system);
+    CHECK(a.e2e.p99 != c.e2e.p99);
+}
+
+TEST_CASE("serve: replicas share the load; twice the replicas serve twice the requests of a saturated one") {
+    auto const rate = [](std::int64_t replicas) {
+        ServingSetup setup;
+        setup.limits.max_batch = 8;
+        setup.limits.blocks = 10000;
+        setup.replicas = replicas;
+        setup.concurrency = 32 * replicas;
+        SyntheticSource source({.process = ArrivalProcess::closed,
+                                .prompt = length("100"),
+                                .output = length("uniform:1-50"),
+                                .requests = 4000 * replicas,
+                                .longest = 2000});
+        ServingOutcome const out = simulate_serving(setup, FixedService(20 * ms), source);
+        return static_cast<double>(out.window.finished) / out.window.at.base();
+    };
+    CHECK(rate(4) == Approx(4 * rate(1)).epsilon(0.02));
+}
+
+TEST_CASE("serve: pipeline stages keep as many batches in flight, and the latency of one") {
+    auto const out = [](std::int64_t stages) {
+        ServingSetup setup;
+        setup.limits.max_batch = 32;
+        setup.limits.blocks = 10000;
+        setup.limits.lanes = stages;
+        setup.concurrency = 64;
+        SyntheticSource source({.process = ArrivalProcess::closed,
+                                .prompt = length("10"),
+                                .output = length("100"),
+                                .requests = 2000,
+                                .longest = 2000});
+        return simulate_serving(setup, FixedService(40 * ms, {}, {}, static_cast<double>(stages)), source);
+    };
+    ServingOutcome const four = out(4);
+    // Four lanes of eight sequences: one leaves every 10 ms, each takes 40 ms.
+    CHECK(four.itl.p50.base() == Approx(0.04).epsilon(0.003));
+    CHECK(four.tpot.p50.base() == Approx(0.04).epsilon(0.003));
+    CHECK(static_cast<double>(four.window.counters.tokens_out) / four.window.at.base() ==
+          Approx(32 / 0.04).epsilon(0.03));
+    check_conserved(four, 2000);
+}
+
+TEST_CASE("serve: prefill-first delays decodes, chunks do not") {
+    auto const run = [](char const* scheduler) {
+        ServingSetup setup;
+        setup.limits.scheduler = scheduler_from(scheduler, "test");
+        setup.limits.max_batch = 32;
+        setup.limits.max_batched_tokens = 512;
+        setup.limits.blocks = 100000;
+        SyntheticSource source(
+            {.rate = 2, .prompt = length("2000"), .output = length("100"), .requests = 2000, .longest = 4000});
+        return simulate_serving(setup, FixedService(10 * ms, 0.05 * ms), source);
+    };
+    ServingOutcome const chunked = run("chunked");
+    ServingOutcome const whole = run("prefill-first");
+    // A chunk beside a decode takes 10 + 511 x 0.05 = 35.55 ms; a whole prompt 110 ms, and then a decode 10 ms.
+    CHECK(chunked.itl.largest.base() == Approx(0.01 + 511 * 0.05e-3).epsilon(1e-9));
+    CHECK(whole.itl.largest.base() >= 0.119);
+    CHECK(whole.ttft.mean < chunked.ttft.mean);
+}
+
+TEST_CASE("serve: a prefix that stays in the cache is not computed again") {
+    auto const run = [](PrefixCaching caching, std::int64_t blocks) {
+        ServingSetup setup;
+        setup.limits.prefix_caching = caching;
+        setup.limits.blocks = blocks;
+        setup.limits.max_batch = 16;
+        SyntheticSource source({.rate = 3,
+                                .prompt = length("40"),
+                                .output = length("20"),
+                                .prefixes = 4,
+                                .prefix_tokens = 1000,
+                                .requests = 3000,
+                                .longest = 2000});
+        return simulate_serving(setup, FixedService(10 * ms, 0.1 * ms), source);
+    };
+    ServingOutcome const on = run(PrefixCaching::on, 2000);
+    ServingOutcome const off = run(PrefixCaching::off, 2000);
+    ServingOutcome const small = run(PrefixCaching::on, 200);  // of four prefixes three fit, beside no request
+    // 992 tokens of 1,040: the whole blocks of the prefix.
+    auto const rate = [](ServingOutcome const& o) {
+        return static_cast<double>(o.whole.counters.cached_tokens) /
+               static_cast<double>(o.whole.counters.wanted_tokens);
+    };
+    CHECK(rate(on) == Approx(992.0 / 1040).epsilon(0.01));
+    CHECK(rate(off) == 0);
+    CHECK(rate(small) < 0.8);
+    CHECK(rate(small) > 0.05);
+    CHECK(on.ttft.mean < off.ttft.mean);
+    check_conserved(on, 3000);
+    check_conserved(small, 3000);
+}
+
+TEST_CASE("serve: priorities are served first under load, tenants get equal shares from a fair scheduler") {
+    std::vector<ServingRequest> requests;
+    for (int i = 0; i < 400; ++i)  // tenant 0 asks for everything at once; tenant 1 comes later
+        requests.push_back({.arrival = (i < 300 ? 0.0 : 1.0) * s,
+                            .prompt = 10,
+                            .output = 20,
+                            .tenant = i < 300 ? 0 : 1,
+                            .priority = i % 2});
+    auto const mean = [&](char const* scheduler, auto const& chosen) {
+        ServingSetup setup;
+        setup.limits.scheduler = scheduler_from(scheduler, "test");
+        setup.limits.max_batch = 10;
+        setup.limits.blocks = 1000;
+        ListedSource source(requests);
+        double sum = 0;
+        int count = 0;
+        ServingHooks hooks;
+        hooks.finished = [&](FinishedRequest const& r) {
+            if (!chosen(r.request)) return;
+            sum += r.e2e().base();
+            ++count;
+        };
+        simulate_serving(setup, FixedService(10 * ms), source, hooks);
+        return sum / count;
+    };
+    auto const urgent = [](ServingRequest const& r) { return r.priority == 0; };
+    auto const late = [](ServingRequest const& r) { return r.tenant == 1; };
+    CHECK(mean("priority", urgent) < 0.75 * mean("chunked", urgent));
+    CHECK(mean("fair", late) < 0.8 * mean("chunked", late));
+}
+
+TEST_CASE("serve: what is good is counted against both objectives") {
+    ServingSetup setup = one_at_a_time();
+    setup.warmup_share = 0;
+    setup.objective.ttft = 150 * ms;
+    std::vector<ServingRequest> const requests{{.arrival = 0 * s, .output = 10},
+                                               {.arrival = 0.5 * s, .output = 10},  // waits half a second
+                                               {.arrival = 30 * s, .output = 1}};
+    ListedSource source(requests);
+    CHECK(simulate_serving(setup, FixedService(100 * ms), source).good == 2);
+    setup.objective.tpot = 90 * ms;
+    ListedSource again(requests);
+    CHECK(simulate_serving(setup, FixedService(100 * ms), again).good == 1);
+}
+
+TEST_CASE("serve: limits that cannot work are refused") {
+    ListedSource source({{.arrival = 0 * s}});
+    FixedService const service(10 * ms);
+    auto const refused = [&](auto change) {
+        ServingSetup setup;
+        setup.limits.blocks = 10;
+        change(setup);
+        CHECK_THROWS_AS(simulate_serving(setup, service, source), InputError);
+    };
+    refused([](ServingSetup& o) { o.replicas = 0; });
+    refused([](ServingSetup& o) { o.limits.max_batch = 0; });
+    refused([](ServingSetup& o) { o.limits.max_batched_tokens = 10; });
+    refused([](ServingSetup& o) { o.limits.blocks = 0; });
+    refused([](ServingSetup& o) { o.warmup_share = std::nan(""); });
+    refused([](ServingSetup& o) { o.warmup_share = 1; });
+    CHECK_THROWS_AS(scheduler_from("fcsf", "--scheduler"), InputError);
+    CHECK_THROWS_AS(router_from("random", "--router"), InputError);
+}
+
+TEST_CASE("serve: a stop ends the run with what is finished") {
+    ServingSetup setup = one_at_a_time();
+    SyntheticSource source(
+        {.rate = 0.5, .prompt = length("1"), .output = length("10"), .requests = 10000, .longest = 100});
+    std::atomic<bool> stop{false};
+    ServingHooks hooks;
+    hooks.stop = &stop;
+    hooks.progress = [&](std::int64_t arrived) { stop = arrived >= 5000; };
+    ServingOutcome const out = simulate_serving(setup, FixedService(100 * ms), source, hooks);
+    CHECK(out.interrupted);
+    CHECK(out.whole.finished > 4000);
+    CHECK(out.whole.finished <= 5000);
+    CHECK(out.e2e.mean.base() == Approx(1.5).epsilon(0.1));
+}
