@@ -68,6 +68,19 @@ constexpr std::array subcommands{
                   "  sextant validate collectives nccl.csv --format json --rows predicted.csv\n"
                   "  sextant validate collectives nccl.csv --profile h100-roce --max-median 25\n",
     },
+    Subcommand{
+        .kind = ValidationKind::serving,
+        .summary = "predict measured serving runs and score time to first token, time per token and throughput",
+        .files = "tables of serving measurements (CSV with the header of docs/validation.md)",
+        .profile = "engine for all rows: a name, or a file (default: by each row's engine)",
+        .profile_type = "NAME|file.json",
+        .footer = "Appended columns of --rows: pred_ttft_ms, pred_tpot_ms, pred_output_tokens_per_s, pred_low and "
+                  "pred_high\n(80 % interval of the throughput), skip_reason.\n\n"
+                  "Examples:\n"
+                  "  sextant validate serving vllm.csv\n"
+                  "  sextant validate serving a.csv b.csv --format json --rows predicted.csv\n"
+                  "  sextant validate serving runs.csv --profile my-engine.json --max-median 10\n",
+    },
 };
 
 struct Options {
@@ -138,7 +151,7 @@ void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
                     "write predicted against measured times into this folder, an SVG per source")
         ->type_name("FOLDER");
     sub->add_option("--profile", options.profile, what.profile)->type_name(what.profile_type);
-    if (what.kind != ValidationKind::train)
+    if (what.kind == ValidationKind::kernels || what.kind == ValidationKind::collectives)
         sub->add_option("--calibration", options.calibration,
                         "fitted constants from 'sextant calibrate fit', for the devices or clusters that it names")
             ->type_name("FILE.json");

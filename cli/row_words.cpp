@@ -18,6 +18,8 @@ void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& recor
         {"tp", "tp "}, {"pp", "pp "}, {"micro_batch", "mb "}};
     constexpr std::pair<char const*, char const*> collective[] = {
         {"collective", ""}, {"size_bytes", "bytes "}, {"nranks", "ranks "}, {"gpu", ""}, {"run_id", ""}};
+    constexpr std::pair<char const*, char const*> serving[] = {
+        {"model", ""}, {"gpu", ""}, {"engine", ""}, {"tp", "tp "}, {"concurrency_or_batch", "batch "}};
     auto const add = [&](auto const& columns) {
         for (auto const& [column, word] : columns)
             if (std::string const cell = cells.text(column); !cell.empty())
@@ -27,6 +29,8 @@ void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& recor
         add(train);
     else if (kind == ValidationKind::collectives)
         add(collective);
+    else if (kind == ValidationKind::serving)
+        add(serving);
 }
 
 }  // namespace sextant::cli

@@ -35,6 +35,9 @@ Json score_object(ValidationKind kind, SourceScore const& s) {
                        {"missed", s.oom.missed},
                        {"false_alarms", s.oom.false_alarms}};
     }
+    if (kind == ValidationKind::serving)
+        for (std::size_t i = 0; i < served_names.size(); ++i)
+            json[std::string(served_names[i])] = statistics_object(s.served[i]);
     json["skip_reasons"] = reasons_array(s.skip_reasons);
     json["time_not_scored"] = reasons_array(s.time_reasons);
     if (kind == ValidationKind::train) json["memory_not_scored"] = reasons_array(s.memory_reasons);
@@ -44,13 +47,18 @@ Json score_object(ValidationKind kind, SourceScore const& s) {
 
 Json groups_array(Validation const& v) {
     Json array = Json::array();
-    for (auto const& [group, score] : v.groups)
-        array.push_back(
-            {{"by", group.by},
-             {"group", group.name},
-             {"n", score.n},
-             {"time", statistics_object(score.time)},
-             {"inside_interval_pct", inside_interval_pct(score) ? Json(*inside_interval_pct(score)) : Json(nullptr)}});
+    for (auto const& [group, score] : v.groups) {
+        Json entry{
+            {"by", group.by},
+            {"group", group.name},
+            {"n", score.n},
+            {"time", statistics_object(score.time)},
+            {"inside_interval_pct", inside_interval_pct(score) ? Json(*inside_interval_pct(score)) : Json(nullptr)}};
+        if (v.kind == ValidationKind::serving)
+            for (std::size_t i = 0; i < served_names.size(); ++i)
+                entry[std::string(served_names[i])] = statistics_object(score.served[i]);
+        array.push_back(std::move(entry));
+    }
     return array;
 }
 

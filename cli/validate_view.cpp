@@ -63,6 +63,36 @@ Table train_table(Validation const& v) {
     return table;
 }
 
+Table served_columns(char const* first, bool with_skipped) {
+    std::vector<Column> columns{{first}, right("rows")};
+    if (with_skipped) columns.push_back(right("skipped"));
+    for (char const* name : {"ttft n", "med %", "p90 %", "bias %", "tpot n", "med %", "p90 %", "bias %", "tok/s n",
+                             "med %", "p90 %", "bias %", "inside %"})
+        columns.push_back(right(name));
+    return Table(std::move(columns));
+}
+
+void add_served(Table& table, std::vector<std::string> cells, SourceScore const& s) {
+    for (ErrorStatistics const& e : s.served) {
+        cells.push_back(fmt::format("{}", e.n));
+        for (double const value : {e.median_ape_pct, e.p90_ape_pct, e.bias_pct})
+            cells.push_back(e.n > 0 ? number(value) : "");
+    }
+    cells.push_back(inside_text(s));
+    table.add_row(std::move(cells));
+}
+
+Table served_table(Validation const& v) {
+    Table table = served_columns("source", true);
+    auto const add = [&](SourceScore const& s) {
+        add_served(table, {s.source, fmt::format("{}", s.n), fmt::format("{}", s.skipped)}, s);
+    };
+    for (SourceScore const& source : v.sources)
+        add(source);
+    add(v.overall);
+    return table;
+}
+
 /// A web address without what all of them begin with, its middle left out where it is longer than `width`.
 std::string short_source(std::string source, std::size_t width) {
     for (std::string_view const prefix : {"https://", "http://", "github.com/"})
@@ -97,7 +127,15 @@ Table time_table(Validation const& v, Names names) {
     return table;
 }
 
+Table served_groups(Validation const& v, std::string const& by) {
+    Table table = served_columns(by.c_str(), false);
+    for (auto const& [group, score] : v.groups)
+        if (group.by == by) add_served(table, {group.name, fmt::format("{}", score.n)}, score);
+    return table;
+}
+
 Table group_table(Validation const& v, std::string const& by) {
+    if (v.kind == ValidationKind::serving) return served_groups(v, by);
     Table table({{by},
                  right("rows"),
                  right("scored"),
@@ -159,13 +197,24 @@ Table reason_table(Validation const& v) {
     return table;
 }
 
+Table score_table(Validation const& v, Names names) {
+    switch (v.kind) {
+        case ValidationKind::train: return train_table(v);
+        case ValidationKind::serving: return served_table(v);
+        default: return time_table(v, names);
+    }
+}
+
 std::string csv(Validation const& v) {
     bool const is_train = v.kind == ValidationKind::train;
+    bool const is_serving = v.kind == ValidationKind::serving;
     std::string out = "source,n,skipped,time_n,time_mape_pct,time_median_ape_pct,time_p90_ape_pct,time_bias_pct";
     if (is_train)
         out +=
             ",memory_n,memory_mape_pct,memory_median_ape_pct,memory_p90_ape_pct,memory_bias_pct,oom_n,oom_accuracy_pct,"
             "oom_missed,oom_false_alarms";
+    for (std::string_view const name : served_names)
+        if (is_serving) out += fmt::format(",{0}_n,{0}_mape_pct,{0}_median_ape_pct,{0}_p90_ape_pct,{0}_bias_pct", name);
     out += '\n';
     auto const add = [&](SourceScore const& s) {
         std::vector<std::string> cells{s.source, fmt::format("{}", s.n), fmt::format("{}", s.skipped)};
@@ -175,6 +224,8 @@ std::string csv(Validation const& v) {
                 cells.push_back(e.n > 0 ? fmt::format("{:.3f}", value) : "");
         };
         add_errors(s.time);
+        for (ErrorStatistics const& e : s.served)
+            if (is_serving) add_errors(e);
         if (is_train) {
             add_errors(s.memory);
             cells.push_back(fmt::format("{}", s.oom.n));
@@ -219,7 +270,7 @@ Table worst_table(Validation const& v, Names names) {
 
 std::string markdown(Validation const& v) {
     std::string out = validation_introduction(v.kind) + "\n## Scores\n\n";
-    out += (v.kind == ValidationKind::train ? train_table(v) : time_table(v, Names::whole)).markdown();
+    out += score_table(v, Names::whole).markdown();
     for (std::string const& by : groupings(v))
         out += fmt::format("\n## Scores by {}\n\n{}", by, group_table(v, by).markdown());
     if (auto const line = ranking_line(v); !line.empty()) out += "\n## Ranking of layouts\n\n" + line;
@@ -229,7 +280,7 @@ std::string markdown(Validation const& v) {
 }
 
 std::string text(Validation const& v) {
-    std::string out = (v.kind == ValidationKind::train ? train_table(v) : time_table(v, Names::shortened)).text();
+    std::string out = score_table(v, Names::shortened).text();
     constexpr std::size_t shown_groups = 24;
     for (std::string const& by : groupings(v)) {
         Table const table = group_table(v, by);

@@ -10,6 +10,8 @@ std::vector<std::string_view> appended_columns(ValidationKind kind) {
             return {"pred_iter_time_s", "pred_peak_mem_gb_per_gpu", "pred_fits", "pred_low", "pred_high",
                     "skip_reason"};
         case ValidationKind::kernels: return {"pred_latency_us", "pred_low", "pred_high", "skip_reason"};
+        case ValidationKind::serving:
+            return {"pred_ttft_ms", "pred_tpot_ms", "pred_output_tokens_per_s", "pred_low", "pred_high", "skip_reason"};
         case ValidationKind::collectives: return {"pred_time_us", "pred_low", "pred_high", "skip_reason"};
     }
     return {};
@@ -26,6 +28,16 @@ std::string predictions_line(ValidationKind kind, CsvRecord const& record, RowPr
     std::vector<std::string> cells = record.cells;
     Seconds const unit = kind == ValidationKind::train ? units::s : units::us;
     auto const number = [](double value) { return fmt::format("{:.6g}", value); };
+    if (kind == ValidationKind::serving) {
+        for (ServedFigure const& figure : p.served)
+            cells.push_back(figure.predicted ? number(*figure.predicted) : "");
+        // A shorter time is a higher throughput.
+        IntervalFactors const factors = interval_of(kind, p);
+        cells.push_back(p.served[2].predicted ? number(*p.served[2].predicted / factors.high) : "");
+        cells.push_back(p.served[2].predicted ? number(*p.served[2].predicted / factors.low) : "");
+        cells.push_back(p.skip_reason);
+        return csv_line(cells);
+    }
     double const time = p.time ? *p.time / unit : 0;
     cells.push_back(p.time ? number(time) : "");
     if (kind == ValidationKind::train) {

@@ -5,6 +5,7 @@
 #include "planner/validation/layout_ranking.hpp"
 #include "planner/validation/worst_rows.hpp"
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,7 @@
 namespace sextant {
 
 /// What is compared with measurements.
-enum class ValidationKind : std::uint8_t { train, kernels, collectives };
+enum class ValidationKind : std::uint8_t { train, kernels, collectives, serving };
 std::string_view name_of(ValidationKind kind);
 
 /// The 80 % interval of a predicted time, as factors of it.
@@ -44,6 +45,15 @@ struct RowGroup {
     auto operator<=>(RowGroup const&) const = default;
 };
 
+/// What is predicted of a serving row, in this order: time to the first token and from token to token in milliseconds,
+/// output tokens per second.
+inline constexpr std::array<std::string_view, 3> served_names{"ttft", "tpot", "throughput"};
+
+struct ServedFigure {
+    std::optional<double> predicted;
+    std::optional<double> measured;
+};
+
 /// What our models say of one row, and what was measured.
 struct RowPrediction {
     std::optional<Seconds> time;
@@ -57,6 +67,7 @@ struct RowPrediction {
     std::optional<double> measured_memory_gb;
     std::optional<bool> ran;  ///< false: ended out of memory; nothing where that says nothing
     std::vector<std::string> assumptions;
+    std::array<ServedFigure, served_names.size()> served{};
     std::string question;  ///< which rows differ from this one in their layout alone; empty: none is asked for
 };
 
@@ -77,6 +88,7 @@ struct SourceScore {
     ErrorStatistics time;
     std::size_t inside_interval = 0;  ///< of the rows scored on time, those measured inside the 80 % interval
     ErrorStatistics memory;
+    std::array<ErrorStatistics, served_names.size()> served{};
     FitScore oom;
     ReasonCounts skip_reasons;
     ReasonCounts time_reasons;  ///< rows predicted but not scored on time
@@ -121,6 +133,7 @@ private:
         SourceScore score;
         std::vector<double> time_errors;
         std::vector<double> memory_errors;
+        std::array<std::vector<double>, served_names.size()> served_errors;
     };
     void add(Tally& tally, RowPrediction const& prediction) const;
     void add_to_worst(ScoredRow const& row);

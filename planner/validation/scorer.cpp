@@ -14,12 +14,14 @@ std::string_view name_of(ValidationKind kind) {
         case ValidationKind::train: return "train";
         case ValidationKind::kernels: return "kernels";
         case ValidationKind::collectives: return "collectives";
+        case ValidationKind::serving: return "serving";
     }
     return "?";
 }
 
 IntervalFactors interval_factors(ValidationKind kind) {
     if (kind == ValidationKind::train) return {.low = 0.8, .high = 1.25};
+    if (kind == ValidationKind::serving) return {.low = 0.7, .high = 1.5};
     return {.low = 2.0 / 3, .high = 1.5};
 }
 
@@ -74,6 +76,9 @@ void Scorer::add(Tally& tally, RowPrediction const& p) const {
             ++score.time_reasons[p.time_reason];
         }
     }
+    for (std::size_t i = 0; i < served_names.size(); ++i)
+        if (p.served[i].predicted && p.served[i].measured && *p.served[i].measured > 0)
+            tally.served_errors[i].push_back(*p.served[i].predicted / *p.served[i].measured - 1);
     if (p.measured_memory_gb && *p.measured_memory_gb > 0) {
         if (p.memory_gb && p.memory_reason.empty())
             tally.memory_errors.push_back(*p.memory_gb / *p.measured_memory_gb - 1);
@@ -122,6 +127,8 @@ Validation Scorer::result() const {
         score.source = std::move(name);
         score.time = error_statistics(tally.time_errors);
         score.memory = error_statistics(tally.memory_errors);
+        for (std::size_t i = 0; i < served_names.size(); ++i)
+            score.served[i] = error_statistics(tally.served_errors[i]);
         return score;
     };
     Validation result{.kind = kind_, .overall = finish("overall", overall_), .sources = {}, .groups = {}};

@@ -2,6 +2,7 @@
 
 #include "planner/validation/collective_validation.hpp"
 #include "planner/validation/kernel_validation.hpp"
+#include "planner/validation/serving_validation.hpp"
 #include "planner/validation/train_validation.hpp"
 
 #include <memory>
@@ -29,6 +30,10 @@ TablePredictor table_predictor(ValidationKind kind, std::string const& profile, 
             };
         case ValidationKind::collectives:
             return [predictor = std::make_shared<CollectivePredictor>(profile, calibration)](CsvTable const& table) {
+                return predictor->predict(table);
+            };
+        case ValidationKind::serving:
+            return [predictor = std::make_shared<ServingPredictor>(profile)](CsvTable const& table) {
                 return predictor->predict(table);
             };
     }

@@ -14,9 +14,9 @@ namespace sextant {
 using TablePredictor = std::function<std::vector<ScoredRow>(CsvTable const&)>;
 
 /// Predictor of one kind of table. `profile` replaces what is otherwise found by the names in each row; empty: nothing
-/// is replaced. It is a framework (train), an accelerator (kernels) or a cluster (collectives), by name or file.
-/// `calibration`: of kernels and collectives, a file of fitted constants for the devices and clusters that it names;
-/// empty: those that ship.
+/// is replaced. It is a framework (train), an accelerator (kernels), a cluster (collectives) or an engine (serving), by
+/// name or file. `calibration`: of kernels and collectives, a file of fitted constants for the devices and clusters
+/// that it names; empty: those that ship.
 /// @throws InputError for a profile that is not known or has a fault.
 TablePredictor table_predictor(ValidationKind kind, std::string const& profile, std::string const& calibration = "");
 

@@ -1,0 +1,290 @@
+#include "planner/validation/serving_case.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_constants.hpp"
+#include "planner/validation/serving_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Engines that no profile stands for: kernels of their own kind, or none that are fused.
+void check_engine(std::string const& engine) {
+    for (std::string_view const word : {"llama.cpp", "llamacpp", "ollama", "transformer", "pytorch", "exllama"})
+        if (has(lower_case(engine), word)) throw RowSkip(fmt::format("no profile for engine '{}'", engine));
+    if (engine.empty()) throw RowSkip("engine is not stated");
+}
+
+EngineProfile engine_of(ServingRow const& row, std::vector<std::string>& assumptions) {
+    if (auto const* known = known_engine(row.engine)) return *known;
+    check_engine(row.engine);
+    for (char const* name : {"vllm", "sglang", "tensorrt", "trt"})
+        if (has(lower_case(row.engine), name)) return find_engine(name[0] == 't' ? "tensorrt-llm" : name, "engine");
+    assumptions.push_back(fmt::format("engine '{}' as any other", row.engine));
+    return find_engine("other", "engine");
+}
+
+std::optional<ClusterSpec> cluster_called(std::string gpu) {
+    if (auto found = cluster_for_device(gpu)) return found;
+    // "A100-80GB 330W": what follows the device.
+    auto const space = gpu.rfind(' ');
+    if (space != std::string::npos && gpu.ends_with('W')) return cluster_for_device(gpu.substr(0, space));
+    return std::nullopt;
+}
+
+ClusterSpec cluster_of(ServingRow const& row, std::vector<std::string>& assumptions) {
+    std::string gpu = row.gpu;
+    if (gpu.empty() && row.notes_have("figure caption: a100")) gpu = "A100";
+    if (gpu.empty()) throw RowSkip("gpu is not stated");
+    if (has(lower_case(gpu), "pcap")) throw RowSkip("the device's power is capped");
+    // Source: arXiv:2411.00136 table 2, the machines of that suite.
+    if (row.source_id.starts_with("argonne") && has(gpu, "A100")) {
+        gpu = "A100-SXM4-40GB";
+        assumptions.emplace_back("A100 of 40 GB");
+    }
+    auto cluster = cluster_called(gpu);
+    if (!cluster) throw RowSkip(fmt::format("no profile for device '{}'", gpu.substr(0, 60)));
+    return *std::move(cluster);
+}
+
+/// A format of `gemm_formats` from the spellings of tables.
+std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, std::vector<std::string>& assumptions) {
+    std::string text = lower_case(row.weight_dtype);
+    std::string const named = format_in_name(row.model);
+    if (text.empty()) {
+        text = named.empty() ? "bf16" : named;
+        assumptions.push_back("weights in " + text + " where none are stated");
+    }
+    bool const fp4 = device.peak.contains(Precision::fp4);
+    std::string format;
+    if (has(text, "fp4"))
+        format = fp4 ? "fp4" : "int4-weights";
+    else if (has(text, "fp8") && (has(text, "block") || named == "fp8-block"))
+        format = "fp8-block";
+    else if (has(text, "fp8"))
+        format = named == "fp4" ? (fp4 ? "fp4" : "int4-weights") : "fp8";
+    else if (has(text, "int4") || has(text, "w4") || has(text, "awq") || has(text, "gptq"))
+        format = "int4-weights";
+    else if (has(text, "w8a8") || has(text, "smooth"))
+        format = "int8";
+    else if (has(text, "int8"))
+        format = "int8-weights";
+    else if (text == "bf16" || text == "bfloat16" || text == "fp16" || text == "float16" || text == "half")
+        format = "bf16";
+    else
+        throw RowSkip(fmt::format("weights in '{}' are not known here", row.weight_dtype.substr(0, 40)));
+    if (has(text, "fp4") != (format == "fp4") && (has(text, "fp4") || named == "fp4"))
+        assumptions.emplace_back("four-bit weights, products in bf16");
+    GemmFormat const* const known = find_gemm_format(format);
+    if (known == nullptr || !device.peak.contains(known->precision))
+        if (format != "bf16") throw RowSkip(fmt::format("{} has no {} products", device.name, format));
+    return format;
+}
+
+CacheFormat cache_of(ServingRow const& row) {
+    std::string const text = lower_case(row.kv_dtype);
+    if (text.empty() || has(text, "16") || text == "auto") return CacheFormat::bf16;
+    if (has(text, "fp8") || has(text, "int8") || has(text, "e4m3")) return CacheFormat::fp8;
+    if (has(text, "int4") || has(text, "fp4")) return CacheFormat::int4;
+    throw RowSkip(fmt::format("a cache in '{}' is not known here", row.kv_dtype.substr(0, 40)));
+}
+
+/// tp, pp, ep, attention data parallelism and replicas.
+void apply_layout(ServingRow const& row, ServedCase& out) {
+    ServingPlan& plan = out.what.plan;
+    std::int64_t const gpus = std::max<std::int64_t>(1, row.num_gpus.value_or(0));
+    std::int64_t const pp = std::max<std::int64_t>(1, row.pp.value_or(1));
+    std::int64_t const dp = std::max<std::int64_t>(1, row.dp.value_or(1));
+    plan.pp = pp;
+    plan.tp = row.tp ? std::max<std::int64_t>(1, *row.tp) : std::max<std::int64_t>(1, gpus / (pp * dp));
+    if (!row.tp && !row.num_gpus) throw RowSkip("neither tp nor num_gpus is stated");
+    std::int64_t const ep = std::max<std::int64_t>(1, row.ep.value_or(1));
+    auto const moe_tp = row.noted("moe_tp");
+    if (plan.tp > 8 && moe_tp && ep > 1 && *moe_tp * ep == plan.tp)
+        throw RowSkip("tp is stated as the product of what the experts are divided by");
+    if (dp > 1) {
+        auto const attention_dp = row.noted("attention_dp");
+        bool const inside_tp = gpus == plan.tp && plan.tp % dp == 0;
+        if (attention_dp.value_or(1) > 1 || (out.what.model.moe && (ep > 1 || inside_tp))) {
+            plan.attention_dp = dp;
+            if (inside_tp) plan.tp /= dp;
+        } else {
+            out.replicas = static_cast<double>(dp);
+        }
+    }
+    if (ep > 1 && out.what.model.moe) {
+        bool const over_all = ep == plan.tp * plan.attention_dp && out.what.model.moe->experts % ep == 0;
+        if (over_all)
+            plan.ep = ep;
+        else
+            out.assumptions.emplace_back("experts divided over some of the ranks, as over none");
+    }
+    if (row.tp && row.num_gpus && plan.accelerators() < gpus && !row.dp && gpus % plan.accelerators() == 0) {
+        out.replicas = static_cast<double>(gpus / plan.accelerators());
+        out.assumptions.emplace_back("replicas on the accelerators that tp and pp leave");
+    }
+}
+
+void apply_load(ServingRow const& row, ServedCase& out) {
+    if (row.notes_have("suspect")) throw RowSkip("marked as suspect");
+    if (row.notes_have("without kv cache")) throw RowSkip("no cache: every token is computed anew");
+    if (row.notes_have("speculative sampling") || row.notes_have("with speculative decoding"))
+        throw RowSkip("speculative decoding is not in these models");
+    if (row.mixed_rate) throw RowSkip("several request rates in one row");
+    if (!row.input_len) throw RowSkip("input_len is not stated");
+    bool const first_only = row.ttft_ms && !row.tpot_ms && !row.output_tokens_per_s;
+    if (!row.output_len && !first_only && !row.tpot_ms) throw RowSkip("output_len is not stated");
+    out.request.prompt = std::max(1.0, *row.input_len);
+    out.request.output = std::max(1.0, row.output_len.value_or(first_only ? 1 : 200));
+    if (!row.output_len && !first_only) out.assumptions.emplace_back("200 tokens of output where none are stated");
+    bool const nominal = row.source_id.starts_with("inferencex") && row.notes_have("dump 20");
+    if (nominal) {
+        // Drawn uniformly from 0.8 to 1.0 of the nominal lengths.
+        out.request.prompt *= 0.9;
+        out.request.output *= 0.9;
+    }
+    if (auto const shared = row.noted("shared_prefix: system")) {
+        out.request.cached = std::min(static_cast<double>(*shared), out.request.prompt - 1);
+        out.assumptions.emplace_back("the shared system prompt is in the prefix cache, nothing else");
+    }
+    if (row.unlimited_rate) {
+        out.load = ServedLoad::unlimited;
+    } else if (row.request_rate) {
+        out.load = ServedLoad::open_loop;
+        out.amount = *row.request_rate;
+    } else if (row.concurrency) {
+        bool const old_tensorrt = out.what.engine.name == "tensorrt-llm" && row.engine_version.starts_with("0.");
+        bool const is_static = row.notes_have("static") || old_tensorrt || row.notes_have("batch 1,");
+        out.load = is_static ? ServedLoad::static_batch : ServedLoad::closed_loop;
+        out.amount = *row.concurrency;
+    } else {
+        throw RowSkip("neither a batch nor a request rate is stated");
+    }
+    if (out.load != ServedLoad::unlimited && !(out.amount > 0)) throw RowSkip("the batch or request rate is zero");
+    if (out.load != ServedLoad::open_loop && out.amount > 1e6) throw RowSkip("a batch of more than a million");
+}
+
+/// The limits of a batch, as wide as the row needs and rounded so that rows share their tables.
+void apply_limits(ServingRow const& row, ServedCase& out) {
+    ServingPlan& plan = out.what.plan;
+    auto const rounded = [](double value, std::int64_t most) {
+        return std::min<std::int64_t>(
+            most, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp(value, 1.0, 1e9)))));
+    };
+    constexpr std::int64_t chunk = 8192;  // the default of vLLM and SGLang on large devices, and of TensorRT-LLM
+    plan.max_batched_tokens = chunk;
+    plan.max_batch = 1024;
+    if (out.load == ServedLoad::static_batch) {
+        plan.max_batch = rounded(std::max(64.0, out.amount), 1 << 20);
+        if (out.what.engine.name != "vllm" && out.what.engine.name != "sglang")
+            plan.max_batched_tokens = rounded(std::max(8192.0, out.amount * out.request.prompt), 1 << 20);
+    } else if (out.load == ServedLoad::unlimited) {
+        plan.max_batch = 2048;
+        out.assumptions.emplace_back("at most 2048 sequences, and what the cache holds");
+    } else {
+        plan.max_batch = rounded(std::max(1024.0, out.amount), 1 << 20);
+    }
+    if (auto const tokens = row.noted("max_num_batched_tokens"); tokens && *tokens > 0)
+        plan.max_batched_tokens = *tokens;
+    if (auto const seqs = row.noted("max_num_seqs"); seqs && *seqs > 0) plan.max_batch = *seqs;
+}
+
+void apply_measured(ServingRow const& row, ServedCase& out) {
+    ServedFigures& m = out.measured;
+    double const output = out.request.output;
+    if (row.ttft_ms && *row.ttft_ms > 0) m.ttft = *row.ttft_ms * units::ms;
+    if (row.tpot_ms && *row.tpot_ms > 0) m.tpot = *row.tpot_ms * units::ms;
+    if (row.output_tokens_per_s && *row.output_tokens_per_s > 0) m.output_tokens_per_s = row.output_tokens_per_s;
+    if (row.output_len && row.ttft_ms && row.e2e_ms && output > 1 && (!m.tpot || row.notes_have("use e2e and ttft"))) {
+        m.tpot = std::max(1e-6, *row.e2e_ms - *row.ttft_ms) / (output - 1) * units::ms;
+        out.assumptions.emplace_back("tpot from the end-to-end latency and ttft");
+    }
+    bool const closed = out.load == ServedLoad::static_batch || out.load == ServedLoad::closed_loop;
+    if (closed && !m.output_tokens_per_s && m.ttft && m.tpot && row.output_len) {
+        m.output_tokens_per_s = out.amount * output / ((*m.ttft + (output - 1) * *m.tpot) / units::s);
+        out.assumptions.emplace_back("throughput from ttft and tpot by Little's law");
+    }
+}
+
+}  // namespace
+
+std::string_view name_of(ServedLoad load) {
+    constexpr std::array names{"static batch", "fixed concurrency", "request rate", "unlimited rate"};
+    return names.at(static_cast<std::size_t>(load));
+}
+
+EngineProfile without_server(EngineProfile engine) {
+    engine.request_overhead.value = {};
+    engine.tokenise_per_token.value = {};
+    return engine;
+}
+
+ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
+    ServedCase out;
+    out.what.engine = engine != nullptr ? *engine : engine_of(row, out.assumptions);
+    if (engine != nullptr) check_engine(row.engine.empty() ? "any" : row.engine);
+    if (row.model.empty()) throw RowSkip("model is not stated");
+    auto model = serving_model(row.model);
+    if (!model) throw RowSkip(fmt::format("no preset for model '{}'", row.model.substr(0, 60)));
+    out.what.model = *std::move(model);
+    apply_load(row, out);
+    out.what.cluster = cluster_of(row, out.assumptions);
+    apply_layout(row, out);
+    out.what.plan.weights = weights_of(row, out.what.cluster.accelerator, out.assumptions);
+    out.what.plan.cache = cache_of(row);
+    out.what.plan.memory_utilisation = out.what.engine.memory_utilisation.value;
+    apply_limits(row, out);
+    if (out.load == ServedLoad::static_batch) out.what.engine = without_server(out.what.engine);
+    apply_measured(row, out);
+    ServingPlan const& p = out.what.plan;
+    out.key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
+                          out.what.engine.name, out.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp,
+                          p.ep, p.attention_dp, p.weights, name_of(p.cache), p.max_batch, p.max_batched_tokens);
+    return out;
+}
+
+ServedPrediction predict_served(IterationModel const& model, ServedCase const& c) {
+    double const each = c.amount / c.replicas;
+    ServingEstimate out;
+    double stretch = 1;
+    try {
+        switch (c.load) {
+            case ServedLoad::static_batch: {
+                // Sequences that the cache does not hold wait for the others.
+                double const mean = c.request.prompt + c.request.output / 2;
+                double const fitting = largest_batch(c.what, serving_memory(c.what), mean);
+                double const together = fitting >= 1 ? std::min(each, fitting) : each;
+                stretch = each / together;
+                out = static_batch(model, c.request, together);
+                break;
+            }
+            case ServedLoad::closed_loop: out = closed_loop(model, c.request, each); break;
+            case ServedLoad::open_loop: out = open_loop(model, c.request, each); break;
+            case ServedLoad::unlimited:
+                out = closed_loop(model, c.request,
+                                  std::max(1.0, largest_batch(c.what, serving_memory(c.what),
+                                                              c.request.prompt + c.request.output / 2)));
+                break;
+        }
+    } catch (InputError const&) {
+        throw RowSkip("not one request fits the cache beside the weights, by the memory model");
+    }
+    ServedPrediction p{.ttft = out.ttft.total(),
+                       .tpot = out.tpot,
+                       .output_tokens_per_s = out.output_tokens_per_s * c.replicas,
+                       .saturated = out.saturated};
+    if (stretch > 1) p.saturated = true;
+    return p;
+}
+
+}  // namespace sextant

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "cost_models/serving/steady_state.hpp"
+#include "planner/validation/serving_row.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// How a measurement put its requests.
+enum class ServedLoad : std::uint8_t {
+    static_batch,  ///< one batch from beginning to end, no server
+    closed_loop,   ///< so many requests at all times
+    open_loop,     ///< so many a second
+    unlimited      ///< all at once: the throughput of the largest batch
+};
+std::string_view name_of(ServedLoad load);
+
+/// Times to the first and from token to token, and tokens a second.
+struct ServedFigures {
+    std::optional<Seconds> ttft;
+    std::optional<Seconds> tpot;
+    std::optional<double> output_tokens_per_s;
+};
+
+/// A row of measurements in the words of our models.
+struct ServedCase {
+    ServingCase what;
+    ServedLoad load = ServedLoad::closed_loop;
+    RequestShape request;
+    double amount = 0;    ///< sequences, or requests a second; of all replicas
+    double replicas = 1;  ///< data-parallel copies of the model
+    ServedFigures measured;
+    std::vector<std::string> assumptions;
+    std::string key;  ///< cases of the same key have the same `what`
+};
+
+/// `engine` replaces the one of the row, if not null.
+/// @throws RowSkip for a model, device or engine without a profile, and where the row does not state enough.
+ServedCase served_case(ServingRow const& row, EngineProfile const* engine);
+
+/// The engine without what a server adds, as measurements of one batch see it.
+EngineProfile without_server(EngineProfile engine);
+
+/// What the models say. `saturated` is set for a load above what can be served.
+/// @throws RowSkip when not one request fits.
+struct ServedPrediction {
+    Seconds ttft;
+    Seconds tpot;
+    double output_tokens_per_s = 0;
+    bool saturated = false;
+};
+ServedPrediction predict_served(IterationModel const& model, ServedCase const& c);
+
+}  // namespace sextant

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "core/csv.hpp"
+#include "planner/validation/score.hpp"
+#include "planner/validation/serving_case.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Predictions for tables of serving measurements, by `cost_models/serving`.
+class ServingPredictor {
+public:
+    /// `profile`: an engine by name or file that replaces the one of every row; empty: by the row's engine.
+    explicit ServingPredictor(std::string const& profile = "");
+
+    /// In the order of the rows. @throws InputError when columns are missing, or for a cell that is no number, negative
+    /// or not finite.
+    std::vector<ScoredRow> predict(CsvTable const& table);
+
+private:
+    ScoredRow predict(ServingRow const& row);
+    std::shared_ptr<IterationModel const> model_of(ServedCase const& c);
+
+    std::optional<EngineProfile> profile_;
+    std::map<std::string, std::shared_ptr<IterationModel const>> models_;
+};
+
+}  // namespace sextant
