@@ -106,10 +106,10 @@ Action describe(CLI::App& app, CommandContext& context) {
         "docs/goodput.md has the formulas and where every rate comes from. Exit code 1 when the run gets nowhere: it "
         "fails\nfaster than it can checkpoint.\n\nExamples:\n"
         "  sextant goodput --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --days 54 --tp 8 --pp 16\n"
-        "  sextant goodput --parameters 70e9 --gpus 1024 --checkpoint in-memory --storage object-store\n"
+        "  sextant goodput --parameters 70B --gpus 1024 --checkpoint in-memory --storage object-store\n"
         "  sextant goodput --checkpoint-size '2 TB' --gpus 2048 --gpu-mtbf 50000h --spares 4 --elastic --dp 64\n"
-        "  sextant goodput --parameters 8e9 --gpus 256 --interval 10min --only-injected --inject 'node@3h,spike@9h'\n"
-        "  sextant goodput --parameters 405e9 --gpus 16384 --search-interval --timeline-svg run.svg --format json\n");
+        "  sextant goodput --parameters 8B --gpus 256 --interval 10min --only-injected --inject 'node@3h,spike@9h'\n"
+        "  sextant goodput --parameters 405B --gpus 16384 --search-interval --timeline-svg run.svg --format json\n");
     return [o, &context] { return goodput(*o, context); };
 }
 

@@ -1,4 +1,5 @@
 #include "cli/goodput_options.hpp"
+#include "cli/scaling_numbers.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
@@ -33,7 +34,7 @@ ParallelPlan plan_of(GoodputOptions const& o) {
 }
 
 CheckpointSize checkpoint_of(GoodputOptions const& o, GoodputSubject& subject) {
-    int const ways = int{!o.model.empty()} + int{o.parameters.has_value()} + int{!o.checkpoint_size.empty()};
+    int const ways = int{!o.model.empty()} + int{!o.parameters.empty()} + int{!o.checkpoint_size.empty()};
     if (ways != 1)
         throw InputError("--model: {} (one of --model, --parameters, --checkpoint-size says how large a checkpoint is)",
                          ways == 0 ? "nothing says what is saved" : "the checkpoint is given twice");
@@ -48,11 +49,12 @@ CheckpointSize checkpoint_of(GoodputOptions const& o, GoodputSubject& subject) {
         size.per_node = size.busiest_rank * std::min(o.gpus, subject.gpus_per_node);
         return size;
     }
-    if (o.parameters) {
-        auto const count = static_cast<std::int64_t>(in_range(o.parameters, "--parameters", 1e3, 1e16));
+    if (!o.parameters.empty()) {
+        double const parameters = count_from(o.parameters, "--parameters");
+        auto const count = static_cast<std::int64_t>(in_range(parameters, "--parameters", 1e3, 1e16));
         CheckpointSize const size = even_checkpoint(count, 0, framework.memory, plan, o.gpus, subject.gpus_per_node);
         subject.checkpoint_words =
-            fmt::format("{} parameters at {:g} bytes", human_count(*o.parameters), size.bytes_per_parameter);
+            fmt::format("{} parameters at {:g} bytes", human_count(parameters), size.bytes_per_parameter);
         return size;
     }
     ModelSpec const model = find_model(o.model);

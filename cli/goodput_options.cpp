@@ -1,5 +1,7 @@
 #include "cli/goodput_options.hpp"
 
+#include "cli/scaling_numbers.hpp"
+
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
@@ -46,26 +48,26 @@ void check_counts(GoodputOptions const& o) {
 
 /// Work: days, steps of some time, or tokens at some rate.
 Seconds work_of(GoodputOptions const& o, GoodputSubject& subject) {
-    int const ways = int{o.days.has_value()} + int{o.steps.has_value()} + int{o.tokens.has_value()};
+    int const ways = int{o.days.has_value()} + int{!o.steps.empty()} + int{!o.tokens.empty()};
     if (ways > 1) throw InputError("--days: the length of the run is given twice (--days, --steps or --tokens)");
     Seconds work = 30 * units::day;
     if (o.days)
         work = in_range(o.days, "--days", 1e-3, most_days) * units::day;
-    else if (o.steps) {
+    else if (!o.steps.empty()) {
         if (o.step_time.empty()) throw InputError("--steps: how long a step takes is not said (--step-time 12s)");
-        work = in_range(o.steps, "--steps", 1, 1e12) * positive_time(o.step_time, "--step-time");
-    } else if (o.tokens) {
-        if (!o.tokens_per_second)
+        work = in_range(count_from(o.steps, "--steps"), "--steps", 1, 1e12) * positive_time(o.step_time, "--step-time");
+    } else if (!o.tokens.empty()) {
+        if (o.tokens_per_second.empty())
             throw InputError("--tokens: how fast they are trained on is not said (--tokens-per-second 2.5e6)");
-        work = in_range(o.tokens, "--tokens", 1, 1e18) /
-               in_range(o.tokens_per_second, "--tokens-per-second", 1e-3, 1e12) * s;
+        work = in_range(count_from(o.tokens, "--tokens"), "--tokens", 1, 1e18) /
+               in_range(count_from(o.tokens_per_second, "--tokens-per-second"), "--tokens-per-second", 1e-3, 1e12) * s;
     } else
         subject.assumptions.emplace_back("30 days of work, for want of --days, --steps or --tokens (assumed)");
     if (work > most_days * units::day || work < 60 * s)
         throw InputError("--{}: {} of work (one minute to {:.0f} years)",
-                         o.steps    ? "steps"
-                         : o.tokens ? "tokens"
-                                    : "days",
+                         !o.steps.empty()    ? "steps"
+                         : !o.tokens.empty() ? "tokens"
+                                             : "days",
                          human(work), most_days / 365);
     return work;
 }

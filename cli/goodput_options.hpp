@@ -14,14 +14,15 @@ namespace sextant::cli {
 /// What `sextant goodput` was asked, as text where it has a unit.
 struct GoodputOptions {
     std::string model, cluster, framework = "megatron", optimizer = "adamw", precision = "bf16";
-    std::optional<double> parameters;
+    std::string parameters;
     std::string checkpoint_size;
     std::int64_t gpus = 0;
     std::optional<std::int64_t> gpus_per_node;
     std::optional<std::int64_t> dp;
     std::int64_t tp = 1, pp = 1, cp = 1, ep = 1;
 
-    std::optional<double> days, steps, tokens, tokens_per_second;
+    std::optional<double> days;
+    std::string steps, tokens, tokens_per_second;
     std::string step_time;
 
     std::string failures;
