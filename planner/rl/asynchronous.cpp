@@ -1,0 +1,169 @@
+#include "planner/rl/asynchronous.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t most_replicas = 8;
+constexpr std::int64_t measured_steps = 8;
+Seconds const never = Seconds::from_base(std::numeric_limits<double>::infinity());
+
+class AsynchronousRun {
+public:
+    AsynchronousRun(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths, Asynchrony const& how,
+                    Seconds resolution)
+        : lengths_(lengths), how_(how), resolution_(resolution) {
+        std::int64_t const followed = std::min(most_replicas, fleet.replicas);
+        auto const n = static_cast<std::int64_t>(lengths.size());
+        batch_ = std::max<std::int64_t>(1, (n * followed + fleet.replicas - 1) / fleet.replicas);
+        slots_ = fleet.limits.sequences;
+        for (std::int64_t r = 0; r < followed; ++r)
+            replicas_.emplace_back(fleet.model, fleet.prompt, fleet.limits);
+    }
+
+    AsynchronousStep result() {
+        std::int64_t const warm = 2 * std::min<std::int64_t>(how_.staleness, 64) + 4;
+        while (version_ < warm)
+            advance();
+        Seconds const from = trained_until_;
+        Seconds const busy = busy_engines();
+        ages_.clear();
+        while (version_ < warm + measured_steps)
+            advance();
+        AsynchronousStep out;
+        Seconds const whole = trained_until_ - from;
+        out.step = whole / measured_steps;
+        out.generating = std::min(1.0, (busy_engines() - busy) / (whole * static_cast<double>(replicas_.size())));
+        out.training = std::min(1.0, how_.train / out.step);
+        double total = 0;
+        for (auto const& [age, count] : ages_)
+            total += count;
+        for (auto const& [age, count] : ages_) {
+            out.age.resize(static_cast<std::size_t>(age) + 1);
+            out.age.back() = count / total;
+        }
+        return out;
+    }
+
+private:
+    [[nodiscard]] Seconds busy_engines() const {
+        Seconds busy;
+        for (RolloutReplica const& replica : replicas_)
+            busy += replica.busy();
+        return busy;
+    }
+
+    RolloutReplica& earliest() {
+        return *std::min_element(replicas_.begin(), replicas_.end(),
+                                 [](auto const& a, auto const& b) { return a.now() < b.now(); });
+    }
+
+    void begin_responses() {
+        while (begun_ < (version_ + how_.staleness + 1) * batch_) {
+            auto const loaded = std::min_element(replicas_.begin(), replicas_.end(), [](auto const& a, auto const& b) {
+                return a.running() + a.waiting() < b.running() + b.waiting();
+            });
+            if (loaded->running() + loaded->waiting() >= slots_) return;
+            loaded->submit(
+                {.tokens = lengths_[static_cast<std::size_t>(begun_) % lengths_.size()], .version = version_});
+            ++outstanding_[version_];
+            ++begun_;
+        }
+    }
+
+    /// Begins an update when enough is complete by now, and nothing is awaited that would get too old.
+    void begin_training(Seconds now) {
+        if (training_until_ || static_cast<std::int64_t>(complete_.size()) < batch_) return;
+        for (auto const& [version, count] : outstanding_)
+            if (count > 0 && version <= version_ - how_.staleness) return;
+        auto const older = [](FinishedRollout const& a, FinishedRollout const& b) {
+            return a.what.version != b.what.version ? a.what.version < b.what.version : a.at < b.at;
+        };
+        std::sort(complete_.begin(), complete_.end(), older);
+        Seconds last = trained_until_;
+        for (std::int64_t i = 0; i < batch_; ++i) {
+            FinishedRollout const& taken = complete_[static_cast<std::size_t>(i)];
+            last = std::max(last, taken.at);
+            ages_[version_ - taken.what.version] += 1;
+        }
+        complete_.erase(complete_.begin(), complete_.begin() + batch_);
+        // Where it waited for a straggler, that one's end counts.
+        training_until_ = std::max(last, waited_ ? now : last) + how_.train;
+        waited_ = false;
+    }
+
+    void end_training() {
+        trained_until_ = *training_until_;
+        training_until_.reset();
+        ++version_;
+        std::erase_if(outstanding_, [](auto const& entry) { return entry.second == 0; });
+        for (RolloutReplica& replica : replicas_) {
+            std::vector<FinishedRollout> none;
+            if (replica.idle()) replica.run(trained_until_, none);
+            replica.pause(how_.pause);
+        }
+    }
+
+    void advance() {
+        begin_responses();
+        RolloutReplica& replica = earliest();
+        if (training_until_ && replica.now() >= *training_until_) {
+            end_training();
+            begin_training(trained_until_);
+            return;
+        }
+        Seconds const until = std::min(training_until_.value_or(never), replica.now() + resolution_);
+        std::size_t const before = complete_.size();
+        replica.run(until, complete_);
+        for (std::size_t i = before; i < complete_.size(); ++i)
+            --outstanding_[complete_[i].what.version];
+        bool const enough = static_cast<std::int64_t>(complete_.size()) >= batch_;
+        begin_training(replica.now());
+        waited_ = enough && !training_until_;
+    }
+
+    std::vector<std::int64_t> const& lengths_;
+    Asynchrony how_;
+    Seconds resolution_;
+    std::int64_t batch_ = 1;
+    std::int64_t slots_ = 1;
+    std::vector<RolloutReplica> replicas_;
+    std::vector<FinishedRollout> complete_;
+    std::map<std::int64_t, std::int64_t> outstanding_;  ///< responses under way, by version
+    std::map<std::int64_t, double> ages_;
+    std::int64_t version_ = 0;
+    std::int64_t begun_ = 0;
+    std::optional<Seconds> training_until_;
+    Seconds trained_until_;
+    bool waited_ = false;
+};
+
+}  // namespace
+
+double AsynchronousStep::mean_age() const {
+    double mean = 0;
+    for (std::size_t i = 0; i < age.size(); ++i)
+        mean += static_cast<double>(i) * age[i];
+    return mean;
+}
+
+AsynchronousStep run_asynchronously(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths,
+                                    Asynchrony const& how) {
+    Seconds const saturated = saturated_generation(fleet, lengths);
+    Seconds const resolution = std::max(how.train / 4, saturated / 64);
+    AsynchronousStep out = AsynchronousRun(fleet, lengths, how, resolution).result();
+    // Eight steps are a short window: what completes in it may be a little more than what was generated in it.
+    Seconds const least = std::max(how.train, saturated + how.pause);
+    if (out.step < least) {
+        out.step = least;
+        out.training = std::min(1.0, how.train / out.step);
+    }
+    return out;
+}
+
+}  // namespace sextant

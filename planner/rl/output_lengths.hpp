@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+enum class LengthKind : std::uint8_t { fixed, uniform, lognormal };
+std::string_view name_of(LengthKind kind);
+/// @throws InputError with the known names and the nearest one.
+LengthKind length_kind_from(std::string_view name, std::string_view where);
+
+/// How many tokens responses have. A response that would be longer than `maximum` is cut there, and `mean` is that of
+/// the responses as they are cut: two distributions with the same mean make the same number of tokens.
+struct LengthDistribution {
+    LengthKind kind = LengthKind::lognormal;
+    double mean = 0;
+    double variation = 0;  ///< standard deviation over mean, before the cut
+    double maximum = 0;
+};
+
+/// @throws InputError: a mean below one token or above the maximum, a negative variation, a uniform distribution that
+/// reaches below one token or beyond the maximum.
+void check_lengths(LengthDistribution const& lengths);
+
+enum class Drawing : std::uint8_t {
+    strata,  ///< the mean of each of n equally likely slices: no chance in it, and the mean is exact
+    random,  ///< independent draws
+};
+
+/// Lengths of `count` responses in a random order, whole tokens, at least one each. Equal seeds give equal lengths on
+/// every machine.
+std::vector<std::int64_t> draw_lengths(LengthDistribution const& lengths, std::int64_t count, Drawing drawing,
+                                       std::uint64_t seed);
+
+/// Mean of the longest of `count` responses, by slices: what a synchronous step waits for.
+double longest_of(LengthDistribution const& lengths, std::int64_t count);
+
+}  // namespace sextant

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "core/spec/engine_profile.hpp"
+#include "core/spec/model_spec.hpp"
+#include "core/spec/serving_plan.hpp"
+#include "planner/rl/output_lengths.hpp"
+#include "planner/run_plan/training_run.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+enum class RlAlgorithm : std::uint8_t {
+    ppo,        ///< policy, reference, reward, critic. Source: arXiv:1707.06347, arXiv:2203.02155
+    grpo,       ///< no critic: several responses to a prompt. Source: arXiv:2402.03300
+    reinforce,  ///< no critic. Source: REINFORCE++, arXiv:2501.03262; RLOO, arXiv:2402.14740
+};
+std::string_view name_of(RlAlgorithm algorithm);
+/// @throws InputError with the known names and the nearest one.
+RlAlgorithm rl_algorithm_from(std::string_view name, std::string_view where);
+
+/// Who takes turns with whom.
+enum class RlMode : std::uint8_t {
+    colocated,     ///< everything on the same accelerators, one after the other
+    split,         ///< engines and trainer apart, one waits for the other
+    asynchronous,  ///< engines and trainer apart and at the same time, with a bound on staleness
+};
+std::string_view name_of(RlMode mode);
+
+enum class ReferenceModel : std::uint8_t { none, kept };
+/// Old log-probabilities: of the trainer's own forward pass, or as the engine reported them.
+enum class OldScores : std::uint8_t { recomputed, from_engine };
+/// Training state of colocated engines while they generate.
+enum class StateOffload : std::uint8_t { fastest, always, never };
+StateOffload state_offload_from(std::string_view name, std::string_view where);
+
+/// One step of reinforcement learning, and what it runs on.
+struct RlQuestion {
+    RlAlgorithm algorithm = RlAlgorithm::grpo;
+    ModelSpec policy;
+    std::optional<ModelSpec> critic;  ///< absent: the policy's shape, where the algorithm has one
+    std::optional<ModelSpec> reward;  ///< absent: `reward_time`
+    Seconds reward_time;              ///< of rules or a verifier, for all responses of a step
+    ReferenceModel reference = ReferenceModel::kept;
+    OldScores old_scores = OldScores::recomputed;
+
+    std::int64_t prompts = 0;  ///< of a step
+    std::int64_t group = 1;    ///< responses to each
+    double prompt_tokens = 0;
+    LengthDistribution lengths;
+    Drawing drawing = Drawing::strata;
+    std::uint64_t seed = 1;
+    std::int64_t context = 0;  ///< longest prompt and response together, 0: the model's
+
+    std::int64_t update_batch = 0;  ///< responses of one update, 0: all of a step
+    std::int64_t epochs = 1;
+
+    RunSetting machine;  ///< cluster, framework, memory limit and constraints of the training plan
+    std::int64_t accelerators = 0;
+    EngineProfile engine;
+    ServingPlan rollout;                   ///< of an engine; `tp` is one of `rollout_tp`
+    std::vector<std::int64_t> rollout_tp;  ///< tried; empty: powers of two up to a domain
+    StateOffload offload = StateOffload::fastest;
+
+    std::int64_t staleness = 1;
+    double staleness_penalty = 0;  ///< of a response's worth, per update that it is behind
+
+    [[nodiscard]] std::int64_t responses() const { return prompts * group; }
+    [[nodiscard]] std::int64_t updates() const { return epochs * (responses() / batch()); }
+    [[nodiscard]] std::int64_t batch() const { return update_batch > 0 ? update_batch : responses(); }
+};
+
+/// @throws InputError naming what is wrong: nothing to generate, a response longer than the context, more accelerators
+/// than the cluster has, updates that do not divide the responses, shares out of range, no tensor parallelism that the
+/// engine could have.
+void check_rl_question(RlQuestion const& question);
+
+/// Sequence and number of sequences of one update: the mean of prompt and response, to whole 16 tokens (packed
+/// sequences, no padding).
+Workload update_workload(RlQuestion const& question);
+
+/// What of `rollout_tp`, or of the powers of two within a scale-up domain, the model can be cut into.
+std::vector<std::int64_t> possible_rollout_tp(RlQuestion const& question);
+
+}  // namespace sextant

@@ -1,0 +1,103 @@
+#include "planner/rl/rl_split.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t every_number_up_to = 32;
+constexpr std::int64_t coarse_points = 16;
+
+/// More responses a second; of equals the one that is first.
+bool better(RlStep const& a, RlStep const& b) {
+    return a.possible() && (!b.possible() || a.effective_rate() > b.effective_rate());
+}
+
+RlStep best_engine(RlPlanner& planner, RlMode mode, std::int64_t rollout) {
+    std::optional<RlStep> best;
+    for (std::int64_t const tp : possible_rollout_tp(planner.question())) {
+        RlStep step = planner.step(mode, rollout, tp);
+        if (!best || better(step, *best)) best = std::move(step);
+    }
+    return *best;
+}
+
+void note(RlModeAnswer& answer, RlStep step) {
+    if (step.possible() && (!answer.best || better(step, *answer.best))) answer.best = step;
+    answer.reason = step.reason;
+    answer.splits.push_back(std::move(step));
+}
+
+RlModeAnswer search_mode(RlPlanner& planner, RlMode mode, RlSearch const& search) {
+    RlQuestion const& q = planner.question();
+    RlModeAnswer answer;
+    answer.mode = mode;
+    auto const stopped = [&] { return search.stop && search.stop(); };
+    if (mode == RlMode::colocated) {
+        note(answer, best_engine(planner, mode, q.accelerators));
+        return answer;
+    }
+    std::int64_t const domain = q.machine.cluster.domain_size;
+    std::vector<std::int64_t> splits =
+        search.rollout_accelerators ? std::vector{*search.rollout_accelerators} : coarse_splits(q.accelerators, domain);
+    if (splits.empty()) answer.reason = "one accelerator cannot be divided";
+    for (std::int64_t const n : splits)
+        if (!stopped()) note(answer, best_engine(planner, mode, n));
+    if (!search.rollout_accelerators && answer.best)
+        for (std::int64_t const n : refine_splits(splits, answer.best->rollout_accelerators, domain))
+            if (!stopped()) note(answer, best_engine(planner, mode, n));
+    std::sort(answer.splits.begin(), answer.splits.end(),
+              [](RlStep const& a, RlStep const& b) { return a.rollout_accelerators < b.rollout_accelerators; });
+    return answer;
+}
+
+}  // namespace
+
+RlModeAnswer const* RlAnswer::find(RlMode mode) const {
+    auto const found = std::find_if(modes.begin(), modes.end(), [&](auto const& m) { return m.mode == mode; });
+    return found == modes.end() ? nullptr : &*found;
+}
+
+RlStep const* RlAnswer::best(RlMode mode) const {
+    RlModeAnswer const* const found = find(mode);
+    return found != nullptr && found->best ? &*found->best : nullptr;
+}
+
+RlStep const* RlAnswer::best() const {
+    RlStep const* out = nullptr;
+    for (RlModeAnswer const& mode : modes)
+        if (mode.best && (out == nullptr || better(*mode.best, *out))) out = &*mode.best;
+    return out;
+}
+
+std::vector<std::int64_t> coarse_splits(std::int64_t accelerators, std::int64_t domain) {
+    std::vector<std::int64_t> out;
+    std::int64_t const unit = accelerators <= every_number_up_to ? 1 : domain;
+    std::int64_t const units = (accelerators - 1) / unit;
+    std::int64_t const stride = units <= every_number_up_to ? 1 : units / coarse_points;
+    for (std::int64_t n = stride; n <= units; n += stride)
+        out.push_back(n * unit);
+    return out;
+}
+
+std::vector<std::int64_t> refine_splits(std::vector<std::int64_t> const& tried, std::int64_t best,
+                                        std::int64_t domain) {
+    std::vector<std::int64_t> out;
+    if (tried.size() < 2) return out;
+    std::int64_t const gap = tried[1] - tried[0];
+    std::int64_t const unit = gap % domain == 0 ? domain : 1;
+    std::int64_t const stride = std::max<std::int64_t>(1, gap / unit / 8) * unit;
+    for (std::int64_t n = best - gap + stride; n < best + gap; n += stride)
+        if (n > 0 && n <= tried.back() && std::find(tried.begin(), tried.end(), n) == tried.end()) out.push_back(n);
+    return out;
+}
+
+RlAnswer search_rl(RlPlanner& planner, RlSearch const& search) {
+    RlAnswer answer;
+    for (RlMode const mode : search.modes)
+        answer.modes.push_back(search_mode(planner, mode, search));
+    answer.interrupted = search.stop && search.stop();
+    return answer;
+}
+
+}  // namespace sextant

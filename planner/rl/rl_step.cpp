@@ -1,0 +1,261 @@
+#include "planner/rl/rl_step.hpp"
+
+#include "core/quantity_text.hpp"
+#include "planner/rl/generation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+/// What engines that sleep keep on the device.
+RunSetting beside_engines(RlQuestion const& q) {
+    RunSetting setting = q.machine;
+    setting.limit.usable -= q.engine.memory_overhead.value;
+    return setting;
+}
+
+BytesPerSecond host_rate(RlQuestion const& q) { return q.machine.cluster.accelerator.host_bandwidth.value; }
+
+RolloutPrompt prompt_of(RlQuestion const& q) {
+    return {.tokens = q.prompt_tokens, .fresh = std::max(1.0, q.prompt_tokens / static_cast<double>(q.group))};
+}
+
+RolloutFleet fleet_of(RlStep const& step, RlQuestion const& q, IterationModel const& model, double cache_tokens) {
+    return {.model = model,
+            .replicas = step.replicas,
+            .prompt = prompt_of(q),
+            .limits = {.sequences = step.engine.max_batch, .cache_tokens = cache_tokens}};
+}
+
+std::string engine_label(ServingPlan const& plan) {
+    return plan.pp > 1 ? fmt::format("engine tp {} pp {}", plan.tp, plan.pp) : fmt::format("engine tp {}", plan.tp);
+}
+
+}  // namespace
+
+double RlStep::mean_age() const { return AsynchronousStep{.step = {}, .age = age}.mean_age(); }
+
+RlPlanner::RlPlanner(RlQuestion question)
+    : question_((check_rl_question(question), std::move(question))),
+      lengths_(draw_lengths(question_.lengths, question_.responses(), question_.drawing, question_.seed)),
+      apart_(question_.machine, update_workload(question_)),
+      beside_engines_(beside_engines(question_), update_workload(question_)) {}
+
+RlPlanner::Engine const& RlPlanner::engine(std::int64_t tp) {
+    if (auto const found = engines_.find(tp); found != engines_.end()) return found->second;
+    ServingCase what{.model = question_.policy,
+                     .cluster = question_.machine.cluster,
+                     .plan = question_.rollout,
+                     .engine = question_.engine};
+    what.plan.tp = tp;
+    return engines_.emplace(tp, Engine{.what = what, .model = IterationModel(what)}).first->second;
+}
+
+bool RlPlanner::train(RlStep& step, Trainer& trainer) {
+    TrainerRole const& policy = trainer.role(question_.policy, step.train_accelerators);
+    step.interrupted = policy.interrupted;
+    if (!policy.report) {
+        step.reason = "training: " + policy.reason;
+        return false;
+    }
+    step.training = policy.report;
+    double const minibatches = static_cast<double>(question_.responses() / question_.batch());
+    RlPhases& phases = step.phases;
+    if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches * policy.forward;
+    if (question_.reference == ReferenceModel::kept)
+        phases.reference_scores = minibatches * policy.forward + policy.weights / host_rate(question_);
+    phases.policy_training = static_cast<double>(question_.updates()) * policy.report->estimate.time;
+    step.memory.push_back({.role = "policy training",
+                           .needed = policy.report->estimate.peak(),
+                           .usable = trainer.setting().limit.usable});
+    if (question_.reference == ReferenceModel::kept)
+        step.memory.push_back({.role = "reference",
+                               .needed = 2 * policy.weights,
+                               .usable = trainer.setting().limit.usable,
+                               .remark = "beside the policy's weights; waits in host memory"});
+    add_reward(step, trainer);
+    return step.possible() && (question_.algorithm != RlAlgorithm::ppo || train_critic(step, trainer));
+}
+
+void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
+    // Rules run elsewhere, response by response: an asynchronous step does not wait for them.
+    if (!question_.reward) {
+        if (step.mode != RlMode::asynchronous) step.phases.reward = question_.reward_time;
+        return;
+    }
+    TrainerRole const& reward = trainer.role(*question_.reward, step.train_accelerators);
+    if (!reward.report) {
+        step.reason = "reward model: " + reward.reason;
+        return;
+    }
+    double const minibatches = static_cast<double>(question_.responses() / question_.batch());
+    step.phases.reward = minibatches * reward.forward + reward.weights / host_rate(question_);
+    step.memory.push_back({.role = "reward model",
+                           .needed = reward.weights + step.training->estimate.memory.weights,
+                           .usable = trainer.setting().limit.usable,
+                           .remark = "beside the policy's weights; waits in host memory"});
+}
+
+bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
+    ModelSpec const& model = question_.critic ? *question_.critic : question_.policy;
+    TrainerRole const critic = trainer.role(model, step.train_accelerators);
+    if (!critic.report) {
+        step.reason = "critic: " + critic.reason;
+        return false;
+    }
+    double const minibatches = static_cast<double>(question_.responses() / question_.batch());
+    step.phases.critic_values = minibatches * critic.forward;
+    step.phases.critic_training = static_cast<double>(question_.updates()) * critic.report->estimate.time;
+    StageMemory const& policy = step.training->estimate.memory;
+    Bytes const usable = trainer.setting().limit.usable;
+    Bytes const both = std::max(policy.reserved() + critic.state, critic.report->estimate.peak() + policy.state());
+    if (both <= usable) {
+        step.memory.push_back({.role = "critic training",
+                               .needed = both,
+                               .usable = usable,
+                               .remark = "with the policy's state beside it"});
+        return true;
+    }
+    // Policy out, critic in, and the other way round.
+    step.phases.swaps = 2 * (policy.state() + critic.state) / host_rate(question_);
+    step.memory.push_back({.role = "critic training",
+                           .needed = critic.report->estimate.peak(),
+                           .usable = usable,
+                           .remark = "its state and the policy's take turns with host memory"});
+    Bytes const host = std::max(policy.state(), critic.state);
+    if (host <= trainer.setting().limit.host) return true;
+    step.reason = fmt::format("critic: {} do not fit beside the policy, and host memory holds {} a GPU", human(both),
+                              human(trainer.setting().limit.host));
+    return false;
+}
+
+bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
+    ServingCase what = engine.what;
+    what.plan.memory_utilisation -= taken / what.cluster.accelerator.memory_capacity.value;
+    ServingMemory const memory = serving_memory(what);
+    Bytes const fixed = memory.weights + memory.activations + memory.overhead;
+    double const longest =
+        question_.prompt_tokens + static_cast<double>(*std::max_element(lengths_.begin(), lengths_.end()));
+    double const cache = memory.cache_tokens * static_cast<double>(what.plan.attention_dp);
+    if (memory.cache_tokens < longest) {
+        Bytes const needed = fixed + longest * memory.cache_per_token;
+        step.reason =
+            fmt::format("{}: {} for weights and one response, {} usable{}", engine_label(what.plan), human(needed),
+                        human(std::max(Bytes{}, memory.usable)), taken > Bytes{} ? " beside the training state" : "");
+        return false;
+    }
+    step.memory.push_back({.role = "engine",
+                           .needed = fixed,
+                           .usable = memory.usable,
+                           .remark = fmt::format("leaves a cache of {} tokens a replica", human_count(cache))});
+    RolloutFleet const fleet = fleet_of(step, question_, engine.model, cache);
+    step.generation = generate_batch(fleet, lengths_);
+    step.phases.generation = step.generation.time;
+    if (step.mode != RlMode::asynchronous) return true;
+    AsynchronousStep const flow = run_asynchronously(fleet, lengths_,
+                                                     {.staleness = question_.staleness,
+                                                      .train = step.phases.on_trainer() + step.sync.total(),
+                                                      .pause = step.sync.total()});
+    step.step = flow.step;
+    step.rollout_busy = flow.generating;
+    step.train_busy = step.phases.on_trainer() / flow.step;
+    step.age = flow.age;
+    step.worth = 0;
+    for (std::size_t i = 0; i < flow.age.size(); ++i)
+        step.worth += flow.age[i] * std::max(0.0, 1 - question_.staleness_penalty * static_cast<double>(i));
+    return true;
+}
+
+void RlPlanner::colocated(RlStep& step, Engine const& engine) {
+    if (!train(step, beside_engines_)) return;
+    step.sync = weight_sync(engine.what, step.training->plan, RolloutPlacement::colocated, step.replicas);
+    step.phases.sync = step.sync.total();
+    StageMemory const& policy = step.training->estimate.memory;
+    Bytes state = policy.state();
+    Bytes host;
+    if (question_.reference == ReferenceModel::kept) host += policy.weights;
+    if (question_.algorithm == RlAlgorithm::ppo && step.phases.swaps == Seconds{}) {
+        ModelSpec const& critic = question_.critic ? *question_.critic : question_.policy;
+        state += beside_engines_.role(critic, step.train_accelerators).state;
+    }
+    Seconds const transfer = 2 * state / host_rate(question_);
+    std::optional<RlStep> best;
+    std::string why;
+    for (bool const offloaded : {false, true}) {
+        if (offloaded ? question_.offload == StateOffload::never : question_.offload == StateOffload::always) continue;
+        RlStep candidate = step;
+        candidate.state_offloaded = offloaded;
+        candidate.phases.offload = offloaded ? transfer : Seconds{};
+        Bytes const on_host = offloaded ? host + state : host;
+        if (on_host > question_.machine.limit.host) {
+            why = fmt::format("host memory: {} a GPU for what waits there, of {}", human(on_host),
+                              human(question_.machine.limit.host));
+            continue;
+        }
+        if (!generate(candidate, engine, offloaded ? Bytes{} : state)) {
+            why = candidate.reason;
+            continue;
+        }
+        candidate.memory.push_back({.role = "host memory", .needed = on_host, .usable = question_.machine.limit.host});
+        Seconds const cost = candidate.phases.generation + candidate.phases.offload;
+        if (!best || cost < best->phases.generation + best->phases.offload) best = std::move(candidate);
+    }
+    if (!best) {
+        step.reason = why;
+        return;
+    }
+    step = std::move(*best);
+    step.step = step.phases.generation + step.phases.on_trainer() + step.phases.sync + step.phases.offload;
+    step.rollout_busy = step.generation.mean_busy / step.step;
+    step.train_busy = step.phases.on_trainer() / step.step;
+}
+
+void RlPlanner::apart(RlStep& step, Engine const& engine) {
+    if (!train(step, apart_)) return;
+    step.sync = weight_sync(engine.what, step.training->plan, RolloutPlacement::split, step.replicas);
+    step.phases.sync = step.sync.total();
+    if (!generate(step, engine, {})) return;
+    if (step.mode == RlMode::asynchronous) return;
+    step.step = step.phases.generation + step.phases.on_trainer() + step.phases.sync;
+    step.rollout_busy = step.generation.mean_busy / step.step;
+    step.train_busy = step.phases.on_trainer() / step.step;
+}
+
+void RlPlanner::finish(RlStep& step) const {
+    double const responses = static_cast<double>(question_.responses());
+    double const seconds = step.step / units::s;
+    step.responses_per_s = responses / seconds;
+    step.tokens_per_s_per_gpu = (responses * question_.prompt_tokens + step.generation.tokens) / seconds /
+                                static_cast<double>(question_.accelerators);
+}
+
+RlStep RlPlanner::step(RlMode mode, std::int64_t rollout_accelerators, std::int64_t tp) {
+    RlStep step;
+    step.mode = mode;
+    bool const together = mode == RlMode::colocated;
+    std::int64_t const all = question_.accelerators;
+    step.rollout_accelerators = together ? all : rollout_accelerators;
+    step.train_accelerators = together ? all : all - rollout_accelerators;
+    Engine const& chosen = engine(tp);
+    step.engine = chosen.what.plan;
+    std::int64_t const each = step.engine.accelerators();
+    step.replicas = step.rollout_accelerators / each;
+    if (step.train_accelerators < 1) {
+        step.reason = "no accelerator is left to train";
+    } else if (step.replicas < 1 || step.rollout_accelerators % each != 0) {
+        step.reason =
+            fmt::format("{} accelerators are no whole number of engines of {}", step.rollout_accelerators, each);
+    } else if (together) {
+        colocated(step, chosen);
+    } else {
+        apart(step, chosen);
+    }
+    if (step.possible()) finish(step);
+    return step;
+}
+
+}  // namespace sextant

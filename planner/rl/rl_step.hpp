@@ -1,0 +1,103 @@
+#pragma once
+
+#include "cost_models/serving/serving_memory.hpp"
+#include "planner/rl/asynchronous.hpp"
+#include "planner/rl/rl_question.hpp"
+#include "planner/rl/trainer.hpp"
+#include "planner/rl/weight_sync.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Where the time of a step goes, by phase. In an asynchronous step the engines' part runs beside the rest.
+struct RlPhases {
+    Seconds generation;
+    Seconds reward;            ///< of a reward model or of rules
+    Seconds policy_scores;     ///< old log-probabilities
+    Seconds reference_scores;  ///< with the load of its weights from host memory
+    Seconds critic_values;
+    Seconds policy_training;
+    Seconds critic_training;
+    Seconds swaps;    ///< of policy and critic, where a rank cannot hold the state of both
+    Seconds sync;     ///< new weights to the engines
+    Seconds offload;  ///< training state out to host memory and back, around the generation
+    [[nodiscard]] Seconds on_trainer() const {
+        return reward + policy_scores + reference_scores + critic_values + policy_training + critic_training + swaps;
+    }
+};
+
+/// Memory of one role on its fullest rank.
+struct RoleMemory {
+    std::string role;
+    Bytes needed;
+    Bytes usable;
+    std::string remark{};
+};
+
+/// One step in one mode with one division of the accelerators.
+struct RlStep {
+    RlMode mode = RlMode::colocated;
+    std::string reason;  ///< why it is not possible; everything below is empty then
+    std::int64_t rollout_accelerators = 0;
+    std::int64_t train_accelerators = 0;
+    ServingPlan engine;
+    std::int64_t replicas = 0;
+    std::optional<StepReport> training;  ///< of one update of the policy
+    BatchGeneration generation;
+    RlPhases phases;
+    WeightSync sync;
+    bool state_offloaded = false;
+    std::vector<RoleMemory> memory;
+    Seconds step;
+    double responses_per_s = 0;
+    double tokens_per_s_per_gpu = 0;  ///< prompts and responses, over all accelerators
+    double rollout_busy = 0;          ///< share of the step in which an engine computes, the mean over the engines
+    double train_busy = 0;
+    std::vector<double> age{1.0};  ///< share of the responses by updates behind
+    double worth = 1;              ///< what staleness leaves of a response's worth, on average
+    bool interrupted = false;
+    [[nodiscard]] bool possible() const { return reason.empty(); }
+    /// Responses a second, less what staleness takes.
+    [[nodiscard]] double effective_rate() const { return responses_per_s * worth; }
+    [[nodiscard]] double mean_age() const;
+};
+
+/// Prices steps of one question; what they share is priced once. Not thread-safe.
+class RlPlanner {
+public:
+    /// @throws InputError as `check_rl_question`.
+    explicit RlPlanner(RlQuestion question);
+
+    /// `rollout_accelerators`: of the engines; all of them when colocated.
+    RlStep step(RlMode mode, std::int64_t rollout_accelerators, std::int64_t tp);
+
+    [[nodiscard]] RlQuestion const& question() const { return question_; }
+    [[nodiscard]] std::vector<std::int64_t> const& lengths() const { return lengths_; }
+
+private:
+    struct Engine {
+        ServingCase what;
+        IterationModel model;
+    };
+    Engine const& engine(std::int64_t tp);
+    bool train(RlStep& step, Trainer& trainer);
+    bool train_critic(RlStep& step, Trainer& trainer);
+    void add_reward(RlStep& step, Trainer& trainer);
+    bool generate(RlStep& step, Engine const& engine, Bytes taken);
+    void colocated(RlStep& step, Engine const& engine);
+    void apart(RlStep& step, Engine const& engine);
+    void finish(RlStep& step) const;
+
+    RlQuestion question_;
+    std::vector<std::int64_t> lengths_;
+    Trainer apart_;
+    Trainer beside_engines_;  ///< with what sleeping engines leave
+    std::map<std::int64_t, Engine> engines_;
+};
+
+}  // namespace sextant

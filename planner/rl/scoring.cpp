@@ -1,0 +1,19 @@
+#include "planner/rl/scoring.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+
+Seconds forward_pass(ClosedForm& form, ParallelPlan const& plan) {
+    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
+    Seconds slowest;
+    Seconds through;
+    for (StageCost const& stage : pipeline.stages) {
+        slowest = std::max(slowest, stage.forward.total());
+        through += static_cast<double>(stage.count) * stage.forward.total();
+    }
+    return static_cast<double>(pipeline.microbatches - 1) * slowest + through +
+           static_cast<double>(plan.pp - 1) * pipeline.transfer;
+}
+
+}  // namespace sextant

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "simulator/closed_form.hpp"
+
+namespace sextant {
+
+/// One forward pass over the workload of `form` under a training plan: log-probabilities, values, rewards.
+///
+/// The microbatches of the plan go through its stages without a backward pass. With m microbatches, p stages, forward
+/// time f_s of stage s and transfer x:
+///
+///     T = (m - 1) max_s f_s + sum_s f_s + (p - 1) x
+///
+/// Nothing is kept, so larger microbatches would fit; the pass is priced with those of training. The chunks of an
+/// interleaved schedule run as one stage.
+Seconds forward_pass(ClosedForm& form, ParallelPlan const& plan);
+
+}  // namespace sextant

@@ -1,0 +1,23 @@
+#include "planner/rl/trainer.hpp"
+
+#include "planner/rl/scoring.hpp"
+
+namespace sextant {
+
+TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerators) {
+    auto const [found, is_new] = roles_.try_emplace({model.name, accelerators});
+    TrainerRole& role = found->second;
+    if (!is_new) return role;
+    PlannedStep planned = plan_step(setting_, model, update_, accelerators);
+    role.reason = planned.reason;
+    role.interrupted = planned.interrupted;
+    if (!planned.report) return role;
+    ClosedForm form(model, update_, setting_.cluster, setting_.framework, setting_.constraints.base.precision);
+    role.forward = forward_pass(form, planned.report->plan);
+    role.state = planned.report->estimate.memory.state();
+    role.weights = planned.report->estimate.memory.weights;
+    role.report = std::move(planned.report);
+    return role;
+}
+
+}  // namespace sextant
