@@ -12,5 +12,7 @@ struct ServeSubcommand {
 
 // Each is one file, cli/serve_<name>.cpp.
 ServeSubcommand describe_serve_estimate(CLI::App& serve, CommandContext& context);
+ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context);
+ServeSubcommand describe_serve_plan(CLI::App& serve, CommandContext& context);
 
 }  // namespace sextant::cli

@@ -1,0 +1,277 @@
+#include "planner/serving/serve_plan.hpp"
+
+#include "core/error.hpp"
+#include "core/parallel_for.hpp"
+#include "simulator/serving/serving_simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace sextant {
+namespace {
+
+constexpr double trickle = 1e-4;       // of the capacity: a request alone
+constexpr double growth = 1.06;        // of replicas between simulations
+constexpr int most_trials = 24;        // of one candidate
+constexpr double latencies_long = 12;  // a simulation lasts this many times the latency of a request
+constexpr std::int64_t most_requests = 60000;
+constexpr double unlimited = 1e30;
+
+RequestShape mean_request(ServeQuestion const& q) {
+    auto const mean = [](LengthDistribution const& d) {
+        return d.kind == LengthDistribution::Kind::uniform ? (d.low + d.high) / 2 : d.mean;
+    };
+    return {.prompt = mean(q.prompt), .output = mean(q.output)};
+}
+
+ServingCase case_of(ServeQuestion const& q, ServeCandidate const& c) {
+    return {.model = q.model, .cluster = q.machines[c.machine].cluster, .plan = c.plan, .engine = q.engine};
+}
+
+double cost_of(ServeQuestion const& q, ServeCandidate const& c, std::int64_t replicas) {
+    bool const priced =
+        std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
+    return static_cast<double>(c.accelerators(replicas)) * (priced ? *q.machines[c.machine].usd_per_hour : 1.0);
+}
+
+std::vector<std::int64_t> expert_degrees(ModelSpec const& model, std::int64_t ranks) {
+    if (model.moe && ranks > 1 && model.moe->experts % ranks == 0) return {1, ranks};
+    return {1};
+}
+
+/// Everything that could be chosen on one machine.
+void enumerate(ServeQuestion const& q, std::size_t machine, std::vector<ServeCandidate>& out) {
+    ClusterSpec const& cluster = q.machines[machine].cluster;
+    for (std::int64_t tp = 1; tp <= std::min<std::int64_t>(cluster.domain_size, 64); tp *= 2) {
+        if (q.model.attention.heads % tp != 0 || tp > q.most_accelerators) continue;
+        for (std::int64_t const ep : expert_degrees(q.model, tp))
+            for (std::string const& weights : q.weights)
+                for (CacheFormat const cache : q.caches)
+                    for (std::int64_t const batch : q.batches)
+                        for (std::int64_t const chunk : q.chunks) {
+                            ServeCandidate c;
+                            c.machine = machine;
+                            c.plan.tp = tp;
+                            c.plan.ep = ep;
+                            c.plan.weights = weights;
+                            c.plan.cache = cache;
+                            c.plan.max_batch = batch;
+                            c.plan.max_batched_tokens = std::max(chunk, batch);
+                            c.plan.memory_utilisation =
+                                q.memory_utilisation.value_or(q.engine.memory_utilisation.value);
+                            out.push_back(std::move(c));
+                        }
+    }
+}
+
+bool keeps(ServeQuestion const& q, ServingEstimate const& e) {
+    return !e.saturated && (q.ttft <= Seconds{} || e.ttft.total() <= q.ttft) &&
+           (q.tpot <= Seconds{} || e.tpot <= q.tpot);
+}
+
+/// What one configuration can do, or why it is out.
+struct Verdict {
+    std::string rejected;
+    std::optional<Seconds> ttft;  ///< at a trickle
+    std::optional<Seconds> tpot;
+    std::vector<FrontierPoint> points;
+};
+
+void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c) {
+    RequestShape const request = mean_request(q);
+    double low = trickle;
+    double high = 1;
+    double const capacity = serving_capacity(model, request);
+    for (int step = 0; step < 30; ++step) {
+        double const middle = (low + high) / 2;
+        (keeps(q, open_loop(model, request, middle * capacity)) ? low : high) = middle;
+    }
+    c.rate_bound = low * capacity;
+    c.at_bound = open_loop(model, request, c.rate_bound);
+    c.least_replicas = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(q.rate / c.rate_bound)));
+}
+
+Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
+    Verdict v;
+    ServingCase const what = case_of(q, c);
+    GemmFormat const* const format = find_gemm_format(c.plan.weights);
+    if (format == nullptr || !what.cluster.accelerator.peak.contains(format->precision)) {
+        v.rejected = fmt::format("the device has no {}", c.plan.weights);
+        return v;
+    }
+    RequestShape const request = mean_request(q);
+    if (largest_batch(what, serving_memory(what), request.prompt + request.output) < 1) {
+        v.rejected = "does not fit the memory";
+        return v;
+    }
+    IterationModel const model(what);
+    ServingEstimate const alone = open_loop(model, request, trickle * serving_capacity(model, request));
+    v.ttft = alone.ttft.total();
+    v.tpot = alone.tpot;
+    for (double concurrency = 1; concurrency <= static_cast<double>(c.plan.max_batch); concurrency *= 2) {
+        ServingEstimate const e = closed_loop(model, request, concurrency);
+        v.points.push_back(
+            {.machine = c.machine,
+             .plan = c.plan,
+             .concurrency = concurrency,
+             .tokens_per_s_user = units::s / e.tpot,
+             .tokens_per_s_accelerator = e.output_tokens_per_s / static_cast<double>(c.plan.accelerators())});
+    }
+    if (q.ttft > Seconds{} && alone.ttft.total() > q.ttft)
+        v.rejected = "misses the TTFT objective even alone";
+    else if (q.tpot > Seconds{} && alone.tpot > q.tpot)
+        v.rejected = "misses the TPOT objective even alone";
+    else {
+        find_bound(q, model, c);
+        if (c.accelerators(c.least_replicas) > q.most_accelerators) v.rejected = "needs more accelerators than allowed";
+    }
+    return v;
+}
+
+/// Points that no other beats in both.
+std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
+    std::sort(points.begin(), points.end(), [](FrontierPoint const& a, FrontierPoint const& b) {
+        return std::pair(-a.tokens_per_s_user, -a.tokens_per_s_accelerator) <
+               std::pair(-b.tokens_per_s_user, -b.tokens_per_s_accelerator);
+    });
+    std::vector<FrontierPoint> out;
+    double best = 0;
+    for (FrontierPoint const& p : points)
+        if (p.tokens_per_s_accelerator > best * 1.01) {
+            best = p.tokens_per_s_accelerator;
+            out.push_back(p);
+        }
+    return out;
+}
+
+ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
+                    std::int64_t replicas) {
+    ServingMemory const memory = serving_memory(model.what());
+    ModelledService const service(model);
+    ServingSetup setup;
+    setup.replicas = replicas;
+    setup.limits.max_batch = c.plan.max_batch;
+    setup.limits.max_batched_tokens = c.plan.max_batched_tokens * c.plan.attention_dp;
+    setup.limits.block_tokens = c.plan.block_tokens;
+    setup.limits.blocks = static_cast<std::int64_t>(memory.cache_tokens) / c.plan.block_tokens * c.plan.attention_dp;
+    setup.limits.watermark_blocks = setup.limits.blocks / 100;
+    setup.limits.lanes = c.plan.pp;
+    setup.interval_variation = q.process == ArrivalProcess::gamma ? q.variation : 1;
+    if (q.ttft > Seconds{}) setup.objective.ttft = q.ttft;
+    if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
+    double const needed = latencies_long * q.rate * (c.at_bound.latency / units::s);
+    SyntheticWorkload workload{
+        .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
+    workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
+    workload.seed = q.seed;
+    workload.longest = static_cast<std::int32_t>(std::min<double>(
+        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), memory.cache_tokens));
+    SyntheticSource source(workload);
+    ServingOutcome const o = simulate_serving(setup, service, source, {.stop = q.stop});
+    ServeTrial trial;
+    trial.replicas = replicas;
+    trial.overloaded = o.state == SteadyState::overloaded;
+    trial.kept =
+        o.measured > 0 && !trial.overloaded ? static_cast<double>(o.good) / static_cast<double>(o.measured) : 0;
+    if (!setup.objective.any() && !trial.overloaded) trial.kept = 1;
+    trial.ttft_p50 = o.ttft.p50;
+    trial.ttft_p99 = o.ttft.p99;
+    trial.tpot_p50 = o.tpot.p50;
+    trial.tpot_p99 = o.tpot.p99;
+    trial.output_tokens_per_s =
+        o.window.at > Seconds{} ? static_cast<double>(o.window.counters.tokens_out) * units::s / o.window.at : 0;
+    return trial;
+}
+
+/// More replicas until the objectives are kept, or until it costs more than `most`.
+void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
+    IterationModel const model(case_of(q, c));
+    std::int64_t replicas = c.least_replicas;
+    for (int trial = 0; trial < most_trials; ++trial) {
+        if (q.stop != nullptr && *q.stop) return;
+        if (cost_of(q, c, replicas) >= most || c.accelerators(replicas) > q.most_accelerators) return;
+        ServeTrial const found = simulate(q, c, model, replicas);
+        c.missed = found;
+        if (found.kept >= q.share) {
+            c.missed.reset();
+            c.trial = found;
+            c.replicas = replicas;
+            return;
+        }
+        replicas =
+            std::max(replicas + 1, static_cast<std::int64_t>(std::floor(static_cast<double>(replicas) * growth)));
+    }
+}
+
+void check(ServeQuestion const& q) {
+    if (q.machines.empty()) throw InputError("--cluster: none given");
+    if (!(q.rate > 0 && q.rate <= 1e7)) throw InputError("--rate: {} (above 0, up to 1e7 requests a second)", q.rate);
+    if (!(q.share > 0 && q.share < 1)) throw InputError("--share: {} (between 0 and 1)", q.share);
+    if (q.process == ArrivalProcess::closed)
+        throw InputError("--arrivals: closed (a plan is for requests that come by themselves)");
+    RequestShape const r = mean_request(q);
+    if (q.model.max_positions > 0 && r.prompt + r.output > static_cast<double>(q.model.max_positions))
+        throw InputError("--prompt: {:g} + {:g} tokens are more than the {} that {} was built for", r.prompt, r.output,
+                         q.model.max_positions, q.model.name);
+}
+
+}  // namespace
+
+ServeAnswer plan_serving(ServeQuestion const& q) {
+    check(q);
+    std::vector<ServeCandidate> all;
+    for (std::size_t m = 0; m < q.machines.size(); ++m)
+        enumerate(q, m, all);
+    ServeAnswer answer;
+    answer.enumerated = static_cast<std::int64_t>(all.size());
+    std::vector<Verdict> verdicts(all.size());
+    parallel_for(static_cast<std::int64_t>(all.size()), q.threads, [&](std::int64_t i) {
+        auto const at = static_cast<std::size_t>(i);
+        verdicts[at] = judge(q, all[at]);
+    });
+    std::vector<FrontierPoint> points;
+    std::vector<ServeCandidate> open;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        Verdict const& v = verdicts[i];
+        points.insert(points.end(), v.points.begin(), v.points.end());
+        if (v.ttft && (!answer.best_ttft || *v.ttft < *answer.best_ttft)) answer.best_ttft = v.ttft;
+        if (v.tpot && (!answer.best_tpot || *v.tpot < *answer.best_tpot)) answer.best_tpot = v.tpot;
+        if (v.rejected.empty())
+            open.push_back(std::move(all[i]));
+        else
+            ++answer.rejected[v.rejected];
+    }
+    answer.frontier = frontier_of(std::move(points));
+    std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
+        return std::pair(cost_of(q, a, a.least_replicas), a.at_bound.tpot.base()) <
+               std::pair(cost_of(q, b, b.least_replicas), b.at_bound.tpot.base());
+    });
+    double best = unlimited;
+    for (ServeCandidate& c : open) {
+        // Within a tenth of the best the alternatives are worth seeing.
+        if (cost_of(q, c, c.least_replicas) > 1.1 * best || (q.stop != nullptr && *q.stop)) break;
+        if (answer.simulated >= 4 * q.shown && best < unlimited) break;
+        if (q.progress)
+            q.progress(fmt::format("simulating {} tp {} {} ({} of {})", q.machines[c.machine].cluster.name, c.plan.tp,
+                                   c.plan.weights, answer.simulated + 1, open.size()));
+        settle(q, c, best < unlimited ? 1.1 * best + 1e-9 : unlimited);
+        ++answer.simulated;
+        if (c.trial) best = std::min(best, cost_of(q, c, c.replicas));
+    }
+    answer.interrupted = q.stop != nullptr && *q.stop;
+    std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
+        auto const key = [&](ServeCandidate const& c) {
+            return std::pair(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas));
+        };
+        return key(a) < key(b);
+    });
+    if (open.size() > static_cast<std::size_t>(q.shown)) open.resize(static_cast<std::size_t>(q.shown));
+    answer.ranked = std::move(open);
+    return answer;
+}
+
+}  // namespace sextant

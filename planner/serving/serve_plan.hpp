@@ -1,0 +1,105 @@
+#pragma once
+
+#include "cost_models/serving/steady_state.hpp"
+#include "simulator/serving/request_source.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Machines that may be rented.
+struct ServeMachine {
+    ClusterSpec cluster;
+    std::optional<double> usd_per_hour;  ///< of one accelerator; without it accelerators are counted
+};
+
+/// A load, what it has to keep, and what may be chosen.
+struct ServeQuestion {
+    ModelSpec model;
+    EngineProfile engine;
+    std::vector<ServeMachine> machines;
+    double rate = 1;  ///< requests a second, of all replicas together
+    LengthDistribution prompt;
+    LengthDistribution output;
+    ArrivalProcess process = ArrivalProcess::poisson;
+    double variation = 1;  ///< of the intervals of gamma arrivals
+    Seconds ttft{};        ///< objective; zero: none
+    Seconds tpot{};
+    double share = 0.99;  ///< of the requests that keep both
+    std::vector<std::string> weights;
+    std::vector<CacheFormat> caches;
+    std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
+    std::vector<std::int64_t> chunks{2048, 8192};     ///< of `max_batched_tokens`
+    std::optional<double> memory_utilisation{};       ///< instead of the engine's
+    std::int64_t most_accelerators = 4096;
+    std::int64_t requests = 4000;  ///< of one simulation, at least
+    int shown = 10;
+    std::uint64_t seed = 1;
+    unsigned threads = 0;
+    std::atomic<bool> const* stop = nullptr;
+    std::function<void(std::string const&)> progress{};
+};
+
+/// What a simulation of a candidate showed.
+struct ServeTrial {
+    std::int64_t replicas = 0;
+    double kept = 0;  ///< share of the requests within the objectives
+    bool overloaded = false;
+    Seconds ttft_p50, ttft_p99, tpot_p50, tpot_p99;
+    double output_tokens_per_s = 0;
+};
+
+/// One deployment.
+struct ServeCandidate {
+    std::size_t machine = 0;
+    ServingPlan plan;
+    double rate_bound = 0;     ///< requests a second of one replica, at most, by closed form within the objectives
+    ServingEstimate at_bound;  ///< there
+    std::int64_t least_replicas = 0;
+    std::int64_t replicas = 0;  ///< that keep the objectives in the simulation; 0: not simulated
+    std::optional<ServeTrial> trial{};
+    std::optional<ServeTrial> missed{};  ///< the last simulation of a candidate that never kept them
+    [[nodiscard]] std::int64_t accelerators(std::int64_t of_replicas) const {
+        return of_replicas * plan.accelerators();
+    }
+};
+
+/// A point of the latency-throughput frontier: one replica at some concurrency.
+struct FrontierPoint {
+    std::size_t machine = 0;
+    ServingPlan plan;
+    double concurrency = 0;
+    double tokens_per_s_user = 0;
+    double tokens_per_s_accelerator = 0;
+};
+
+struct ServeAnswer {
+    std::vector<ServeCandidate>
+        ranked;  ///< simulated, cheapest first; then those that were not simulated, by their bound
+    std::vector<FrontierPoint> frontier;
+    std::int64_t enumerated = 0;
+    std::int64_t simulated = 0;
+    std::map<std::string, std::int64_t> rejected;  ///< reason -> configurations
+    /// Of all configurations that fit, at a trickle of requests: what no more machines can improve.
+    std::optional<Seconds> best_ttft;
+    std::optional<Seconds> best_tpot;
+    bool interrupted = false;
+    [[nodiscard]] bool found() const { return !ranked.empty() && ranked.front().trial.has_value(); }
+};
+
+/// The cheapest deployment that keeps the objectives.
+///
+/// Closed form prunes: each configuration (machine, tp, experts, formats, batch, chunk) gets the largest rate at which
+/// its *mean* TTFT and TPOT keep the objectives; rate / that is a lower bound of its replicas, and so of its cost. In
+/// order of that bound configurations are simulated (`simulate_serving`) with more and more replicas until the share is
+/// kept, until the next bound costs more than the best that was found. Cost: dollars an hour, or accelerators when a
+/// price is missing.
+ServeAnswer plan_serving(ServeQuestion const& question);
+
+}  // namespace sextant

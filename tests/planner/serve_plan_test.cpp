@@ -1,0 +1,100 @@
+#include "planner/serving/serve_plan.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+ServeQuestion question(std::vector<std::pair<char const*, double>> const& machines, double rate) {
+    ServeQuestion q;
+    q.model = find_model("llama-3.1-8b");
+    q.engine = find_engine("vllm", "test");
+    for (auto const& [name, price] : machines)
+        q.machines.push_back({.cluster = find_cluster(name, "test"), .usd_per_hour = price});
+    q.rate = rate;
+    q.prompt = {.mean = 1000};
+    q.output = {.mean = 100};
+    q.ttft = 1.5 * units::s;
+    q.tpot = 60 * units::ms;
+    q.weights = {"bf16"};
+    q.caches = {CacheFormat::bf16};
+    q.batches = {64};
+    q.chunks = {8192};
+    q.requests = 1000;
+    q.threads = 1;
+    return q;
+}
+
+double dollars(ServeQuestion const& q, ServeCandidate const& c) {
+    return static_cast<double>(c.accelerators(c.replicas)) * *q.machines[c.machine].usd_per_hour;
+}
+
+}  // namespace
+
+TEST_CASE("serve plan: what is first keeps the objectives and nothing simulated that keeps them is cheaper") {
+    ServeQuestion const q = question({{"h100-sxm", 3}, {"l40s-pcie", 1}, {"h200-sxm", 3.5}}, 30);
+    ServeAnswer const a = plan_serving(q);
+    REQUIRE(a.found());
+    CHECK(a.ranked.front().trial->kept >= q.share);
+    CHECK_FALSE(a.ranked.front().trial->overloaded);
+    for (ServeCandidate const& c : a.ranked) {
+        if (c.trial) CHECK(dollars(q, c) >= dollars(q, a.ranked.front()));
+        CHECK(c.least_replicas >= 1);
+        if (c.trial) CHECK(c.replicas >= c.least_replicas);
+        if (c.trial) CHECK(c.trial->ttft_p99 >= c.trial->ttft_p50);
+    }
+}
+
+TEST_CASE("serve plan: the same for any number of threads; more load never needs fewer accelerators") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 10);
+    std::int64_t last = 0;
+    for (double const rate : {5.0, 50.0, 200.0}) {
+        q.rate = rate;
+        q.threads = 1;
+        ServeAnswer const one = plan_serving(q);
+        q.threads = 2;
+        ServeAnswer const two = plan_serving(q);
+        REQUIRE(one.found());
+        CHECK(one.ranked.front().replicas == two.ranked.front().replicas);
+        CHECK(one.ranked.front().trial->ttft_p99 == two.ranked.front().trial->ttft_p99);
+        std::int64_t const accelerators = one.ranked.front().accelerators(one.ranked.front().replicas);
+        CHECK(accelerators >= last);
+        last = accelerators;
+    }
+}
+
+TEST_CASE("serve plan: objectives that no size can keep are answered with the best there is") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 5);
+    q.tpot = 0.1 * units::ms;
+    ServeAnswer const a = plan_serving(q);
+    CHECK_FALSE(a.found());
+    REQUIRE(a.best_tpot);
+    CHECK(*a.best_tpot > q.tpot);
+    CHECK(a.rejected.at("misses the TPOT objective even alone") > 0);
+    CHECK(a.simulated == 0);
+}
+
+TEST_CASE("serve plan: no point of the frontier is beaten in both by another") {
+    ServeAnswer const a = plan_serving(question({{"h100-sxm", 3}, {"l40s-pcie", 1}}, 5));
+    REQUIRE(a.frontier.size() > 2);
+    for (std::size_t i = 1; i < a.frontier.size(); ++i) {
+        CHECK(a.frontier[i].tokens_per_s_user <= a.frontier[i - 1].tokens_per_s_user);
+        CHECK(a.frontier[i].tokens_per_s_accelerator > a.frontier[i - 1].tokens_per_s_accelerator);
+    }
+}
+
+TEST_CASE("serve plan: wrong questions are refused") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 0);
+    CHECK_THROWS_WITH(plan_serving(q), contains("--rate"));
+    q.rate = 5;
+    q.share = 1;
+    CHECK_THROWS_WITH(plan_serving(q), contains("--share"));
+    q.share = 0.99;
+    q.prompt = {.mean = 1e7};
+    CHECK_THROWS_WITH(plan_serving(q), contains("--prompt"));
+    q.machines.clear();
+    CHECK_THROWS_WITH(plan_serving(q), contains("--cluster"));
+}
