@@ -105,6 +105,8 @@ set(SEXTANT_ENGINE_FILES
   hardware_profiles/engines/vllm.json
   hardware_profiles/engines/sglang.json
   hardware_profiles/engines/tensorrt-llm.json
+  hardware_profiles/engines/lmdeploy.json
+  hardware_profiles/engines/deepspeed.json
   hardware_profiles/engines/other.json
 )
 # Fitted constants of collectives. Those of named clusters first, then classes, the narrower before the wider: the first that fits is

@@ -30,6 +30,9 @@ struct EngineProfile {
     Sourced<Seconds> host_per_sequence;   ///< the same for each sequence of the batch
     Sourced<Seconds> request_overhead;  ///< client, server and queue hand-over of a request, before its first iteration
     Sourced<Seconds> tokenise_per_token;
+    /// Of the requests of equal length in a closed loop, the share whose prompts come all at once: all where prompts go
+    /// before decodes and everybody ends together, those of the first round where they are mixed.
+    Sourced<double> wave_share;
     Sourced<double> memory_utilisation;  ///< share of device memory taken when the user does not say
     Sourced<Bytes> memory_overhead;      ///< context, communication buffers and captured graphs of one rank
     EngineInterval interval{};

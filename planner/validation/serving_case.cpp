@@ -268,7 +268,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 out = static_batch(model, c.request, together);
                 break;
             }
-            case ServedLoad::closed_loop: out = closed_loop(model, c.request, each); break;
+            case ServedLoad::closed_loop: out = request_waves(model, c.request, each); break;
             case ServedLoad::open_loop: out = open_loop(model, c.request, each); break;
             case ServedLoad::unlimited:
                 out = closed_loop(model, c.request,

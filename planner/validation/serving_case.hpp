@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cost_models/serving/steady_state.hpp"
+#include "cost_models/serving/request_waves.hpp"
 #include "planner/validation/serving_row.hpp"
 
 #include <cstdint>

@@ -48,7 +48,7 @@ TEST_CASE("an engine is found under the names that measurements give it") {
                                          {"sglang", "sglang"},
                                          {"TensorRT-LLM", "tensorrt-llm"},
                                          {"trtllm", "tensorrt-llm"},
-                                         {"LMDeploy TurboMind", "other"},
+                                         {"LMDeploy TurboMind", "lmdeploy"},
                                          {"gpt-fast", "other"}}) {
         INFO(spelling);
         REQUIRE(known_engine(spelling) != nullptr);
