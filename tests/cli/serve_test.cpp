@@ -119,3 +119,57 @@ TEST_CASE("serve estimate: wrong questions are refused in one line") {
         CHECK_THAT(result.err, contains(part));
     }
 }
+
+TEST_CASE("serve plan: an answer in every format, code 1 when no size keeps the objectives") {
+    Arguments const base{"serve",  "plan", "--model",    "llama-3.1-8b", "--cluster", "h100-sxm,l40s-pcie",
+                         "--rate", "8",    "--requests", "600"};
+    for (char const* format : {"text", "json", "csv", "markdown"}) {
+        Arguments arguments = base;
+        arguments.insert(arguments.end(), {"--ttft", "1s", "--tpot", "60ms", "--format", format});
+        RunResult const result = run_sextant(arguments);
+        INFO(result.err);
+        CHECK(result.code == 0);
+        CHECK(result.out == run_sextant(arguments).out);
+        if (std::string(format) != "json") continue;
+        Json const j = Json::parse(result.out);
+        CHECK(j["found"] == true);
+        CHECK(j["candidates"][0]["simulation"]["kept_share"].get<double>() >= 0.99);
+        CHECK(j["candidates"][0]["usd_per_hour"].get<double>() > 0);
+    }
+    Arguments impossible = base;
+    impossible.insert(impossible.end(), {"--tpot", "0.1ms"});
+    RunResult const no = run_sextant(impossible);
+    CHECK(no.code == 1);
+    CHECK_THAT(no.out, contains("times the objective"));
+}
+
+TEST_CASE("serve plan: wrong questions are refused in one line") {
+    Arguments const base{"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "h100-sxm"};
+    std::vector<std::pair<Arguments, char const*>> const cases{
+        {{}, "--rate"},
+        {{"--rate", "0"}, "--rate"},
+        {{"--rate", "nan"}, "--rate"},
+        {{"--rate", "1", "--users", "5"}, "--rate"},
+        {{"--users", "-1"}, "--users"},
+        {{"--rate", "1", "--ttft", "5"}, "--ttft"},
+        {{"--rate", "1", "--tpot", "-5ms"}, "--tpot"},
+        {{"--rate", "1", "--share", "1.5"}, "--share"},
+        {{"--rate", "1", "--weights", "fp9"}, "--weights"},
+        {{"--rate", "1", "--kv-cache", "x"}, "--kv-cache"},
+        {{"--rate", "1", "--prompt", "0"}, "--prompt"},
+        {{"--rate", "1", "--prompt", "uniform:5"}, "--prompt"},
+        {{"--rate", "1", "--arrivals", "closed"}, "--arrivals"},
+        {{"--rate", "1", "--price", "1,2"}, "--price"},
+        {{"--rate", "1", "--max-gpus", "0"}, "--max-gpus"},
+        {{"--rate", "1", "--engine", "none"}, "--engine"},
+    };
+    for (auto const& [more, part] : cases) {
+        Arguments arguments = base;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        RunResult const result = run_sextant(arguments);
+        CAPTURE(arguments.back(), result.err);
+        CHECK(result.code == 2);
+        CHECK(result.out.empty());
+        CHECK_THAT(result.err, contains(part));
+    }
+}
