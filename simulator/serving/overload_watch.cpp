@@ -5,9 +5,8 @@
 
 namespace sextant {
 
-void OverloadWatch::sample(Seconds now, std::int64_t arrived, std::int64_t finished, std::int64_t waiting,
-                           std::int64_t in_system) {
-    samples_.push_back({now, arrived, finished, waiting, in_system});
+void OverloadWatch::sample(Seconds now, std::int64_t arrived, std::int64_t waiting, std::int64_t in_system) {
+    samples_.push_back({now, arrived, waiting, in_system});
 }
 
 bool OverloadWatch::enough() const {
@@ -15,7 +14,7 @@ bool OverloadWatch::enough() const {
            samples_.back().at > samples_[samples_.size() / 2].at;
 }
 
-bool OverloadWatch::grows(std::int64_t Sample::*what) const {
+bool OverloadWatch::grows(std::int64_t Sample::*what, Proof proof) const {
     std::size_t const last = samples_.size() - 1;
     Sample const& first = samples_[last / 2];
     Sample const& middle = samples_[last * 3 / 4];
@@ -24,17 +23,20 @@ bool OverloadWatch::grows(std::int64_t Sample::*what) const {
     auto const arrivals = static_cast<double>(end.arrived - first.arrived);
     auto const growth = static_cast<double>(end.*what - first.*what);
     if (!(first.*what < middle.*what && middle.*what < end.*what)) return false;
-    if (growth <= 3 * std::max(1.0, variation_) * std::sqrt(arrivals) || growth <= least_share * arrivals) return false;
+    double const chance = std::max(1.0, variation_) * std::sqrt(arrivals);
+    if (proof == Proof::beyond_doubt ? growth <= std::max(3 * chance, least_share * arrivals) : growth <= 0.5 * chance)
+        return false;
     return std::all_of(samples_.begin() + static_cast<std::ptrdiff_t>(last / 2 + 1), samples_.end(),
                        [what](Sample const& s) { return s.*what > 0; });
 }
 
-bool OverloadWatch::overloaded() const { return enough() && grows(&Sample::waiting); }
+bool OverloadWatch::overloaded() const { return enough() && grows(&Sample::waiting, Proof::beyond_doubt); }
 
 SteadyState OverloadWatch::verdict() const {
     if (!enough()) return SteadyState::unsettled;
-    if (grows(&Sample::waiting)) return SteadyState::overloaded;
-    return grows(&Sample::in_system) ? SteadyState::unsettled : SteadyState::steady;
+    if (grows(&Sample::waiting, Proof::beyond_doubt)) return SteadyState::overloaded;
+    bool const rises = grows(&Sample::waiting, Proof::likely) || grows(&Sample::in_system, Proof::beyond_doubt);
+    return rises ? SteadyState::unsettled : SteadyState::steady;
 }
 
 Seconds OverloadWatch::onset() const {
@@ -42,12 +44,6 @@ Seconds OverloadWatch::onset() const {
     for (Sample const& s : samples_)
         if (s.waiting == 0) since = s.at;
     return since;
-}
-
-double OverloadWatch::finished_per_second() const {
-    Sample const& first = samples_[(samples_.size() - 1) / 2];
-    Sample const& end = samples_.back();
-    return static_cast<double>(end.finished - first.finished) / (end.at - first.at).base();
 }
 
 double OverloadWatch::arrived_per_second() const {

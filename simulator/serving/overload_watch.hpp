@@ -21,20 +21,19 @@ enum class SteadyState : std::uint8_t {
 /// variation of the intervals (at least 1), W2 - W0 > A / 50 and it was never empty. A queue that is stable comes
 /// back to few requests within a time that does not depend on A; chance alone moves the sum of A intervals by
 /// v sqrt(A). A growing queue is overload; a growing number in the system with a queue that does not is a run that has
-/// not settled (batches still fill).
+/// not settled (batches still fill), and so is a queue that only grew by more than v sqrt(A) / 2.
 class OverloadWatch {
 public:
     explicit OverloadWatch(double variation) : variation_(variation) {}
 
-    void sample(Seconds now, std::int64_t arrived, std::int64_t finished, std::int64_t waiting, std::int64_t in_system);
+    void sample(Seconds now, std::int64_t arrived, std::int64_t waiting, std::int64_t in_system);
     [[nodiscard]] bool overloaded() const;
     /// At the last arrival.
     [[nodiscard]] SteadyState verdict() const;
 
     /// Since when the queue has not been empty. @pre overloaded.
     [[nodiscard]] Seconds onset() const;
-    /// Requests finished and arrived per second, of the second half.
-    [[nodiscard]] double finished_per_second() const;
+    /// Requests that arrived per second, of the second half.
     [[nodiscard]] double arrived_per_second() const;
 
     static constexpr std::int64_t least_arrivals = 400;
@@ -43,10 +42,11 @@ public:
 private:
     struct Sample {
         Seconds at;
-        std::int64_t arrived, finished, waiting, in_system;
+        std::int64_t arrived, waiting, in_system;
     };
     [[nodiscard]] bool enough() const;
-    [[nodiscard]] bool grows(std::int64_t Sample::*what) const;
+    enum class Proof : std::uint8_t { likely, beyond_doubt };
+    [[nodiscard]] bool grows(std::int64_t Sample::*what, Proof proof) const;
 
     double variation_;
     std::vector<Sample> samples_;

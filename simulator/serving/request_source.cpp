@@ -54,7 +54,7 @@ SyntheticSource::SyntheticSource(SyntheticWorkload const& workload)
       prompts_(workload.seed, 0, of_prompts),
       outputs_(workload.seed, 0, of_outputs),
       prefixes_(workload.seed, 0, of_prefixes) {
-    in_range(static_cast<double>(workload.requests), "--requests", 1, 1e9);
+    in_range(static_cast<double>(workload.requests), "--count", 1, 1e9);
     if (workload.process != ArrivalProcess::closed) in_range(workload.rate, "--rate", 1e-6, 1e9);
     if (workload.process == ArrivalProcess::gamma) in_range(workload.variation, "--cv", 0.05, 20);
     in_range(static_cast<double>(workload.prefixes), "--prefixes", 0, 1e7);

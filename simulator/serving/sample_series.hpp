@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulator/serving/serving_simulation.hpp"
+#include "simulator/serving/serving_outcome.hpp"
 
 #include <vector>
 

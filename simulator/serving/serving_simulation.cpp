@@ -2,7 +2,6 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
-#include "core/quantile.hpp"
 #include "simulator/serving/sample_series.hpp"
 
 #include <algorithm>
@@ -30,60 +29,6 @@ struct OnTheWay {
     ServingRequest request;
     std::int64_t number;
 };
-
-LatencySpread spread_of(std::vector<double>& values) {
-    LatencySpread out;
-    out.count = static_cast<std::int64_t>(values.size());
-    if (values.empty()) return out;
-    std::sort(values.begin(), values.end());
-    double sum = 0;
-    for (double const value : values)
-        sum += value;
-    auto const at = [&](double q) { return quantile(values, q) * units::s; };
-    out.mean = sum / static_cast<double>(values.size()) * units::s;
-    out.p50 = at(0.5);
-    out.p90 = at(0.9);
-    out.p95 = at(0.95);
-    out.p99 = at(0.99);
-    out.largest = values.back() * units::s;
-    return out;
-}
-
-LatencySpread spread_of(GapHistogram const& gaps) {
-    LatencySpread out;
-    out.count = gaps.count();
-    if (out.count == 0) return out;
-    out.mean = gaps.mean();
-    out.p50 = gaps.quantile(0.5);
-    out.p90 = gaps.quantile(0.9);
-    out.p95 = gaps.quantile(0.95);
-    out.p99 = gaps.quantile(0.99);
-    out.largest = gaps.largest();
-    return out;
-}
-
-ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b) {
-    a.tokens_out -= b.tokens_out;
-    a.prompt_tokens -= b.prompt_tokens;
-    a.cached_tokens -= b.cached_tokens;
-    a.wanted_tokens -= b.wanted_tokens;
-    a.preemptions -= b.preemptions;
-    a.recomputed_tokens -= b.recomputed_tokens;
-    a.iterations -= b.iterations;
-    a.busy -= b.busy;
-    return a;
-}
-
-void add(ReplicaCounters& sum, ReplicaCounters const& other) {
-    sum.tokens_out += other.tokens_out;
-    sum.prompt_tokens += other.prompt_tokens;
-    sum.cached_tokens += other.cached_tokens;
-    sum.wanted_tokens += other.wanted_tokens;
-    sum.preemptions += other.preemptions;
-    sum.recomputed_tokens += other.recomputed_tokens;
-    sum.iterations += other.iterations;
-    sum.busy += other.busy;
-}
 
 void check(ServingSetup const& setup) {
     ReplicaLimits const& limits = setup.limits;
@@ -148,6 +93,7 @@ private:
         for (std::size_t const replica : touched_)
             start(replica);
         touched_.clear();
+        if (overload_) follow_overload();
         most_waiting_ = std::max(most_waiting_, waiting_);
         most_blocks_ = std::max(most_blocks_, blocks_);
         if (series_.wants(now)) series_.add({now, waiting_, running_, cache_use(blocks_), counters().tokens_out});
@@ -183,10 +129,37 @@ private:
     }
 
     void look(Seconds now) {
-        watch_.sample(now, totals_.arrived, totals_.finished, waiting_, totals_.arrived - totals_.finished);
+        watch_.sample(now, totals_.arrived, waiting_, totals_.arrived - totals_.finished);
         if (hooks_.progress) hooks_.progress(totals_.arrived);
         if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) interrupted_ = stopped_ = true;
-        if (open() && watch_.overloaded()) overloaded_ = stopped_ = true;
+        if (open() && !overload_) overload_ = first_sign();
+    }
+
+    /// Overload is believed when the queue still grows after the requests in the batches at its first sign have been
+    /// served twice over; what is served in the second round is the capacity.
+    struct Overload {
+        std::int64_t from, until;  ///< requests finished, of the second round
+        ServingTotals start{};
+        bool measuring = false;
+    };
+    [[nodiscard]] std::optional<Overload> first_sign() const {
+        if (!watch_.overloaded()) return std::nullopt;
+        std::int64_t const round = std::max<std::int64_t>(running_, 1) + 100;
+        return Overload{.from = totals_.finished + round, .until = totals_.finished + 2 * round};
+    }
+    void follow_overload() {
+        bool const queue_ended = !next_ && waiting_ == 0;
+        if (!overload_->measuring && totals_.finished >= overload_->from && !queue_ended) {
+            overload_->measuring = true;
+            overload_->start = snapshot();
+            return;
+        }
+        if (totals_.finished < overload_->until && !queue_ended) return;
+        // Without arrivals to look at, the last look stands.
+        if (watch_.overloaded())
+            overloaded_ = stopped_ = true;
+        else
+            overload_.reset();
     }
 
     void happen(Event const& event) {
@@ -276,7 +249,7 @@ private:
     [[nodiscard]] ReplicaCounters counters() const {
         ReplicaCounters sum;
         for (Replica const& replica : replicas_)
-            add(sum, replica.counters());
+            sum += replica.counters();
         return sum;
     }
     [[nodiscard]] ServingTotals snapshot() const {
@@ -307,8 +280,10 @@ private:
         if (open()) out.state = overloaded_ ? SteadyState::overloaded : watch_.verdict();
         if (out.state == SteadyState::overloaded) {
             overloaded_ = true;
+            if (overload_ && overload_->measuring) from_ = overload_->start;
+            ServingTotals const served = out.whole - from_;
             out.onset = watch_.onset();
-            out.capacity = watch_.finished_per_second();
+            out.capacity = served.at > Seconds{} ? static_cast<double>(served.finished) / served.at.base() : 0;
             out.offered = watch_.arrived_per_second();
         }
         out.measured = static_cast<std::int64_t>(e2e_.size());
@@ -356,6 +331,7 @@ private:
     std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0, most_waiting_ = 0, most_blocks_ = 0;
     ServingTotals totals_, from_, last_arrival_;
     OverloadWatch watch_;
+    std::optional<Overload> overload_;
     std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;
     bool stopped_ = false, interrupted_ = false, overloaded_ = false;
     std::vector<FinishedRequest> done_;
@@ -383,17 +359,6 @@ Router router_from(std::string_view name, std::string_view where) {
 bool LatencyObjective::met_by(FinishedRequest const& request) const {
     if (ttft && request.ttft() > *ttft) return false;
     return !tpot || request.request.output <= 1 || request.tpot() <= *tpot;
-}
-
-ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
-    return {.at = a.at - b.at,
-            .in_system = a.in_system - b.in_system,
-            .waiting = a.waiting - b.waiting,
-            .running = a.running - b.running,
-            .blocks = a.blocks - b.blocks,
-            .arrived = a.arrived - b.arrived,
-            .finished = a.finished - b.finished,
-            .counters = a.counters - b.counters};
 }
 
 ServingOutcome simulate_serving(ServingSetup const& setup, ServiceModel const& service, RequestSource& source,

@@ -1,16 +1,14 @@
 #pragma once
 
-#include "simulator/serving/gap_histogram.hpp"
-#include "simulator/serving/overload_watch.hpp"
 #include "simulator/serving/replica.hpp"
 #include "simulator/serving/request_source.hpp"
+#include "simulator/serving/serving_outcome.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace sextant {
 
@@ -42,57 +40,6 @@ struct ServingHooks {
     std::function<void(FinishedRequest const&)> finished{};  ///< every request, when it is done
     std::function<void(std::int64_t)> progress{};            ///< requests arrived, now and then
     std::atomic<bool> const* stop = nullptr;
-};
-
-/// Quantiles of one latency.
-struct LatencySpread {
-    std::int64_t count = 0;
-    Seconds mean{}, p50{}, p90{}, p95{}, p99{}, largest{};
-};
-
-/// State of all replicas at one time.
-struct ServingSample {
-    Seconds at{};
-    std::int64_t waiting = 0;
-    std::int64_t running = 0;
-    double cache_use = 0;         ///< share of the blocks
-    std::int64_t tokens_out = 0;  ///< since the start
-};
-
-/// Sums over a span of time.
-struct ServingTotals {
-    Seconds at{};
-    double in_system = 0;  ///< requests x seconds
-    double waiting = 0;    ///< in queues of replicas, requests x seconds
-    double running = 0;
-    double blocks = 0;  ///< in use, blocks x seconds
-    std::int64_t arrived = 0;
-    std::int64_t finished = 0;
-    ReplicaCounters counters{};  ///< of all replicas together
-};
-ServingTotals operator-(ServingTotals const& a, ServingTotals const& b);
-
-/// What a simulation found.
-struct ServingOutcome {
-    SteadyState state = SteadyState::steady;
-    bool interrupted = false;
-    ServingTotals whole;         ///< from the start to the last event
-    ServingTotals window;        ///< from the first measured arrival to the last one (`at`: its length)
-    bool window_to_end = false;  ///< it ends with the last request, as arrivals span less than an answer takes
-    std::int64_t measured = 0;   ///< requests that finished after the warm-up
-    std::int64_t good = 0;       ///< of these, within the objective
-    LatencySpread ttft, tpot, itl, e2e, queue;
-    std::int64_t most_waiting = 0;
-    double most_cache_use = 0;
-    Seconds e2e_sum{};              ///< over all finished requests
-    std::int64_t asked_tokens = 0;  ///< outputs of all finished requests
-    std::int64_t blocks_taken = 0;
-    std::int64_t blocks_given = 0;      ///< equal to the taken ones after a complete run
-    std::int64_t blocks_total = 0;      ///< of all replicas
-    Seconds onset{};                    ///< of overload
-    double capacity = 0;                ///< requests a second that were served while overloaded
-    double offered = 0;                 ///< requests a second that arrived meanwhile
-    std::vector<ServingSample> series;  ///< 256 to 512 of a long run
 };
 
 /// Runs the requests of `source` through replicas, event by event: arrivals, entries into a queue, ends of iterations.

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "cli/serve_options.hpp"
+#include "cli/table.hpp"
+#include "cost_models/serving/serving_memory.hpp"
+#include "simulator/serving/serving_simulation.hpp"
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// The answer of `sextant serve simulate`.
+struct ServeSimulateReport {
+    ServingCase what;
+    ServingMemory memory;
+    ServingSetup setup;
+    std::string load;    ///< "poisson arrivals, 20 requests/s"
+    std::string prompt;  ///< "lognormal, mean 1000, variation 1"
+    std::string output;
+    std::int64_t requests = 0;
+    std::uint64_t seed = 1;
+    std::optional<double> price;  ///< US dollars per accelerator and hour
+    ServingOutcome outcome;
+    std::vector<std::string> tenants;
+    std::vector<std::string> assumptions;
+
+    [[nodiscard]] std::int64_t accelerators() const { return what.plan.accelerators() * setup.replicas; }
+    /// Mean over the window: latencies mean nothing when overloaded, throughput does.
+    [[nodiscard]] double per_second(double total) const {
+        return outcome.window.at > Seconds{} ? total / outcome.window.at.base() : 0;
+    }
+    [[nodiscard]] double output_tokens_per_s() const {
+        return per_second(static_cast<double>(outcome.window.counters.tokens_out));
+    }
+    [[nodiscard]] double requests_per_s() const { return per_second(static_cast<double>(outcome.window.finished)); }
+    [[nodiscard]] double good_share() const {
+        return outcome.measured > 0 ? static_cast<double>(outcome.good) / static_cast<double>(outcome.measured) : 0;
+    }
+    [[nodiscard]] double hit_rate() const;
+    [[nodiscard]] double utilisation() const;  ///< of the first stage, mean over replicas
+    [[nodiscard]] double mean_cache_use() const;
+    [[nodiscard]] std::optional<double> usd_per_million_output_tokens() const;
+    /// Latencies hold for a run that goes on.
+    [[nodiscard]] bool has_latencies() const {
+        return outcome.state != SteadyState::overloaded && outcome.measured > 0;
+    }
+};
+
+std::string_view name_of(SteadyState state);
+
+std::string serve_simulate_text(ServeSimulateReport const& report);
+std::string serve_simulate_json(ServeSimulateReport const& report);
+/// A row per figure: quantity, value.
+Table serve_simulate_table(ServeSimulateReport const& report);
+
+/// Perfetto trace of queue, batch, cache and token rate over time.
+std::string serve_simulate_trace(ServeSimulateReport const& report);
+
+/// Header of the file of `--requests`, and a row of it.
+std::string request_csv_header();
+std::string request_csv_row(FinishedRequest const& request, std::vector<std::string> const& tenants);
+
+}  // namespace sextant::cli

@@ -1,0 +1,117 @@
+#include "cli/serve_simulate.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sextant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json spread_json(LatencySpread const& l) {
+    if (l.count == 0) return nullptr;
+    return {{"count", l.count},      {"mean_s", l.mean.base()}, {"p50_s", l.p50.base()},        {"p90_s", l.p90.base()},
+            {"p95_s", l.p95.base()}, {"p99_s", l.p99.base()},   {"largest_s", l.largest.base()}};
+}
+
+Json setup_json(ServeSimulateReport const& report) {
+    ServingPlan const& plan = report.what.plan;
+    ReplicaLimits const& limits = report.setup.limits;
+    return {{"replicas", report.setup.replicas},
+            {"gpus", report.accelerators()},
+            {"tp", plan.tp},
+            {"pp", plan.pp},
+            {"ep", plan.ep},
+            {"attention_dp", plan.attention_dp},
+            {"weights", plan.weights},
+            {"kv_cache", name_of(plan.cache)},
+            {"engine", report.what.engine.name},
+            {"scheduler", limits.scheduler.name},
+            {"router", name_of(report.setup.router)},
+            {"max_batch", limits.max_batch},
+            {"max_batched_tokens", limits.max_batched_tokens},
+            {"block_tokens", limits.block_tokens},
+            {"blocks", limits.blocks},
+            {"watermark_blocks", limits.watermark_blocks},
+            {"prefix_caching", limits.prefix_caching == PrefixCaching::on}};
+}
+
+Json objective_json(LatencyObjective const& objective) {
+    Json out = Json::object();
+    if (objective.ttft) out["ttft_s"] = objective.ttft->base();
+    if (objective.tpot) out["tpot_s"] = objective.tpot->base();
+    return out;
+}
+
+Json series_json(ServingOutcome const& outcome) {
+    Json out = Json::array();
+    for (ServingSample const& s : outcome.series)
+        out.push_back({{"at_s", s.at.base()},
+                       {"waiting", s.waiting},
+                       {"running", s.running},
+                       {"cache_use", s.cache_use},
+                       {"tokens_out", s.tokens_out}});
+    return out;
+}
+
+}  // namespace
+
+std::string serve_simulate_json(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    Json json{
+        {"format", "serving-simulation"},
+        {"version", 1},
+        {"model", report.what.model.name},
+        {"cluster", report.what.cluster.name},
+        {"setup", setup_json(report)},
+        {"load", report.load},
+        {"prompt", report.prompt},
+        {"output", report.output},
+        {"seed", report.seed},
+        {"state", name_of(o.state)},
+        {"interrupted", o.interrupted},
+        {"requests",
+         {{"asked", report.requests},
+          {"arrived", o.whole.arrived},
+          {"finished", o.whole.finished},
+          {"measured", o.measured}}},
+        {"simulated_s", o.whole.at.base()},
+        {"window_s", o.window.at.base()},
+        {"window_to_end", o.window_to_end},
+        {"requests_per_s", report.requests_per_s()},
+        {"output_tokens_per_s", report.output_tokens_per_s()},
+        {"output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators())},
+        {"prompt_tokens_per_s", report.per_second(static_cast<double>(o.window.counters.prompt_tokens))}};
+    auto const usd = report.usd_per_million_output_tokens();
+    json["usd_per_million_output_tokens"] = usd ? Json(*usd) : Json(nullptr);
+    if (o.state == SteadyState::overloaded)
+        json["overload"] = {{"since_s", o.onset.base()},
+                            {"capacity_requests_per_s", o.capacity},
+                            {"offered_requests_per_s", o.offered},
+                            {"unfinished", o.whole.arrived - o.whole.finished}};
+    bool const latencies = report.has_latencies();
+    json["ttft"] = latencies ? spread_json(o.ttft) : Json(nullptr);
+    json["tpot"] = latencies ? spread_json(o.tpot) : Json(nullptr);
+    json["itl"] = latencies ? spread_json(o.itl) : Json(nullptr);
+    json["e2e"] = latencies ? spread_json(o.e2e) : Json(nullptr);
+    json["queue"] = latencies ? spread_json(o.queue) : Json(nullptr);
+    if (report.setup.objective.any() && latencies)
+        json["objective"] = {{"limits", objective_json(report.setup.objective)},
+                             {"good_share", report.good_share()},
+                             {"good_requests_per_s", report.good_share() * report.requests_per_s()}};
+    json["running_mean"] = report.per_second(o.window.running);
+    json["waiting_mean"] = report.per_second(o.window.waiting);
+    json["waiting_most"] = o.most_waiting;
+    json["cache_use_mean"] = report.mean_cache_use();
+    json["cache_use_most"] = o.most_cache_use;
+    json["prefix_hit_rate"] = report.hit_rate();
+    json["preemptions"] = o.whole.counters.preemptions;
+    json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
+    json["utilisation"] = report.utilisation();
+    json["iterations"] = o.whole.counters.iterations;
+    json["output_tokens"] = o.whole.counters.tokens_out;
+    json["series"] = series_json(o);
+    json["assumptions"] = report.assumptions;
+    return json.dump(2) + "\n";
+}
+
+}  // namespace sextant::cli

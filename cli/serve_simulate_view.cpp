@@ -1,0 +1,257 @@
+// llama-3.1-70b on h100-sxm: 8 replicas of 4 (tp 4, weights bf16, cache bf16, engine vllm)
+// poisson arrivals, 40 requests/s; prompts 1024, outputs 256; 10000 requests, seed 1
+//
+// served       40.1 requests/s, 10.27 K output tokens/s (321 a GPU)
+//
+//        mean      p50  ...
+// TTFT   ...
+#include "cli/serve_simulate.hpp"
+#include "core/csv.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+namespace {
+
+std::string milliseconds(Seconds time) {
+    double const ms = time.in(units::ms);
+    return ms >= 10000 ? fmt::format("{:.1f} s", ms / 1000)
+           : ms >= 100 ? fmt::format("{:.0f} ms", ms)
+                       : fmt::format("{:.3g} ms", ms);
+}
+
+std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
+struct NamedSpread {
+    char const* title;
+    char const* key;
+    LatencySpread const& spread;
+};
+
+std::vector<NamedSpread> spreads(ServingOutcome const& o) {
+    return {{"TTFT", "ttft", o.ttft},
+            {"TPOT", "tpot", o.tpot},
+            {"between tokens", "itl", o.itl},
+            {"end to end", "e2e", o.e2e},
+            {"until scheduled", "queue", o.queue}};
+}
+
+std::string latencies(ServeSimulateReport const& report) {
+    Table table({{"latency"},
+                 {"mean", Align::right},
+                 {"p50", Align::right},
+                 {"p90", Align::right},
+                 {"p95", Align::right},
+                 {"p99", Align::right},
+                 {"largest", Align::right}});
+    for (NamedSpread const& row : spreads(report.outcome)) {
+        LatencySpread const& l = row.spread;
+        if (l.count > 0)
+            table.add_row({row.title, milliseconds(l.mean), milliseconds(l.p50), milliseconds(l.p90),
+                           milliseconds(l.p95), milliseconds(l.p99), milliseconds(l.largest)});
+    }
+    return "\n" + table.text();
+}
+
+std::string objective_words(LatencyObjective const& objective) {
+    std::string out;
+    if (objective.ttft) out += "TTFT <= " + human(*objective.ttft);
+    if (objective.tpot) out += (out.empty() ? "" : " and ") + std::string("TPOT <= ") + human(*objective.tpot);
+    return out;
+}
+
+std::string overload_words(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    return wrapped(fmt::format(
+        "OVERLOADED: {:.4g} requests/s arrive and {:.4g} are served; the queue has not been empty since {}, and grows "
+        "by {:.3g} requests a second. Stopped after {} of {} requests at {}, {} of them unfinished: latencies would "
+        "only "
+        "say how long the run was.",
+        o.offered, o.capacity, human(o.onset), o.offered - o.capacity, o.whole.arrived, report.requests,
+        human(o.whole.at), o.whole.arrived - o.whole.finished));
+}
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+void add_throughput(ServeSimulateReport const& report, Pairs& pairs) {
+    ServingOutcome const& o = report.outcome;
+    double const tokens = report.output_tokens_per_s();
+    pairs.emplace_back(
+        "served",
+        fmt::format("{:.4g} requests/s, {} output tokens/s ({:.4g} a GPU), {} with prompts", report.requests_per_s(),
+                    human_count(tokens), tokens / static_cast<double>(report.accelerators()),
+                    human_count(tokens + report.per_second(static_cast<double>(o.window.counters.prompt_tokens)))));
+    if (report.setup.objective.any() && report.has_latencies())
+        pairs.emplace_back(
+            "good",
+            fmt::format("{} of the requests, {:.4g} a second, have {}", percent(report.good_share()),
+                        report.good_share() * report.requests_per_s(), objective_words(report.setup.objective)));
+    if (auto const usd = report.usd_per_million_output_tokens())
+        pairs.emplace_back(
+            "cost", fmt::format("{:.4g} USD per million output tokens, {:.4g} USD/h for {} GPUs", *usd,
+                                *report.price * static_cast<double>(report.accelerators()), report.accelerators()));
+}
+
+void add_state(ServeSimulateReport const& report, Pairs& pairs) {
+    ServingOutcome const& o = report.outcome;
+    ReplicaCounters const& c = o.window.counters;
+    double const replicas = static_cast<double>(report.setup.replicas);
+    pairs.emplace_back("batch",
+                       fmt::format("{:.4g} requests run in a replica, of {} at most",
+                                   report.per_second(o.window.running) / replicas, report.setup.limits.max_batch));
+    pairs.emplace_back("queue", fmt::format("{:.3g} requests wait on average, {} at most, of all replicas",
+                                            report.per_second(o.window.waiting), o.most_waiting));
+    pairs.emplace_back("KV cache", fmt::format("{} in use on average, {} at most, of {} tokens a replica",
+                                               percent(report.mean_cache_use()), percent(o.most_cache_use),
+                                               report.setup.limits.blocks * report.setup.limits.block_tokens));
+    if (c.cached_tokens > 0)
+        pairs.emplace_back("prefix cache", fmt::format("{} of the prompt tokens found", percent(report.hit_rate())));
+    if (o.whole.counters.preemptions > 0)
+        pairs.emplace_back("preemptions",
+                           fmt::format("{}, {} tokens computed again", o.whole.counters.preemptions,
+                                       human_count(static_cast<double>(o.whole.counters.recomputed_tokens))));
+    pairs.emplace_back("busy", fmt::format("{} of the time, in {} iterations", percent(report.utilisation()),
+                                           human_count(static_cast<double>(c.iterations))));
+}
+
+std::string settling_words(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    std::string out;
+    if (o.interrupted)
+        out += wrapped(fmt::format("INTERRUPTED after {} of {} requests.", o.whole.arrived, report.requests));
+    if (report.setup.concurrency == 0 && o.state == SteadyState::unsettled && !o.interrupted)
+        out += wrapped(report.requests < OverloadWatch::least_arrivals
+                           ? fmt::format("NOTE: {} requests are too few to tell whether the queue would go on growing "
+                                         "(at least {}): the figures are of these requests, not of a steady state.",
+                                         report.requests, OverloadWatch::least_arrivals)
+                           : std::string("NOTE: the queue or the batches still grew at the end: the "
+                                         "figures are of this run, not of a steady state (more --count)."));
+    if (o.window_to_end && report.has_latencies())
+        out += wrapped(
+            "NOTE: all requests arrived within less than one answer takes: throughput is that of the whole batch.");
+    return out;
+}
+
+}  // namespace
+
+std::string_view name_of(SteadyState state) {
+    switch (state) {
+        case SteadyState::steady: return "steady";
+        case SteadyState::unsettled: return "unsettled";
+        case SteadyState::overloaded: break;
+    }
+    return "overloaded";
+}
+
+std::string serve_simulate_text(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    std::string out = wrapped(fmt::format(
+        "{} on {}: {} of {} ({}), {} scheduler, {} router", report.what.model.name, report.what.cluster.name,
+        report.setup.replicas == 1 ? "a replica" : fmt::format("{} replicas", report.setup.replicas),
+        report.what.plan.accelerators(), serving_plan_text(report.what), report.setup.limits.scheduler.name,
+        name_of(report.setup.router)));
+    out += wrapped(fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", report.load, report.prompt,
+                               report.output, report.requests, report.seed));
+    if (o.state == SteadyState::overloaded) out += "\n" + overload_words(report);
+    std::string const notes = settling_words(report);
+    if (!notes.empty()) out += "\n" + notes;
+    Pairs pairs;
+    add_throughput(report, pairs);
+    add_state(report, pairs);
+    out += "\n" + aligned_pairs(pairs);
+    if (report.has_latencies()) {
+        out += latencies(report);
+        out += fmt::format("{} requests measured, after a warm-up of {:g} %\n", o.measured,
+                           100 * report.setup.warmup_share);
+    }
+    if (!report.assumptions.empty()) out += "\nassumed\n";
+    for (std::string const& assumption : report.assumptions)
+        out += wrapped("  " + assumption, "    ");
+    return out;
+}
+
+Table serve_simulate_table(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    Table table({{"quantity"}, {"value", Align::right}});
+    auto const add = [&](std::string const& name, auto const& value) {
+        table.add_row({name, fmt::format("{}", value)});
+    };
+    add("state", o.interrupted ? "interrupted" : name_of(o.state));
+    add("requests_arrived", o.whole.arrived);
+    add("requests_finished", o.whole.finished);
+    add("requests_measured", o.measured);
+    add("requests_per_s", report.requests_per_s());
+    add("output_tokens_per_s", report.output_tokens_per_s());
+    add("output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators()));
+    if (auto const usd = report.usd_per_million_output_tokens()) add("usd_per_million_output_tokens", *usd);
+    if (o.state == SteadyState::overloaded) {
+        add("capacity_requests_per_s", o.capacity);
+        add("offered_requests_per_s", o.offered);
+        add("overloaded_since_s", o.onset.base());
+    }
+    if (report.has_latencies()) {
+        if (report.setup.objective.any()) {
+            add("good_share", report.good_share());
+            add("good_requests_per_s", report.good_share() * report.requests_per_s());
+        }
+        for (NamedSpread const& row : spreads(o)) {
+            if (row.spread.count == 0) continue;
+            std::string const key = row.key;
+            add(key + "_mean_s", row.spread.mean.base());
+            add(key + "_p50_s", row.spread.p50.base());
+            add(key + "_p90_s", row.spread.p90.base());
+            add(key + "_p95_s", row.spread.p95.base());
+            add(key + "_p99_s", row.spread.p99.base());
+            add(key + "_largest_s", row.spread.largest.base());
+        }
+    }
+    add("running_mean", report.per_second(o.window.running));
+    add("waiting_mean", report.per_second(o.window.waiting));
+    add("waiting_most", o.most_waiting);
+    add("cache_use_mean", report.mean_cache_use());
+    add("cache_use_most", o.most_cache_use);
+    add("prefix_hit_rate", report.hit_rate());
+    add("preemptions", o.whole.counters.preemptions);
+    add("utilisation", report.utilisation());
+    return table;
+}
+
+std::string request_csv_header() {
+    return "number,arrival_s,prompt,output,prefix,tenant,priority,replica,cached_tokens,preemptions,queue_s,ttft_s,"
+           "tpot_s,e2e_s\n";
+}
+
+std::string request_csv_row(FinishedRequest const& r, std::vector<std::string> const& tenants) {
+    auto const tenant = static_cast<std::size_t>(r.request.tenant);
+    return fmt::format("{},{:.9g},{},{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.9g}\n", r.number,
+                       r.request.arrival.base(), r.request.prompt, r.request.output,
+                       r.request.prefix >= 0 ? fmt::format("{}", r.request.prefix) : "",
+                       tenant < tenants.size() ? csv_cell(tenants[tenant]) : "", r.request.priority, r.replica,
+                       r.cached_tokens, r.preemptions, (r.scheduled - r.request.arrival).base(), r.ttft().base(),
+                       r.request.output > 1 ? fmt::format("{:.9g}", r.tpot().base()) : "", r.e2e().base());
+}
+
+std::string serve_simulate_trace(ServeSimulateReport const& report) {
+    std::string out = R"({"displayTimeUnit":"ms","traceEvents":[)"
+                      "\n"
+                      R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"serving, all replicas"}})";
+    ServingSample before{};
+    for (ServingSample const& s : report.outcome.series) {
+        double const ts = s.at.in(units::us);
+        double const span = (s.at - before.at).base();
+        auto const counter = [&](char const* name, double value) {
+            out +=
+                fmt::format(",\n{{\"ph\":\"C\",\"pid\":1,\"ts\":{:.3f},\"name\":\"{}\",\"args\":{{\"value\":{:g}}}}}",
+                            ts, name, value);
+        };
+        counter("requests waiting", static_cast<double>(s.waiting));
+        counter("requests running", static_cast<double>(s.running));
+        counter("KV cache, %", 100 * s.cache_use);
+        if (span > 0) counter("output tokens/s", static_cast<double>(s.tokens_out - before.tokens_out) / span);
+        before = s;
+    }
+    return out + "\n]}\n";
+}
+
+}  // namespace sextant::cli
