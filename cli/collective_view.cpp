@@ -71,7 +71,9 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
         add(std::move(cells), timing.time,
             {fmt::format("{:+.1f} %", 100 * (timing.time / formula - 1)), busiest(timing)});
     }
-    return table.text();
+    TimeFactors const factors = report.interval[size];
+    return table.text() + fmt::format("closed form, 80 %: {} to {} ({})\n", human(factors.low * formula),
+                                      human(factors.high * formula), report.basis);
 }
 
 }  // namespace
@@ -112,7 +114,9 @@ Table collective_table(CollectiveReport const& report) {
                  {"closed_form_s", Align::right},
                  {"busiest_link"},
                  {"busiest_link_share", Align::right},
-                 {"state"}});
+                 {"state"},
+                 {"low_s", Align::right},
+                 {"high_s", Align::right}});
     auto const number = [](double value) { return fmt::format("{}", value); };
     for (std::size_t size = 0; size < report.sizes.size(); ++size) {
         Bytes const bytes = report.sizes[size];
@@ -123,7 +127,11 @@ Table collective_table(CollectiveReport const& report) {
                                             number(time.base()),      number(rates.algorithm.base()),
                                             number(rates.bus.base()), number(report.closed_form[size].base())};
         };
-        table.add_row(add(closed_form_name, "", "", report.closed_form[size]));
+        std::vector<std::string> formula = add(closed_form_name, "", "", report.closed_form[size]);
+        formula.insert(formula.end(),
+                       {"", "", "", number((report.interval[size].low * report.closed_form[size]).base()),
+                        number((report.interval[size].high * report.closed_form[size]).base())});
+        table.add_row(std::move(formula));
         for (CollectiveRun const& run : report.runs) {
             if (run.reason) continue;
             CollectiveTiming const& timing = run.timings[size];

@@ -2,6 +2,7 @@
 
 #include "cli/table.hpp"
 #include "core/spec/cluster_spec.hpp"
+#include "cost_models/network_correction.hpp"
 #include "simulator/collectives/collective_run.hpp"
 
 #include <string>
@@ -18,6 +19,9 @@ struct CollectiveReport {
     std::vector<DegradedLink> degraded{};
     std::vector<Bytes> sizes{};
     std::vector<Seconds> closed_form{};  ///< of each size
+    /// 80 % interval of each, as factors: of the cluster's network model; half and twice, assumed, where it has none.
+    std::vector<TimeFactors> interval{};
+    std::string basis{};  ///< what the interval stands on: "own", "by class", ...; for people
     std::vector<CollectiveRun> runs{};
 };
 

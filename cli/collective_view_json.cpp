@@ -74,6 +74,9 @@ std::string collective_json(CollectiveReport const& report) {
     for (std::size_t size = 0; size < report.sizes.size(); ++size) {
         Json entry{{"bytes", report.sizes[size].base()}};
         add_rates(entry, shape, report.sizes[size], report.closed_form[size]);
+        entry["interval"] = {{"low_s", (report.interval[size].low * report.closed_form[size]).base()},
+                             {"high_s", (report.interval[size].high * report.closed_form[size]).base()},
+                             {"basis", report.basis}};
         json["closed_form"].push_back(std::move(entry));
     }
     json["algorithms"] = Json::array();

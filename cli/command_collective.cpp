@@ -50,6 +50,15 @@ std::vector<Bytes> sizes_from(std::string const& list) {
     return sizes;
 }
 
+std::string range_words(CalibrationRange range) {
+    switch (range) {
+        case CalibrationRange::inside: return "measured on this platform, as many ranks";
+        case CalibrationRange::outside: return "measured on this platform, other collectives or ranks";
+        case CalibrationRange::by_class: break;
+    }
+    return "measured on other machines of its class";
+}
+
 CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     CollectiveKind const kind = collective_kind_from(o.kind, "--kind");
     if (o.gpus < 2 || o.gpus > most_gpus) throw InputError("--gpus: {} (2 to {})", o.gpus, most_gpus);
@@ -65,9 +74,15 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         throw InputError("--other-traffic: {} (a share from 0 up to, but not, 1)", o.other_traffic);
     if (report.network == NetworkMode::ideal && (!report.degraded.empty() || report.other_traffic > 0))
         throw InputError("--network: ideal knows no links (degraded links and other traffic need fair)");
-    CollectiveCurve const curve = collective_curve(cluster, kind, place_group(o.gpus, 1, cluster.domain_size));
-    for (Bytes const bytes : report.sizes)
+    GroupPlacement const group = place_group(o.gpus, 1, cluster.domain_size);
+    CollectiveCurve const curve = collective_curve(cluster, kind, group);
+    for (Bytes const bytes : report.sizes) {
         report.closed_form.push_back(curve.time(bytes));
+        report.interval.push_back(cluster.network_model ? interval_of(*cluster.network_model, kind, group, bytes)
+                                                        : TimeFactors{.low = 0.5, .high = 2});
+    }
+    report.basis = cluster.network_model ? range_words(range_of(*cluster.network_model, kind, group))
+                                         : "assumed: no measurements of this network or its class";
     return report;
 }
 

@@ -47,6 +47,10 @@ TEST_CASE("collective --format json has the keys that other programs read", "[IN
     CHECK(json.at("domains") == 4);
     CHECK(json.at("network") == "fair");
     REQUIRE(json.at("closed_form").size() == 2);
+    for (Json const& entry : json.at("closed_form")) {
+        CHECK(entry.at("interval").at("low_s").get<double>() < entry.at("time_s").get<double>());
+        CHECK(entry.at("interval").at("high_s").get<double>() > entry.at("time_s").get<double>());
+    }
     std::size_t possible = 0;
     for (Json const& algorithm : json.at("algorithms")) {
         CAPTURE(algorithm.at("name").get<std::string>());
