@@ -19,13 +19,14 @@ extern constinit CommandEntry const trials_command;
 extern constinit CommandEntry const run_plan_command;
 extern constinit CommandEntry const scaling_command;
 extern constinit CommandEntry const serve_command;
+extern constinit CommandEntry const rl_command;
 
 namespace {
 
 constexpr std::array catalog{
-    &plan_command,   &estimate_command, &simulate_command, &collective_command, &goodput_command,
-    &trials_command, &memory_command,   &flops_command,    &validate_command,   &calibrate_command,
-    &models_command, &hardware_command, &run_plan_command, &scaling_command,    &serve_command,
+    &plan_command,     &estimate_command, &simulate_command, &collective_command, &goodput_command, &trials_command,
+    &memory_command,   &flops_command,    &validate_command, &calibrate_command,  &models_command,  &hardware_command,
+    &run_plan_command, &scaling_command,  &serve_command,    &rl_command,
 };
 
 }  // namespace

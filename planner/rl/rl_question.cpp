@@ -33,7 +33,7 @@ void check_counts(RlQuestion const& q) {
                          most_responses);
     if (q.epochs < 1 || q.epochs > 1000) throw InputError("--epochs: {} (1 to 1000)", q.epochs);
     if (q.update_batch < 0 || q.batch() > q.responses() || q.responses() % q.batch() != 0)
-        throw InputError("--update-batch: {} responses an update do not divide the {} of a step", q.update_batch,
+        throw InputError("--global-batch: {} responses an update do not divide the {} of a step", q.update_batch,
                          q.responses());
     if (q.staleness < 0 || q.staleness > 64) throw InputError("--staleness: {} updates (0 to 64)", q.staleness);
     if (!(q.staleness_penalty >= 0 && q.staleness_penalty <= 1))

@@ -66,8 +66,10 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
     double const minibatches = static_cast<double>(question_.responses() / question_.batch());
     RlPhases& phases = step.phases;
     if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches * policy.forward;
-    if (question_.reference == ReferenceModel::kept)
+    if (question_.reference == ReferenceModel::kept) {
         phases.reference_scores = minibatches * policy.forward + policy.weights / host_rate(question_);
+        step.waiting_weights += policy.weights;
+    }
     phases.policy_training = static_cast<double>(question_.updates()) * policy.report->estimate.time;
     step.memory.push_back({.role = "policy training",
                            .needed = policy.report->estimate.peak(),
@@ -94,6 +96,7 @@ void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
     }
     double const minibatches = static_cast<double>(question_.responses() / question_.batch());
     step.phases.reward = minibatches * reward.forward + reward.weights / host_rate(question_);
+    step.waiting_weights += reward.weights;
     step.memory.push_back({.role = "reward model",
                            .needed = reward.weights + step.training->estimate.memory.weights,
                            .usable = trainer.setting().limit.usable,
@@ -176,11 +179,13 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
     step.phases.sync = step.sync.total();
     StageMemory const& policy = step.training->estimate.memory;
     Bytes state = policy.state();
-    Bytes host;
-    if (question_.reference == ReferenceModel::kept) host += policy.weights;
+    Bytes host = step.waiting_weights;
     if (question_.algorithm == RlAlgorithm::ppo && step.phases.swaps == Seconds{}) {
         ModelSpec const& critic = question_.critic ? *question_.critic : question_.policy;
         state += beside_engines_.role(critic, step.train_accelerators).state;
+    } else if (question_.algorithm == RlAlgorithm::ppo) {
+        ModelSpec const& critic = question_.critic ? *question_.critic : question_.policy;
+        host += beside_engines_.role(critic, step.train_accelerators).state;
     }
     Seconds const transfer = 2 * state / host_rate(question_);
     std::optional<RlStep> best;

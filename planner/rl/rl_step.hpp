@@ -51,6 +51,7 @@ struct RlStep {
     BatchGeneration generation;
     RlPhases phases;
     WeightSync sync;
+    Bytes waiting_weights;  ///< of frozen models, of a rank, in host memory
     bool state_offloaded = false;
     std::vector<RoleMemory> memory;
     Seconds step;
