@@ -78,8 +78,8 @@ std::unique_ptr<RequestSource> trace_source(Options const& o, ServeSimulateRepor
         output += request.output;
     }
     auto const count = static_cast<double>(trace.requests.size());
-    report.prompt = fmt::format("of the trace, mean {:.1f}", prompt / count);
-    report.output = fmt::format("of the trace, mean {:.1f}", output / count);
+    report.prompt = fmt::format("of the trace, mean {:.4g}", prompt / count);
+    report.output = fmt::format("of the trace, mean {:.4g}", output / count);
     report.tenants = trace.tenants;
     if (report.setup.concurrency > 0) {
         report.load = fmt::format("{} requests in flight at all times, of {}", report.setup.concurrency, o.trace);

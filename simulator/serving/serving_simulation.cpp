@@ -136,16 +136,17 @@ private:
     }
 
     /// Overload is believed when the queue still grows after the requests in the batches at its first sign have been
-    /// served twice over; what is served in the second round is the capacity.
+    /// served five times over; what is served in the last four rounds is the capacity. Whole rounds: requests of equal
+    /// length come and go in waves.
     struct Overload {
-        std::int64_t from, until;  ///< requests finished, of the second round
+        std::int64_t from, until;  ///< requests finished, of the rounds measured
         ServingTotals start{};
         bool measuring = false;
     };
     [[nodiscard]] std::optional<Overload> first_sign() const {
         if (!watch_.overloaded()) return std::nullopt;
-        std::int64_t const round = std::max<std::int64_t>(running_, 1) + 100;
-        return Overload{.from = totals_.finished + round, .until = totals_.finished + 2 * round};
+        std::int64_t const round = std::max<std::int64_t>(running_, 20);
+        return Overload{.from = totals_.finished + round, .until = totals_.finished + 5 * round};
     }
     void follow_overload() {
         bool const queue_ended = !next_ && waiting_ == 0;

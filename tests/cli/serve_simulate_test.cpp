@@ -1,0 +1,234 @@
+#include "core/csv.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace sextant;
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments simulate(Arguments const& more, std::string const& model = "llama-3.1-8b",
+                   std::string const& cluster = "h100-sxm") {
+    Arguments out{"serve", "simulate", "--model", model, "--cluster", cluster};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+}
+
+Json report(Arguments more, std::string const& model = "llama-3.1-8b", std::string const& cluster = "h100-sxm") {
+    more.insert(more.end(), {"--format", "json"});
+    RunResult const result = run_sextant(simulate(more, model, cluster));
+    INFO(result.err);
+    REQUIRE((result.code == 0 || result.code == 1));
+    return Json::parse(result.out);
+}
+
+void check_refused(Arguments const& more, std::string const& part) {
+    RunResult const result = run_sextant(simulate(more));
+    CAPTURE(more, result.err);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_THAT(result.err, contains(part));
+}
+
+double at(Json const& json, char const* path) { return json.at(Json::json_pointer(path)).get<double>(); }
+
+}  // namespace
+
+TEST_CASE("serve simulate: one request at a time takes what the estimate says") {
+    Json const simulated =
+        report({"--concurrency", "1", "--count", "50", "--prompt", "1000", "--output-tokens", "100"});
+    RunResult const closed =
+        run_sextant({"serve", "estimate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--concurrency", "1",
+                     "--prompt", "1000", "--output-tokens", "100", "--format", "json"});
+    REQUIRE(closed.code == 0);
+    Json const row = Json::parse(closed.out).at("rows").at(0);
+    CHECK(at(simulated, "/tpot/mean_s") == Approx(at(row, "/tpot_s")).epsilon(0.03));
+    // The estimate waits for half an iteration on average; here the replica is idle when a request comes.
+    CHECK(at(simulated, "/ttft/mean_s") <= at(row, "/ttft_s"));
+    CHECK(at(simulated, "/ttft/mean_s") + at(row, "/tpot_s") >= at(row, "/ttft_s"));
+    CHECK(at(simulated, "/running_mean") <= 1);
+    CHECK(at(simulated, "/waiting_most") <= 1);
+}
+
+TEST_CASE("serve simulate: a saturated closed loop serves what the estimate calls its capacity") {
+    Json const simulated = report({"--concurrency", "400", "--count", "4000", "--tp", "4"}, "llama-3.1-70b");
+    RunResult const closed = run_sextant({"serve", "estimate", "--model", "llama-3.1-70b", "--cluster", "h100-sxm",
+                                          "--tp", "4", "--concurrency", "256", "--format", "json"});
+    Json const row = Json::parse(closed.out).at("rows").at(0);
+    CHECK(at(simulated, "/requests_per_s") == Approx(at(row, "/requests_per_s")).epsilon(0.1));
+    CHECK(simulated.at("state") == "steady");
+}
+
+TEST_CASE("serve simulate: a faster device never serves fewer requests, nor later") {
+    Json const slow = report({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "a100-sxm-80gb");
+    Json const fast = report({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "h100-sxm");
+    Json const faster = report({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "b200-sxm");
+    CHECK(at(fast, "/requests_per_s") >= at(slow, "/requests_per_s"));
+    CHECK(at(faster, "/requests_per_s") >= at(fast, "/requests_per_s"));
+    CHECK(at(fast, "/tpot/mean_s") <= at(slow, "/tpot/mean_s"));
+    // At a rate that all of them serve they serve the same.
+    Json const slow_open = report({"--rate", "2", "--count", "1000"}, "llama-3.1-8b", "a100-sxm-80gb");
+    Json const fast_open = report({"--rate", "2", "--count", "1000"});
+    CHECK(at(fast_open, "/requests_per_s") >= 0.99 * at(slow_open, "/requests_per_s"));
+    CHECK(at(fast_open, "/e2e/mean_s") < at(slow_open, "/e2e/mean_s"));
+}
+
+TEST_CASE("serve simulate: same seed, same bytes; another seed, other figures") {
+    Arguments const run = simulate({"--rate", "5", "--count", "500", "--arrivals", "gamma", "--cv", "3", "--prompt",
+                                    "lognormal:900,1", "--output-tokens", "exponential:100", "--seed", "4"});
+    std::string const first = run_sextant(run).out;
+    CHECK(first == run_sextant(run).out);
+    Arguments other = run;
+    other.back() = "5";
+    CHECK(first != run_sextant(other).out);
+}
+
+TEST_CASE("serve simulate: overload ends the run with exit code 1 and no latency") {
+    for (std::string const format : {"text", "json", "csv"}) {
+        RunResult const result = run_sextant(simulate({"--rate", "150", "--count", "20000", "--format", format}));
+        CHECK(result.code == 1);
+        CHECK_THAT(result.out, !contains(format == "text" ? "TTFT" : "ttft_p50"));
+        if (format != "json") continue;
+        Json const json = Json::parse(result.out);
+        CHECK(json.at("state") == "overloaded");
+        CHECK(json.at("ttft").is_null());
+        CHECK(at(json, "/requests/arrived") < 20000);
+        CHECK(at(json, "/overload/capacity_requests_per_s") < 100);
+        CHECK(at(json, "/overload/offered_requests_per_s") == Approx(150).epsilon(0.1));
+        // What is called the capacity can be served, nearly.
+        double const capacity = at(json, "/overload/capacity_requests_per_s");
+        Json const below = report({"--rate", std::to_string(0.9 * capacity), "--count", "6000"});
+        CHECK(below.at("state") == "steady");
+        Json const above = report({"--rate", std::to_string(1.15 * capacity), "--count", "20000"});
+        CHECK(above.at("state") == "overloaded");
+    }
+}
+
+TEST_CASE("serve simulate: a trace comes back request by request") {
+    ScratchFolder const folder("serve_trace");
+    std::string const trace = folder.file("t.csv",
+                                          "arrival_s,prompt,output,prefix_id,prefix_tokens,tenant,priority\n"
+                                          "0,500,20,sys,256,a,0\n"
+                                          "0.5,600,1,sys,256,b,1\n"
+                                          "0.5,10,30,,,a,\n"
+                                          "1.25,2000,200,doc,1500,\"x,y\",2\n");
+    std::string const rows = folder.path("r.csv");
+    std::string const timeline = folder.path("t.json");
+    RunResult const result =
+        run_sextant(simulate({"--trace", trace, "--requests", rows, "--timeline", timeline, "--warmup", "0"}));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.out, contains("too few to tell"));
+    CsvTable const table = read_csv(rows);
+    REQUIRE(table.records.size() == 4);
+    auto const cell = [&](std::size_t row, char const* column) {
+        return table.records[row].cells[*table.find(column)];
+    };
+    CHECK(cell(1, "cached_tokens") == "256");
+    CHECK(cell(1, "tpot_s").empty());
+    CHECK(cell(3, "tenant") == "x,y");
+    CHECK(std::stod(cell(3, "e2e_s")) > std::stod(cell(3, "ttft_s")));
+    Json const events = Json::parse(read_text_file(timeline)).at("traceEvents");
+    CHECK(events.size() > 10);
+}
+
+TEST_CASE("serve simulate: traces that make no sense are refused with their line") {
+    ScratchFolder const folder("serve_bad_trace");
+    std::string const header = "arrival_s,prompt,output\n";
+    auto const refused = [&](std::string const& text, std::string const& part) {
+        check_refused({"--trace", folder.file("t.csv", text)}, part);
+    };
+    refused(header + "0,10,10\n-1,10,10\n", "line 3, arrival_s: -1 is negative");
+    refused(header + "2,10,10\n1,10,10\n", "line 3, arrival_s: 1 is before the row above, 2");
+    refused(header + "0,200000,10\n", "line 2, prompt: 200010 tokens");
+    refused(header + "0,0,10\n", "line 2, prompt: 0");
+    refused(header + "0,10,0\n", "line 2, output: 0");
+    refused(header + "0,10.5,1\n", "line 2, prompt: 10.5");
+    refused(header + "nan,10,1\n", "line 2, arrival_s: 'nan' is no number");
+    refused(header + "inf,10,1\n", "line 2, arrival_s");
+    refused(header + "x,10,1\n", "line 2, arrival_s: 'x' is no number");
+    refused(header + "0,10\n", "line 2");
+    refused(header, "no requests");
+    refused("", "t.csv");
+    refused("arrival_s,prompt\n0,1\n", "output");
+    refused("arrival_s,prompt,output,speed\n0,1,1,1\n", "unknown column 'speed'");
+    refused("arrival_s,prompt,output,prefix_id\n0,1,1,a\n", "only make sense together");
+    refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,20\n", "line 2, prefix_tokens: 20");
+    refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,5\n1,10,1,a,6\n", "line 3, prefix_tokens: 6");
+    check_refused({"--trace", folder.path("none.csv")}, "none.csv");
+    std::string const good = folder.file("g.csv", header + "0,10,10\n");
+    check_refused({"--trace", good, "--prompt", "10"}, "--prompt: the trace says that");
+    check_refused({"--trace", good, "--scheduler", "priority"}, "'priority'");
+    check_refused({"--trace", good, "--scheduler", "fair"}, "'tenant'");
+    check_refused({"--trace", good, "--rate", "1"}, "more than one load");
+}
+
+TEST_CASE("serve simulate: questions that make no sense are refused") {
+    check_refused({}, "no load");
+    check_refused({"--rate", "0"}, "--rate");
+    check_refused({"--rate", "-1"}, "--rate");
+    check_refused({"--rate", "nan"}, "--rate");
+    check_refused({"--rate", "1", "--concurrency", "3"}, "more than one load");
+    check_refused({"--concurrency", "0"}, "--concurrency");
+    check_refused({"--concurrency", "4", "--arrivals", "poisson"}, "--arrivals");
+    check_refused({"--rate", "1", "--arrivals", "closed"}, "--concurrency N");
+    check_refused({"--rate", "1", "--arrivals", "poison"}, "did you mean 'poisson'");
+    check_refused({"--rate", "1", "--cv", "2"}, "--cv");
+    check_refused({"--rate", "1", "--arrivals", "gamma", "--cv", "0"}, "--cv");
+    check_refused({"--rate", "1", "--prompt", "200000"}, "--prompt");
+    check_refused({"--rate", "1", "--prompt", "uniform:9-2"}, "--prompt");
+    check_refused({"--rate", "1", "--prompt", "0"}, "--prompt");
+    check_refused({"--rate", "1", "--prompt", "normal:3,4"}, "--prompt");
+    check_refused({"--rate", "1", "--output-tokens", "lognormal:100"}, "--output-tokens");
+    check_refused({"--rate", "1", "--prefixes", "3"}, "--prefix-tokens");
+    check_refused({"--rate", "1", "--count", "0"}, "--count");
+    check_refused({"--rate", "1", "--warmup", "1"}, "--warmup");
+    check_refused({"--rate", "1", "--seed", "-1"}, "--seed");
+    check_refused({"--rate", "1", "--replicas", "0"}, "--replicas");
+    check_refused({"--rate", "1", "--watermark", "0.9"}, "--watermark");
+    check_refused({"--rate", "1", "--scheduler", "fair"}, "fair");
+    check_refused({"--rate", "1", "--max-batched-tokens", "100"}, "--max-batched-tokens");
+    check_refused({"--rate", "1", "--slo-ttft", "5"}, "--slo-ttft");
+    check_refused({"--rate", "1", "--requests", "/no/such/folder/r.csv"}, "/no/such/folder");
+}
+
+TEST_CASE("serve simulate: a model that leaves no room for a cache is an answer, not an error") {
+    RunResult const result = run_sextant(simulate({"--rate", "1"}, "llama-3.1-405b"));
+    CHECK(result.code == 1);
+    CHECK(result.out.empty());
+    CHECK_THAT(result.err, contains("does not fit"));
+}
+
+TEST_CASE("serve simulate: objectives, prefixes, preemption and cost show in the report") {
+    Json const json =
+        report({"--concurrency",        "100",  "--count",         "1500",  "--prompt",   "500", "--prefixes", "2",
+                "--prefix-tokens",      "2000", "--slo-ttft",      "300ms", "--slo-tpot", "1s",  "--price",    "2",
+                "--memory-utilisation", "0.28", "--output-tokens", "400"});
+    CHECK(at(json, "/prefix_hit_rate") == Approx(0.8).margin(0.02));
+    CHECK(at(json, "/objective/good_share") >= 0);
+    CHECK(at(json, "/objective/good_share") <= 1);
+    CHECK(at(json, "/preemptions") > 0);
+    CHECK(at(json, "/cache_use_most") <= 1);
+    CHECK(at(json, "/cache_use_most") > 0.9);
+    CHECK(at(json, "/usd_per_million_output_tokens") ==
+          Approx(2 / 3600.0 / at(json, "/output_tokens_per_s") * 1e6).epsilon(1e-9));
+}
+
+TEST_CASE("serve simulate: every format is written, and text fits 110 columns") {
+    for (std::string const format : {"csv", "markdown", "text"}) {
+        RunResult const result = run_sextant(simulate({"--rate", "2", "--count", "500", "--format", format}));
+        CHECK(result.code == 0);
+        CHECK_THAT(result.out, contains(format == "text" ? "TTFT" : "ttft_p99_s"));
+        std::size_t start = 0;
+        for (std::size_t end = 0; (end = result.out.find('\n', start)) != std::string::npos; start = end + 1)
+            CHECK(end - start <= 110);
+    }
+}
