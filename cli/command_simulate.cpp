@@ -118,6 +118,7 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.granularity = name_of(request.graph.granularity);
     Seconds const step = run.simulation.times.makespan() / static_cast<double>(request.graph.steps);
     report.step_time = step;
+    report.interval = closed.interval;
     report.tokens_per_second = static_cast<double>(subject.workload.tokens()) / step.base();
     report.accelerators = plan.world_size();
     // A forward is a third of the work of a training step.

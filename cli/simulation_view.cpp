@@ -60,6 +60,9 @@ std::string key_figures(SimulationReport const& r) {
     if (r.without_contention)
         step += fmt::format("  (without contention {})", against(r.step_time, *r.without_contention));
     pairs.emplace_back("step time", step);
+    pairs.emplace_back("80 % interval",
+                       fmt::format("{} to {} (its error on measured steps)",
+                                   human(r.interval.low * r.step_time), human(r.interval.high * r.step_time)));
     if (r.closed_form) pairs.emplace_back("closed form", against(r.step_time, *r.closed_form));
     pairs.emplace_back(
         "throughput",

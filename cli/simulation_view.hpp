@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/table.hpp"
+#include "core/spec/framework_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "simulator/critical_path.hpp"
 #include "simulator/engine/engine.hpp"
@@ -28,7 +29,8 @@ struct SimulationReport {
     std::string network{};      ///< "fair", "ideal"
     std::string granularity{};  ///< "op", "layer", "stage"
 
-    Seconds step_time{};  ///< of the step shown below
+    Seconds step_time{};      ///< of the step shown below
+    StepInterval interval{};  ///< 80 % interval of a step's time, as factors: what the framework's constants are worth
     double tokens_per_second = 0;
     std::int64_t accelerators = 1;
     double mfu = 0;
@@ -51,7 +53,7 @@ struct SimulationReport {
 
 /// The report for people, at most 80 columns wide beside headline and notes (which wrap at 100):
 ///
-///     step time   24.5 ms  (closed form 24.1 ms, +1.7 %)
+///     step time   24.5 ms  (80 %: 19.9 ms to 29.1 ms)
 ///     bubble      27.3 % of the step on average; busiest rank 3 (stage 3): 25.0 %
 ///     ...
 ///     times in ms

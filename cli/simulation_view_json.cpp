@@ -142,6 +142,8 @@ std::string simulation_json(SimulationReport const& r) {
               {"network", r.network},
               {"granularity", r.granularity},
               {"iteration_time_s", r.step_time.base()},
+              {"iteration_time_low_s", (r.interval.low * r.step_time).base()},
+              {"iteration_time_high_s", (r.interval.high * r.step_time).base()},
               {"tokens_per_s", r.tokens_per_second},
               {"mfu", r.mfu},
               {"closed_form_time_s", optional_seconds(r.closed_form)},

@@ -115,14 +115,15 @@ TEST_CASE("simulation_text: a small pipeline, to the letter") {
     CHECK(simulation_text(report) == R"(a-model on 4 x a-machine
 dp 1, pp 4, 1f1b
 
-step time    124 ms
-closed form  99.2 ms, +25.0 %
-throughput   12.3 K tokens/s, 3.09 K per accelerator
-MFU          43.2 %
-bubble       24.6 % on average, 24.2 % on the busiest: rank 2 (stage 1)
-memory       15 GB of 15 GB usable, on rank 0 (stage 0) at 10 ms
-simulated    18 tasks by stage, 2 ranks, fair network
-repetitions  3 seeds: median 2 s, 80 % in 1.2 s to 2.8 s, worst 3 s
+step time      124 ms
+80 % interval  99.2 ms to 155 ms (its error on measured steps)
+closed form    99.2 ms, +25.0 %
+throughput     12.3 K tokens/s, 3.09 K per accelerator
+MFU            43.2 %
+bubble         24.6 % on average, 24.2 % on the busiest: rank 2 (stage 1)
+memory         15 GB of 15 GB usable, on rank 0 (stage 0) at 10 ms
+simulated      18 tasks by stage, 2 ranks, fair network
+repetitions    3 seeds: median 2 s, 80 % in 1.2 s to 2.8 s, worst 3 s
 
 time per rank in ms: computing, waiting for communication, idle
 rank  stage  compute    pp   idle  bubble  memory
