@@ -24,5 +24,7 @@ void simulator_goals();
 void collective_goals();
 /// Those of fitted scaling laws.
 void scaling_goals();
+/// Those of simulated serving.
+void serving_goals();
 
 }  // namespace sextant::perf

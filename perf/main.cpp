@@ -144,6 +144,7 @@ int main() {
     perf::simulator_goals();
     perf::collective_goals();
     perf::scaling_goals();
+    perf::serving_goals();
     program_goal("sextant --help", {"--help"}, 0.010);
     program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"},
                  0.3);
@@ -160,4 +161,15 @@ int main() {
                  {"plan", "-m", "gpt3-175b", "-c", "a100-sxm-80gb", "-n", "64", "--seq", "2048", "--global-batch",
                   "1536", "--space", "full", "--threads", "1"},
                  5);
+    program_goal(
+        "serve simulate llama-3.1-70b, 8 replicas, 10,000 requests, cold",
+        {"serve", "simulate", "-m", "llama-3.1-70b", "-c", "h100-sxm", "--tp", "4", "--replicas", "8", "--rate", "60"},
+        1);
+    double peak = 0;
+    double const million = program_seconds(
+        {"serve", "simulate", "-m", "llama-3.1-70b", "-c", "h100-sxm", "--tp", "4", "--replicas", "8", "--rate", "60",
+         "--count", "1000000", "--prompt", "lognormal:800,1", "--output-tokens", "lognormal:250,0.8"},
+        1, peak);
+    print("the same, 1,000,000 requests of mixed lengths", million, "s", 60, "<=");
+    print("  its peak memory", peak / 1e6, "MB", 1000, "<=");
 }

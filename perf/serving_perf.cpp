@@ -1,0 +1,55 @@
+// Serving: requests simulated a second, of a 70B model on eight replicas of four devices.
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "cost_models/serving/serving_memory.hpp"
+#include "perf/goal.hpp"
+#include "simulator/serving/serving_simulation.hpp"
+
+#include <cstdlib>
+
+namespace sextant::perf {
+namespace {
+
+/// Wall time of so many requests through a deployment at about three quarters of its capacity.
+double seconds_for(std::int64_t requests, std::string_view scheduler, IterationModel const& model) {
+    ServingCase const& what = model.what();
+    ServingSetup setup;
+    setup.replicas = 8;
+    setup.limits.scheduler = scheduler_from(scheduler, "perf");
+    setup.limits.blocks =
+        static_cast<std::int64_t>(serving_memory(what).cache_tokens / static_cast<double>(what.plan.block_tokens));
+    SyntheticSource source({.rate = 60,
+                            .prompt = length_distribution_from("lognormal:800,1", "perf"),
+                            .output = length_distribution_from("lognormal:250,0.8", "perf"),
+                            .requests = requests,
+                            .longest = 32768});
+    ModelledService const service(model);
+    auto const start = Clock::now();
+    ServingOutcome const outcome = simulate_serving(setup, service, source);
+    double const elapsed = seconds_since(start);
+    if (outcome.whole.finished != requests) std::abort();
+    return elapsed;
+}
+
+}  // namespace
+
+void serving_goals() {
+    ServingCase what;
+    what.model = find_model("llama-3.1-70b");
+    what.cluster = find_cluster("h100-sxm", "perf");
+    what.engine = find_engine("vllm", "perf");
+    what.plan.tp = 4;
+    auto const start = Clock::now();
+    IterationModel const model(what);
+    print("serving: tables of the iteration model, 70B", 1e3 * seconds_since(start), "ms", 50, "<=");
+    print("serving: 10,000 requests through 8 replicas of a 70B", seconds_for(10000, "chunked", model), "s", 1, "<=");
+    double const million = seconds_for(1000000, "chunked", model);
+    print("serving: 1,000,000 requests of the same, one core", million, "s", 60, "<=");
+    print("serving: rate of these", 1e6 / million, "requests/s", 50000, ">=");
+    for (char const* scheduler : {"fcfs", "prefill-first"})
+        print(fmt::format("serving: rate with scheduler {}", scheduler).c_str(),
+              2e5 / seconds_for(200000, scheduler, model), "requests/s", 50000, ">=");
+}
+
+}  // namespace sextant::perf
