@@ -6,6 +6,7 @@
 #include "cli/calibrate_kernels.hpp"
 #include "cli/calibrate_report.hpp"
 #include "cli/calibrate_run.hpp"
+#include "cli/calibrate_serving.hpp"
 #include "cli/calibrate_train.hpp"
 #include "cli/command.hpp"
 #include "cli/table.hpp"
@@ -32,6 +33,8 @@ struct FitRequest {
     std::string device;
     std::vector<std::string> train;
     std::string framework;
+    std::vector<std::string> serving;
+    std::string engine;
     std::string cluster;
     std::string catalogue;
     std::string out;
@@ -149,9 +152,14 @@ int fit(FitRequest const& request, CommandContext& context) {
                                     .out = request.out,
                                     .catalogue = request.catalogue},
                                    context);
+    if (!request.serving.empty())
+        return fit_serving_tables(
+            {.tables = request.serving, .engine = request.engine, .out = request.out, .catalogue = request.catalogue},
+            context);
     if (request.collectives.empty() && request.logs.empty())
         throw InputError(
-            "calibrate fit: nothing to fit to (--kernels, --collectives or --train FILE.csv, or --nccl-log FILE)");
+            "calibrate fit: nothing to fit to (--kernels, --collectives, --train or --serving FILE.csv, or --nccl-log "
+            "FILE)");
     if (!request.catalogue.empty()) return fit_catalogue(request, context);
     if (request.cluster.empty()) throw InputError("--cluster: is missing (whose network is it?)");
     if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");
@@ -250,6 +258,10 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
     app.add_option("--train", r.train, "table of training steps, columns as in docs/validation.md; may be repeated")
         ->option_text("FILE.csv");
     app.add_option("--framework", r.framework, "of --train, the rows of this framework alone")->option_text("NAME");
+    app.add_option("--serving", r.serving,
+                   "table of serving measurements, columns as in docs/validation.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--engine", r.engine, "of --serving, the rows of this engine alone")->option_text("NAME");
     app.add_option("-c,--cluster", r.cluster, "the cluster it was measured on, or a cluster file")
         ->option_text("NAME|FILE.json");
     app.add_option("--out", r.out, "the calibration (format network-calibration)")->option_text("FILE.json");
@@ -265,6 +277,7 @@ void describe_fit(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
         "constants and how rows are held out.\n\nExamples:\n"
         "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"
         "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --serving runs.csv --engine vllm --out my-vllm.json\n"
         "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
     options->fit_app = &app;
 }

@@ -137,6 +137,12 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     return time;
 }
 
+IterationModel IterationModel::with_scales(EngineProfile const& engine) const {
+    IterationModel out = *this;
+    out.what_.engine = engine;
+    return out;
+}
+
 Seconds IterationModel::interval(IterationLoad const& load) const {
     IterationTime const time = (*this)(load);
     return time.device() / what_.plan.pp + time.host;

@@ -65,6 +65,9 @@ public:
     /// Attention of `tokens` prompt tokens that follow `past` cached ones, over all layers.
     [[nodiscard]] Seconds prefill_attention(double past, double tokens) const;
 
+    /// The same tables under an engine's other constants. @pre its gap between kernels is the same: tables hold it.
+    [[nodiscard]] IterationModel with_scales(EngineProfile const& engine) const;
+
     [[nodiscard]] ServingCase const& what() const { return what_; }
 
 private:

@@ -26,7 +26,13 @@ void check_engine(std::string const& engine) {
 }
 
 EngineProfile engine_of(ServingRow const& row, std::vector<std::string>& assumptions) {
-    if (auto const* known = known_engine(row.engine)) return *known;
+    if (auto const* known = known_engine(row.engine)) {
+        // vLLM's engine was written anew in 0.8.
+        bool const before = row.engine_version.starts_with("0.") && row.minor_version().value_or(8) < 8;
+        bool const of_2024 = row.engine_version.empty() && row.source_id.starts_with("argonne");
+        if (known->name == "vllm" && of_2024) assumptions.emplace_back("vLLM before 0.8: the measurements are of 2024");
+        return known->name == "vllm" && (before || of_2024) ? find_engine("vllm-v0", "engine") : *known;
+    }
     check_engine(row.engine);
     for (char const* name : {"vllm", "sglang", "tensorrt", "trt"})
         if (has(lower_case(row.engine), name)) return find_engine(name[0] == 't' ? "tensorrt-llm" : name, "engine");
@@ -186,7 +192,7 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
     plan.max_batch = 1024;
     if (out.load == ServedLoad::static_batch) {
         plan.max_batch = rounded(std::max(64.0, out.amount), 1 << 20);
-        if (out.what.engine.name != "vllm" && out.what.engine.name != "sglang")
+        if (!out.what.engine.name.starts_with("vllm") && out.what.engine.name != "sglang")
             plan.max_batched_tokens = rounded(std::max(8192.0, out.amount * out.request.prompt), 1 << 20);
     } else if (out.load == ServedLoad::unlimited) {
         plan.max_batch = 2048;

@@ -18,6 +18,16 @@ std::optional<std::int64_t> ServingRow::noted(std::string_view word) const {
     return value;
 }
 
+std::optional<std::int64_t> ServingRow::minor_version() const {
+    auto const dot = engine_version.find('.');
+    if (dot == std::string::npos) return std::nullopt;
+    std::int64_t value = 0;
+    auto const [end, error] =
+        std::from_chars(engine_version.data() + dot + 1, engine_version.data() + engine_version.size(), value);
+    if (error != std::errc{}) return std::nullopt;
+    return value;
+}
+
 std::vector<std::string_view> serving_columns() {
     return {"source_id",
             "source_ref",

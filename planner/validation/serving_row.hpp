@@ -40,6 +40,8 @@ struct ServingRow {
     [[nodiscard]] bool notes_have(std::string_view word) const;
     /// The whole number that follows this word in the notes, and spaces.
     [[nodiscard]] std::optional<std::int64_t> noted(std::string_view word) const;
+    /// The second number of the engine's version: 6 of "0.6.3".
+    [[nodiscard]] std::optional<std::int64_t> minor_version() const;
 };
 
 std::vector<std::string_view> serving_columns();

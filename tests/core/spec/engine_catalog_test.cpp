@@ -58,7 +58,7 @@ TEST_CASE("an engine is found under the names that measurements give it") {
     CHECK(known_engine("") == nullptr);
     CHECK(known_engine("llama.cpp") == nullptr);
     CHECK_THROWS_WITH(find_engine("sglan", "--engine"),
-                      contains("did you mean 'sglang'") && contains("known: vllm, sglang, tensorrt-llm"));
+                      contains("did you mean 'sglang'") && contains("known: vllm, vllm-v0, sglang, tensorrt-llm"));
     CHECK_THROWS_AS(find_engine("missing-engine.json", "--engine"), InputError);
 }
 

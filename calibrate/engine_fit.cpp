@@ -1,0 +1,247 @@
+#include "calibrate/engine_fit.hpp"
+
+#include "core/error.hpp"
+#include "core/quantile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace sextant {
+namespace {
+
+using Rows = std::vector<ServedMeasurement const*>;
+
+/// A constant of the profile that is fitted, with what is believed of it before.
+struct Constant {
+    char const* name;
+    double mean;  ///< of the prior, also where a fit begins; assumed
+    double low;
+    double high;
+    double spread;  ///< of the prior, on the scale
+    FitScale scale;
+    void (*set)(EngineProfile&, double);
+    void (*note)(EngineProfile&, Basis, std::string const&);
+};
+
+template <auto member>
+void set_scale(EngineProfile& e, double value) {
+    (e.*member).value = value;
+}
+template <auto member>
+void set_microseconds(EngineProfile& e, double value) {
+    (e.*member).value = value * units::us;
+}
+template <auto member>
+void note(EngineProfile& e, Basis basis, std::string const& source) {
+    (e.*member).basis = basis;
+    (e.*member).source = source;
+}
+
+template <auto member>
+constexpr Constant factor(char const* name, double spread) {
+    return {name, 1, 0.4, 6, spread, FitScale::logarithmic, set_scale<member>, note<member>};
+}
+template <auto member>
+constexpr Constant time(char const* name, double mean, double low, double high) {
+    return {name, mean, low, high, 1.0, FitScale::logarithmic, set_microseconds<member>, note<member>};
+}
+
+constexpr std::array constants{
+    factor<&EngineProfile::gemm_scale>("gemm_scale", 0.15),
+    factor<&EngineProfile::prefill_scale>("prefill_scale", 0.2),
+    factor<&EngineProfile::decode_scale>("decode_scale", 0.2),
+    factor<&EngineProfile::communication_scale>("communication_scale", 0.3),
+    time<&EngineProfile::host_per_iteration>("host_per_iteration", 1000, 10, 1e5),
+    time<&EngineProfile::host_per_sequence>("host_per_sequence", 10, 0.1, 1e4),
+    time<&EngineProfile::request_overhead>("request_overhead", 10000, 100, 2e5),
+    Constant{"wave_share", 0.3, 0, 1, 0.3, FitScale::linear, set_scale<&EngineProfile::wave_share>,
+             note<&EngineProfile::wave_share>},
+};
+
+/// Of a row: residuals are not divided by it, so priors are multiplied by it. assumed
+constexpr double typical_error = 0.2;
+
+EngineProfile with_values(EngineProfile profile, std::span<double const> values) {
+    for (std::size_t i = 0; i < constants.size(); ++i)
+        constants[i].set(profile, values[i]);
+    return profile;
+}
+
+double log_error(ServedMeasurement const& row, EngineProfile const& profile) {
+    return std::log(row.predict(profile) / row.seconds);
+}
+
+std::vector<double> weights_of(Rows const& rows) {
+    std::map<std::string, double> count;
+    for (auto const* row : rows)
+        count[row->group] += 1;
+    std::vector<double> out;
+    for (auto const* row : rows) {
+        double const of_quantity = row->quantity == ServedQuantity::ttft ? 0.3 : 1;  // noisier, and by the client
+        out.push_back(of_quantity / std::sqrt(count[row->group]));
+    }
+    return out;
+}
+
+FitResult fit_at(EngineProfile const& start, Rows const& rows, EngineFitOptions const& options) {
+    FitProblem problem;
+    for (Constant const& c : constants) {
+        problem.parameters.push_back({.name = c.name,
+                                      .start = c.mean,
+                                      .low = c.low,
+                                      .high = c.high,
+                                      .scale = c.scale,
+                                      .prior = FitPrior{.mean = c.mean, .spread = c.spread / typical_error}});
+    }
+    problem.rows = rows.size();
+    problem.weights = weights_of(rows);
+    problem.residual = [&](std::size_t row, std::span<double const> values) {
+        return log_error(*rows[row], with_values(start, values));
+    };
+    return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = options.threads});
+}
+
+std::vector<ServedErrors> errors_of(std::vector<JudgedFigure> const& rows) {
+    std::vector<ServedErrors> out;
+    for (ServedQuantity const quantity : {ServedQuantity::ttft, ServedQuantity::tpot, ServedQuantity::token_time}) {
+        std::vector<double> signed_errors;
+        std::vector<double> absolute;
+        for (auto const& [row, predicted] : rows) {
+            if (row->quantity != quantity) continue;
+            double const error = predicted / row->seconds - 1;
+            signed_errors.push_back(error);
+            absolute.push_back(std::abs(error));
+        }
+        if (absolute.empty()) continue;
+        std::sort(signed_errors.begin(), signed_errors.end());
+        std::sort(absolute.begin(), absolute.end());
+        out.push_back({.quantity = quantity,
+                       .rows = absolute.size(),
+                       .median_pct = 100 * quantile(absolute, 0.5),
+                       .p90_pct = 100 * quantile(absolute, 0.9),
+                       .bias_pct = 100 * quantile(signed_errors, 0.5)});
+    }
+    return out;
+}
+
+/// Of the time of an output token, and of what stands for it where throughput is not stated.
+EngineInterval interval_of(std::vector<JudgedFigure> const& rows) {
+    std::vector<double> ratios;
+    for (auto const& [row, predicted] : rows)
+        if (row->quantity != ServedQuantity::ttft) ratios.push_back(row->seconds / predicted);
+    constexpr std::size_t enough = 20;
+    if (ratios.size() < enough) return {};
+    std::sort(ratios.begin(), ratios.end());
+    return {.low = std::min(0.98, quantile(ratios, 0.1)),
+            .high = std::max(1.02, quantile(ratios, 0.9)),
+            .rows = static_cast<std::int64_t>(ratios.size())};
+}
+
+std::string errors_text(std::vector<ServedErrors> const& errors) {
+    std::string out;
+    for (ServedErrors const& e : errors)
+        out += fmt::format("{}{} {:.0f} %", out.empty() ? "" : ", ", name_of(e.quantity), e.median_pct);
+    return out;
+}
+
+}  // namespace
+
+std::string_view name_of(ServedQuantity quantity) {
+    switch (quantity) {
+        case ServedQuantity::ttft: return "ttft";
+        case ServedQuantity::tpot: return "tpot";
+        case ServedQuantity::token_time: break;
+    }
+    return "throughput";
+}
+
+std::size_t fold_of(std::string const& group, std::size_t folds) {
+    std::uint64_t hash = 14695981039346656037ULL;
+    for (char const c : group)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    hash ^= hash >> 29;
+    return static_cast<std::size_t>(hash % folds);
+}
+
+namespace {
+
+/// Every row as the constants say that were fitted without its fold.
+std::vector<JudgedFigure> cross_validate(EngineProfile const& at, Rows const& rows, EngineFitOptions const& options) {
+    std::vector<JudgedFigure> out;
+    for (std::size_t fold = 0; fold < options.folds; ++fold) {
+        Rows used;
+        Rows judged;
+        for (auto const* row : rows)
+            (fold_of(row->group, options.folds) == fold ? judged : used).push_back(row);
+        if (used.empty() || judged.empty()) continue;
+        EngineProfile const profile = with_values(at, fit_at(at, used, options).values());
+        for (auto const* row : judged)
+            out.push_back({.row = row, .predicted = row->predict(profile)});
+    }
+    return out;
+}
+
+std::vector<JudgedFigure> judge(Rows const& rows, EngineProfile const& profile) {
+    std::vector<JudgedFigure> out;
+    for (auto const* row : rows)
+        out.push_back({.row = row, .predicted = row->predict(profile)});
+    return out;
+}
+
+void add_provenance(EngineFit& fit, FitResult const& best, EngineFitOptions const& options) {
+    std::string const source = fmt::format(
+        "{}: {} figures of {} groups of model, device and engine{}", options.command, fit.rows, fit.groups,
+        fit.held_out.empty()
+            ? std::string(", none held out")
+            : fmt::format("; median errors of groups held out in turn: {}", errors_text(fit.held_out_errors)));
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+        auto const& spread = best.parameters[i].spread;
+        bool const known = spread && !best.parameters[i].at_bound && *spread < 0.8 * constants[i].spread;
+        constants[i].note(fit.profile, known ? Basis::fitted : Basis::assumed,
+                          known ? source : "not identified by " + source);
+    }
+    note<&EngineProfile::kernel_gap>(fit.profile, Basis::fitted, "the best of a few, " + source);
+}
+
+}  // namespace
+
+EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> const& rows,
+                     EngineFitOptions const& options) {
+    if (rows.empty()) throw InputError("calibrate fit: no usable rows of engine '{}'", start.name);
+    Rows used;
+    std::set<std::string> groups;
+    for (ServedMeasurement const& row : rows) {
+        used.push_back(&row);
+        groups.insert(row.group);
+    }
+    std::optional<FitResult> best;
+    EngineProfile at = start;
+    for (double const gap : options.kernel_gaps_us) {
+        EngineProfile tried = start;
+        tried.kernel_gap.value = gap * units::us;
+        FitResult result = fit_at(tried, used, options);
+        if (best && best->cost <= result.cost) continue;
+        best = std::move(result);
+        at = tried;
+    }
+    EngineFit fit;
+    fit.rows = rows.size();
+    fit.groups = groups.size();
+    fit.profile = with_values(at, best->values());
+    fit.constants = best->parameters;
+    auto const fitted = judge(used, fit.profile);
+    fit.fitted_errors = errors_of(fitted);
+    if (options.folds > 1) fit.held_out = cross_validate(at, used, options);
+    fit.held_out_errors = errors_of(fit.held_out);
+    fit.profile.interval = interval_of(fit.held_out);
+    if (fit.profile.interval.rows == 0) fit.profile.interval = interval_of(fitted);
+    add_provenance(fit, *best, options);
+    return fit;
+}
+
+}  // namespace sextant

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "calibrate/least_squares.hpp"
+#include "core/spec/engine_profile.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// One measured figure of a served row: a time, or the time of an output token of all sequences together.
+enum class ServedQuantity : std::uint8_t { ttft, tpot, token_time };
+std::string_view name_of(ServedQuantity quantity);
+
+struct ServedMeasurement {
+    std::string group;  ///< model, device and engine: rows of one group share their errors
+    ServedQuantity quantity = ServedQuantity::tpot;
+    double seconds = 0;
+    std::function<double(EngineProfile const&)> predict;  ///< seconds; thread-safe
+};
+
+struct ServedErrors {
+    ServedQuantity quantity;
+    std::size_t rows = 0;
+    double median_pct = 0;
+    double p90_pct = 0;
+    double bias_pct = 0;
+};
+
+/// A figure and what a fit says of it that has not seen its group.
+struct JudgedFigure {
+    ServedMeasurement const* row;
+    double predicted;
+};
+
+struct EngineFit {
+    EngineProfile profile;  ///< with the provenance of each constant that was fitted
+    std::vector<FittedParameter> constants;
+    std::size_t rows = 0;
+    std::size_t groups = 0;
+    std::vector<JudgedFigure> held_out;
+    std::vector<ServedErrors> fitted_errors;
+    std::vector<ServedErrors> held_out_errors;
+};
+
+struct EngineFitOptions {
+    std::size_t folds = 4;  ///< groups are divided into so many parts, each of which is held out once; 1: none
+    std::vector<double> kernel_gaps_us{0.2, 0.5, 1, 1.5, 2.5, 4};  ///< each is tried
+    unsigned threads = 0;
+    std::string command = "sextant calibrate fit --serving";
+};
+
+/// The part that a group belongs to: FNV-1a of its name, so that the same groups are together in every fit.
+std::size_t fold_of(std::string const& group, std::size_t folds);
+
+/// Fits eight constants (scales of products, attention over prompts and caches, communication; host time per iteration
+/// and per sequence; what a request costs before its first iteration; the share of waves) to log(predicted / measured)
+/// with priors that are the same for every engine, for each of a few gaps between kernels, and keeps the best. A group
+/// weighs as the square root of its rows. Constants that the rows do not identify keep their prior and stay `assumed`.
+/// Each part of the groups is then left out once, and predicted by a fit to the others: these are the errors to trust,
+/// and the 80 % interval is theirs. Rows must outlive the result.
+/// @throws InputError without rows.
+EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> const& rows,
+                     EngineFitOptions const& options);
+
+}  // namespace sextant
