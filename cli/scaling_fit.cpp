@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <memory>
 #include <ostream>
 
@@ -137,7 +139,9 @@ int run(ScalingFitRequest const& request, CommandContext& context) {
     Format const format = request.output.format();
     check(request);
     InterruptGuard const interrupt;
-    ScalingFitReport const report = fit_scaling_law(request, interrupt.flag());
+    std::function<void(std::string const&)> told;
+    if (::isatty(STDERR_FILENO) != 0) told = [&context](std::string const& text) { context.err << text << "\n"; };
+    ScalingFitReport const report = fit_scaling_law(request, interrupt.flag(), told);
     if (report.study && !report.study->fit.converged) {
         context.err << fmt::format(
             "{}: the fit of '{}' did not converge from any of {} starts, so there are no parameters to show\n",

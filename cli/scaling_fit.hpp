@@ -8,6 +8,7 @@
 #include "cli/output.hpp"
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,8 +75,9 @@ struct FittableLaw {
 };
 std::vector<FittableLaw> fittable_laws();
 
-/// Reads the data and fits. @throws InputError.
-ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<bool> const& stop);
+/// Reads the data and fits. @param told is given a line before what takes long. @throws InputError.
+ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<bool> const& stop,
+                                 std::function<void(std::string const&)> const& told = {});
 
 /// Fits of one curve through a table of rows (`isoflop`, `envelope`, `critical-batch`, `lr-batch`), with intervals from
 /// rows drawn within their level. @throws InputError.

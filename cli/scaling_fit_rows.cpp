@@ -18,6 +18,7 @@ namespace {
 /// Laws through the points of a construction.
 constexpr std::string_view curve_laws[] = {"isoflop", "envelope", "critical-batch", "lr-batch"};
 
+constexpr double long_work = 1e7;  // rows times resamples: several seconds
 constexpr double counting_spread = 0.05;
 
 /// Parts that a law reads, the output last.
@@ -268,7 +269,8 @@ std::vector<FittableLaw> fittable_laws() {
             {"lr-batch", "learning rate and batch over N, D (Step law) and C (DeepSeek)"}};
 }
 
-ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<bool> const& stop) {
+ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<bool> const& stop,
+                                 std::function<void(std::string const&)> const& told) {
     std::vector<std::string> names;
     for (FittableLaw const& law : fittable_laws())
         names.emplace_back(law.name);
@@ -294,6 +296,9 @@ ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<b
         report.warnings.push_back(fmt::format("{} row{} without a value left out, the first: {}",
                                               report.table.missing.size(), report.table.missing.size() == 1 ? "" : "s",
                                               report.table.missing.front()));
+    if (told && static_cast<double>(report.table.rows()) * request.resamples > long_work)
+        told(fmt::format("refitting {} resamples of {} rows (--bootstrap takes fewer; Ctrl-C ends with what is done)",
+                         request.resamples, report.table.rows()));
     if (request.law == "isoflop")
         fit_isoflop_law(request, report);
     else if (request.law == "envelope")
