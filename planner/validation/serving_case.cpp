@@ -30,6 +30,10 @@ EngineProfile engine_of(ServingRow const& row, std::vector<std::string>& assumpt
         // vLLM's engine was written anew in 0.8.
         bool const before = row.engine_version.starts_with("0.") && row.minor_version().value_or(8) < 8;
         bool const of_2024 = row.engine_version.empty() && row.source_id.starts_with("argonne");
+        if (known->name == "deepspeed" && has(lower_case(row.gpu), "gaudi")) {
+            assumptions.emplace_back("DeepSpeed on Gaudi runs graphs: as any other engine");
+            return find_engine("other", "engine");
+        }
         if (known->name == "vllm" && of_2024) assumptions.emplace_back("vLLM before 0.8: the measurements are of 2024");
         return known->name == "vllm" && (before || of_2024) ? find_engine("vllm-v0", "engine") : *known;
     }
@@ -276,11 +280,14 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
             }
             case ServedLoad::closed_loop: out = request_waves(model, c.request, each); break;
             case ServedLoad::open_loop: out = open_loop(model, c.request, each); break;
-            case ServedLoad::unlimited:
-                out = closed_loop(model, c.request,
-                                  std::max(1.0, largest_batch(c.what, serving_memory(c.what),
-                                                              c.request.prompt + c.request.output / 2)));
+            case ServedLoad::unlimited: {
+                // TensorRT-LLM admits a request when all its tokens have a place; others when those so far have.
+                bool const whole = c.what.engine.name == "tensorrt-llm";
+                double const context = c.request.prompt + c.request.output * (whole ? 1.0 : 0.5);
+                double const fitting = largest_batch(c.what, serving_memory(c.what), context);
+                out = closed_loop(model, c.request, std::max(1.0, fitting));
                 break;
+            }
         }
     } catch (InputError const&) {
         throw RowSkip("not one request fits the cache beside the weights, by the memory model");
