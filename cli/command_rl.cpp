@@ -1,6 +1,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/rl_options.hpp"
+#include "cli/rl_rows_view.hpp"
 #include "cli/rl_view.hpp"
 
 #include <CLI/CLI.hpp>
@@ -12,10 +13,26 @@ namespace {
 
 struct Options {
     RlOptions rl;
+    std::string measured;
     OutputOptions output;
 };
 
+/// Published steps against what is said of them.
+int measured_steps(Options const& o, CommandContext& context) {
+    Format const format = o.output.format();
+    double const variation = o.rl.variation.value_or(assumed_variation);
+    check_lengths({.kind = LengthKind::lognormal, .mean = 1, .variation = variation, .maximum = 1});
+    std::vector<RlRow> const rows = predict_rl_rows(read_csv(o.measured), variation);
+    switch (format) {
+        case Format::json: deliver(o.output, context, rl_rows_json(rows)); break;
+        case Format::text: deliver(o.output, context, rl_rows_text(rows)); break;
+        default: deliver(o.output, context, render(rl_rows_table(rows), format)); break;
+    }
+    return exit_code::done;
+}
+
 int rl(Options const& o, CommandContext& context) {
+    if (!o.measured.empty()) return measured_steps(o, context);
     Format const format = o.output.format();
     RlQuestion question = rl_question(o.rl);
     InterruptGuard const interrupt;
@@ -39,6 +56,10 @@ int rl(Options const& o, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_rl_options(app, o->rl);
+    app.add_option(
+           "--measured", o->measured,
+           "predict the published steps of a table (docs/rl.md) and compare; of the others only --variation counts")
+        ->option_text("FILE.csv");
     add_output_options(app, o->output);
     app.footer(
         "A step: engines generate responses, the trainer scores them and updates the weights, the engines get these.\n"
@@ -49,7 +70,8 @@ Action describe(CLI::App& app, CommandContext& context) {
         "  sextant rl -m qwen3-32b -c h100-sxm -n 64 --prompts 128 --prompt-tokens 500 --output-tokens 6000 \\\n"
         "      --staleness 2 --staleness-penalty 0.02\n"
         "  sextant rl -m llama-2-7b -c a100-sxm-80gb -n 16 --algorithm ppo --prompts 1024 --prompt-tokens 512 \\\n"
-        "      --output-tokens 512 --max-output 1024 --reward-model llama-2-7b --mode colocated --format json\n");
+        "      --output-tokens 512 --max-output 1024 --reward-model llama-2-7b --mode colocated --format json\n"
+        "  sextant rl --measured steps.csv\n");
     return [o, &context] { return rl(*o, context); };
 }
 

@@ -237,7 +237,9 @@ std::vector<std::string> rl_assumptions(RlReport const& report) {
             fmt::format("a response loses {:g} of its worth per update that it is behind", q.staleness_penalty));
         out.emplace_back("responses under way when weights change go on with the cache they have");
     }
-    out.emplace_back("no time for data loading, moving responses, logging or the controller");
+    out.emplace_back(
+        "no time for data loading, moving responses, logging or the controller: published steps take longer than "
+        "predicted, by half and more in the median (docs/rl.md)");
     return out;
 }
 

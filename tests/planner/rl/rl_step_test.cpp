@@ -1,0 +1,196 @@
+#include "planner/rl/rl_rows.hpp"
+#include "planner/rl/scoring.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/rl/rl_case.hpp"
+
+#include <limits>
+
+using namespace sextant;
+
+namespace {
+
+RlStep step_of(RlQuestion const& question, RlMode mode = RlMode::colocated) {
+    RlPlanner planner(question);
+    RlStep const step = planner.step(mode, 4, 1);
+    INFO(step.reason);
+    REQUIRE(step.possible());
+    return step;
+}
+
+}  // namespace
+
+TEST_CASE("rl_step: a synchronous step is the sum of its phases") {
+    for (RlMode const mode : {RlMode::colocated, RlMode::split}) {
+        RlStep const s = step_of(small_question(), mode);
+        RlPhases const& p = s.phases;
+        CHECK(s.step / (p.generation + p.on_trainer() + p.sync + p.offload) == Approx(1));
+        CHECK(s.responses_per_s == Approx(256 / s.step.base()));
+        CHECK(s.rollout_busy + s.train_busy <= 1);
+        CHECK(s.age == std::vector{1.0});
+    }
+}
+
+TEST_CASE("rl_step: an asynchronous step is not shorter than either side, nor longer than both") {
+    RlStep const s = step_of(small_question(), RlMode::asynchronous);
+    CHECK(s.step >= s.phases.on_trainer());
+    CHECK(s.step <= s.phases.generation + s.phases.on_trainer() + 3 * s.phases.sync);
+    CHECK(s.step <= step_of(small_question(), RlMode::split).step * 1.001);
+}
+
+TEST_CASE("rl_step: a staleness penalty takes from the worth and not from the rate") {
+    RlQuestion q = small_question();
+    RlStep const free = step_of(q, RlMode::asynchronous);
+    q.staleness_penalty = 0.1;
+    RlStep const s = step_of(q, RlMode::asynchronous);
+    CHECK(free.worth == Approx(1));
+    CHECK(s.worth == Approx(1 - 0.1 * s.mean_age()));
+    CHECK(s.responses_per_s == free.responses_per_s);
+}
+
+TEST_CASE("rl_step: each further role takes time of its own") {
+    RlQuestion q = small_question();
+    q.reference = ReferenceModel::none;
+    q.old_scores = OldScores::from_engine;
+    RlStep const bare = step_of(q);
+    CHECK(bare.phases.on_trainer() == bare.phases.policy_training);
+    q.reference = ReferenceModel::kept;
+    RlStep const with_reference = step_of(q);
+    CHECK(with_reference.phases.reference_scores > Seconds{});
+    q.algorithm = RlAlgorithm::ppo;
+    RlStep const ppo = step_of(q);
+    CHECK(ppo.phases.critic_training == ppo.phases.policy_training);
+    CHECK(ppo.phases.critic_values > Seconds{});
+    CHECK(ppo.step > with_reference.step);
+    q.reward_time = 7 * units::s;
+    CHECK((step_of(q).step - ppo.step).base() == Approx(7));
+    q.epochs = 3;
+    CHECK(step_of(q).phases.policy_training / ppo.phases.policy_training == Approx(3));
+}
+
+TEST_CASE("scoring: a forward pass takes between a fifth and a half of a training step") {
+    RlQuestion const q = small_question();
+    ClosedForm form(q.policy, {.sequence = 2048, .global_batch = 64}, q.machine.cluster, q.machine.framework,
+                    Precision::bf16);
+    ParallelPlan plan;
+    plan.dp = 2;
+    plan.pp = GENERATE(1, 2, 4);
+    plan.zero = 1;
+    double const share = forward_pass(form, plan) / form.evaluate(plan).time;
+    CHECK(share > 0.2);
+    CHECK(share < 0.5);
+}
+
+TEST_CASE("weight_sync: an engine apart gets its weights by a broadcast, and no time is below the link's") {
+    RlQuestion const q = small_question();
+    ServingCase const engine = small_engine();
+    ParallelPlan trainer;
+    trainer.dp = 8;
+    WeightSync const together = weight_sync(engine, trainer, RolloutPlacement::colocated, 8);
+    CHECK(together.broadcast == Seconds{});
+    CHECK(together.gather == Seconds{});
+    WeightSync const apart = weight_sync(engine, trainer, RolloutPlacement::split, 8);
+    double const links =
+        (q.machine.cluster.scale_up.bandwidth.value + q.machine.cluster.scale_out->bandwidth.value).base();
+    CHECK(apart.broadcast.base() > apart.rank_bytes.base() / links);
+    trainer.zero = 3;
+    CHECK(weight_sync(engine, trainer, RolloutPlacement::split, 8).gather > Seconds{});
+    CHECK(apart.rank_bytes.base() == Approx(2 * 1.54e9).epsilon(0.25));
+}
+
+TEST_CASE("rl_step: what does not fit says so") {
+    RlQuestion q = small_question();
+    q.policy = find_model("llama-3.1-70b");
+    RlPlanner planner(q);
+    RlStep const s = planner.step(RlMode::colocated, 8, 8);
+    CHECK_FALSE(s.possible());
+    CHECK_THAT(s.reason, contains("training: memory"));
+    q = small_question();
+    q.rollout.memory_utilisation = 0.03;
+    RlPlanner narrow(q);
+    CHECK_THAT(narrow.step(RlMode::split, 4, 1).reason, contains("engine tp 1"));
+    CHECK_THAT(narrow.step(RlMode::split, 3, 2).reason, contains("no whole number of engines"));
+    CHECK_THAT(narrow.step(RlMode::split, 8, 1).reason, contains("no accelerator is left"));
+}
+
+TEST_CASE("rl_split: the search finds the best of all divisions") {
+    RlQuestion const q = small_question();
+    for (RlMode const mode : {RlMode::split, RlMode::asynchronous}) {
+        RlPlanner planner(q);
+        double best = 0;
+        for (std::int64_t n = 1; n < q.accelerators; ++n)
+            for (std::int64_t const tp : {1, 2, 4}) {
+                RlStep const s = planner.step(mode, n, tp);
+                if (s.possible()) best = std::max(best, s.effective_rate());
+            }
+        RlAnswer const answer = search_rl(planner, {.modes = {mode}, .rollout_accelerators = {}, .stop = {}});
+        REQUIRE(answer.best(mode) != nullptr);
+        CHECK(answer.best(mode)->effective_rate() == best);
+        CHECK(answer.find(mode)->splits.size() == 7);
+    }
+}
+
+TEST_CASE("rl_split: divisions are whole, ascending, and leave something to train") {
+    for (std::int64_t const n : {1, 2, 7, 16, 32, 33, 64, 256, 1024, 16384}) {
+        auto const splits = coarse_splits(n, 8);
+        CHECK(splits.size() <= 40);
+        CHECK(splits.empty() == (n == 1));
+        for (std::size_t i = 0; i < splits.size(); ++i) {
+            CHECK(splits[i] > (i > 0 ? splits[i - 1] : 0));
+            CHECK(splits[i] < n);
+        }
+        if (splits.empty()) continue;
+        for (std::int64_t const more : refine_splits(splits, splits[splits.size() / 2], 8)) {
+            CHECK(more > 0);
+            CHECK(more < n);
+        }
+    }
+}
+
+TEST_CASE("rl_question: what cannot be is refused") {
+    auto const refused = [](auto change, char const* part) {
+        RlQuestion q = small_question();
+        change(q);
+        CHECK_THROWS_WITH(check_rl_question(q), contains(part));
+    };
+    double const nan = std::numeric_limits<double>::quiet_NaN();
+    refused([](RlQuestion& q) { q.prompts = 0; }, "--prompts");
+    refused([](RlQuestion& q) { q.group = 0; }, "--group");
+    refused([](RlQuestion& q) { q.prompts = std::int64_t{1} << 40; }, "--prompts");
+    refused([](RlQuestion& q) { q.update_batch = 100; }, "--global-batch");
+    refused([](RlQuestion& q) { q.epochs = 0; }, "--epochs");
+    refused([](RlQuestion& q) { q.staleness = -1; }, "--staleness");
+    refused([=](RlQuestion& q) { q.staleness_penalty = nan; }, "--staleness-penalty");
+    refused([=](RlQuestion& q) { q.prompt_tokens = nan; }, "--prompt");
+    refused([](RlQuestion& q) { q.lengths.maximum = 1e6; }, "longer than the context");
+    refused([](RlQuestion& q) { q.accelerators = 0; }, "--gpus");
+    refused([](RlQuestion& q) { q.machine.cluster.max_accelerators = 4; }, "more than h100-sxm has (4)");
+    refused([](RlQuestion& q) { q.rollout_tp = {5}; }, "tp");
+    CHECK_THROWS_WITH(rl_algorithm_from("grop", "--algorithm"), contains("grpo"));
+}
+
+TEST_CASE("rl_rows: rows are predicted or say why not, and pairs of modes give a speed-up") {
+    CsvTable const table = parse_csv(
+        "source_id,model,algorithm,mode,gpu,num_gpus,max_seq_or_resp_len,avg_seq_len,global_batch_gen,"
+        "global_batch_train,gen_tp_pp,train_tp_cp_ep_pp_vpp,step_time_s,tokens_per_s_per_gpu\n"
+        "a,LLAMA3.1_8B,GRPO,On policy,H100,16,4096,1060,2048,512,\"[1,1]\",\"[1,1,1,2,n/a]\",97.7,1562\n"
+        "a,LLAMA3.1_8B,GRPO,1-step Off,H100,16,4096,1129,2048,512,\"[1,1]\",\"[1,1,1,2,n/a]\",74.6,2161\n"
+        "a,LLAMA3.1_8B,GRPO,On policy,H100,16,4096,,2048,512,,,97.7,\n"
+        "a,unheard-of,GRPO,On policy,H100,16,4096,1060,2048,512,,,97.7,\n"
+        "a,LLAMA3.1_8B,GRPO,On policy,abacus,16,4096,1060,2048,512,,,97.7,\n"
+        "a,LLAMA3.1_8B,DPO,On policy,H100,16,4096,1060,2048,512,,,97.7,\n",
+        "rows");
+    std::vector<RlRow> const rows = predict_rl_rows(table, 0.6);
+    REQUIRE(rows.size() == 6);
+    REQUIRE(rows[0].scored());
+    REQUIRE(rows[1].scored());
+    CHECK(rows[1].predicted->mode == RlMode::asynchronous);
+    CHECK(rows[1].predicted->rollout_accelerators == 8);
+    for (std::size_t i = 2; i < 6; ++i)
+        CHECK_FALSE(rows[i].skip_reason.empty());
+    CHECK_THAT(rows[2].skip_reason, contains("lengths of the responses"));
+    CHECK_THAT(rows[4].skip_reason, contains("device"));
+    CHECK(rl_errors(rows).n == 2);
+    REQUIRE(rl_speed_ups(rows).size() == 1);
+    CHECK(rl_speed_ups(rows)[0].measured == Approx(97.7 / 74.6));
+    CHECK_THROWS_AS(predict_rl_rows(parse_csv("source_id,model\na,b\n", "short"), 0.6), InputError);
+}
