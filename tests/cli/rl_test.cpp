@@ -1,0 +1,133 @@
+#include "tests/catch.hpp"
+#include "tests/cli/report_checks.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments with(Arguments more) {
+    Arguments out{"rl",      "-m", "qwen2.5-1.5b",    "-c",  "h100-sxm",        "-n", "8", "--prompts", "32",
+                  "--group", "8",  "--prompt-tokens", "200", "--output-tokens", "600"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+}
+
+Json report(Arguments more) {
+    more.insert(more.end(), {"--format", "json"});
+    RunResult const result = run_sextant(with(more));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+}  // namespace
+
+TEST_CASE("rl: the report has every mode, phases that add up, and the speed-up of asynchrony with its staleness") {
+    Json const json = report({"--global-batch", "128", "--staleness", "2", "--staleness-penalty", "0.05"});
+    CHECK(json.at("format") == "rl");
+    CHECK(json.at("version") == 1);
+    CHECK(json.at("question").at("updates") == 2);
+    REQUIRE(json.at("modes").size() == 3);
+    for (Json const& mode : json.at("modes")) {
+        Json const& best = mode.at("best");
+        REQUIRE(best.is_object());
+        double sum = 0;
+        for (auto const& [name, time] : best.at("phases").items())
+            sum += time.get<double>();
+        double const step = best.at("step_time_s");
+        if (mode.at("mode") != "asynchronous") CHECK(step == Approx(sum));
+        CHECK(best.at("samples_per_s").get<double>() == Approx(256 / step));
+        std::vector<double> const ages = best.at("age_shares");
+        CHECK(std::accumulate(ages.begin(), ages.end(), 0.0) == Approx(1));
+        CHECK(ages.size() <= 3);
+        for (Json const& role : best.at("memory"))
+            CHECK(role.at("needed_bytes").get<double>() <= role.at("usable_bytes").get<double>());
+    }
+    CHECK(json.at("modes")[1].at("splits").size() == 7);
+    Json const& gain = json.at("speed_up_of_asynchrony").at("over_split");
+    CHECK(gain.at("raw").get<double>() >= 1);
+    CHECK(gain.at("with_staleness") <= gain.at("raw"));
+}
+
+TEST_CASE("rl: text, csv and markdown are readable, and the same for the same question") {
+    RunResult const text = run_sextant(with({}));
+    REQUIRE(text.code == 0);
+    CHECK_THAT(text.out, contains("long tail"));
+    CHECK_THAT(text.out, contains("a penalty of 0 is assumed"));
+    CHECK(text.out == run_sextant(with({"--threads", "2"})).out);
+    for (std::string const& line : lines_of(text.out))
+        CHECK(line.size() <= 130);
+    CHECK(is_csv_table(run_sextant(with({"--format", "csv"})).out));
+    CHECK(is_markdown_table(run_sextant(with({"--format", "markdown"})).out));
+}
+
+TEST_CASE("rl: a policy that fits nowhere is an answer, not an error") {
+    RunResult const result = run_sextant({"rl", "-m", "llama-3.1-405b", "-c", "h100-sxm", "-n", "8", "--prompts", "32",
+                                          "--prompt-tokens", "200", "--output-tokens", "600"});
+    CHECK(result.code == 1);
+    CHECK_THAT(result.out, contains("not possible"));
+}
+
+TEST_CASE("rl: bad input is one line and exit code 2") {
+    auto const refused = [](Arguments const& arguments, std::string const& part) {
+        RunResult const result = run_sextant(arguments);
+        CAPTURE(arguments.back(), result.err);
+        CHECK(result.code == 2);
+        CHECK(result.out.empty());
+        CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+        CHECK_THAT(result.err, contains(part));
+    };
+    refused(with({"--group", "0"}), "--group");
+    refused({"rl", "-m", "qwen2.5-1.5b", "-c", "h100-sxm", "-n", "8", "--prompt-tokens", "9", "--output-tokens", "9"},
+            "--prompts: 0");
+    refused({"rl", "-c", "h100-sxm", "-n", "8"}, "--model");
+    refused(with({"--algorithm", "grop"}), "did you mean 'grpo'");
+    refused(with({"--lengths", "normal"}), "lognormal");
+    refused(with({"--variation", "nan"}), "variation");
+    refused(with({"--max-output", "1e9"}), "out");
+    refused(with({"--max-output", "200000"}), "longer than the context");
+    refused(with({"--max-output", "100"}), "below the mean");
+    refused(with({"--rollout-gpus", "8"}), "--rollout-gpus");
+    refused(with({"--rollout-tp", "2,x"}), "--rollout-tp");
+    refused(with({"--rollout-tp", "5"}), "attention heads");
+    refused(with({"--staleness", "65"}), "--staleness");
+    refused(with({"--staleness-penalty", "-1"}), "--staleness-penalty");
+    refused(with({"--mode", "sync"}), "--mode");
+    refused(with({"--critic", "qwen2.5-1.5b"}), "only ppo");
+    refused(with({"--reward-time", "5"}), "--reward-time");
+    refused(with({"--engine", "vlmm"}), "vllm");
+    refused(with({"--global-batch", "100"}), "--global-batch");
+    refused({"rl", "-m", "qwen2.5-1.5b", "-c", "l4-pcie", "-n", "100000000", "--prompts", "8", "--prompt-tokens", "9",
+             "--output-tokens", "9"},
+            "--gpus");
+}
+
+TEST_CASE("rl: published steps are compared, and a table without their columns is refused") {
+    ScratchFolder const folder("rl");
+    std::string const header =
+        "source_id,model,algorithm,mode,gpu,num_gpus,max_seq_or_resp_len,avg_seq_len,global_batch_gen,"
+        "global_batch_train,gen_tp_pp,train_tp_cp_ep_pp_vpp,step_time_s,tokens_per_s_per_gpu\n";
+    std::string const row =
+        "a,Qwen3-32B,GRPO,On policy,H100,32,4096,3206,2048,512,\"[4,1]\",\"[4,1,1,4,n/a]\",393,540\n";
+    std::string const good = folder.file("good.csv", header + row + "a,x,GRPO,On policy,H100,32,4096,9,8,8,,,3,\n");
+    Json const json = Json::parse(run_sextant({"rl", "--measured", good, "--format", "json"}).out);
+    CHECK(json.at("overall").at("n") == 1);
+    CHECK(json.at("rows")[0].at("pred_step_time_s").get<double>() > 0);
+    CHECK_FALSE(json.at("rows")[1].at("skip_reason").get<std::string>().empty());
+    CHECK_THAT(run_sextant({"rl", "--measured", good}).out, contains("not predicted"));
+    CHECK(is_csv_table(run_sextant({"rl", "--measured", good, "--format", "csv"}).out));
+    CHECK(run_sextant({"rl", "--measured", folder.file("short.csv", "model\nx\n")}).code == 2);
+    CHECK(run_sextant({"rl", "--measured", folder.file("empty.csv", "")}).code == 2);
+    CHECK(run_sextant({"rl", "--measured", folder.path("none.csv")}).code == 2);
+    CHECK(run_sextant({"rl", "--measured", good, "--variation", "-1"}).code == 2);
+    std::string const broken = folder.file("broken.csv", header + "a,Qwen3-32B,GRPO,On policy,H100,-3,1,1,1,1,,,x,\n");
+    CHECK(run_sextant({"rl", "--measured", broken}).code == 2);
+}
