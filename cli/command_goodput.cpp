@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -49,8 +51,19 @@ int exit_code_of(GoodputReport const& report) {
         (report.study && report.study->interrupted) || (report.search && report.search->interrupted);
     if (interrupted) return interrupted_exit;
     if (report.study && 2 * report.study->finished < report.study->trials) return exit_code::answer_is_no;
-    if (!report.study && report.expected.ratio() < least_ratio) return exit_code::answer_is_no;
+    if (!report.not_simulated.empty() || (!report.study && report.expected.ratio() < least_ratio))
+        return exit_code::answer_is_no;
     return exit_code::done;
+}
+
+/// Whether every trial would be simulated until it is given up. Where the closed form is of first order the bound is
+/// that of a run that loses detection and restarts alone.
+bool gets_nowhere(GoodputCase const& run, Goodput const& expected, TrialOptions const& trial) {
+    if (trial.chance == TrialOptions::Chance::off) return false;
+    double const mtbf = expected.mtbf.base();
+    double const attempts = std::exp(std::min(500.0, run.restart.base() / mtbf));
+    double const bound = std::isfinite(mtbf) ? mtbf / (mtbf + run.detection.base() * attempts) : 1;
+    return trial.give_up * (expected.approximation.empty() ? std::min(bound, expected.ratio()) : bound) < 1;
 }
 
 int goodput(Options const& o, CommandContext& context) {
@@ -68,20 +81,24 @@ int goodput(Options const& o, CommandContext& context) {
             context.err << fmt::format("\rsimulating: {} of {} {} ", done, options.trials, what) << std::flush;
         };
     GoodputReport report{.subject = subject, .expected = expected_goodput(subject.run), .seed = options.trial.seed};
-    if (options.trials > 0) report.study = study_faults(subject.run, options);
-    if (o.search && !interrupt.flag()) {
+    bool const hopeless = gets_nowhere(subject.run, report.expected, options.trial);
+    if (hopeless)
+        report.not_simulated = "not simulated: by closed form the run gets nowhere";
+    else if (options.trials > 0)
+        report.study = study_faults(subject.run, options);
+    if (o.search && !hopeless && !interrupt.flag()) {
         if (options.trials < 2)
             throw InputError("--search-interval: {} trials are too few (at least 2)", options.trials);
         what = "trials of one interval";
         report.search = search_interval(subject.run, options);
     }
     if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
-    if (o.timeline || !o.svg.empty() || !o.goodput.injected.empty()) {
+    if (!hopeless && (o.timeline || !o.svg.empty() || !o.goodput.injected.empty())) {
         TrialOptions trial = options.trial;
         trial.record = TrialOptions::Record::incidents;
         report.timeline = run_trial(subject.run, trial, 0);
     }
-    if (!o.svg.empty()) write_text_file(o.svg, goodput_svg(report));
+    if (!o.svg.empty() && !hopeless) write_text_file(o.svg, goodput_svg(report));
     switch (format) {
         case Format::json: deliver(o.output, context, goodput_json(report)); break;
         case Format::text: deliver(o.output, context, goodput_text(report)); break;

@@ -88,6 +88,8 @@ int run_plan(Options const& o, CommandContext& context) {
     add_plain(report, o.run);
     if (show_progress) context.err << "\r" << std::string(72, ' ') << "\r" << std::flush;
 
+    write_plot(o, report);
+    if (!o.model_file.empty() && answer.parameters > 0) write_text_file(o.model_file, model_config_json(answer.model));
     constexpr std::size_t few = 3;
     switch (format) {
         case Format::json: deliver(o.output, context, run_plan_json(report)); break;
@@ -96,8 +98,6 @@ int run_plan(Options const& o, CommandContext& context) {
             break;
         default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
-    write_plot(o, report);
-    if (!o.model_file.empty() && answer.parameters > 0) write_text_file(o.model_file, model_config_json(answer.model));
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;
     return answer.run ? exit_code::done : exit_code::answer_is_no;
 }

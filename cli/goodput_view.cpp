@@ -193,6 +193,7 @@ std::string incidents_text(GoodputReport const& report) {
 std::string notes(GoodputReport const& report) {
     std::string text;
     if (!report.expected.approximation.empty()) text += wrapped("closed form: " + report.expected.approximation);
+    if (!report.not_simulated.empty()) text += wrapped(report.not_simulated);
     if (report.study && report.study->interrupted)
         text += fmt::format("interrupted after {} trials\n", report.study->trials);
     if (report.study && report.study->finished < report.study->trials)

@@ -17,6 +17,7 @@ struct GoodputReport {
     std::optional<IntervalSearch> search{};
     std::optional<TrialOutcome> timeline{};  ///< of one trial, with its incidents
     std::uint64_t seed = 1;
+    std::string not_simulated{};  ///< why, when trials were asked for
 };
 
 /// Name, share by closed form, share by simulation, of each use of time.

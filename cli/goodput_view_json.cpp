@@ -168,6 +168,7 @@ std::string goodput_json(GoodputReport const& report) {
             {{"name", cause.name}, {"per_day", cause.per_day}, {"each_s", cause.each.base()}, {"share", cause.share}});
     json["closed_form"] = std::move(closed);
     if (report.study) json["simulation"] = study_json(*report.study);
+    if (!report.not_simulated.empty()) json["not_simulated"] = report.not_simulated;
     if (report.search) json["interval_search"] = search_json(*report.search);
     if (report.timeline) json["timeline"] = timeline_json(report);
     json["assumptions"] = subject.assumptions;

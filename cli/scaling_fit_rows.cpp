@@ -20,6 +20,7 @@ constexpr std::string_view curve_laws[] = {"isoflop", "envelope", "critical-batc
 
 constexpr double long_work = 1e7;  // rows times resamples: several seconds
 constexpr double counting_spread = 0.05;
+constexpr double most_fixed = 1e40;
 
 /// Parts that a law reads, the output last.
 std::vector<std::string> parts_of(std::string const& law) {
@@ -161,6 +162,24 @@ double number_from(std::string const& text, char const* flag) {
     return value;
 }
 
+/// The parameters of the base law that are neither fixed nor tied by the request.
+void hold_base(ScalingFitRequest const& request, LawProblem& problem, std::vector<std::string>& assumptions) {
+    FittedLaw const base = find_scaling_law(request.base, "--base");
+    std::vector<std::string> held;
+    for (char const* name : {"A", "B", "E", "alpha", "beta"}) {
+        std::size_t const k = parameter_named(*problem.form, name, "--base");
+        if (problem.fixed[k] || problem.equals[k] != k) continue;
+        problem.fixed[k] = base.value(name);
+        held.emplace_back(name);
+    }
+    for (std::size_t k = 0; k < problem.equals.size(); ++k)
+        if (problem.equals[k] != k) problem.fixed[k] = problem.fixed[problem.equals[k]];
+    if (held.empty()) return;
+    assumptions.push_back(fmt::format("{} {} of '{}' (--base free fits {} too)", join(held),
+                                      held.size() == 1 ? "is that" : "are those", request.base,
+                                      held.size() == 1 ? "it" : "them"));
+}
+
 void fix_parameters(ScalingFitRequest const& request, LawProblem& problem, std::vector<std::string>& assumptions) {
     LawForm const& form = *problem.form;
     for (std::string const& text : request.fixed) {
@@ -169,6 +188,8 @@ void fix_parameters(ScalingFitRequest const& request, LawProblem& problem, std::
         double const value = number_from(number, "--fix");
         if (form.parameters[k].scale == LawScale::logarithmic && !(value > 0))
             throw InputError("--fix: {} is {} (it must be above zero)", name, value);
+        if (std::abs(value) > most_fixed) throw InputError("--fix: {} is {} (up to {:g})", name, number, most_fixed);
+        if (problem.fixed[k]) throw InputError("--fix: {} is given twice", name);
         problem.fixed[k] = value;
     }
     for (std::string const& text : request.tied) {
@@ -184,13 +205,10 @@ void fix_parameters(ScalingFitRequest const& request, LawProblem& problem, std::
         problem.equals[k] = to;
         problem.fixed[k] = problem.fixed[to];
     }
-    bool const has_base = std::string_view(form.name) == "data-constrained" && request.base != "free";
-    if (!has_base || !request.fixed.empty() || !request.tied.empty()) return;
-    FittedLaw const base = find_scaling_law(request.base, "--base");
-    for (char const* name : {"A", "B", "E", "alpha", "beta"})
-        problem.fixed[parameter_named(form, name, "--base")] = base.value(name);
-    assumptions.push_back(
-        fmt::format("A, B, E, alpha and beta are those of '{}' (--base free fits them too)", request.base));
+    if (std::string_view(form.name) == "data-constrained" && request.base != "free")
+        hold_base(request, problem, assumptions);
+    if (UnknownMap(problem).free() == 0)
+        throw InputError("--fix: every parameter of the law '{}' is held, so nothing is left to fit", form.name);
 }
 
 LawProblem problem_of(ScalingFitRequest const& request, LossTable const& table, std::vector<std::string>& assumptions) {

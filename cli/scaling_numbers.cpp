@@ -82,6 +82,7 @@ double share_from(double share, std::string_view flag) {
 
 std::string power_text(double value) {
     std::string text = fmt::format("{:.2e}", value);
+    if (!std::isfinite(value)) return value > 0 ? "unbounded" : "-";
     auto const e = text.find('e');
     std::string mantissa = text.substr(0, e);
     while (mantissa.back() == '0')

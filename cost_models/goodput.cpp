@@ -15,6 +15,9 @@ namespace {
 using units::day;
 using units::s;
 
+/// Where the number of restarts in vain stops growing: a run that gets nowhere still has finite shares of time.
+constexpr double most_attempts_log = 500;
+constexpr double least_useful = 1e-9;  ///< share of the wall clock below which the run never ends
 constexpr Seconds never = Seconds::from_base(std::numeric_limits<double>::infinity());
 
 /// Seconds of running from one snapshot of the tier to the next: its work and the stalls of all tiers in it.
@@ -51,7 +54,7 @@ struct Downtime {
     Seconds restart;
 };
 Downtime downtime_of(Seconds detection, Seconds restart, double rate) {
-    double const x = rate * restart.base();
+    double const x = std::min(rate * restart.base(), most_attempts_log);
     double const attempts = std::exp(x);
     return {.detection = attempts * detection, .restart = x < 1e-9 ? restart : std::expm1(x) / rate * s};
 }
@@ -288,7 +291,7 @@ Goodput expected_goodput(GoodputCase const& run) {
     }
     double const all = run.failures_per_s();
     result.mtbf = all > 0 ? 1 / all * s : never;
-    result.wall = use.useful > 0 ? run.work / use.useful : never;
+    result.wall = use.useful > least_useful ? run.work / use.useful : never;
     for (std::size_t tier = 0; tier < run.tiers.size(); ++tier)
         result.intervals.push_back(interval_of(run, tier));
     result.approximation = approximation_of(run);

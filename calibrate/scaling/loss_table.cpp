@@ -21,6 +21,10 @@ std::optional<double> number_of(std::string_view text) {
     return value;
 }
 
+/// Beyond these a product of three cells is no number any more, and no run has such a size, compute or loss.
+constexpr double least_cell = 1e-40;
+constexpr double most_cell = 1e40;
+
 bool is_missing(std::string const& cell) {
     std::string const text = lower_case(cell);
     return text.empty() || text == "nan" || text == "na" || text == "n/a" || text == "null" || text == "none" ||
@@ -82,6 +86,9 @@ std::optional<std::string> read_row(CsvTable const& table, CsvRecord const& reco
         auto const value = number_of(cell);
         if (!value)
             throw InputError("{}: line {}, column '{}': '{}' is not a number", table.name, record.line, column, cell);
+        if (*value > 0 && std::isfinite(*value) && !(*value >= least_cell && *value <= most_cell))
+            throw InputError("{}: line {}, column '{}': {} (the {} must be from {:g} to {:g})", table.name, record.line,
+                             column, cell, part.name, least_cell, most_cell);
         if (!(*value > 0 && std::isfinite(*value)))
             throw InputError("{}: line {}, column '{}': {} (the {} must be above zero and finite)", table.name,
                              record.line, column, cell, part.name);

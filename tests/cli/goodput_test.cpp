@@ -135,7 +135,18 @@ TEST_CASE("goodput: a run that fails faster than it saves is answered with exit 
         run_sextant({"goodput", "--parameters", "1e12", "--gpus", "16384", "--days", "1", "--gpu-mtbf", "300h",
                      "--interval", "5h", "--trials", "4", "--detection", "10min"});
     CHECK(result.code == 1);
-    CHECK_THAT(result.out, contains("given up"));
+    CHECK_THAT(result.out, contains("not simulated"));
+    // A failure every millisecond, or a checkpoint that takes for ever, is answered too, by finite numbers.
+    for (Arguments const& hard : {Arguments{"--gpu-mtbf", "1s"}, Arguments{"--write-bandwidth", "1 B/s"},
+                                  Arguments{"--gpu-mtbf", "1s", "--checkpoint", "in-memory"},
+                                  Arguments{"--gpu-mtbf", "5h", "--weibull-shape", "0.7", "--timeline"}}) {
+        RunResult const answer = run_sextant(Arguments{"goodput", "--parameters", "70B", "--gpus", "1024"} + hard);
+        CAPTURE(hard.back());
+        CHECK(answer.code == 1);
+        CHECK_THAT(answer.out, contains("not simulated"));
+        CHECK_THAT(answer.out, !contains("nan %"));
+        CHECK_THAT(answer.out, !contains("inf "));
+    }
     CHECK(run_sextant({"goodput", "--parameters", "1e12", "--gpus", "16384", "--gpu-mtbf", "300h", "--interval", "5h",
                        "--trials", "0"})
               .code == 1);

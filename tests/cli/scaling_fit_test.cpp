@@ -192,6 +192,11 @@ TEST_CASE("scaling fit: wrong questions are refused in one line that says what t
         {fit("chinchilla", runs, {"--fix", "A=nan"}), "finite"},
         {fit("chinchilla", runs, {"--fix", "A=-1"}), "above zero"},
         {fit("chinchilla", runs, {"--fix", "E=3.5"}), "below the given E"},
+        {fit("chinchilla", runs, {"--fix", "A=2", "--fix", "A=3"}), "given twice"},
+        {fit("chinchilla", runs, {"--fix", "alpha=1e300"}), "up to 1e+40"},
+        {fit("chinchilla", runs,
+             {"--fix", "A=400", "--fix", "B=2000", "--fix", "E=1.8", "--fix", "alpha=0.34", "--fix", "beta=0.37"}),
+         "nothing is left to fit"},
         {fit("chinchilla", runs, {"--tie", "alpha=A"}), "not coefficients"},
         {fit("chinchilla", runs, {"--batch", "row"}), "has no use for it"},
         {fit("chinchilla", runs, {"--where", "loss>9"}), "no usable rows"},
@@ -211,13 +216,24 @@ TEST_CASE("scaling fit: wrong questions are refused in one line that says what t
         CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
         CHECK_THAT(result.err, contains(part));
     }
-    for (char const* cell : {"abc", "-5", "0", "1e999"}) {
+    for (char const* cell : {"abc", "-5", "0", "1e999", "1e308", "1e-300"}) {
         Arguments arguments = fit("chinchilla", bad_cell(cell), named);
         RunResult const result = run_sextant(arguments);
         CAPTURE(cell, result.err);
         CHECK(result.code == 2);
         CHECK_THAT(result.err, contains("line 66, column 'seen'"));
     }
+}
+
+TEST_CASE("scaling fit: a parameter that is fixed leaves the others of the base law held") {
+    Json const j = report("data-constrained", data("data_constrained_182.csv"),
+                          {"--fix", "R_D=15.39", "--quick", "--bootstrap", "0"});
+    CHECK(j["objective"].get<double>() == Approx(0.0158259345).epsilon(1e-8));  // of the profile in expected.json
+    CHECK(j["parameters"]["R_D"].get<double>() == Approx(15.39));
+    CHECK(j["parameters"]["alpha"].get<double>() == Approx(0.3526596));
+    Json const free = report("data-constrained", data("data_constrained_182.csv"),
+                             {"--fix", "R_D=15.39", "--base", "free", "--quick", "--bootstrap", "0"});
+    CHECK(free["objective"].get<double>() < 0.5 * j["objective"].get<double>());
 }
 
 TEST_CASE("scaling fit: rows that no law describes end with code 1 and without parameters") {
