@@ -193,15 +193,33 @@ std::vector<JudgedFigure> judge(Rows const& rows, EngineProfile const& profile) 
     return out;
 }
 
-void add_provenance(EngineFit& fit, FitResult const& best, EngineFitOptions const& options) {
+/// Whether the rows say more of a constant than its prior: moved by one standard deviation of that, their errors change
+/// by more than a typical error in all.
+bool is_identified(EngineFit const& fit, Rows const& rows, std::size_t which) {
+    std::vector<double> values;
+    for (FittedParameter const& p : fit.constants)
+        values.push_back(p.value);
+    Constant const& c = constants.at(which);
+    double& moved = values[which];
+    moved = c.scale == FitScale::logarithmic ? moved * std::exp(c.spread) : moved + c.spread;
+    EngineProfile const other = with_values(fit.profile, values);
+    std::vector<double> const weights = weights_of(rows);
+    double change = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        double const by = std::log(rows[i]->predict(other) / rows[i]->predict(fit.profile));
+        change += weights[i] * by * by;
+    }
+    return change > typical_error * typical_error;
+}
+
+void add_provenance(EngineFit& fit, Rows const& rows, EngineFitOptions const& options) {
     std::string const source = fmt::format(
         "{}: {} figures of {} groups of model, device and engine{}", options.command, fit.rows, fit.groups,
         fit.held_out.empty()
             ? std::string(", none held out")
             : fmt::format("; median errors of groups held out in turn: {}", errors_text(fit.held_out_errors)));
     for (std::size_t i = 0; i < constants.size(); ++i) {
-        auto const& spread = best.parameters[i].spread;
-        bool const known = spread && !best.parameters[i].at_bound && *spread < 0.8 * constants[i].spread;
+        bool const known = !fit.constants[i].at_bound && is_identified(fit, rows, i);
         constants[i].note(fit.profile, known ? Basis::fitted : Basis::assumed,
                           known ? source : "not identified by " + source);
     }
@@ -240,7 +258,7 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
     fit.held_out_errors = errors_of(fit.held_out);
     fit.profile.interval = interval_of(fit.held_out);
     if (fit.profile.interval.rows == 0) fit.profile.interval = interval_of(fitted);
-    add_provenance(fit, *best, options);
+    add_provenance(fit, used, options);
     return fit;
 }
 

@@ -1,0 +1,82 @@
+#include "calibrate/engine_fit.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "tests/catch.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+using namespace sextant;
+
+namespace {
+
+/// A toy engine: products, caches and the host in known proportions of a row's size.
+double toy(EngineProfile const& e, double products, double cache, double sequences) {
+    return e.gemm_scale.value * products + e.decode_scale.value * cache + e.host_per_iteration.value.base() +
+           sequences * e.host_per_sequence.value.base();
+}
+
+std::vector<ServedMeasurement> rows_of(EngineProfile const& truth, int groups) {
+    std::vector<ServedMeasurement> rows;
+    for (int group = 0; group < groups; ++group)
+        for (double const sequences : {1.0, 8.0, 32.0, 128.0})
+            for (double const cache : {1e-4, 2e-3, 8e-3}) {
+                double const products = 1e-3 * (group + 1) + 2e-5 * sequences;
+                rows.push_back({.group = fmt::format("model {}", group),
+                                .quantity = ServedQuantity::tpot,
+                                .seconds = toy(truth, products, cache, sequences),
+                                .predict = [=](EngineProfile const& e) { return toy(e, products, cache, sequences); }});
+            }
+    return rows;
+}
+
+}  // namespace
+
+TEST_CASE("engine fit: constants that made the rows are found again, and others stay assumed") {
+    EngineProfile const start = find_engine("other", "test");
+    EngineProfile truth = start;
+    truth.gemm_scale.value = 1.2;
+    truth.decode_scale.value = 0.9;
+    truth.host_per_iteration.value = 2.5 * units::ms;
+    truth.host_per_sequence.value = 30 * units::us;
+    auto const rows = rows_of(truth, 30);
+    EngineFit const fit = fit_engine(start, rows, {.kernel_gaps_us = {1}, .threads = 1});
+    CHECK(fit.profile.gemm_scale.value == Approx(1.2).epsilon(0.04));
+    CHECK(fit.profile.decode_scale.value == Approx(0.9).epsilon(0.06));
+    CHECK(fit.profile.host_per_iteration.value.in(units::ms) == Approx(2.5).epsilon(0.08));
+    CHECK(fit.profile.host_per_sequence.value.in(units::us) == Approx(30).epsilon(0.08));
+    CHECK(fit.profile.gemm_scale.basis == Basis::fitted);
+    CHECK(fit.profile.communication_scale.basis == Basis::assumed);
+    CHECK(fit.profile.communication_scale.value == Approx(1));
+    CHECK(fit.groups == 30);
+    CHECK(fit.rows == rows.size());
+    CHECK(fit.held_out.size() == rows.size());
+    REQUIRE(fit.held_out_errors.size() == 1);
+    CHECK(fit.held_out_errors.front().median_pct < 2);
+    CHECK(fit.profile.interval.low <= 1);
+    CHECK(fit.profile.interval.high >= 1);
+    CHECK(fit.profile.interval.rows == static_cast<std::int64_t>(rows.size()));
+}
+
+TEST_CASE("engine fit: a group is in the same part in every fit, and parts are not empty for long") {
+    std::vector<int> count(4);
+    for (int i = 0; i < 400; ++i) {
+        auto const fold = fold_of(fmt::format("llama-{}, h100-sxm, vllm", i), 4);
+        REQUIRE(fold < 4);
+        CHECK(fold == fold_of(fmt::format("llama-{}, h100-sxm, vllm", i), 4));
+        ++count[fold];
+    }
+    for (int const n : count)
+        CHECK(n > 60);
+}
+
+TEST_CASE("engine fit: without rows, or with figures that are no numbers, it is refused") {
+    EngineProfile const start = find_engine("vllm", "test");
+    CHECK_THROWS_AS(fit_engine(start, {}, {}), InputError);
+    auto rows = rows_of(start, 1);
+    for (auto& row : rows)
+        row.seconds = std::nan("");
+    CHECK_THROWS_AS(fit_engine(start, rows, {.kernel_gaps_us = {1}}), InputError);
+}

@@ -1,0 +1,99 @@
+#include "core/csv.hpp"
+#include "core/json/text_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace {
+
+std::string const excerpt = SEXTANT_SOURCE_DIR "/tests/data/serving/serving_excerpt.csv";
+
+}  // namespace
+
+TEST_CASE("validate serving: the JSON report has errors of each figure, and adds up") {
+    RunResult const run = run_sextant({"validate", "serving", excerpt, "--format", "json"});
+    REQUIRE(run.code == 0);
+    auto const json = nlohmann::json::parse(run.out);
+    CHECK(json.at("format") == "serving-validation");
+    for (char const* figure : {"ttft", "tpot", "throughput"}) {
+        std::size_t n = 0;
+        for (auto const& source : json.at("sources")) {
+            n += source.at(figure).at("n").get<std::size_t>();
+            for (char const* key : {"mape_pct", "median_ape_pct", "p90_ape_pct", "bias_pct"})
+                CHECK(source.at(figure).at(key).is_null() == (source.at(figure).at("n") == 0));
+        }
+        CHECK(n > 0);
+        CHECK(n == json.at("overall").at(figure).at("n").get<std::size_t>());
+    }
+    CHECK_FALSE(json.at("overall").contains("memory"));
+    CHECK(run_sextant({"validate", "serving", excerpt, "--format", "json"}).out == run.out);
+}
+
+TEST_CASE("validate serving: --rows appends predictions or the reason to every input row") {
+    ScratchFolder const scratch("validate_serving");
+    std::string const out = scratch.path("rows.csv");
+    REQUIRE(run_sextant({"validate", "serving", excerpt, "--rows", out}).code == 0);
+    sextant::CsvTable const input = sextant::read_csv(excerpt);
+    sextant::CsvTable const rows = sextant::read_csv(out);
+    auto const added = rows.require(
+        {"pred_ttft_ms", "pred_tpot_ms", "pred_output_tokens_per_s", "pred_low", "pred_high", "skip_reason"});
+    REQUIRE(rows.records.size() == input.records.size());
+    CHECK(added.front() == input.header.size());
+    for (auto const& record : rows.records) {
+        auto const& cells = record.cells;
+        INFO("line " << record.line);
+        bool const skipped = !cells[added[5]].empty();
+        for (std::size_t i = 0; i < 5; ++i)
+            CHECK(cells[added[i]].empty() == skipped);
+        if (skipped) continue;
+        double const tokens = std::stod(cells[added[2]]);
+        CHECK(std::stod(cells[added[0]]) > 0);
+        CHECK(tokens > 0);
+        CHECK(std::stod(cells[added[3]]) < tokens);
+        CHECK(tokens < std::stod(cells[added[4]]));
+    }
+}
+
+TEST_CASE("validate serving: text, markdown and csv name every source, and no line ends in a space") {
+    for (char const* format : {"text", "markdown", "csv"}) {
+        RunResult const run = run_sextant({"validate", "serving", excerpt, "--format", format});
+        REQUIRE(run.code == 0);
+        for (char const* part : {"argonne-all", "blis-training-h100", "inferencex-aic-agg", "overall"})
+            CHECK(run.out.find(part) != std::string::npos);
+        CHECK(run.out.find(" \n") == std::string::npos);
+    }
+}
+
+TEST_CASE("validate serving: an engine or a table with a fault is refused, a bar that is missed is exit code 1") {
+    ScratchFolder const scratch("validate_serving_bad");
+    CHECK(run_sextant({"validate", "serving", excerpt, "--profile", "vlm"}).err.find("did you mean 'vllm'") !=
+          std::string::npos);
+    CHECK(run_sextant({"validate", "serving", excerpt, "--profile", "vlm"}).code == 2);
+    CHECK(run_sextant({"validate", "serving", scratch.path("missing.csv")}).code == 2);
+    sextant::write_text_file(scratch.path("empty.csv"), "");
+    CHECK(run_sextant({"validate", "serving", scratch.path("empty.csv")}).code == 2);
+    sextant::write_text_file(scratch.path("other.csv"), "a,b\n1,2\n");
+    CHECK(run_sextant({"validate", "serving", scratch.path("other.csv")}).code == 2);
+    CHECK(run_sextant({"validate", "serving", excerpt, "--max-median", "0.1"}).code == 1);
+    CHECK(run_sextant({"validate", "serving", excerpt, "--max-median", "60"}).code == 0);
+    CHECK(run_sextant({"validate", "serving", excerpt, "--profile", "sglang"}).code == 0);
+}
+
+TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
+    ScratchFolder const scratch("fit_serving");
+    std::string const out = scratch.path("lmdeploy.json");
+    RunResult const run =
+        run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "LMDeploy TurboMind", "--out", out});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK(run.out.find("gemm_scale") != std::string::npos);
+    CHECK(sextant::read_text_file(out).find("\"format\": \"engine-profile\"") != std::string::npos);
+    CHECK(run_sextant({"validate", "serving", excerpt, "--profile", out}).code == 0);
+    CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--out", out}).code == 2);  // several engines
+    CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "nobody", "--out", out}).code == 2);
+    CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "lmdeploy"}).code == 2);  // no --out
+}

@@ -1,0 +1,200 @@
+#include "planner/validation/serving_validation.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/parameters.hpp"
+#include "planner/validation/serving_model.hpp"
+#include "tests/catch.hpp"
+
+#include <algorithm>
+#include <map>
+
+using namespace sextant;
+
+namespace {
+
+using Cells = std::map<std::string, std::string>;
+
+Cells const usual{{"source_id", "test"},
+                  {"model", "meta-llama/Meta-Llama-3-8B"},
+                  {"gpu", "H100 80GB HBM3"},
+                  {"num_gpus", "1"},
+                  {"tp", "1"},
+                  {"engine", "vLLM"},
+                  {"input_len", "512"},
+                  {"output_len", "128"},
+                  {"concurrency_or_batch", "16"}};
+
+CsvTable table_of(std::vector<Cells> const& rows) {
+    CsvTable table;
+    table.name = "rows.csv";
+    for (auto const column : serving_columns())
+        table.header.emplace_back(column);
+    for (Cells const& cells : rows) {
+        CsvRecord record{.line = table.records.size() + 2, .cells = {}};
+        for (std::string const& column : table.header)
+            record.cells.push_back(cells.contains(column) ? cells.at(column) : "");
+        table.records.push_back(std::move(record));
+    }
+    return table;
+}
+
+Cells with(Cells cells, Cells const& others) {
+    for (auto const& [key, value] : others)
+        cells[key] = value;
+    return cells;
+}
+
+RowPrediction predicted(Cells const& others) {
+    ServingPredictor predictor;
+    return predictor.predict(table_of({with(usual, others)})).front().prediction;
+}
+
+double throughput(Cells const& others) {
+    auto const p = predicted(others);
+    INFO(p.skip_reason);
+    REQUIRE(p.served[2].predicted.has_value());
+    return *p.served[2].predicted;
+}
+
+}  // namespace
+
+TEST_CASE("serving models are found under the names that measurements give them, and have their sizes") {
+    for (auto const& [name, preset] : {std::pair{"meta-llama/Llama-2-7b-hf", "llama-2-7b"},
+                                       {"LLaMA v2 70B", "llama-2-70b"},
+                                       {"llama2-70b", "llama-2-70b"},
+                                       {"neuralmagic/Meta-Llama-3-8B-Instruct-FP8", "llama-3-8b"},
+                                       {"mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"},
+                                       {"RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "llama-3.3-70b"},
+                                       {"Qwen/Qwen3-235B-A22B-FP8", "qwen3-235b-a22b"},
+                                       {"deepseek-ai/DeepSeek-R1", "deepseek-v3"},
+                                       {"openai/gpt-oss-120b", "gpt-oss-120b"}}) {
+        INFO(name);
+        auto const model = serving_model(name);
+        REQUIRE(model.has_value());
+        CHECK(model->name == preset);
+    }
+    // Source: the model cards.
+    for (auto const& [name, billions] : {std::pair{"GPT-J 6B", 6.05},
+                                         {"Yi-6B-Chat", 6.06},
+                                         {"codellama/CodeLlama-34b-Instruct-hf", 33.7},
+                                         {"Qwen/Qwen1.5-7B", 7.72},
+                                         {"MiniMaxAI/MiniMax-M2.5", 228.7},
+                                         {"internlm-20b", 20.1}}) {
+        INFO(name);
+        auto const model = serving_model(name);
+        REQUIRE(model.has_value());
+        CHECK(static_cast<double>(count_parameters(*model).total) / 1e9 == Approx(billions).epsilon(0.03));
+    }
+    CHECK_FALSE(serving_model("Deci/DeciLM-7B").has_value());
+    CHECK_FALSE(serving_model("").has_value());
+    CHECK_FALSE(serving_model("instruct").has_value());
+}
+
+TEST_CASE("a serving row that cannot be expressed says why") {
+    for (auto const& [others, reason] : std::vector<std::pair<Cells, char const*>>{
+             {{{"gpu", "Intel PVC GPU"}}, "no profile for device"},
+             {{{"gpu", ""}}, "gpu is not stated"},
+             {{{"model", "Deci/DeciLM-7B"}}, "no preset for model"},
+             {{{"engine", "llama.cpp"}}, "no profile for engine"},
+             {{{"engine", ""}}, "engine is not stated"},
+             {{{"input_len", ""}}, "input_len is not stated"},
+             {{{"concurrency_or_batch", ""}}, "neither a batch nor a request rate"},
+             {{{"concurrency_or_batch", "0"}}, "is zero"},
+             {{{"tp", ""}, {"num_gpus", ""}}, "neither tp nor num_gpus"},
+             {{{"tp", "3"}}, "does not divide"},
+             {{{"weight_dtype", "trits"}}, "not known here"},
+             {{{"gpu", "A100-SXM4-80GB"}, {"weight_dtype", "fp8"}}, "has no fp8"},
+             {{{"request_rate", "mixed"}}, "several request rates"},
+             {{{"concurrency_or_batch", ""}, {"request_rate", "1000"}}, "more requests arrive"},
+             {{{"notes", "WITHOUT KV cache"}}, "no cache"},
+             {{{"model", "meta-llama/Llama-3.1-405B"}}, "not one request fits"}}) {
+        RowPrediction const p = predicted(others);
+        INFO(reason);
+        CHECK(p.skip_reason.find(reason) != std::string::npos);
+        CHECK_FALSE(p.time.has_value());
+    }
+}
+
+TEST_CASE("cells of a serving table that are no numbers are refused with their line") {
+    ServingPredictor predictor;
+    for (char const* cell : {"nan", "-1", "inf", "8 tokens", "1e999"}) {
+        INFO(cell);
+        CHECK_THROWS_WITH(predictor.predict(table_of({usual, with(usual, {{"input_len", cell}})})),
+                          contains("line 3") && contains("input_len"));
+    }
+    CsvTable table = table_of({usual});
+    table.header[0] = "source";
+    CHECK_THROWS_AS(predictor.predict(table), InputError);
+}
+
+TEST_CASE("tokens a second grow with the batch and with the device, and not with the prompt") {
+    for (char const* notes : {"", "static batch"}) {
+        double before = 0;
+        for (char const* batch : {"1", "4", "16", "64"}) {
+            double const now = throughput({{"concurrency_or_batch", batch}, {"notes", notes}});
+            CHECK(now > before);
+            before = now;
+        }
+        CHECK(throughput({{"gpu", "H200"}, {"notes", notes}}) > throughput({{"notes", notes}}));
+        CHECK(throughput({{"gpu", "H100"}, {"notes", notes}}) > throughput({{"gpu", "A100-80GB"}, {"notes", notes}}));
+        CHECK(throughput({{"input_len", "4096"}, {"notes", notes}}) < throughput({{"notes", notes}}));
+        CHECK(throughput({{"weight_dtype", "fp8"}, {"notes", notes}}) > throughput({{"notes", notes}}));
+    }
+}
+
+TEST_CASE("figures that a source does not state are derived from the others, and said so") {
+    RowPrediction const p = predicted({{"ttft_ms", "100"}, {"e2e_latency_ms", "1370"}});
+    REQUIRE(p.served[1].measured.has_value());
+    CHECK(*p.served[1].measured == Approx(10.0));
+    CHECK(*p.served[2].measured == Approx(16 * 128 / 1.37));
+    CHECK(std::count_if(p.assumptions.begin(), p.assumptions.end(), [](std::string const& a) {
+              return a.starts_with("tpot from") || a.starts_with("throughput from");
+          }) == 2);
+    RowPrediction const halved = predicted(
+        {{"ttft_ms", "100"}, {"tpot_ms", "5"}, {"e2e_latency_ms", "1370"}, {"notes", "TPOT half: use e2e and ttft"}});
+    CHECK(*halved.served[1].measured == Approx(10.0));
+}
+
+TEST_CASE("one batch takes its prompts and its decodes: throughput is batch x output over the latency") {
+    auto const table = table_of({with(usual, {{"notes", "static batch"}})});
+    ServedCase const c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
+    CHECK(c.load == ServedLoad::static_batch);
+    CHECK(c.what.engine.request_overhead.value.base() == 0);
+    ServedPrediction const p = predict_served(IterationModel(c.what), c);
+    double const latency = (p.ttft + 127.0 * p.tpot) / units::s;
+    CHECK(p.output_tokens_per_s == Approx(16 * 128 / latency));
+    // 16 GB of weights at 3.35 TB/s.
+    CHECK(p.tpot.in(units::ms) > 4.7);
+}
+
+TEST_CASE("waves: the cycle is the same whatever share of the requests comes together, and Little's law holds") {
+    auto const table = table_of({usual});
+    ServedCase c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
+    double const concurrency = GENERATE(1.0, 8.0, 64.0);
+    RequestShape const request{.prompt = 2048, .output = 256};
+    c.what.engine.wave_share.value = 0;
+    ServingEstimate const spread = request_waves(IterationModel(c.what), request, concurrency);
+    c.what.engine.wave_share.value = 1;
+    ServingEstimate const together = request_waves(IterationModel(c.what), request, concurrency);
+    CHECK(spread.latency.base() == Approx(together.latency.base()).epsilon(0.02));
+    CHECK(together.ttft.total().base() >= 0.8 * spread.ttft.total().base());
+    for (ServingEstimate const& e : {spread, together})
+        CHECK(e.requests_per_s * e.latency.base() == Approx(concurrency));
+}
+
+TEST_CASE("the excerpt of published serving runs is predicted within its bars") {
+    ServingPredictor predictor;
+    Scorer scorer(ValidationKind::serving);
+    for (ScoredRow const& row :
+         predictor.predict(read_csv(SEXTANT_SOURCE_DIR "/tests/data/serving/serving_excerpt.csv")))
+        scorer.add(row);
+    SourceScore const overall = scorer.result().overall;
+    CHECK(overall.served[0].n > 80);
+    CHECK(overall.served[1].n > 60);
+    CHECK(overall.served[2].n > 150);
+    CHECK(overall.served[0].median_ape_pct < 35);
+    CHECK(overall.served[1].median_ape_pct < 17);
+    CHECK(overall.served[2].median_ape_pct < 15);
+    CHECK(overall.time.n == overall.served[2].n);
+}
