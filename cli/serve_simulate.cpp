@@ -28,6 +28,8 @@ struct Options {
     std::string scheduler = "chunked";
     double watermark = 0.01;
     bool no_prefix_caching = false;
+    std::int64_t speculate = 0;
+    std::optional<double> acceptance, draft_cost;
     std::optional<double> rate;
     std::string arrivals;
     std::optional<double> variation;
@@ -160,6 +162,14 @@ void read_setup(Options const& o, ServeSimulateReport& report) {
     limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
     limits.lanes = plan.pp;
     limits.prefix_caching = o.no_prefix_caching ? PrefixCaching::off : PrefixCaching::on;
+    if (o.speculate == 0 && (o.acceptance || o.draft_cost))
+        throw InputError("--acceptance: nothing is guessed (--speculate K)");
+    if (o.speculate != 0 && !o.acceptance)
+        throw InputError("--speculate: how often a guess is right is not said (--acceptance 0.7)");
+    limits.speculation = {.tokens = o.speculate,
+                          .acceptance = o.acceptance.value_or(0),
+                          .draft_share = o.draft_cost.value_or(0),
+                          .seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, o.seed))};
     if (o.concurrency) {
         in_range(static_cast<double>(*o.concurrency), "--concurrency", 1, 1e7);
         setup.concurrency = *o.concurrency;
@@ -181,6 +191,10 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
     report.assumptions = serving_assumptions(report.what);
     if (report.what.plan.attention_dp > 1)
         report.assumptions.emplace_back("attention data-parallel groups of a replica share its sequences evenly");
+    if (report.setup.limits.speculation.tokens > 0)
+        report.assumptions.emplace_back(
+            "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "
+            "need no memory of their own");
     if (auto const* synthetic = dynamic_cast<SyntheticSource const*>(&source); synthetic && synthetic->clipped() > 0)
         report.assumptions.push_back(fmt::format("{} requests were drawn longer than the {} tokens that fit, and cut",
                                                  synthetic->clipped(), longest_request(report)));
@@ -275,6 +289,12 @@ void add_replica_options(CLI::App& app, Options& o) {
                    "share of the cache kept free when a request is admitted (default: 0.01)")
         ->option_text("SHARE");
     app.add_flag("--no-prefix-caching", o.no_prefix_caching, "compute shared prefixes again each time");
+    app.add_option("--speculate", o.speculate, "tokens guessed per step and sequence, checked together (default: 0)")
+        ->option_text("K");
+    app.add_option("--acceptance", o.acceptance, "probability that a guess is right, when those before it are")
+        ->option_text("SHARE");
+    app.add_option("--draft-cost", o.draft_cost, "time of one guess over that of a plain decode iteration (default: 0)")
+        ->option_text("RATIO");
     app.add_option("--slo-ttft", o.slo_ttft, "longest time to the first token that counts as good")
         ->option_text("TIME");
     app.add_option("--slo-tpot", o.slo_tpot, "longest mean time per later token that counts as good")
@@ -294,6 +314,11 @@ double ServeSimulateReport::utilisation() const {
 
 double ServeSimulateReport::mean_cache_use() const {
     return per_second(outcome.window.blocks) / static_cast<double>(setup.limits.blocks * setup.replicas);
+}
+
+double ServeSimulateReport::tokens_per_step() const {
+    ReplicaCounters const& c = outcome.whole.counters;
+    return c.decode_steps > 0 ? static_cast<double>(c.decode_tokens) / static_cast<double>(c.decode_steps) : 0;
 }
 
 std::optional<double> ServeSimulateReport::usd_per_million_output_tokens() const {
@@ -323,6 +348,8 @@ ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context
         "--output-tokens uniform:50-400\n"
         "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --rate 8 --arrivals gamma --cv 3 --slo-ttft 500ms "
         "--slo-tpot 50ms\n"
+        "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --concurrency 8 --speculate 4 --acceptance 0.7 "
+        "--draft-cost 0.08\n"
         "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --trace requests.csv --requests out.csv --format json\n");
     return {.app = &app, .run = [o, &context] { return run(*o, context); }};
 }

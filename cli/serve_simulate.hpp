@@ -41,6 +41,7 @@ struct ServeSimulateReport {
     [[nodiscard]] double hit_rate() const;
     [[nodiscard]] double utilisation() const;  ///< of the first stage, mean over replicas
     [[nodiscard]] double mean_cache_use() const;
+    [[nodiscard]] double tokens_per_step() const;  ///< of a sequence that decodes
     [[nodiscard]] std::optional<double> usd_per_million_output_tokens() const;
     /// Latencies hold for a run that goes on.
     [[nodiscard]] bool has_latencies() const {

@@ -32,6 +32,9 @@ Json setup_json(ServeSimulateReport const& report) {
             {"block_tokens", limits.block_tokens},
             {"blocks", limits.blocks},
             {"watermark_blocks", limits.watermark_blocks},
+            {"speculate", limits.speculation.tokens},
+            {"acceptance", limits.speculation.acceptance},
+            {"draft_cost", limits.speculation.draft_share},
             {"prefix_caching", limits.prefix_caching == PrefixCaching::on}};
 }
 
@@ -104,6 +107,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["cache_use_mean"] = report.mean_cache_use();
     json["cache_use_most"] = o.most_cache_use;
     json["prefix_hit_rate"] = report.hit_rate();
+    json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
     json["utilisation"] = report.utilisation();

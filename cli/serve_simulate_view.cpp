@@ -107,6 +107,11 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
                                                report.setup.limits.blocks * report.setup.limits.block_tokens));
     if (c.cached_tokens > 0)
         pairs.emplace_back("prefix cache", fmt::format("{} of the prompt tokens found", percent(report.hit_rate())));
+    if (Speculation const& guesses = report.setup.limits.speculation; guesses.tokens > 0)
+        pairs.emplace_back(
+            "speculation",
+            fmt::format("{:.4g} tokens per step of a sequence, of {} at most ({:.4g} without last steps)",
+                        report.tokens_per_step(), guesses.tokens + 1, guesses.tokens_per_step()));
     if (o.whole.counters.preemptions > 0)
         pairs.emplace_back("preemptions",
                            fmt::format("{}, {} tokens computed again", o.whole.counters.preemptions,
@@ -212,6 +217,7 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("cache_use_mean", report.mean_cache_use());
     add("cache_use_most", o.most_cache_use);
     add("prefix_hit_rate", report.hit_rate());
+    add("tokens_per_step", report.tokens_per_step());
     add("preemptions", o.whole.counters.preemptions);
     add("utilisation", report.utilisation());
     return table;

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "simulator/serving/even_decodes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,12 +30,20 @@ Scheduler scheduler_from(std::string_view name, std::string_view where) {
     throw InputError("{}: unknown scheduler '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
 }
 
-Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service)
+Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::uint64_t number)
     : limits_(limits),
       service_(service),
       pool_(limits.blocks),
       waiting_(limits.scheduler.queue),
-      lanes_(static_cast<std::size_t>(limits.lanes), Lane(limits.block_tokens)) {}
+      lanes_(static_cast<std::size_t>(limits.lanes)) {
+    std::uint64_t stream = number << 16U;
+    for (Lane& lane : lanes_) {
+        if (limits.speculation.tokens > 0)
+            lane.decoding = std::make_unique<SpeculativeDecodes>(limits.block_tokens, limits.speculation, stream++);
+        else
+            lane.decoding = std::make_unique<EvenDecodes>(limits.block_tokens);
+    }
+}
 
 std::int64_t Replica::blocks_of(std::int64_t tokens) const {
     return (tokens + limits_.block_tokens - 1) / limits_.block_tokens;
@@ -49,12 +58,10 @@ void Replica::enter(ServingRequest const& request, std::int64_t number) {
         slot = free_slots_.back();
         free_slots_.pop_back();
     }
-    std::uint32_t const stamp = at(slot).stamp + 1;
     at(slot) = Sequence{};
     at(slot).request = request;
     at(slot).number = number;
     at(slot).target = request.prompt;
-    at(slot).stamp = stamp;
     waiting_.push({slot, request.priority, request.tenant, number});
 }
 
@@ -69,7 +76,7 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         if (lane.in_flight) continue;
         IterationLoad load;
         if (!plan(lane, now, load)) continue;
-        ServiceModel::Times const times = service_.iteration(load);
+        ServiceModel::Times const times = times_of(load);
         lane.in_flight = true;
         stage_free_ = now + times.interval;
         counters_.busy += times.interval;
@@ -78,6 +85,22 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         return Started{i, now + times.latency};
     }
     return std::nullopt;
+}
+
+ServiceModel::Times Replica::times_of(IterationLoad const& load) const {
+    Speculation const& speculation = limits_.speculation;
+    if (speculation.tokens == 0 || load.decodes <= 0) return service_.iteration(load);
+    // The guesses are checked like prompt tokens, except that the cache is read once for all of a sequence.
+    auto const guesses = static_cast<double>(speculation.tokens);
+    IterationLoad checking = load;
+    checking.prefill_tokens += guesses * load.decodes;
+    checking.samples += guesses * load.decodes;
+    ServiceModel::Times times = service_.iteration(checking);
+    ServiceModel::Times const plain =
+        service_.iteration({.decodes = load.decodes, .decode_context = load.decode_context, .samples = load.decodes});
+    times.latency += plain.latency * (guesses * speculation.draft_share);
+    times.interval += plain.interval * (guesses * speculation.draft_share);
+    return times;
 }
 
 bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
@@ -90,15 +113,16 @@ bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
         if (load.prefill_tokens > 0) return true;
     }
     bool const all_stayed = make_room(lane);
-    if (std::int64_t const decodes = lane.decoding.count(); decodes > 0) {
-        pool_.take(lane.decoding.blocks_wanted());
+    if (std::int64_t const decodes = lane.decoding->count(); decodes > 0) {
+        pool_.take(lane.decoding->blocks_wanted());
+        lane.decoding->take_blocks();
         lane.steps = true;
         load.decodes = static_cast<double>(decodes);
-        load.decode_context = static_cast<double>(lane.decoding.context() + decodes);
+        load.decode_context = static_cast<double>(lane.decoding->context() + decodes);
         load.samples = load.decodes;
     }
     if (!prefill_first) {
-        std::int64_t const left = budget - lane.decoding.count();
+        std::int64_t const left = budget - lane.decoding->count() * (1 + limits_.speculation.tokens);
         add_prefills(lane, left, load);
         // Whoever was just preempted is not admitted again at once.
         if (all_stayed) admit(lane, now, left - static_cast<std::int64_t>(load.prefill_tokens), load);
@@ -182,7 +206,7 @@ void Replica::add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, Iter
 
 bool Replica::make_room(Lane& lane) {
     bool all_stayed = true;
-    while (lane.decoding.count() > 0 && lane.decoding.blocks_wanted() > pool_.available()) {
+    while (lane.decoding->count() > 0 && lane.decoding->blocks_wanted() > pool_.available()) {
         preempt(lane, victim(lane));
         all_stayed = false;
     }
@@ -209,8 +233,8 @@ void Replica::unlink(Lane& lane, std::int32_t slot) {
     --running_;
 }
 
-void Replica::release_blocks(Sequence& sequence, std::int64_t context) {
-    pool_.give_back(blocks_of(context) - sequence.shared_blocks);
+void Replica::release_blocks(Sequence& sequence, std::int64_t blocks) {
+    pool_.give_back(blocks - sequence.shared_blocks);
     if (sequence.holds_prefix) pool_.release(sequence.request.prefix);
     sequence.shared_blocks = 0;
     sequence.holds_prefix = false;
@@ -227,16 +251,15 @@ void Replica::leave_cohort(Lane& lane, Seconds last_token) {
 void Replica::preempt(Lane& lane, std::int32_t slot) {
     Sequence& sequence = at(slot);
     if (sequence.decodes) {
-        std::int64_t const steps = lane.decoding.steps() - sequence.joined;
-        lane.decoding.leave(sequence.joined, sequence.target);
-        release_blocks(sequence, sequence.target + steps);
-        counters_.recomputed_tokens += sequence.target + steps;
+        Decodes::Progress const progress = lane.decoding->leave(slot);
+        release_blocks(sequence, progress.blocks);
+        counters_.recomputed_tokens += sequence.target + progress.tokens;
         // The lane's last decode, or the prefill after which it has not decoded yet.
-        if (steps > 0) sequence.last_token = lane.cohorts.front().last_token;
-        sequence.generated += static_cast<std::int32_t>(steps);
+        if (progress.tokens > 0) sequence.last_token = lane.cohorts.front().last_token;
+        sequence.generated += static_cast<std::int32_t>(progress.tokens);
         leave_cohort(lane, sequence.last_token);
     } else {
-        release_blocks(sequence, sequence.target);
+        release_blocks(sequence, blocks_of(sequence.target));
         counters_.recomputed_tokens += sequence.computed;
         lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
     }
@@ -245,7 +268,6 @@ void Replica::preempt(Lane& lane, std::int32_t slot) {
     sequence.computed = 0;
     sequence.decodes = false;
     ++sequence.preemptions;
-    ++sequence.stamp;
     ++counters_.preemptions;
     waiting_.put_back({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
@@ -269,25 +291,23 @@ void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector
     ++sequence.generated;
     std::int64_t const remaining = sequence.request.output - sequence.generated;
     if (remaining == 0) {
-        complete(lane, slot, sequence.target, now, done);
+        complete(lane, slot, blocks_of(sequence.target), now, done);
         return;
     }
     sequence.decodes = true;
-    sequence.joined = lane.decoding.steps();
-    lane.decoding.join(slot, sequence.stamp, sequence.target, remaining);
+    lane.decoding->join(slot, sequence.target, remaining);
     if (!lane.cohorts.empty() && lane.cohorts.back().last_token == now)
         ++lane.cohorts.back().count;
     else
         lane.cohorts.push_back({now, 1});
 }
 
-void Replica::complete(Lane& lane, std::int32_t slot, std::int64_t context, Seconds now,
+void Replica::complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now,
                        std::vector<FinishedRequest>& done) {
     Sequence& sequence = at(slot);
-    release_blocks(sequence, context);
+    release_blocks(sequence, blocks);
     unlink(lane, slot);
     waiting_.charge(sequence.request.tenant, sequence.request.output);
-    ++sequence.stamp;
     free_slots_.push_back(slot);
     done.push_back({.number = sequence.number,
                     .request = sequence.request,
@@ -304,23 +324,17 @@ void Replica::finish(std::size_t lane_number, Seconds now, std::vector<FinishedR
     Lane& lane = lanes_[lane_number];
     lane.in_flight = false;
     if (lane.steps) {
-        std::int64_t const decodes = lane.decoding.count();
-        counters_.tokens_out += decodes;
+        std::int64_t const decodes = lane.decoding->count();
         for (Cohort const& cohort : lane.cohorts)
             if (cohort.count > 0) gaps.push_back({now - cohort.last_token, cohort.count});
-        lane.decoding.step();
-        std::int64_t ended = 0;
-        while (DecodeSet::Due const* due = lane.decoding.due()) {
-            std::int32_t const slot = due->slot;
-            bool const left = at(slot).stamp != due->stamp;
-            lane.decoding.drop_due();
-            if (left) continue;
-            std::int64_t const context = at(slot).target + lane.decoding.steps() - at(slot).joined;
-            lane.decoding.leave(at(slot).joined, at(slot).target);
-            complete(lane, slot, context, now, done);
-            ++ended;
-        }
-        lane.cohorts.assign(1, {now, decodes - ended});
+        ended_.clear();
+        std::int64_t const tokens = lane.decoding->step(ended_);
+        counters_.tokens_out += tokens;
+        counters_.decode_tokens += tokens;
+        counters_.decode_steps += decodes;
+        for (Decodes::Progress const& sequence : ended_)
+            complete(lane, sequence.slot, sequence.blocks, now, done);
+        lane.cohorts.assign(1, {now, lane.decoding->count()});
     }
     for (std::int32_t const slot : lane.completing)
         emit_first(lane, slot, now, done, gaps);

@@ -1,12 +1,14 @@
 #pragma once
 
 #include "simulator/serving/block_pool.hpp"
-#include "simulator/serving/decode_set.hpp"
+#include "simulator/serving/decodes.hpp"
 #include "simulator/serving/service_model.hpp"
 #include "simulator/serving/serving_request.hpp"
+#include "simulator/serving/speculative_decodes.hpp"
 #include "simulator/serving/waiting_queue.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,7 @@ struct ReplicaLimits {
     std::int64_t watermark_blocks = 0;  ///< kept free when a request is admitted
     std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
     PrefixCaching prefix_caching = PrefixCaching::on;
+    Speculation speculation{};
 };
 
 /// Tokens and blocks of one replica, counted where they are made.
@@ -52,7 +55,9 @@ struct ReplicaCounters {
     std::int64_t preemptions = 0;
     std::int64_t recomputed_tokens = 0;  ///< in the cache when preempted
     std::int64_t iterations = 0;
-    Seconds busy{};  ///< of the first stage
+    std::int64_t decode_steps = 0;   ///< of sequences: one token each, or more with speculation
+    std::int64_t decode_tokens = 0;  ///< that they brought
+    Seconds busy{};                  ///< of the first stage
 };
 
 /// A group of tokens that sequences got at once, `gap` after their last.
@@ -67,11 +72,16 @@ struct TokenGap {
 /// A request is admitted when the blocks of its whole prompt are there (and the watermark besides, unless the replica
 /// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the lane that was
 /// admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one of
-/// the lowest priority). Sequences of a lane decode in every iteration, so that all of a lane's decodes are one sum
-/// (`DecodeSet`).
+/// the lowest priority). All decodes of a lane take part in every iteration that decodes (`Decodes`).
 class Replica {
 public:
-    Replica(ReplicaLimits const& limits, ServiceModel const& service);
+    /// @param number of the replica: of its random stream.
+    Replica(ReplicaLimits const& limits, ServiceModel const& service, std::uint64_t number = 0);
+
+    Replica(Replica&&) = default;
+    Replica(Replica const&) = delete;
+    Replica& operator=(Replica const&) = delete;
+    ~Replica() = default;
 
     void enter(ServingRequest const& request, std::int64_t number);
 
@@ -99,7 +109,6 @@ private:
     struct Sequence {
         ServingRequest request;
         std::int64_t number = 0;
-        std::int64_t joined = 0;  ///< step of the lane's decodes
         Seconds scheduled{};
         Seconds first_token{};
         Seconds last_token{};
@@ -111,7 +120,6 @@ private:
         std::int32_t shared_blocks = 0;  ///< of the prefix it holds
         std::int32_t before = -1;        ///< neighbours in order of admission
         std::int32_t after = -1;
-        std::uint32_t stamp = 0;
         bool decodes = false;
         bool holds_prefix = false;
     };
@@ -121,8 +129,7 @@ private:
         std::int64_t count;
     };
     struct Lane {
-        explicit Lane(std::int64_t block_tokens) : decoding(block_tokens) {}
-        DecodeSet decoding;
+        std::unique_ptr<Decodes> decoding;
         std::vector<std::int32_t> prefilling;  ///< in order of admission
         std::vector<Cohort> cohorts;
         std::int32_t newest = -1;
@@ -132,6 +139,7 @@ private:
         std::vector<std::int32_t> completing;  ///< their prefill ends with it
     };
 
+    [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
     bool plan(Lane& lane, Seconds now, IterationLoad& load);
     void add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load);
     void admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load);
@@ -142,10 +150,11 @@ private:
     [[nodiscard]] std::int32_t victim(Lane const& lane) const;
     void preempt(Lane& lane, std::int32_t slot);
     void unlink(Lane& lane, std::int32_t slot);
-    void release_blocks(Sequence& sequence, std::int64_t context);
+    /// @param blocks of the sequence, those of a prefix that it shares included
+    void release_blocks(Sequence& sequence, std::int64_t blocks);
     void emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
                     std::vector<TokenGap>& gaps);
-    void complete(Lane& lane, std::int32_t slot, std::int64_t context, Seconds now, std::vector<FinishedRequest>& done);
+    void complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now, std::vector<FinishedRequest>& done);
     void leave_cohort(Lane& lane, Seconds last_token);
     [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const;
     [[nodiscard]] Sequence& at(std::int32_t slot) { return sequences_[static_cast<std::size_t>(slot)]; }
@@ -161,6 +170,7 @@ private:
     std::int64_t running_ = 0;
     Seconds stage_free_{};
     ReplicaCounters counters_;
+    std::vector<Decodes::Progress> ended_;
 };
 
 }  // namespace sextant

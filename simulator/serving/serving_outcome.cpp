@@ -45,6 +45,8 @@ ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b) {
     a.preemptions -= b.preemptions;
     a.recomputed_tokens -= b.recomputed_tokens;
     a.iterations -= b.iterations;
+    a.decode_steps -= b.decode_steps;
+    a.decode_tokens -= b.decode_tokens;
     a.busy -= b.busy;
     return a;
 }
@@ -57,6 +59,8 @@ ReplicaCounters& operator+=(ReplicaCounters& sum, ReplicaCounters const& other) 
     sum.preemptions += other.preemptions;
     sum.recomputed_tokens += other.recomputed_tokens;
     sum.iterations += other.iterations;
+    sum.decode_steps += other.decode_steps;
+    sum.decode_tokens += other.decode_tokens;
     sum.busy += other.busy;
     return sum;
 }

@@ -35,9 +35,16 @@ void check(ServingSetup const& setup) {
     if (setup.replicas < 1 || setup.replicas > 65536)
         throw InputError("--replicas: {} is out of range (1 to 65536)", setup.replicas);
     if (limits.max_batch < 1) throw InputError("--max-batch: {} (at least 1)", limits.max_batch);
-    if (limits.max_batched_tokens < limits.max_batch)
-        throw InputError("--max-batched-tokens: {} are fewer than the {} sequences of a batch (each takes one)",
-                         limits.max_batched_tokens, limits.max_batch);
+    Speculation const& speculation = limits.speculation;
+    if (speculation.tokens < 0 || speculation.tokens > 64)
+        throw InputError("--speculate: {} is out of range (0 to 64 tokens)", speculation.tokens);
+    if (!(speculation.acceptance >= 0 && speculation.acceptance <= 1))
+        throw InputError("--acceptance: {} is out of range (0 to 1)", speculation.acceptance);
+    if (!(speculation.draft_share >= 0 && speculation.draft_share <= 10))
+        throw InputError("--draft-cost: {} is out of range (0 to 10 decode iterations)", speculation.draft_share);
+    if (limits.max_batched_tokens < limits.max_batch * (1 + speculation.tokens))
+        throw InputError("--max-batched-tokens: {} are fewer than the {} sequences of a batch take ({} each)",
+                         limits.max_batched_tokens, limits.max_batch, 1 + speculation.tokens);
     if (limits.blocks < 1) throw InputError("the cache of a replica holds no block");
     if (!(setup.warmup_share >= 0 && setup.warmup_share <= 0.9))
         throw InputError("--warmup: {} is out of range (0 to 0.9 of the requests)", setup.warmup_share);
@@ -56,7 +63,7 @@ public:
           watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)) {
         replicas_.reserve(static_cast<std::size_t>(setup.replicas));
         for (std::int64_t i = 0; i < setup.replicas; ++i)
-            replicas_.emplace_back(setup.limits, service);
+            replicas_.emplace_back(setup.limits, service, static_cast<std::uint64_t>(i));
         dirty_.assign(replicas_.size(), 0);
         wake_planned_.assign(replicas_.size(), 0);
         before_.assign(replicas_.size(), {});

@@ -196,6 +196,10 @@ TEST_CASE("serve simulate: questions that make no sense are refused") {
     check_refused({"--rate", "1", "--watermark", "0.9"}, "--watermark");
     check_refused({"--rate", "1", "--scheduler", "fair"}, "fair");
     check_refused({"--rate", "1", "--max-batched-tokens", "100"}, "--max-batched-tokens");
+    check_refused({"--rate", "1", "--speculate", "3"}, "--acceptance");
+    check_refused({"--rate", "1", "--acceptance", "0.5"}, "--speculate");
+    check_refused({"--rate", "1", "--speculate", "3", "--acceptance", "nan"}, "--acceptance");
+    check_refused({"--rate", "1", "--speculate", "-3", "--acceptance", "0.5"}, "--speculate");
     check_refused({"--rate", "1", "--slo-ttft", "5"}, "--slo-ttft");
     check_refused({"--rate", "1", "--requests", "/no/such/folder/r.csv"}, "/no/such/folder");
 }
@@ -220,6 +224,21 @@ TEST_CASE("serve simulate: objectives, prefixes, preemption and cost show in the
     CHECK(at(json, "/cache_use_most") > 0.9);
     CHECK(at(json, "/usd_per_million_output_tokens") ==
           Approx(2 / 3600.0 / at(json, "/output_tokens_per_s") * 1e6).epsilon(1e-9));
+}
+
+TEST_CASE("serve simulate: speculation helps a small batch more than one that computes") {
+    auto const gain = [](char const* concurrency) {
+        Arguments const load{"--concurrency", concurrency, "--count", "1500", "--prompt", "100"};
+        Arguments guessing = load;
+        guessing.insert(guessing.end(), {"--speculate", "4", "--acceptance", "0.8"});
+        Json const with = report(guessing);
+        CHECK(at(with, "/tokens_per_step") == Approx(3.36).epsilon(0.02));
+        return at(with, "/output_tokens_per_s") / at(report(load), "/output_tokens_per_s");
+    };
+    double const small = gain("2");
+    CHECK(small > 2);
+    CHECK(small < 3.4);
+    CHECK(gain("256") < small);
 }
 
 TEST_CASE("serve simulate: every format is written, and text fits 110 columns") {

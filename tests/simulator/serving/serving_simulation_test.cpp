@@ -37,7 +37,9 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     ServingSetup setup;
     setup.limits.scheduler = scheduler_from(scheduler, "test");
     setup.limits.max_batch = 1 + random.below(40);
-    setup.limits.max_batched_tokens = setup.limits.max_batch + random.below(300);
+    if (random.below(3) == 0) setup.limits.speculation = {.tokens = 1 + random.below(5), .acceptance = 0.6};
+    setup.limits.max_batched_tokens =
+        setup.limits.max_batch * (1 + setup.limits.speculation.tokens) + random.below(300);
     setup.limits.block_tokens = 1 + random.below(20);
     // Room for the longest request and little more: preemptions.
     setup.limits.blocks = 340 / setup.limits.block_tokens + 2 + random.below(60);
@@ -66,8 +68,8 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
                              r.first_token <= r.finished;
         if (!ordered || (r.request.output > 1) != (r.first_token < r.finished)) ++bad;
     };
-    CAPTURE(seed, scheduler, setup.limits.max_batch, setup.limits.block_tokens, setup.limits.blocks,
-            setup.limits.lanes);
+    CAPTURE(seed, scheduler, setup.limits.max_batch, setup.limits.block_tokens, setup.limits.blocks, setup.limits.lanes,
+            setup.limits.speculation.tokens);
     ServingOutcome const out = simulate_serving(setup, service, source, hooks);
     check_conserved(out, 700);
     CHECK(bad == 0);
@@ -329,6 +331,38 @@ TEST_CASE("serve: what is good is counted against both objectives") {
     CHECK(simulate_serving(setup, FixedService(100 * ms), again).good == 1);
 }
 
+TEST_CASE("serve: speculation brings (1 - a^(k+1)) / (1 - a) tokens a step, and as much speed where guesses are free") {
+    auto const guesses = GENERATE(1, 4, 8);
+    auto const acceptance = GENERATE(0.0, 0.5, 0.8, 1.0);
+    auto const run = [&](Speculation const& speculation) {
+        ServingSetup setup;
+        setup.limits.blocks = 1 << 20;
+        setup.limits.speculation = speculation;
+        setup.limits.max_batch = 8;
+        setup.concurrency = 8;
+        SyntheticSource source({.process = ArrivalProcess::closed,
+                                .prompt = length("10"),
+                                .output = length("20000"),
+                                .requests = 16,
+                                .longest = 30000});
+        return simulate_serving(setup, FixedService(10 * ms), source);
+    };
+    Speculation const speculation{.tokens = guesses, .acceptance = acceptance};
+    double closed = 0;
+    for (int i = 0; i <= guesses; ++i)
+        closed += std::pow(acceptance, i);
+    CHECK(speculation.tokens_per_step() == Approx(closed));
+    ServingOutcome const out = run(speculation);
+    ReplicaCounters const& c = out.whole.counters;
+    check_conserved(out, 16);
+    CHECK(static_cast<double>(c.decode_tokens) / static_cast<double>(c.decode_steps) == Approx(closed).epsilon(0.01));
+    CHECK(run({}).tpot.mean / out.tpot.mean == Approx(closed).epsilon(0.01));
+    // A draft model that costs as much as the model itself: k + 1 iterations a step.
+    Speculation dear = speculation;
+    dear.draft_share = 1;
+    CHECK(run({}).tpot.mean / run(dear).tpot.mean == Approx(closed / (guesses + 1)).epsilon(0.01));
+}
+
 TEST_CASE("serve: limits that cannot work are refused") {
     ListedSource source({{.arrival = 0 * s}});
     FixedService const service(10 * ms);
@@ -344,6 +378,9 @@ TEST_CASE("serve: limits that cannot work are refused") {
     refused([](ServingSetup& o) { o.limits.blocks = 0; });
     refused([](ServingSetup& o) { o.warmup_share = std::nan(""); });
     refused([](ServingSetup& o) { o.warmup_share = 1; });
+    refused([](ServingSetup& o) { o.limits.speculation = {.tokens = -1}; });
+    refused([](ServingSetup& o) { o.limits.speculation = {.tokens = 2, .acceptance = 1.1}; });
+    refused([](ServingSetup& o) { o.limits.speculation = {.tokens = 64, .acceptance = 0.5}; });
     CHECK_THROWS_AS(scheduler_from("fcsf", "--scheduler"), InputError);
     CHECK_THROWS_AS(router_from("random", "--router"), InputError);
 }
