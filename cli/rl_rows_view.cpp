@@ -3,7 +3,6 @@
 #include "planner/explain.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -11,34 +10,9 @@
 namespace sextant::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::map<std::string, std::vector<RlRow>> by_mode(std::vector<RlRow> const& rows) {
-    std::map<std::string, std::vector<RlRow>> groups;
-    for (RlRow const& row : rows)
-        if (row.scored()) groups[row.mode].push_back(row);
-    return groups;
-}
-
 std::string errors_text(std::string const& name, ErrorStatistics const& e) {
     return fmt::format("  {}: {} row{}, median error {:.1f} %, mean {:.1f} %, bias {:+.1f} %\n", name, e.n,
                        e.n == 1 ? "" : "s", e.median_ape_pct, e.mape_pct, e.bias_pct);
-}
-
-Json errors_object(ErrorStatistics const& e) {
-    return {{"n", e.n},
-            {"mape_pct", e.mape_pct},
-            {"median_ape_pct", e.median_ape_pct},
-            {"p90_ape_pct", e.p90_ape_pct},
-            {"bias_pct", e.bias_pct}};
-}
-
-ErrorStatistics speed_up_errors(std::vector<RlSpeedUp> const& pairs) {
-    std::vector<double> errors;
-    errors.reserve(pairs.size());
-    for (RlSpeedUp const& pair : pairs)
-        errors.push_back(pair.predicted / pair.measured - 1);
-    return error_statistics(errors);
 }
 
 std::string speed_ups_text(std::vector<RlRow> const& rows) {
@@ -85,7 +59,7 @@ std::string rl_rows_text(std::vector<RlRow> const& rows) {
     }
     std::string text = table.text() + "\nstep time, predicted against measured:\n";
     text += errors_text("all", rl_errors(rows));
-    for (auto const& [mode, group] : by_mode(rows))
+    for (auto const& [mode, group] : scored_by_mode(rows))
         text += errors_text(mode, rl_errors(group));
     text += speed_ups_text(rows);
     if (!skipped.empty()) text += "\nnot predicted:\n";
@@ -95,25 +69,6 @@ std::string rl_rows_text(std::vector<RlRow> const& rows) {
     for (auto const& [what, count] : assumed)
         text += wrapped(fmt::format("  {} row{}: {}", count, count == 1 ? "" : "s", what), "    ");
     return text;
-}
-
-std::string rl_rows_json(std::vector<RlRow> const& rows) {
-    Json json{{"format", "rl-validation"}, {"version", 1}, {"overall", errors_object(rl_errors(rows))}};
-    json["modes"] = Json::object();
-    for (auto const& [mode, group] : by_mode(rows))
-        json["modes"][mode] = errors_object(rl_errors(group));
-    json["speed_up_of_asynchrony"] = errors_object(speed_up_errors(rl_speed_ups(rows)));
-    json["rows"] = Json::array();
-    for (RlRow const& row : rows) {
-        Json entry{{"source_id", row.source}, {"model", row.model},           {"mode", row.mode},
-                   {"gpu", row.device},       {"num_gpus", row.accelerators}, {"step_time_s", row.measured.base()}};
-        entry["pred_step_time_s"] = row.predicted ? Json(row.predicted->step.base()) : Json(nullptr);
-        entry["pred_tokens_per_s_per_gpu"] = row.predicted ? Json(row.predicted->tokens_per_s_per_gpu) : Json(nullptr);
-        entry["skip_reason"] = row.skip_reason;
-        entry["assumptions"] = row.assumptions;
-        json["rows"].push_back(entry);
-    }
-    return json.dump(2) + "\n";
 }
 
 Table rl_rows_table(std::vector<RlRow> const& rows) {

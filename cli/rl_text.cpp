@@ -86,7 +86,7 @@ std::string speed_up_text(RlReport const& report) {
     if (text.empty()) return "";
     std::string ages;
     for (std::size_t i = 0; i < fast->age.size(); ++i)
-        ages += fmt::format("{}{} {}", ages.empty() ? "" : ", ", i, percent(fast->age[i]));
+        ages += fmt::format("{}{}: {:.0f}%", ages.empty() ? "" : ", ", i, 100 * fast->age[i]);
     double const penalty = report.question.staleness_penalty;
     return "\n" +
            wrapped(fmt::format(
@@ -108,8 +108,8 @@ std::string phases_text(RlStep const& step) {
         fmt::format("{:.0f} responses an engine, {:.0f} decoding on average; {} with prompts", g.most_batch,
                     g.mean_batch, human(g.prefill)));
     add("  long tail", g.straggling(),
-        fmt::format("of it: {} of the generation; all responses of equal length end after {}",
-                    percent(g.straggling() / g.time), human(g.even)));
+        fmt::format("{} of it: responses of equal length end after {}", percent(g.straggling() / g.time),
+                    human(g.even)));
     add("reward", p.reward);
     add("policy scores", p.policy_scores);
     add("reference scores", p.reference_scores);

@@ -16,10 +16,12 @@ struct RlReport {
     double longest = 0;  ///< mean of the longest response of a step
 };
 
-/// A table of the modes, the speed-up of asynchrony, the phases, memory and divisions of the best.
+/// The modes side by side, the speed-up of asynchrony, phases and memory of the best, the divisions:
 ///
-///     mode          GPUs   engine  step   generate  score  train  sync ...
-///     colocated     16     tp 1    78 s   41 s      ...
+///                   colocated     split  asynchronous
+///     ------------  ---------  --------  ------------
+///     GPUs                 16     8 + 8         8 + 8
+///     step            54.03 s   88.01 s       47.42 s
 std::string rl_text(RlReport const& report);
 std::string rl_json(RlReport const& report);
 /// Every step that was priced, a row each: csv and markdown.

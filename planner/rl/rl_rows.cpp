@@ -214,4 +214,19 @@ ErrorStatistics rl_errors(std::vector<RlRow> const& rows) {
     return error_statistics(errors);
 }
 
+ErrorStatistics speed_up_errors(std::vector<RlSpeedUp> const& pairs) {
+    std::vector<double> errors;
+    errors.reserve(pairs.size());
+    for (RlSpeedUp const& pair : pairs)
+        errors.push_back(pair.predicted / pair.measured - 1);
+    return error_statistics(errors);
+}
+
+std::map<std::string, std::vector<RlRow>> scored_by_mode(std::vector<RlRow> const& rows) {
+    std::map<std::string, std::vector<RlRow>> groups;
+    for (RlRow const& row : rows)
+        if (row.scored()) groups[row.mode].push_back(row);
+    return groups;
+}
+
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include "planner/rl/rl_step.hpp"
 #include "planner/validation/error_statistics.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,7 +46,12 @@ struct RlSpeedUp {
 /// Of the responses, which are as many in both.
 std::vector<RlSpeedUp> rl_speed_ups(std::vector<RlRow> const& rows);
 
+/// Of predicted over measured.
+ErrorStatistics speed_up_errors(std::vector<RlSpeedUp> const& pairs);
+
 /// Of the rows that are scored.
 ErrorStatistics rl_errors(std::vector<RlRow> const& rows);
+/// These rows by the mode that they name.
+std::map<std::string, std::vector<RlRow>> scored_by_mode(std::vector<RlRow> const& rows);
 
 }  // namespace sextant

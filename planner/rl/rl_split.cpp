@@ -6,7 +6,6 @@ namespace sextant {
 namespace {
 
 constexpr std::int64_t every_number_up_to = 32;
-constexpr std::int64_t coarse_points = 16;
 
 /// More responses a second; of equals the one that is first.
 bool better(RlStep const& a, RlStep const& b) {
@@ -74,7 +73,10 @@ std::vector<std::int64_t> coarse_splits(std::int64_t accelerators, std::int64_t 
     std::vector<std::int64_t> out;
     std::int64_t const unit = accelerators <= every_number_up_to ? 1 : domain;
     std::int64_t const units = (accelerators - 1) / unit;
-    std::int64_t const stride = units <= every_number_up_to ? 1 : units / coarse_points;
+    // Powers of two leave the trainer sizes that batches divide into.
+    std::int64_t stride = 1;
+    while (units / stride > every_number_up_to)
+        stride *= 2;
     for (std::int64_t n = stride; n <= units; n += stride)
         out.push_back(n * unit);
     return out;
