@@ -23,7 +23,7 @@ namespace {
 
 struct Options {
     ServeOptions serve;
-    std::int64_t replicas = 1;
+    std::optional<std::int64_t> replicas, prefill_replicas, decode_replicas;
     std::string router = "least-loaded";
     std::string scheduler = "chunked";
     double watermark = 0.01;
@@ -144,11 +144,23 @@ std::unique_ptr<RequestSource> synthetic_source(Options const& o, ServeSimulateR
     return std::make_unique<SyntheticSource>(w);
 }
 
+void read_replicas(Options const& o, ServingSetup& setup) {
+    auto const number = [](std::optional<std::int64_t> value, char const* flag) {
+        in_range(static_cast<double>(value.value_or(1)), flag, 1, 32768);
+        return value.value_or(1);
+    };
+    setup.replicas = number(o.replicas, "--replicas");
+    if (!o.prefill_replicas && !o.decode_replicas) return;
+    if (!o.prefill_replicas || !o.decode_replicas || o.replicas)
+        throw InputError("--prefill-replicas: wants --decode-replicas beside it, and no --replicas");
+    setup.prefill_replicas = number(o.prefill_replicas, "--prefill-replicas");
+    setup.replicas = setup.prefill_replicas + number(o.decode_replicas, "--decode-replicas");
+}
+
 void read_setup(Options const& o, ServeSimulateReport& report) {
     ServingSetup& setup = report.setup;
     ServingPlan const& plan = report.what.plan;
-    setup.replicas = o.replicas;
-    in_range(static_cast<double>(o.replicas), "--replicas", 1, 65536);
+    read_replicas(o, setup);
     setup.router = router_from(o.router, "--router");
     setup.warmup_share = o.warmup;
     in_range(o.watermark, "--watermark", 0, 0.5);
@@ -191,6 +203,9 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
     report.assumptions = serving_assumptions(report.what);
     if (report.what.plan.attention_dp > 1)
         report.assumptions.emplace_back("attention data-parallel groups of a replica share its sequences evenly");
+    if (report.setup.prefill_replicas > 0)
+        report.assumptions.emplace_back(
+            "caches go to another node as one message per rank, one after another of a sender, without meeting others");
     if (report.setup.limits.speculation.tokens > 0)
         report.assumptions.emplace_back(
             "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "
@@ -281,6 +296,11 @@ void add_load_options(CLI::App& app, Options& o) {
 
 void add_replica_options(CLI::App& app, Options& o) {
     app.add_option("--replicas", o.replicas, "copies of the model (default: 1)")->option_text("N");
+    app.add_option("--prefill-replicas", o.prefill_replicas,
+                   "replicas that process prompts only, instead of --replicas")
+        ->option_text("N");
+    app.add_option("--decode-replicas", o.decode_replicas, "replicas that get their caches and decode")
+        ->option_text("N");
     app.add_option("--router", o.router, "least-loaded (default) or round-robin")->option_text("NAME");
     app.add_option("--scheduler", o.scheduler,
                    "chunked (default), fcfs (whole prompts), prefill-first, priority, fair (tenants)")
@@ -348,6 +368,8 @@ ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context
         "--output-tokens uniform:50-400\n"
         "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --rate 8 --arrivals gamma --cv 3 --slo-ttft 500ms "
         "--slo-tpot 50ms\n"
+        "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --rate 20 --prefill-replicas 3 --decode-replicas "
+        "2\n"
         "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --concurrency 8 --speculate 4 --acceptance 0.7 "
         "--draft-cost 0.08\n"
         "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --trace requests.csv --requests out.csv --format json\n");

@@ -17,6 +17,7 @@ Json setup_json(ServeSimulateReport const& report) {
     ServingPlan const& plan = report.what.plan;
     ReplicaLimits const& limits = report.setup.limits;
     return {{"replicas", report.setup.replicas},
+            {"prefill_replicas", report.setup.prefill_replicas},
             {"gpus", report.accelerators()},
             {"tp", plan.tp},
             {"pp", plan.pp},
@@ -110,6 +111,9 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
+    if (o.window.transfers > 0)
+        json["transfers"] = {{"count", o.window.transfers},
+                             {"mean_s", o.window.transferring.base() / static_cast<double>(o.window.transfers)}};
     json["utilisation"] = report.utilisation();
     json["iterations"] = o.whole.counters.iterations;
     json["output_tokens"] = o.whole.counters.tokens_out;

@@ -116,8 +116,28 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
         pairs.emplace_back("preemptions",
                            fmt::format("{}, {} tokens computed again", o.whole.counters.preemptions,
                                        human_count(static_cast<double>(o.whole.counters.recomputed_tokens))));
+    if (std::int64_t const prefills = report.setup.prefill_replicas; prefills > 0) {
+        double const prompts = report.per_second(o.window.prefill_busy.base());
+        double const decodes = report.per_second(c.busy.base()) - prompts;
+        pairs.emplace_back("of prompts",
+                           fmt::format("replicas busy {} of the time; those that decode {}",
+                                       percent(std::min(1.0, prompts / static_cast<double>(prefills))),
+                                       percent(std::min(1.0, decodes / (replicas - static_cast<double>(prefills))))));
+        if (o.window.transfers > 0)
+            pairs.emplace_back("transfers", fmt::format("{} each, senders busy {} of the time",
+                                                        milliseconds(o.window.transferring / o.window.transfers),
+                                                        percent(report.per_second(o.window.transferring.base()) /
+                                                                static_cast<double>(prefills))));
+    }
     pairs.emplace_back("busy", fmt::format("{} of the time, in {} iterations", percent(report.utilisation()),
                                            human_count(static_cast<double>(c.iterations))));
+}
+
+std::string replicas_words(ServingSetup const& setup) {
+    if (setup.prefill_replicas > 0)
+        return fmt::format("{} replicas for prompts and {} that decode,", setup.prefill_replicas,
+                           setup.replicas - setup.prefill_replicas);
+    return setup.replicas == 1 ? "a replica" : fmt::format("{} replicas", setup.replicas);
 }
 
 std::string settling_words(ServeSimulateReport const& report) {
@@ -151,11 +171,10 @@ std::string_view name_of(SteadyState state) {
 
 std::string serve_simulate_text(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
-    std::string out = wrapped(fmt::format(
-        "{} on {}: {} of {} ({}), {} scheduler, {} router", report.what.model.name, report.what.cluster.name,
-        report.setup.replicas == 1 ? "a replica" : fmt::format("{} replicas", report.setup.replicas),
-        report.what.plan.accelerators(), serving_plan_text(report.what), report.setup.limits.scheduler.name,
-        name_of(report.setup.router)));
+    std::string out = wrapped(fmt::format("{} on {}: {} of {} ({}), {} scheduler, {} router", report.what.model.name,
+                                          report.what.cluster.name, replicas_words(report.setup),
+                                          report.what.plan.accelerators(), serving_plan_text(report.what),
+                                          report.setup.limits.scheduler.name, name_of(report.setup.router)));
     out += wrapped(fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", report.load, report.prompt,
                                report.output, report.requests, report.seed));
     if (o.state == SteadyState::overloaded) out += "\n" + overload_words(report);

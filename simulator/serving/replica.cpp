@@ -49,20 +49,38 @@ std::int64_t Replica::blocks_of(std::int64_t tokens) const {
     return (tokens + limits_.block_tokens - 1) / limits_.block_tokens;
 }
 
-void Replica::enter(ServingRequest const& request, std::int64_t number) {
-    std::int32_t slot = 0;
+std::int32_t Replica::new_slot() {
     if (free_slots_.empty()) {
-        slot = static_cast<std::int32_t>(sequences_.size());
         sequences_.emplace_back();
-    } else {
-        slot = free_slots_.back();
-        free_slots_.pop_back();
+        return static_cast<std::int32_t>(sequences_.size() - 1);
     }
+    std::int32_t const slot = free_slots_.back();
+    free_slots_.pop_back();
     at(slot) = Sequence{};
+    return slot;
+}
+
+void Replica::enter(ServingRequest const& request, std::int64_t number) {
+    std::int32_t const slot = new_slot();
     at(slot).request = request;
     at(slot).number = number;
     at(slot).target = request.prompt;
     waiting_.push({slot, request.priority, request.tenant, number});
+}
+
+void Replica::enter_prefilled(FinishedRequest const& prefilled) {
+    std::int32_t const slot = new_slot();
+    Sequence& sequence = at(slot);
+    sequence.request = prefilled.request;
+    sequence.number = prefilled.number;
+    sequence.target = sequence.computed = prefilled.request.prompt;
+    sequence.generated = 1;
+    sequence.cached = prefilled.cached_tokens;
+    sequence.preemptions = prefilled.preemptions;
+    sequence.scheduled = prefilled.scheduled;
+    sequence.first_token = sequence.last_token = prefilled.first_token;
+    sequence.prefilled = true;
+    waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 
 bool Replica::has_idle_lane() const {
@@ -107,6 +125,7 @@ bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
     lane.completing.clear();
     lane.steps = false;
     std::int64_t const budget = limits_.max_batched_tokens;
+    admit_prefilled(lane);
     bool const prefill_first = limits_.scheduler.batch == BatchPolicy::prefill_first;
     if (prefill_first) {
         admit(lane, now, budget, load);
@@ -146,21 +165,49 @@ bool Replica::may_admit(Lane const& lane) const {
     return !waiting_.empty() && running_ < limits_.max_batch && lane.running * limits_.lanes <= running_;
 }
 
+void Replica::link(Lane& lane, std::int32_t slot) {
+    waiting_.pop();
+    ++running_;
+    ++lane.running;
+    at(slot).before = lane.newest;
+    if (lane.newest >= 0) at(lane.newest).after = slot;
+    lane.newest = slot;
+}
+
+void Replica::join(Lane& lane, std::int32_t slot, Seconds last_token) {
+    Sequence& sequence = at(slot);
+    sequence.decodes = true;
+    lane.decoding->join(slot, sequence.target, sequence.request.output - sequence.generated);
+    if (!lane.cohorts.empty() && lane.cohorts.back().last_token == last_token)
+        ++lane.cohorts.back().count;
+    else
+        lane.cohorts.push_back({last_token, 1});
+}
+
+void Replica::admit_prefilled(Lane& lane) {
+    while (may_admit(lane) && at(waiting_.front()).prefilled) {
+        std::int32_t const slot = waiting_.front();
+        Sequence& sequence = at(slot);
+        std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
+        if (blocks_of(sequence.target) + kept > pool_.available()) return;
+        pool_.take(blocks_of(sequence.target));
+        link(lane, slot);
+        sequence.prefilled = false;
+        join(lane, slot, sequence.last_token);
+    }
+}
+
 void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load) {
     bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
     while (budget > 0 && may_admit(lane)) {
         std::int32_t const slot = waiting_.front();
+        if (at(slot).prefilled) return;
         Sequence& sequence = at(slot);
         // A prompt beyond the limit is processed whole, as the first of its iteration.
         bool const first = load.prefill_tokens <= 0;
         if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) return;
         if (!reserve(sequence)) return;
-        waiting_.pop();
-        ++running_;
-        ++lane.running;
-        sequence.before = lane.newest;
-        if (lane.newest >= 0) at(lane.newest).after = slot;
-        lane.newest = slot;
+        link(lane, slot);
         if (sequence.preemptions == 0) {
             sequence.scheduled = now;
             sequence.cached = sequence.computed;
@@ -289,17 +336,10 @@ void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector
         gaps.push_back({now - sequence.last_token, 1});
     sequence.last_token = now;
     ++sequence.generated;
-    std::int64_t const remaining = sequence.request.output - sequence.generated;
-    if (remaining == 0) {
+    if (sequence.generated == sequence.request.output || limits_.role == ReplicaRole::prefill)
         complete(lane, slot, blocks_of(sequence.target), now, done);
-        return;
-    }
-    sequence.decodes = true;
-    lane.decoding->join(slot, sequence.target, remaining);
-    if (!lane.cohorts.empty() && lane.cohorts.back().last_token == now)
-        ++lane.cohorts.back().count;
     else
-        lane.cohorts.push_back({now, 1});
+        join(lane, slot, now);
 }
 
 void Replica::complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now,

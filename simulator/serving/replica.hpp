@@ -33,6 +33,13 @@ Scheduler scheduler_from(std::string_view name, std::string_view where);
 
 enum class PrefixCaching : std::uint8_t { on, off };
 
+/// What a replica does of a request.
+enum class ReplicaRole : std::uint8_t {
+    whole,
+    prefill,  ///< up to its first token
+    decode    ///< the rest; its cache comes from elsewhere
+};
+
 /// Limits of one replica.
 struct ReplicaLimits {
     Scheduler scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival};
@@ -44,6 +51,7 @@ struct ReplicaLimits {
     std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
     PrefixCaching prefix_caching = PrefixCaching::on;
     Speculation speculation{};
+    ReplicaRole role = ReplicaRole::whole;
 };
 
 /// Tokens and blocks of one replica, counted where they are made.
@@ -85,6 +93,9 @@ public:
 
     void enter(ServingRequest const& request, std::int64_t number);
 
+    /// A request whose prompt another replica has processed, cache and first token included.
+    void enter_prefilled(FinishedRequest const& prefilled);
+
     struct Started {
         std::size_t lane;
         Seconds ends;
@@ -122,6 +133,7 @@ private:
         std::int32_t after = -1;
         bool decodes = false;
         bool holds_prefix = false;
+        bool prefilled = false;  ///< elsewhere: joins the decodes when there is room
     };
     /// Sequences that got their last token at the same time and decode next.
     struct Cohort {
@@ -142,6 +154,10 @@ private:
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
     bool plan(Lane& lane, Seconds now, IterationLoad& load);
     void add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load);
+    void admit_prefilled(Lane& lane);
+    void link(Lane& lane, std::int32_t slot);
+    void join(Lane& lane, std::int32_t slot, Seconds last_token);
+    [[nodiscard]] std::int32_t new_slot();
     void admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load);
     [[nodiscard]] bool may_admit(Lane const& lane) const;
     bool reserve(Sequence& sequence);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cost_models/collective_time.hpp"
 #include "cost_models/serving/iteration_model.hpp"
 
 namespace sextant {
@@ -20,6 +21,8 @@ public:
     [[nodiscard]] virtual Seconds prefill_attention(double past, double tokens) const = 0;
     /// Between arrival and the queue of the scheduler.
     [[nodiscard]] virtual Seconds before_queue(double prompt_tokens) const = 0;
+    /// Of the cache of so many tokens to another replica.
+    [[nodiscard]] virtual Seconds transfer(double tokens) const = 0;
 };
 
 /// By `IterationModel`. With attention data parallelism sequences and chunks are taken as evenly divided among the
@@ -27,15 +30,19 @@ public:
 class ModelledService : public ServiceModel {
 public:
     /// `model` must outlive this.
-    explicit ModelledService(IterationModel const& model) : model_(model) {}
+    explicit ModelledService(IterationModel const& model);
     [[nodiscard]] Times iteration(IterationLoad const& load) const override;
     [[nodiscard]] Seconds prefill_attention(double past, double tokens) const override {
         return model_.prefill_attention(past, tokens);
     }
     [[nodiscard]] Seconds before_queue(double prompt_tokens) const override;
+    /// Every rank sends its part to its counterpart on another node, all at once, as one message.
+    [[nodiscard]] Seconds transfer(double tokens) const override;
 
 private:
     IterationModel const& model_;
+    Bytes cache_per_token_;  ///< of one rank
+    CollectiveCurve send_;
 };
 
 }  // namespace sextant

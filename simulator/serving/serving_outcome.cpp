@@ -73,7 +73,10 @@ ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
             .blocks = a.blocks - b.blocks,
             .arrived = a.arrived - b.arrived,
             .finished = a.finished - b.finished,
-            .counters = a.counters - b.counters};
+            .counters = a.counters - b.counters,
+            .prefill_busy = a.prefill_busy - b.prefill_busy,
+            .transferring = a.transferring - b.transferring,
+            .transfers = a.transfers - b.transfers};
 }
 
 }  // namespace sextant

@@ -38,6 +38,9 @@ struct ServingTotals {
     std::int64_t arrived = 0;
     std::int64_t finished = 0;
     ReplicaCounters counters{};  ///< of all replicas together
+    Seconds prefill_busy{};      ///< of the replicas that process prompts only
+    Seconds transferring{};      ///< caches between replicas, of all senders together
+    std::int64_t transfers = 0;
 };
 ServingTotals operator-(ServingTotals const& a, ServingTotals const& b);
 ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b);

@@ -15,7 +15,7 @@ constexpr std::array routers{Router::round_robin, Router::least_loaded};
 constexpr std::int64_t watch_points = 200;
 
 struct Event {
-    enum class Kind : std::uint8_t { enter, iteration, wake };
+    enum class Kind : std::uint8_t { enter, iteration, wake, transferred };
     Seconds at;
     std::uint64_t order;  ///< events of one time happen in the order in which they were planned
     Kind kind;
@@ -24,14 +24,41 @@ struct Event {
     bool operator>(Event const& other) const { return at != other.at ? at > other.at : order > other.order; }
 };
 
+/// Things that are on the way, by a number that is used again.
+template <class T>
+class OnTheWay {
+public:
+    std::int32_t put(T const& thing) {
+        if (free_.empty()) {
+            things_.push_back(thing);
+            return static_cast<std::int32_t>(things_.size() - 1);
+        }
+        std::int32_t const place = free_.back();
+        free_.pop_back();
+        things_[static_cast<std::size_t>(place)] = thing;
+        return place;
+    }
+    T take(std::int32_t place) {
+        free_.push_back(place);
+        return things_[static_cast<std::size_t>(place)];
+    }
+
+private:
+    std::vector<T> things_;
+    std::vector<std::int32_t> free_;
+};
+
 /// A request between its arrival and the queue of a replica.
-struct OnTheWay {
+struct Arrived {
     ServingRequest request;
     std::int64_t number;
 };
 
 void check(ServingSetup const& setup) {
     ReplicaLimits const& limits = setup.limits;
+    if (setup.prefill_replicas < 0 || (setup.prefill_replicas > 0 && setup.prefill_replicas >= setup.replicas))
+        throw InputError("--prefill-replicas: {} of {} replicas (at least one has to decode)", setup.prefill_replicas,
+                         setup.replicas);
     if (setup.replicas < 1 || setup.replicas > 65536)
         throw InputError("--replicas: {} is out of range (1 to 65536)", setup.replicas);
     if (limits.max_batch < 1) throw InputError("--max-batch: {} (at least 1)", limits.max_batch);
@@ -50,6 +77,25 @@ void check(ServingSetup const& setup) {
         throw InputError("--warmup: {} is out of range (0 to 0.9 of the requests)", setup.warmup_share);
 }
 
+/// Chooses among some of the replicas.
+class Routing {
+public:
+    Routing(std::size_t first, std::size_t count) : first_(first), count_(count) {}
+    std::size_t route(std::vector<Replica> const& replicas, Router router) {
+        std::size_t best = turn_;
+        if (router == Router::least_loaded)
+            for (std::size_t i = 1; i < count_; ++i) {
+                std::size_t const other = (turn_ + i) % count_;
+                if (replicas[first_ + other].outstanding() < replicas[first_ + best].outstanding()) best = other;
+            }
+        turn_ = (best + 1) % count_;
+        return first_ + best;
+    }
+
+private:
+    std::size_t first_, count_, turn_ = 0;
+};
+
 /// One run.
 class Simulation {
 public:
@@ -59,11 +105,20 @@ public:
           source_(source),
           hooks_(hooks),
           watch_(setup.interval_variation),
+          to_prompts_(0,
+                      static_cast<std::size_t>(setup.prefill_replicas > 0 ? setup.prefill_replicas : setup.replicas)),
+          to_decodes_(static_cast<std::size_t>(setup.prefill_replicas),
+                      static_cast<std::size_t>(setup.replicas - setup.prefill_replicas)),
           first_measured_(static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source.count()))),
           watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)) {
         replicas_.reserve(static_cast<std::size_t>(setup.replicas));
-        for (std::int64_t i = 0; i < setup.replicas; ++i)
-            replicas_.emplace_back(setup.limits, service, static_cast<std::uint64_t>(i));
+        std::int64_t const prefills = setup.prefill_replicas;
+        for (std::int64_t i = 0; i < setup.replicas; ++i) {
+            ReplicaLimits limits = setup.limits;
+            if (prefills > 0) limits.role = i < prefills ? ReplicaRole::prefill : ReplicaRole::decode;
+            replicas_.emplace_back(limits, service, static_cast<std::uint64_t>(i));
+        }
+        sender_free_.assign(replicas_.size(), {});
         dirty_.assign(replicas_.size(), 0);
         wake_planned_.assign(replicas_.size(), 0);
         before_.assign(replicas_.size(), {});
@@ -122,16 +177,7 @@ private:
         next_ = source_.next();
         if (number == first_measured_) from_ = snapshot();
         if (!next_) last_arrival_ = snapshot();
-        std::int32_t slot = 0;
-        if (free_.empty()) {
-            slot = static_cast<std::int32_t>(on_the_way_.size());
-            on_the_way_.push_back({request, number});
-        } else {
-            slot = free_.back();
-            free_.pop_back();
-            on_the_way_[static_cast<std::size_t>(slot)] = {request, number};
-        }
-        plan(now + service_.before_queue(request.prompt), Event::Kind::enter, slot);
+        plan(now + service_.before_queue(request.prompt), Event::Kind::enter, arrived_.put({request, number}));
         if (totals_.arrived % watch_every_ == 0) look(now);
     }
 
@@ -172,10 +218,15 @@ private:
 
     void happen(Event const& event) {
         if (event.kind == Event::Kind::enter) {
-            OnTheWay const& request = on_the_way_[static_cast<std::size_t>(event.index)];
-            std::size_t const replica = route();
+            Arrived const request = arrived_.take(event.index);
+            std::size_t const replica = to_prompts_.route(replicas_, setup_.router);
             replicas_[replica].enter(request.request, request.number);
-            free_.push_back(event.index);
+            touch(replica);
+            return;
+        }
+        if (event.kind == Event::Kind::transferred) {
+            std::size_t const replica = to_decodes_.route(replicas_, setup_.router);
+            replicas_[replica].enter_prefilled(transferred_.take(event.index));
             touch(replica);
             return;
         }
@@ -194,26 +245,31 @@ private:
         else if (totals_.arrived > first_measured_)
             for (TokenGap const& gap : gaps_)
                 late_itl_.add(gap.gap, gap.count);
+        std::int64_t left = 0;
         for (FinishedRequest& request : done_) {
             request.replica = event.index;
+            if (event.index < setup_.prefill_replicas && request.request.output > 1) {
+                send(request);
+                continue;
+            }
             record(request);
+            ++left;
         }
         if (!open())
-            for (std::size_t i = 0; i < done_.size() && next_; ++i)
+            for (; left > 0 && next_; --left)
                 arrive(event.at);
         if (!next_ && ++since_last_arrival_ % 4096 == 0 && hooks_.stop != nullptr && *hooks_.stop)
             interrupted_ = stopped_ = true;
     }
 
-    std::size_t route() {
-        std::size_t best = turn_;
-        if (setup_.router == Router::least_loaded)
-            for (std::size_t i = 1; i < replicas_.size(); ++i) {
-                std::size_t const other = (turn_ + i) % replicas_.size();
-                if (replicas_[other].outstanding() < replicas_[best].outstanding()) best = other;
-            }
-        turn_ = (best + 1) % replicas_.size();
-        return best;
+    /// The cache of a processed prompt goes to a replica that decodes, after those that this one sent before.
+    void send(FinishedRequest const& request) {
+        Seconds& free = sender_free_[static_cast<std::size_t>(request.replica)];
+        Seconds const time = service_.transfer(request.request.prompt);
+        free = std::max(free, request.finished) + time;
+        totals_.transferring += time;
+        ++totals_.transfers;
+        plan(free, Event::Kind::transferred, transferred_.put(request));
     }
 
     void touch(std::size_t replica) {
@@ -263,6 +319,8 @@ private:
     [[nodiscard]] ServingTotals snapshot() const {
         ServingTotals out = totals_;
         out.counters = counters();
+        for (std::int64_t i = 0; i < setup_.prefill_replicas; ++i)
+            out.prefill_busy += replicas_[static_cast<std::size_t>(i)].counters().busy;
         return out;
     }
     [[nodiscard]] double cache_use(std::int64_t blocks) const {
@@ -330,15 +388,16 @@ private:
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t order_ = 0;
     std::optional<ServingRequest> next_;
-    std::vector<OnTheWay> on_the_way_;
-    std::vector<std::int32_t> free_;
-    std::size_t turn_ = 0;
+    OnTheWay<Arrived> arrived_;
+    OnTheWay<FinishedRequest> transferred_;
     std::vector<char> dirty_, wake_planned_;
     std::vector<std::size_t> touched_;
     std::vector<Load> before_;
     std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0, most_waiting_ = 0, most_blocks_ = 0;
     ServingTotals totals_, from_, last_arrival_;
     OverloadWatch watch_;
+    Routing to_prompts_, to_decodes_;
+    std::vector<Seconds> sender_free_;
     std::optional<Overload> overload_;
     std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;
     bool stopped_ = false, interrupted_ = false, overloaded_ = false;

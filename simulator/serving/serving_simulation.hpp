@@ -28,6 +28,7 @@ struct LatencyObjective {
 struct ServingSetup {
     ReplicaLimits limits;
     std::int64_t replicas = 1;
+    std::int64_t prefill_replicas = 0;  ///< of these; they process prompts, the others decode. 0: each does both
     Router router = Router::least_loaded;
     std::int64_t concurrency = 0;   ///< of a closed loop; 0: requests come at their times
     double interval_variation = 1;  ///< coefficient of variation of the intervals between arrivals

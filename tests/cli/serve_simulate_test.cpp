@@ -198,6 +198,10 @@ TEST_CASE("serve simulate: questions that make no sense are refused") {
     check_refused({"--rate", "1", "--max-batched-tokens", "100"}, "--max-batched-tokens");
     check_refused({"--rate", "1", "--speculate", "3"}, "--acceptance");
     check_refused({"--rate", "1", "--acceptance", "0.5"}, "--speculate");
+    check_refused({"--rate", "1", "--prefill-replicas", "1"}, "--decode-replicas");
+    check_refused({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "0"}, "--decode-replicas");
+    check_refused({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "1", "--replicas", "2"},
+                  "--replicas");
     check_refused({"--rate", "1", "--speculate", "3", "--acceptance", "nan"}, "--acceptance");
     check_refused({"--rate", "1", "--speculate", "-3", "--acceptance", "0.5"}, "--speculate");
     check_refused({"--rate", "1", "--slo-ttft", "5"}, "--slo-ttft");
@@ -239,6 +243,21 @@ TEST_CASE("serve simulate: speculation helps a small batch more than one that co
     CHECK(small > 2);
     CHECK(small < 3.4);
     CHECK(gain("256") < small);
+}
+
+TEST_CASE("serve simulate: decodes that meet no prompts are even, and caches take time to move") {
+    Arguments const load{"--rate", "10", "--count", "2000", "--tp", "4", "--prompt", "lognormal:2000,1"};
+    Arguments together = load;
+    together.insert(together.end(), {"--replicas", "4"});
+    Arguments apart = load;
+    apart.insert(apart.end(), {"--prefill-replicas", "2", "--decode-replicas", "2"});
+    Json const one = report(together, "llama-3.1-70b");
+    Json const two = report(apart, "llama-3.1-70b");
+    CHECK(at(two, "/setup/gpus") == at(one, "/setup/gpus"));
+    CHECK(at(two, "/tpot/p99_s") / at(two, "/tpot/p50_s") < at(one, "/tpot/p99_s") / at(one, "/tpot/p50_s"));
+    // 2000 tokens at 81,920 bytes a rank over 50 GB/s at most.
+    CHECK(at(two, "/transfers/mean_s") > 2000 * 81920 / 50e9);
+    CHECK(at(two, "/transfers/mean_s") < 5 * 2000 * 81920 / 50e9);
 }
 
 TEST_CASE("serve simulate: every format is written, and text fits 110 columns") {

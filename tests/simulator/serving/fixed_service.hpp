@@ -15,6 +15,8 @@ public:
     }
     [[nodiscard]] Seconds prefill_attention(double, double) const override { return {}; }
     [[nodiscard]] Seconds before_queue(double) const override { return before_; }
+    [[nodiscard]] Seconds transfer(double tokens) const override { return tokens * transfer_token; }
+    Seconds transfer_token = 0.01 * units::ms;
 
 private:
     Seconds iteration_, prompt_token_, before_;

@@ -47,6 +47,7 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     setup.limits.lanes = 1 + random.below(4);
     setup.limits.prefix_caching = random.below(3) == 0 ? PrefixCaching::off : PrefixCaching::on;
     setup.replicas = 1 + random.below(4);
+    if (setup.replicas > 1 && random.below(3) == 0) setup.prefill_replicas = 1 + random.below(setup.replicas - 1);
     setup.router = random.below(2) == 0 ? Router::round_robin : Router::least_loaded;
     setup.concurrency = 1 + random.below(200);
     SyntheticWorkload workload{.process = ArrivalProcess::closed,
@@ -363,6 +364,35 @@ TEST_CASE("serve: speculation brings (1 - a^(k+1)) / (1 - a) tokens a step, and 
     CHECK(run({}).tpot.mean / run(dear).tpot.mean == Approx(closed / (guesses + 1)).epsilon(0.01));
 }
 
+TEST_CASE("serve: caches that move between replicas cost their transfer once, after the first token") {
+    ServingSetup setup;
+    setup.limits.blocks = 1000;
+    setup.replicas = 2;
+    setup.prefill_replicas = 1;
+    setup.warmup_share = 0;
+    // Two at once: both prompts in one iteration, the second cache leaves after the first.
+    std::vector<ServingRequest> const requests{{.arrival = 0 * s, .prompt = 1000, .output = 11},
+                                               {.arrival = 0 * s, .prompt = 2000, .output = 11},
+                                               {.arrival = 5 * s, .prompt = 500, .output = 1}};
+    FixedService service(100 * ms);
+    service.transfer_token = 1 * ms;
+    ListedSource source(requests);
+    std::vector<FinishedRequest> all(3);
+    ServingHooks hooks;
+    hooks.finished = [&](FinishedRequest const& r) { all[static_cast<std::size_t>(r.number)] = r; };
+    ServingOutcome const out = simulate_serving(setup, service, source, hooks);
+    check_conserved(out, 3);
+    CHECK(out.whole.transfers == 2);
+    CHECK(out.whole.transferring.base() == Approx(3));
+    CHECK(all[0].ttft().base() == Approx(0.1));
+    CHECK(all[0].finished.base() == Approx(0.1 + 1 + 10 * 0.1));
+    CHECK(all[1].ttft().base() == Approx(0.1));
+    CHECK(all[1].finished.base() == Approx(0.1 + 1 + 2 + 10 * 0.1));
+    CHECK(all[2].e2e().base() == Approx(0.1));  // one token: nothing moves
+    CHECK(out.itl.largest.base() == Approx(3.1));
+    CHECK(out.whole.prefill_busy.base() == Approx(0.2));
+}
+
 TEST_CASE("serve: limits that cannot work are refused") {
     ListedSource source({{.arrival = 0 * s}});
     FixedService const service(10 * ms);
@@ -379,6 +409,8 @@ TEST_CASE("serve: limits that cannot work are refused") {
     refused([](ServingSetup& o) { o.warmup_share = std::nan(""); });
     refused([](ServingSetup& o) { o.warmup_share = 1; });
     refused([](ServingSetup& o) { o.limits.speculation = {.tokens = -1}; });
+    refused([](ServingSetup& o) { o.prefill_replicas = 1; });
+    refused([](ServingSetup& o) { o.prefill_replicas = -1; });
     refused([](ServingSetup& o) { o.limits.speculation = {.tokens = 2, .acceptance = 1.1}; });
     refused([](ServingSetup& o) { o.limits.speculation = {.tokens = 64, .acceptance = 0.5}; });
     CHECK_THROWS_AS(scheduler_from("fcsf", "--scheduler"), InputError);
