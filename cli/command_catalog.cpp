@@ -24,9 +24,10 @@ extern constinit CommandEntry const rl_command;
 namespace {
 
 constexpr std::array catalog{
-    &plan_command,     &estimate_command, &simulate_command, &collective_command, &goodput_command, &trials_command,
-    &memory_command,   &flops_command,    &validate_command, &calibrate_command,  &models_command,  &hardware_command,
-    &run_plan_command, &scaling_command,  &serve_command,    &rl_command,
+    // A training step, the run it is part of, serving, and what these rest on.
+    &plan_command,     &estimate_command,  &simulate_command, &run_plan_command,   &goodput_command, &trials_command,
+    &scaling_command,  &serve_command,     &rl_command,       &collective_command, &memory_command,  &flops_command,
+    &validate_command, &calibrate_command, &models_command,   &hardware_command,
 };
 
 }  // namespace

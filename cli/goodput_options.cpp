@@ -50,6 +50,10 @@ void check_counts(GoodputOptions const& o) {
 Seconds work_of(GoodputOptions const& o, GoodputSubject& subject) {
     int const ways = int{o.days.has_value()} + int{!o.steps.empty()} + int{!o.tokens.empty()};
     if (ways > 1) throw InputError("--days: the length of the run is given twice (--days, --steps or --tokens)");
+    if (!o.step_time.empty() && o.steps.empty() && !o.spike_rewind_steps)
+        throw InputError("--step-time: how many steps there are is not said (--steps 100000)");
+    if (!o.tokens_per_second.empty() && o.tokens.empty())
+        throw InputError("--tokens-per-second: how many tokens there are is not said (--tokens 1e12)");
     Seconds work = 30 * units::day;
     if (o.days)
         work = in_range(o.days, "--days", 1e-3, most_days) * units::day;
@@ -87,6 +91,7 @@ void set_failures(GoodputOptions const& o, GoodputSubject& subject) {
     auto const replace = [&](std::string const& text, char const* flag, char const* title, FailureScope scope,
                              std::int64_t n) {
         if (text.empty()) return;
+        if (positive_time(text, flag) < 1 * s) throw InputError("{}: '{}' is too short (at least 1 s)", flag, text);
         std::erase_if(failures, [&](FailureProcess const& process) { return process.scope == scope; });
         failures.push_back({.name = title,
                             .scope = scope,

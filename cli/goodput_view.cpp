@@ -23,6 +23,9 @@ std::string percent(double share) {
     return fmt::format("{:.2f} %", value);
 }
 
+/// Of an incident whose restarts are all in vain: no number that anybody would read.
+std::string cost_of(Seconds each) { return each.base() < 1e12 ? human(each) : "no end"; }
+
 std::string per_day(double rate) {
     return rate == 0 ? "0" : rate >= 0.0995 ? fmt::format("{:.2f}", rate) : fmt::format("{:.2g}", rate);
 }
@@ -127,7 +130,7 @@ std::string causes_text(GoodputReport const& report) {
     for (std::size_t i = 0; i < causes.size(); ++i) {
         CauseLoss const& cause = causes[i];
         if (i < most_causes || causes.size() == most_causes + 1)
-            table.add_row({cause.name, per_day(cause.per_day), human(cause.each), percent(cause.share)});
+            table.add_row({cause.name, per_day(cause.per_day), cost_of(cause.each), percent(cause.share)});
         else {
             rest.per_day += cause.per_day;
             rest.share += cause.share;
@@ -136,7 +139,7 @@ std::string causes_text(GoodputReport const& report) {
     }
     if (rest.per_day > 0)
         table.add_row({fmt::format("{} more", causes.size() - most_causes), per_day(rest.per_day),
-                       human(rest.each / rest.per_day), percent(rest.share)});
+                       cost_of(rest.each / rest.per_day), percent(rest.share)});
     return table.text();
 }
 

@@ -59,6 +59,23 @@ std::vector<std::string> option_names(CLI::App const& app) {
     return names;
 }
 
+std::vector<std::string> subcommand_names(CLI::App const& app) {
+    std::vector<std::string> names;
+    for (auto const* subcommand : app.get_subcommands([](CLI::App const*) { return true; }))
+        names.push_back(subcommand->get_name());
+    return names;
+}
+
+/// "scaling fit": the command and the subcommand that were chosen.
+std::string chosen_path(CommandEntry const& entry, CLI::App const& app) {
+    std::string path = entry.name;
+    for (CLI::App const* at = &app; !at->get_subcommands().empty();) {
+        at = at->get_subcommands().back();
+        path += " " + at->get_name();
+    }
+    return path;
+}
+
 /// One sentence for what CLI11 found wrong.
 std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
     auto const& chosen = chosen_app(app);
@@ -70,11 +87,17 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
             auto const name = option->substr(0, option->find('='));
             return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(chosen)));
         }
-        std::vector<std::string> subcommands;
-        for (auto const* subcommand : chosen.get_subcommands([](CLI::App const*) { return true; }))
-            subcommands.push_back(subcommand->get_name());
+        std::vector<std::string> const subcommands = subcommand_names(chosen);
         std::string const extra = extras.empty() ? "" : extras.front();
         return fmt::format("unexpected argument '{}'{}", extra, did_you_mean(extra, subcommands));
+    }
+    if (dynamic_cast<CLI::RequiredError const*>(&error) != nullptr &&
+        std::string_view(error.what()).find("subcommand") != std::string_view::npos) {
+        std::vector<std::string> const known = subcommand_names(chosen);
+        auto const extras = app.remaining(true);
+        if (extras.empty()) return fmt::format("a subcommand is needed ({})", join(known));
+        return fmt::format("unknown subcommand '{}'{} (known: {})", extras.front(), did_you_mean(extras.front(), known),
+                           join(known));
     }
     std::string text = error.what();
     if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr &&
@@ -96,8 +119,8 @@ void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
     for (auto const* option : chosen_app(app).get_options())
         for (auto const& value : option->results())
             if (value.empty())
-                throw InputError("{}: {}: the value is empty (see 'sextant {} --help')", entry.name, option->get_name(),
-                                 entry.name);
+                throw InputError("{0}: {1}: the value is empty (see 'sextant {0} --help')", chosen_path(entry, app),
+                                 option->get_name());
 }
 
 int run_command(CommandEntry const& entry, std::vector<std::string> arguments, CommandContext& context) {
@@ -116,7 +139,8 @@ int run_command(CommandEntry const& entry, std::vector<std::string> arguments, C
         context.out << app.help("", CLI::AppFormatMode::All);
         return exit_code::done;
     } catch (CLI::ParseError const& error) {
-        throw InputError("{}: {} (see 'sextant {} --help')", entry.name, sentence(app, error), entry.name);
+        std::string const path = chosen_path(entry, app);
+        throw InputError("{}: {} (see 'sextant {} --help')", path, sentence(app, error), path);
     }
     refuse_empty_values(entry, app);
     return action();

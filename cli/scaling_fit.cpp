@@ -39,6 +39,7 @@ constexpr ColumnFlag column_flags[] = {
     {"--steps", "steps", "column of the steps to a loss (critical-batch)"},
     {"--lr", "learning_rate", "column of the learning rate (lr-batch)"},
     {"--weight", "weight", "column of the weight of each row (of the squares)"},
+    {"--sd", "sd", "column of the standard deviation of ln N* (allocation)"},
 };
 
 void add_column_options(CLI::App& app, std::shared_ptr<ScalingFitRequest> const& request) {
@@ -112,6 +113,22 @@ void add_curve_options(CLI::App& app, ScalingFitRequest& r) {
     app.add_option("--flat", r.flat, "lr-batch: share above the lowest loss that counts as equal (default: 0.0025)")
         ->option_text("SHARE")
         ->group(group);
+}
+
+/// Flags that only some laws read: with another law they would be ignored, so they are refused.
+void refuse_idle_flags(CLI::App const& app, std::string const& law) {
+    struct Use {
+        char const* flag;
+        std::string_view laws;
+    };
+    constexpr Use uses[] = {{"--budgets", "isoflop"},         {"--budget-tolerance", "isoflop"},
+                            {"--window", "isoflop"},          {"--parabola-of", "isoflop"},
+                            {"--levels", "envelope"},         {"--size-tolerance", "envelope"},
+                            {"--overhead", "critical-batch"}, {"--linear-from", "critical-batch"},
+                            {"--flat", "lr-batch"},           {"--base", "data-constrained"}};
+    for (Use const& use : uses)
+        if (law != use.laws && app.get_option(use.flag)->count() > 0)
+            throw InputError("{}: the law '{}' has no use for it ('{}' has)", use.flag, law, use.laws);
 }
 
 void check(ScalingFitRequest const& r) {
@@ -194,7 +211,10 @@ ScalingSubcommand describe_scaling_fit(CLI::App& scaling, CommandContext& contex
         "  sextant scaling fit --law isoflop --data runs.csv --flops compute --window 0.5 --plot isoflop.svg\n"
         "  sextant scaling fit --law chinchilla --data runs.csv --format json --output law.json\n"
         "  sextant scaling optimum --law law.json --flops 1e24\n");
-    return {.app = &app, .run = [request, &context] { return run(*request, context); }};
+    return {.app = &app, .run = [request, &app, &context] {
+                refuse_idle_flags(app, request->law);
+                return run(*request, context);
+            }};
 }
 
 }  // namespace sextant::cli

@@ -46,7 +46,7 @@ struct ScalingFitRequest {
     OutputOptions output;
 };
 
-/// What it answers. One of `study`, `isoflop`, `envelope`, `batch` and `tuning` is there.
+/// What it answers. One of `study`, `isoflop`, `envelope`, `allocation`, `batch` and `tuning` is there.
 struct ScalingFitReport {
     std::string law;
     std::string formula;
@@ -62,6 +62,7 @@ struct ScalingFitReport {
     std::optional<PowerLaw> surface_size;  ///< the same parabolas over the losses of a fitted surface: their bias
     double surface_exponent = 0;           ///< what that surface has
     std::optional<EnvelopeFit> envelope;
+    std::optional<std::pair<PowerLaw, PowerLaw>> allocation;  ///< N* and D* over C, through optima that were given
     std::optional<CriticalBatchFit> batch;
     std::optional<TuningLaws> tuning;
     std::vector<std::string> assumptions;
@@ -79,10 +80,11 @@ std::vector<FittableLaw> fittable_laws();
 ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<bool> const& stop,
                                  std::function<void(std::string const&)> const& told = {});
 
-/// Fits of one curve through a table of rows (`isoflop`, `envelope`, `critical-batch`, `lr-batch`), with intervals from
-/// rows drawn within their level. @throws InputError.
+/// Fits of one curve through a table of rows (`isoflop`, `envelope`, `allocation`, `critical-batch`, `lr-batch`), with
+/// intervals from rows drawn within their level. @throws InputError.
 void fit_isoflop_law(ScalingFitRequest const& request, ScalingFitReport& report);
 void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report);
+void fit_allocation_law(ScalingFitRequest const& request, ScalingFitReport& report);
 void fit_critical_batch_law(ScalingFitRequest const& request, ScalingFitReport& report);
 void fit_lr_batch_law(ScalingFitRequest const& request, ScalingFitReport& report);
 

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace sextant::cli {
 namespace {
@@ -156,6 +157,31 @@ void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report
             fmt::format("{} models make the envelope: the exponent rests on few sizes", report.envelope->on_envelope));
     report.assumptions.emplace_back(
         "every row is a finished or constant-rate run: points from the middle of a decay do not belong here");
+}
+
+void fit_allocation_law(ScalingFitRequest const& request, ScalingFitReport& report) {
+    report.formula = "N* = N_coef C^N_exponent, D* = D_coef C^D_exponent, through the optima of the rows";
+    report.source = "Hoffmann et al., arXiv:2203.15556; weights as Porian et al., arXiv:2406.19146";
+    LossTable const& table = report.table;
+    std::vector<double> weights(table.rows(), 1);
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+        if (table.has("weight")) weights[i] = table.column("weight")[i];
+        if (table.has("sd")) weights[i] = 1 / (table.column("sd")[i] * table.column("sd")[i]);
+    }
+    std::vector<std::size_t> all(table.rows());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    auto const law = [&](char const* part, std::vector<std::size_t> const& positions) {
+        return fit_power_law(picked(table.column("flops"), positions), picked(table.column(part), positions),
+                             picked(weights, positions), request.data.c_str());
+    };
+    report.allocation = {law("parameters", all), law("tokens", all)};
+    with_intervals(request, report, allocation_names, std::vector<std::size_t>(table.rows(), 0),
+                   parameters_of(report.allocation->first, report.allocation->second), [&](auto const& positions) {
+                       return parameters_of(law("parameters", positions), law("tokens", positions));
+                   });
+    report.assumptions.push_back(table.has("sd")       ? "rows count by 1 / sd^2"
+                                 : table.has("weight") ? "rows count by their weight"
+                                                       : "all rows count alike (--sd, --weight)");
 }
 
 void fit_critical_batch_law(ScalingFitRequest const& request, ScalingFitReport& report) {

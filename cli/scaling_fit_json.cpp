@@ -85,6 +85,10 @@ void add_curves(Json& out, ScalingFitReport const& r) {
             out["quantities"]["surface_exponent"] = {{"value", r.surface_exponent}};
         }
     }
+    if (r.allocation) {
+        out["quantities"]["N_r2"] = {{"value", r.allocation->first.r2}};
+        out["quantities"]["D_r2"] = {{"value", r.allocation->second.r2}};
+    }
     if (r.envelope)
         for (IsoflopRow const& p : r.envelope->points)
             out["envelope"].push_back(

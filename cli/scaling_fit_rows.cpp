@@ -16,7 +16,7 @@ namespace sextant::cli {
 namespace {
 
 /// Laws through the points of a construction.
-constexpr std::string_view curve_laws[] = {"isoflop", "envelope", "critical-batch", "lr-batch"};
+constexpr std::string_view curve_laws[] = {"isoflop", "envelope", "allocation", "critical-batch", "lr-batch"};
 
 constexpr double long_work = 1e7;  // rows times resamples: several seconds
 constexpr double counting_spread = 0.05;
@@ -25,6 +25,7 @@ constexpr double most_fixed = 1e40;
 /// Parts that a law reads, the output last.
 std::vector<std::string> parts_of(std::string const& law) {
     if (law == "isoflop" || law == "envelope") return {"parameters", "tokens", "flops", "loss"};
+    if (law == "allocation") return {"parameters", "tokens", "flops"};
     if (law == "critical-batch") return {"parameters", "batch", "steps"};
     if (law == "lr-batch") return {"parameters", "tokens", "learning_rate", "batch", "loss"};
     LawForm const& form = find_law_form(law, "--law");
@@ -54,11 +55,14 @@ LossColumns columns_for(ScalingFitRequest const& request, CsvTable const& csv) {
         return std::find(parts.begin(), parts.end(), part) != parts.end();
     };
     for (auto const& [part, column] : request.columns)
-        if (!wants(part) && part != "weight" && part != "flops" && part != "parameters" && part != "tokens")
+        if (!wants(part) && part != "weight" && part != "flops" && part != "parameters" && part != "tokens" &&
+            !(part == "sd" && request.law == "allocation"))
             throw InputError("{}: the law '{}' has no use for it", flag_of(part), request.law);
     bool const of_form =
         std::none_of(std::begin(curve_laws), std::end(curve_laws), [&](auto law) { return law == request.law; });
-    if (!of_form && request.columns.count("weight") != 0)
+    if (request.columns.count("weight") != 0 && request.columns.count("sd") != 0)
+        throw InputError("--sd: --weight says already how much a row counts");
+    if (!of_form && request.law != "allocation" && request.columns.count("weight") != 0)
         throw InputError("--weight: the law '{}' takes no weights", request.law);
     if (!of_form && !request.group.empty())
         throw InputError("--bootstrap-by: the law '{}' draws rows within its levels already", request.law);
@@ -277,6 +281,7 @@ std::vector<FittableLaw> fittable_laws() {
             {"compute", "L = Linf + a C^-alpha"},
             {"isoflop", "parabolas at each compute, N* and D* over C (approach 2)"},
             {"envelope", "lowest training curve at each compute (approach 1)"},
+            {"allocation", "N* and D* over C, through optima found before (--sd, --weight)"},
             {"overtraining", "L = E + (a M^eta + b M^-eta) C^-eta, M = D/N"},
             {"data-constrained", "repeated tokens: R_D and R_N over --base"},
             {"moe-routed", "Clark's law over N and experts, saturating"},
@@ -321,6 +326,8 @@ ScalingFitReport fit_scaling_law(ScalingFitRequest const& request, std::atomic<b
         fit_isoflop_law(request, report);
     else if (request.law == "envelope")
         fit_envelope_law(request, report);
+    else if (request.law == "allocation")
+        fit_allocation_law(request, report);
     else if (request.law == "critical-batch")
         fit_critical_batch_law(request, report);
     else if (request.law == "lr-batch")

@@ -226,6 +226,23 @@ std::string envelope_svg(ScalingFitReport const& r) {
     return picture.done();
 }
 
+/// N* over compute.
+std::string allocation_svg(ScalingFitReport const& r) {
+    std::vector<double> flops = r.table.column("flops");
+    std::vector<double> const& sizes = r.table.column("parameters");
+    Picture picture(axis_over(flops, true), axis_over(sizes, true));
+    PowerLaw const& size = r.allocation->first;
+    picture.frame("Compute-optimal sizes: " + r.table.name, fmt::format("N* ~ C^{:.4f}", size.exponent),
+                  "training compute, FLOPs", "parameters");
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < flops.size(); ++i)
+        points.push_back({flops[i], sizes[i]});
+    picture.dots(points, colours[0]);
+    std::sort(flops.begin(), flops.end());
+    picture.line({{flops.front(), size(flops.front())}, {flops.back(), size(flops.back())}}, colours[1]);
+    return picture.done();
+}
+
 /// B* over size.
 std::string batch_svg(ScalingFitReport const& r) {
     std::vector<Point> points;
@@ -272,6 +289,7 @@ std::string tuning_svg(ScalingFitReport const& r) {
 std::string scaling_fit_svg(ScalingFitReport const& r) {
     if (r.isoflop) return isoflop_svg(r);
     if (r.envelope) return envelope_svg(r);
+    if (r.allocation) return allocation_svg(r);
     if (r.batch) return batch_svg(r);
     if (r.tuning) return tuning_svg(r);
     return study_svg(r);

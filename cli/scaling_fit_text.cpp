@@ -215,6 +215,7 @@ std::string scaling_fit_text(ScalingFitReport const& r) {
     std::string out = head(r) + "\n" + intervals("parameter", r.parameters, r.study.has_value()).text();
     if (r.study) out += study_text(r);
     if (r.isoflop) out += isoflop_text(r);
+    if (r.allocation) out += fmt::format("\nR2 of ln N* over ln C: {:.5f}\n", r.allocation->first.r2);
     if (r.envelope)
         out += fmt::format("\n{} training curves, {} of them lowest somewhere, {} levels of compute\n",
                            r.envelope->models, r.envelope->on_envelope, r.envelope->points.size());

@@ -27,6 +27,7 @@ void add_machine_options(CLI::App& app, ScalingMachineOptions& o) {
 }
 
 std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
+    Precision const precision = precision_from(o.precision, "--precision");
     if (o.cluster.empty()) {
         if (o.gpus || o.price || o.mfu)
             throw InputError("{}: needs --cluster (whose peak is it?)",
@@ -34,7 +35,6 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
         return std::nullopt;
     }
     ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
-    Precision const precision = precision_from(o.precision, "--precision");
     ScalingMachine out;
     out.machines.peak = cluster.accelerator.peak_of(precision).value;
     out.machines.mfu = share_from(o.mfu.value_or(usual_mfu), "--mfu");
@@ -59,6 +59,16 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
         out.text += fmt::format(", {:.2f} USD/h", usd);
     }
     return out;
+}
+
+CLI::Option* add_positive(CLI::App& app, std::string const& flag, double& target, std::string const& what) {
+    return app.add_option_function<double>(
+        flag,
+        [&target, flag](double value) {
+            if (!(value > 0)) throw InputError("{}: {} (above 0)", flag, value);
+            target = value;
+        },
+        what);
 }
 
 }  // namespace sextant::cli

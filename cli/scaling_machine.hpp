@@ -9,7 +9,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace sextant::cli {
 
@@ -37,5 +38,8 @@ inline constexpr double usual_mfu = 0.4;
 /// Nothing without --cluster. @throws InputError: an unknown cluster, a price, share or number out of range, or a
 /// flag that needs --cluster without it.
 std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& options);
+
+/// An option whose value zero means "not given" inside: from the command line zero is refused like a negative number.
+CLI::Option* add_positive(CLI::App& app, std::string const& flag, double& target, std::string const& what);
 
 }  // namespace sextant::cli

@@ -53,8 +53,8 @@ void add_options(CLI::App& app, Options& o) {
         ->option_text("SHARE")
         ->group("Use");
     app.add_option("--unique-tokens", o.unique_tokens, "tokens there are: how often to repeat them")->option_text("U");
-    app.add_option("--experts", o.experts, "experts per layer")->option_text("E");
-    app.add_option("--bits", o.bits, "of weights, activations and cache in training (shape only)")->option_text("P");
+    add_positive(app, "--experts", o.experts, "experts per layer")->option_text("E");
+    add_positive(app, "--bits", o.bits, "of weights, activations and cache in training (shape only)")->option_text("P");
     app.add_option("--context", o.context, "tokens per sequence: what attention takes of the budget")->option_text("S");
     app.add_option("--model", o.model, "whose proportions, for --context")->option_text("NAME|config.json");
     app.add_option("--batch", o.batch, "tokens per step: what it costs in steps and data")->option_text("B");

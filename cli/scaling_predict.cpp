@@ -202,12 +202,13 @@ ScalingSubcommand describe_scaling_predict(CLI::App& scaling, CommandContext& co
         ->option_text("NAME|FILE.json[,...]");
     app.add_option("--unique-tokens", o->unique_tokens, "tokens that differ, the rest being repetitions")
         ->option_text("U");
-    app.add_option("--experts", o->experts, "experts per layer: adds the laws of experts")->option_text("E");
+    add_positive(app, "--experts", o->experts, "experts per layer: adds the laws of experts")->option_text("E");
     app.add_option("--granularity", o->granularity, "width of a dense layer over that of an expert (default: 1)")
         ->option_text("G");
     app.add_option("--total-params", o->total_parameters, "all parameters, experts included")->option_text("N");
-    app.add_option("--bits", o->bits, "of weights, activations and cache in training (shape only)")->option_text("P");
-    app.add_option("--post-training-bits", o->post_training_bits, "weights rounded afterwards (shape only)")
+    add_positive(app, "--bits", o->bits, "of weights, activations and cache in training (shape only)")
+        ->option_text("P");
+    add_positive(app, "--post-training-bits", o->post_training_bits, "weights rounded afterwards (shape only)")
         ->option_text("P");
     add_machine_options(app, o->machine);
     add_output_options(app, o->output);

@@ -64,6 +64,9 @@ CalendarSpec spec_of(Options const& o) {
     spec.decay_share = o.decay_share.value_or(spec.decay_share);
     spec.final_share = o.final_share;
     spec.batches = o.ramp.empty() ? phases_from(o.batch) : ramp_from(o.ramp);
+    if (spec.batches.front().batch_tokens > spec.tokens)
+        throw InputError("--batch: {:g} tokens per step are more than the {:g} of the run",
+                         spec.batches.front().batch_tokens, spec.tokens);
     if (o.warmup_steps && !o.warmup_tokens.empty())
         throw InputError("--warmup-steps: the warm-up is given twice (steps and tokens)");
     if (!o.warmup_tokens.empty()) spec.warmup_tokens = count_from(o.warmup_tokens, "--warmup-tokens");

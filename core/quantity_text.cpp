@@ -60,6 +60,7 @@ constexpr Unit units_known[] = {
     {"h", time_dimension, 3600},
     {"hour", time_dimension, 3600},
     {"hours", time_dimension, 3600},
+    {"d", time_dimension, 86400},
     {"day", time_dimension, 86400},
     {"days", time_dimension, 86400},
     {"FLOP", work, 1},

@@ -106,8 +106,10 @@ double stall_share(GoodputCase const& run) {
         double const rate = tier_rate(run, tier);
         Seconds const period = period_of(run, tier);
         double const x = rate * period.base();
-        share +=
-            x < 1e-9 ? run.tiers[tier].stall / period : std::expm1(rate * run.tiers[tier].stall.base()) / std::expm1(x);
+        double const c = rate * run.tiers[tier].stall.base();
+        share += x < 1e-9                ? run.tiers[tier].stall / period
+                 : x < most_attempts_log ? std::expm1(c) / std::expm1(x)
+                                         : std::exp(c - x);  // neither exponential is a number any more
     }
     return share;
 }

@@ -166,6 +166,9 @@ TEST_CASE("goodput refuses what it cannot use in one sentence") {
     check_refused(with + Arguments{"--days", "nan"}, "--days");
     check_refused(with + Arguments{"--days", "3", "--steps", "10"}, "twice");
     check_refused(with + Arguments{"--steps", "100"}, "--step-time");
+    check_refused(with + Arguments{"--step-time", "12s"}, "--steps");
+    check_refused(with + Arguments{"--tokens-per-second", "1e6"}, "--tokens");
+    check_refused(with + Arguments{"--gpu-mtbf", "1ms"}, "too short");
     check_refused(with + Arguments{"--tokens", "1e12"}, "--tokens-per-second");
     check_refused(with + Arguments{"--failures", "lama3"}, "llama3");
     check_refused(with + Arguments{"--gpu-mtbf", "0h"}, "--gpu-mtbf");

@@ -51,6 +51,9 @@ TEST_CASE("an option without its value and a word too many are refused") {
     CHECK(run_sextant({"hardware", "--format"}).code == 2);
     CHECK(run_sextant({"hardware", "shwo", "l40s"}).code == 2);
     CHECK_THAT(run_sextant({"hardware", "shwo"}).err, contains("did you mean 'show'"));
+    CHECK_THAT(run_sextant({"scaling", "ft"}).err, contains("unknown subcommand 'ft'; did you mean 'fit'?"));
+    CHECK_THAT(run_sextant({"trials"}).err, contains("a subcommand is needed (budget, "));
+    CHECK_THAT(run_sextant({"scaling", "fit", "--nothing"}).err, contains("see 'sextant scaling fit --help'"));
 }
 
 TEST_CASE("each command's help exits 0, names its options and has an example") {

@@ -207,6 +207,10 @@ TEST_CASE("scaling fit: wrong questions are refused in one line that says what t
         {fit("isoflop", runs, {"--weight", "row"}), "takes no weights"},
         {fit("isoflop", runs, {"--fix", "A=1"}), "parameter by parameter"},
         {fit("data-constrained", data("data_constrained_182.csv"), {"--base", "nobody"}), "nobody"},
+        {fit("chinchilla", runs, {"--window", "0.5"}), "has no use for it"},
+        {fit("chinchilla", runs, {"--base", "free"}), "has no use for it"},
+        {fit("chinchilla", runs, {"--sd", "loss"}), "has no use for it"},
+        {fit("allocation", runs, {"--sd", "loss", "--weight", "loss"}), "--weight says already"},
     };
     for (auto const& [arguments, part] : cases) {
         RunResult const result = run_sextant(arguments);
@@ -223,6 +227,25 @@ TEST_CASE("scaling fit: wrong questions are refused in one line that says what t
         CHECK(result.code == 2);
         CHECK_THAT(result.err, contains("line 66, column 'seen'"));
     }
+}
+
+TEST_CASE("scaling fit allocation: Porian's optima, by their standard deviations, give the published exponent") {
+    std::string const tuned = "exp=rw_tuned_shortwarmup_constdecay_standardcount_val";
+    Json const j = report("allocation", data("porian_optima_refinedweb.csv"),
+                          {"--n", "n", "--sd", "n_star_std", "--where", tuned, "--bootstrap", "50"});
+    CHECK(j["rows_used"] == 12);
+    CHECK(j["parameters"]["N_exponent"].get<double>() == Approx(0.4968950781788519).epsilon(1e-8));
+    CHECK(j["parameters"]["N_coef"].get<double>() == Approx(0.11892648397493887).epsilon(1e-7));
+    Json const alike =
+        report("allocation", data("porian_optima_refinedweb.csv"), {"--n", "n", "--where", tuned, "--bootstrap", "0"});
+    CHECK(alike["parameters"]["N_exponent"].get<double>() == Approx(0.49702879549161844).epsilon(1e-8));
+
+    ScratchFolder const scratch("scaling_allocation");
+    RunResult const next = run_sextant(
+        {"scaling", "optimum", "--law", scratch.file("law.json", j.dump()), "--flops", "5.88e23", "--format", "json"});
+    INFO(next.err);
+    REQUIRE(next.code == 0);
+    CHECK(Json::parse(next.out)["tokens_per_parameter"].get<double>() == Approx(16.6).epsilon(0.005));
 }
 
 TEST_CASE("scaling fit: a parameter that is fixed leaves the others of the base law held") {

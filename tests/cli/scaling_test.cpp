@@ -275,6 +275,9 @@ TEST_CASE("scaling: questions that cannot be answered are refused in one sentenc
     check_refused(optimum + Arguments{"--dollars", "1e6"}, "--cluster");
     check_refused(optimum + Arguments{"--days", "3", "--cluster", "h100-sxm"}, "--gpus");
     check_refused(optimum + Arguments{"--flops", "1e23", "--mfu", "0.4"}, "--cluster");
+    check_refused(optimum + Arguments{"--flops", "1e23", "--experts", "0"}, "--experts: 0");
+    check_refused(optimum + Arguments{"--flops", "1e23", "--bits", "0"}, "--bits: 0");
+    check_refused(optimum + Arguments{"--flops", "1e23", "--precision", "fp2"}, "fp2");
     check_refused(optimum + Arguments{"--dollars", "1", "--cluster", "h100-sxm", "--mfu", "1.5"}, "--mfu");
     check_refused(optimum + Arguments{"--dollars", "1", "--cluster", "h100-sxm", "--price", "-2"}, "--price");
     check_refused(optimum + Arguments{"--loss", "1.8", "--law", "chinchilla-huber"}, "irreducible");

@@ -138,6 +138,7 @@ TEST_CASE("trials refuses what it cannot use in one sentence") {
     check_refused({"trials", "schedule", "--tokens", "-1", "--lr", "1"}, "--tokens");
     check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch", "8M@1B,4M"}, "--batch");
     check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch", "4M,8M"}, "--batch");
+    check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch", "2B"}, "of the run");
     check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "1", "--batch-ramp", "1M:2M"}, "--batch-ramp");
     check_refused(schedule + Arguments{"--shape", "cosin"}, "cosine");
     check_refused(schedule + Arguments{"--decay-share", "0.2"}, "--decay-share");
