@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 
 namespace sextant {
 namespace {
@@ -100,17 +101,20 @@ std::vector<std::int64_t> possible_rollout_tp(RlQuestion const& q) {
         for (std::int64_t tp = 1; tp <= std::min(q.machine.cluster.domain_size, q.accelerators); tp *= 2)
             wanted.push_back(tp);
     std::vector<std::int64_t> out;
+    std::exception_ptr first;
     for (std::int64_t const tp : wanted) {
         ServingPlan plan = q.rollout;
         plan.tp = tp;
         try {
             check_serving_plan(q.policy, plan);
         } catch (InputError const&) {
-            if (q.rollout_tp.size() == 1) throw;
+            if (!first) first = std::current_exception();
             continue;
         }
         if (plan.accelerators() <= q.accelerators) out.push_back(tp);
     }
+    // What is wrong with every one of them is wrong with the first.
+    if (out.empty() && first) std::rethrow_exception(first);
     return out;
 }
 

@@ -84,6 +84,7 @@ void check_rl_question(RlQuestion const& question);
 Workload update_workload(RlQuestion const& question);
 
 /// What of `rollout_tp`, or of the powers of two within a scale-up domain, the model can be cut into.
+/// @throws InputError when the plan of the engine is wrong whatever it is.
 std::vector<std::int64_t> possible_rollout_tp(RlQuestion const& question);
 
 }  // namespace sextant

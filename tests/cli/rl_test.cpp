@@ -98,6 +98,9 @@ TEST_CASE("rl: bad input is one line and exit code 2") {
     refused(with({"--rollout-gpus", "8"}), "--rollout-gpus");
     refused(with({"--rollout-tp", "2,x"}), "--rollout-tp");
     refused(with({"--rollout-tp", "5"}), "attention heads");
+    refused(with({"--max-batch", "0"}), "batch");
+    refused(with({"--rollout-pp", "0"}), "pp");
+    refused(with({"--memory-utilisation", "nan"}), "memory");
     refused(with({"--staleness", "65"}), "--staleness");
     refused(with({"--staleness-penalty", "-1"}), "--staleness-penalty");
     refused(with({"--mode", "sync"}), "--mode");
