@@ -144,7 +144,8 @@ std::string settling_words(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
     std::string out;
     if (o.interrupted)
-        out += wrapped(fmt::format("INTERRUPTED after {} of {} requests.", o.whole.arrived, report.requests));
+        out += wrapped(fmt::format("INTERRUPTED after {} of {} requests{}.", o.whole.arrived, report.requests,
+                                   o.measured == 0 ? ", in the warm-up: no latencies yet" : ""));
     if (report.setup.concurrency == 0 && o.state == SteadyState::unsettled && !o.interrupted)
         out += wrapped(report.requests < OverloadWatch::least_arrivals
                            ? fmt::format("NOTE: {} requests are too few to tell whether the queue would go on growing "

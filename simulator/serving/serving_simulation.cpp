@@ -329,7 +329,10 @@ private:
 
     /// The window ends with the last arrival, when it holds at least one answer's time of arrivals.
     void set_window(ServingOutcome& out) {
-        if (totals_.arrived <= first_measured_) return;
+        if (totals_.arrived <= first_measured_) {  // cut short in the warm-up
+            out.window = out.whole;
+            return;
+        }
         bool const cut = overloaded_ || interrupted_;
         ServingTotals const end = cut || next_ ? out.whole : last_arrival_;
         out.window = end - from_;

@@ -430,4 +430,12 @@ TEST_CASE("serve: a stop ends the run with what is finished") {
     CHECK(out.whole.finished > 4000);
     CHECK(out.whole.finished <= 5000);
     CHECK(out.e2e.mean.base() == Approx(1.5).epsilon(0.1));
+    // In the warm-up: no latency, but what was served.
+    stop = false;
+    hooks.progress = [&](std::int64_t arrived) { stop = arrived >= 500; };
+    SyntheticSource again(
+        {.rate = 0.5, .prompt = length("1"), .output = length("10"), .requests = 10000, .longest = 100});
+    ServingOutcome const early = simulate_serving(setup, FixedService(100 * ms), again, hooks);
+    CHECK(early.measured == 0);
+    CHECK(early.window.counters.tokens_out > 4000);
 }
