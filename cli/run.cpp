@@ -123,6 +123,16 @@ void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
                                  option->get_name());
 }
 
+/// CLI11 writes "--no-dropout{false}" for a flag's opposite.
+std::string without_defaults_of_flags(std::string help) {
+    constexpr std::string_view mark = "{false}";
+    for (std::size_t at = help.find(mark); at != std::string::npos; at = help.find(mark, at)) {
+        bool const ends_line = at + mark.size() < help.size() && help[at + mark.size()] == '\n';
+        help.replace(at, mark.size(), ends_line ? 0 : mark.size(), ' ');
+    }
+    return help;
+}
+
 int run_command(CommandEntry const& entry, std::vector<std::string> arguments, CommandContext& context) {
     CLI::App app(entry.summary, std::string("sextant ") + entry.name);
     app.set_help_flag("-h,--help", "this text");
@@ -133,7 +143,7 @@ int run_command(CommandEntry const& entry, std::vector<std::string> arguments, C
     try {
         app.parse(std::move(arguments));
     } catch (CLI::CallForHelp const&) {
-        context.out << chosen_app(app).help();
+        context.out << without_defaults_of_flags(chosen_app(app).help());
         return exit_code::done;
     } catch (CLI::CallForAllHelp const&) {
         context.out << app.help("", CLI::AppFormatMode::All);

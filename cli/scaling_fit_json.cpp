@@ -136,6 +136,7 @@ std::string scaling_fit_json(ScalingFitReport const& r) {
     Json out = Json::object();
     for (auto const& [key, value] : file.items())
         if (key != "resamples") out[key] = value;
+    out["warnings"] = r.warnings;  // also when there are none
     out["formula"] = r.formula;
     out["data"] = r.table.name;
     out["columns"] = r.columns;

@@ -158,7 +158,7 @@ std::string isoflop_svg(ScalingFitReport const& r) {
     auto const& sizes = r.table.column("parameters");
     auto const& losses = r.table.column("loss");
     Picture picture(axis_over(sizes, true), axis_over(losses, false));
-    picture.frame("IsoFLOP: " + r.table.name,
+    picture.frame("IsoFLOP: " + file_part(r.table.name),
                   fmt::format("N* ~ C^{:.4f}; large dots are the vertices", r.isoflop->size.exponent), "parameters",
                   "loss");
     std::size_t colour = 0;
@@ -212,7 +212,7 @@ std::string study_svg(ScalingFitReport const& r) {
 
 std::string envelope_svg(ScalingFitReport const& r) {
     Picture picture(axis_over(r.table.column("flops"), true), axis_over(r.table.column("loss"), false));
-    picture.frame("Envelope: " + r.table.name,
+    picture.frame("Envelope: " + file_part(r.table.name),
                   fmt::format("N* ~ C^{:.4f}; red: the lowest curve at each compute", r.envelope->size.exponent),
                   "training compute, FLOPs", "loss");
     std::vector<Point> rows;
@@ -232,7 +232,7 @@ std::string allocation_svg(ScalingFitReport const& r) {
     std::vector<double> const& sizes = r.table.column("parameters");
     Picture picture(axis_over(flops, true), axis_over(sizes, true));
     PowerLaw const& size = r.allocation->first;
-    picture.frame("Compute-optimal sizes: " + r.table.name, fmt::format("N* ~ C^{:.4f}", size.exponent),
+    picture.frame("Compute-optimal sizes: " + file_part(r.table.name), fmt::format("N* ~ C^{:.4f}", size.exponent),
                   "training compute, FLOPs", "parameters");
     std::vector<Point> points;
     for (std::size_t i = 0; i < flops.size(); ++i)
