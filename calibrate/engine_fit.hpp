@@ -56,6 +56,9 @@ struct EngineFitOptions {
 /// The part that a group belongs to: FNV-1a of its name, so that the same groups are together in every fit.
 std::size_t fold_of(std::string const& group, std::size_t folds);
 
+/// The profile with every constant where its prior is: what a fit begins with.
+EngineProfile without_fit(EngineProfile engine);
+
 /// Fits eight constants (scales of products, attention over prompts and caches, communication; host time per iteration
 /// and per sequence; what a request costs before its first iteration; the share of waves) to log(predicted / measured)
 /// with priors that are the same for every engine, for each of a few gaps between kernels, and keeps the best. A group
