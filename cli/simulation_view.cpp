@@ -61,8 +61,8 @@ std::string key_figures(SimulationReport const& r) {
         step += fmt::format("  (without contention {})", against(r.step_time, *r.without_contention));
     pairs.emplace_back("step time", step);
     pairs.emplace_back("80 % interval",
-                       fmt::format("{} to {} (its error on measured steps)",
-                                   human(r.interval.low * r.step_time), human(r.interval.high * r.step_time)));
+                       fmt::format("{} to {} (its error on measured steps)", human(r.interval.low * r.step_time),
+                                   human(r.interval.high * r.step_time)));
     if (r.closed_form) pairs.emplace_back("closed form", against(r.step_time, *r.closed_form));
     pairs.emplace_back(
         "throughput",

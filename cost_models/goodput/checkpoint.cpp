@@ -78,14 +78,13 @@ CheckpointSize even_checkpoint(std::int64_t parameters, std::int64_t embedding, 
 CheckpointSize sharded_checkpoint(StepGraph const& graph, std::int64_t parameters, std::int64_t embedding,
                                   FrameworkMemory const& framework, std::int64_t gpus_per_node) {
     ParallelPlan const& plan = graph.plan;
-    CheckpointSize size =
-        even_checkpoint(parameters, embedding, framework, plan, plan.world_size(), gpus_per_node);
+    CheckpointSize size = even_checkpoint(parameters, embedding, framework, plan, plan.world_size(), gpus_per_node);
     auto const replicas = static_cast<double>(plan.dp * plan.cp);
     double busiest = 0;
     for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) {
         LocalParameters const local = stage_parameters(graph, stage);
-        double written = size.bytes_per_parameter *
-                         (local.dense / replicas + local.expert / static_cast<double>(plan.expert_dp()));
+        double written =
+            size.bytes_per_parameter * (local.dense / replicas + local.expert / static_cast<double>(plan.expert_dp()));
         if (plan.optimizer == Optimizer::muon) written += 4 * local.embedding / replicas;
         busiest = std::max(busiest, written);
     }
