@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
 
 #include <fmt/format.h>
@@ -164,10 +165,7 @@ BytesPerSecond set_machine(GoodputOptions const& o, GoodputSubject& subject) {
     if (!o.gpus_per_node && cluster.domain_size > 8)
         subject.assumptions.push_back(
             fmt::format("8 accelerators per node of a domain of {} (assumed)", cluster.domain_size));
-    if (cluster.usd_per_accelerator_hour)
-        subject.usd_per_gpu_hour = cluster.usd_per_accelerator_hour->value;
-    else if (cluster.accelerator.price_usd_per_hour)
-        subject.usd_per_gpu_hour = cluster.accelerator.price_usd_per_hour->value;
+    if (auto const price = hourly_price(cluster)) subject.usd_per_gpu_hour = price->value;
     return cluster.accelerator.host_bandwidth.value;
 }
 

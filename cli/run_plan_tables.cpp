@@ -1,6 +1,7 @@
 #include "cli/run_plan_view.hpp"
 
 #include "core/quantity_text.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "planner/explain.hpp"
 
 #include <fmt/format.h>
@@ -116,8 +117,7 @@ std::vector<std::string> run_assumptions(RunPlanReport const& report) {
     if (!report.answer.run) return lines;
     TrainingRun const& run = *report.answer.run;
     ClusterSpec const& cluster = report.setting.cluster;
-    auto const& price =
-        cluster.usd_per_accelerator_hour ? cluster.usd_per_accelerator_hour : cluster.accelerator.price_usd_per_hour;
+    std::optional<Sourced<double>> const price = hourly_price(cluster);
     if (price) lines.push_back(fmt::format("price = ${:g} per GPU-hour: {}", price->value, price->source));
     auto const power = power_assumptions(report.setting.power, cluster.accelerator);
     if (run.goodput) {

@@ -22,7 +22,7 @@ void with_intervals(ScalingFitRequest const& request, ScalingFitReport& report, 
     parallel_for(request.resamples, request.threads, [&](std::int64_t i) {
         try {
             draws[static_cast<std::size_t>(i)] =
-                fit(stratified_draw(strata, ResampleStream(request.seed, static_cast<std::uint64_t>(i))));
+                fit(stratified_draw(strata, resample_stream(request.seed, static_cast<std::uint64_t>(i))));
         } catch (InputError const&) {  // too few levels in this draw
         }
     });

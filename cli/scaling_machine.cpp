@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -46,8 +47,7 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
         out.machines.accelerators = *o.gpus;
         out.text = fmt::format("{:g} x {}", *o.gpus, out.text);
     }
-    auto const& profile =
-        cluster.usd_per_accelerator_hour ? cluster.usd_per_accelerator_hour : cluster.accelerator.price_usd_per_hour;
+    std::optional<Sourced<double>> const profile = hourly_price(cluster);
     if (o.price && !(*o.price > 0 && *o.price <= 1e6))
         throw InputError("--price: {} (above 0, up to 1e6 US dollars per accelerator and hour)", *o.price);
     if (!o.price && profile)

@@ -3,6 +3,7 @@
 //
 // concurrency  TTFT      TPOT     per user  per GPU  requests/s  USD/Mtok  cache  W/GPU  bound by
 // -----------  --------  -------  --------  -------  ----------  --------  -----  -----  --------
+#include "cli/latency_text.hpp"
 #include "cli/serve_estimate.hpp"
 #include "core/quantity_text.hpp"
 
@@ -10,13 +11,6 @@
 
 namespace sextant::cli {
 namespace {
-
-std::string milliseconds(Seconds time) {
-    double const ms = time.in(units::ms);
-    return ms >= 10000 ? fmt::format("{:.1f} s", ms / 1000)
-           : ms >= 100 ? fmt::format("{:.0f} ms", ms)
-                       : fmt::format("{:.3g} ms", ms);
-}
 
 std::string first_token(ServeEstimateReport const& report) {
     Table table({{std::string(name_of(report.load))},
@@ -29,8 +23,8 @@ std::string first_token(ServeEstimateReport const& report) {
     for (ServeRow const& row : report.rows) {
         if (row.estimate.saturated) continue;  // the queue grows: there is no time to the first token
         FirstTokenTime const& t = row.estimate.ttft;
-        table.add_row({fmt::format("{:g}", row.load), milliseconds(t.total()), milliseconds(t.boundary),
-                       milliseconds(t.tokenise), milliseconds(t.queue), milliseconds(t.host), milliseconds(t.prefill)});
+        table.add_row({fmt::format("{:g}", row.load), latency_text(t.total()), latency_text(t.boundary),
+                       latency_text(t.tokenise), latency_text(t.queue), latency_text(t.host), latency_text(t.prefill)});
     }
     return "\nto the first token\n" + table.text();
 }
@@ -46,9 +40,9 @@ std::string iterations(ServeEstimateReport const& report) {
                  {"host", Align::right}});
     for (ServeRow const& row : report.rows) {
         IterationTime const& t = row.estimate.iteration;
-        table.add_row({fmt::format("{:g}", row.load), milliseconds(t.total()), milliseconds(t.gemm),
-                       milliseconds(t.decode), milliseconds(t.streaming), milliseconds(t.communication),
-                       milliseconds(t.head), milliseconds(t.host)});
+        table.add_row({fmt::format("{:g}", row.load), latency_text(t.total()), latency_text(t.gemm),
+                       latency_text(t.decode), latency_text(t.streaming), latency_text(t.communication),
+                       latency_text(t.head), latency_text(t.host)});
     }
     return "\nwhere an iteration goes\n" + table.text();
 }
@@ -68,8 +62,8 @@ Table serve_estimate_table(ServeEstimateReport const& report) {
         ServingEstimate const& e = row.estimate;
         std::vector<std::string> cells{
             fmt::format("{:g}", row.load),
-            e.saturated ? std::string("unbounded") : milliseconds(e.ttft.total()),
-            milliseconds(e.tpot),
+            e.saturated ? std::string("unbounded") : latency_text(e.ttft.total()),
+            latency_text(e.tpot),
             fmt::format("{:.1f}", units::s / e.tpot),
             fmt::format("{:.0f}", e.output_tokens_per_s / static_cast<double>(report.what.plan.accelerators())),
             fmt::format("{:.3g}", e.requests_per_s)};

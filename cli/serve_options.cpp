@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
@@ -76,9 +77,8 @@ ServingCase serving_case_from(ServeOptions const& o) {
 
 std::optional<double> serving_price(ServeOptions const& o, ServingCase const& what) {
     if (o.price) return o.price;
-    if (what.cluster.usd_per_accelerator_hour) return what.cluster.usd_per_accelerator_hour->value;
-    if (what.cluster.accelerator.price_usd_per_hour) return what.cluster.accelerator.price_usd_per_hour->value;
-    return std::nullopt;
+    auto const price = hourly_price(what.cluster);
+    return price ? std::optional(price->value) : std::nullopt;
 }
 
 std::string serving_plan_text(ServingCase const& what) {

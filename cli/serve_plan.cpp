@@ -8,6 +8,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 
 #include <fmt/format.h>
@@ -51,9 +52,8 @@ struct Options {
 
 std::optional<double> price_of(Options const& o, ClusterSpec const& cluster, std::size_t index) {
     if (!o.prices.empty()) return o.prices[std::min(index, o.prices.size() - 1)];
-    if (cluster.usd_per_accelerator_hour) return cluster.usd_per_accelerator_hour->value;
-    if (cluster.accelerator.price_usd_per_hour) return cluster.accelerator.price_usd_per_hour->value;
-    return std::nullopt;
+    auto const price = hourly_price(cluster);
+    return price ? std::optional(price->value) : std::nullopt;
 }
 
 Seconds objective_from(std::string const& text, char const* flag) {

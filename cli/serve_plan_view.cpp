@@ -1,5 +1,6 @@
 // rank  machine    GPUs  replicas  tp  weights  cache  batch  chunk  USD/h   kept    TTFT p50/p99     TPOT p50/p99
 // ----  ---------  ----  --------  --  -------  -----  -----  -----  ------  ------  ---------------  --------------
+#include "cli/latency_text.hpp"
 #include "cli/serve_plan_report.hpp"
 #include "core/quantity_text.hpp"
 
@@ -8,13 +9,7 @@
 namespace sextant::cli {
 namespace {
 
-std::string milliseconds(Seconds time) {
-    double const ms = time.in(units::ms);
-    if (ms >= 1000) return fmt::format("{:.3g} s", ms / 1000);
-    return ms >= 100 ? fmt::format("{:.0f} ms", ms) : fmt::format("{:.3g} ms", ms);
-}
-
-std::string both(Seconds a, Seconds b) { return milliseconds(a) + " / " + milliseconds(b); }
+std::string both(Seconds a, Seconds b) { return latency_text(a) + " / " + latency_text(b); }
 
 std::string experts(ServingPlan const& plan) {
     return plan.ep > 1 ? fmt::format("{} ep {}", plan.tp, plan.ep) : fmt::format("{}", plan.tp);
@@ -22,8 +17,8 @@ std::string experts(ServingPlan const& plan) {
 
 std::string objectives(ServeQuestion const& q) {
     std::string out;
-    if (q.ttft > Seconds{}) out += fmt::format("TTFT <= {}", milliseconds(q.ttft));
-    if (q.tpot > Seconds{}) out += fmt::format("{}TPOT <= {}", out.empty() ? "" : ", ", milliseconds(q.tpot));
+    if (q.ttft > Seconds{}) out += fmt::format("TTFT <= {}", latency_text(q.ttft));
+    if (q.tpot > Seconds{}) out += fmt::format("{}TPOT <= {}", out.empty() ? "" : ", ", latency_text(q.tpot));
     return out.empty() ? "no objectives (only no overload)"
                        : fmt::format("{} for {:g} % of the requests", out, 100 * q.share);
 }
@@ -35,11 +30,11 @@ std::string why_not(ServePlanReport const& report) {
     if (q.ttft > Seconds{} && a.best_ttft && *a.best_ttft > q.ttft)
         out += fmt::format(
             "  TTFT: {} is the best of all configurations for a request alone, {:.2g} times the objective.\n",
-            milliseconds(*a.best_ttft), *a.best_ttft / q.ttft);
+            latency_text(*a.best_ttft), *a.best_ttft / q.ttft);
     if (q.tpot > Seconds{} && a.best_tpot && *a.best_tpot > q.tpot)
         out += fmt::format(
             "  TPOT: {} is the best of all configurations for a request alone, {:.2g} times the objective.\n",
-            milliseconds(*a.best_tpot), *a.best_tpot / q.tpot);
+            latency_text(*a.best_tpot), *a.best_tpot / q.tpot);
     for (ServeCandidate const& c : a.ranked)
         if (c.missed) {
             out += fmt::format("  Nearest: {} x {} tp {} keep {:.1f} %{}.\n", c.missed->replicas,

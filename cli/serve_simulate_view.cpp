@@ -5,6 +5,7 @@
 //
 //        mean      p50  ...
 // TTFT   ...
+#include "cli/latency_text.hpp"
 #include "cli/serve_simulate.hpp"
 #include "core/csv.hpp"
 #include "core/quantity_text.hpp"
@@ -13,13 +14,6 @@
 
 namespace sextant::cli {
 namespace {
-
-std::string milliseconds(Seconds time) {
-    double const ms = time.in(units::ms);
-    return ms >= 10000 ? fmt::format("{:.1f} s", ms / 1000)
-           : ms >= 100 ? fmt::format("{:.0f} ms", ms)
-                       : fmt::format("{:.3g} ms", ms);
-}
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
@@ -48,8 +42,8 @@ std::string latencies(ServeSimulateReport const& report) {
     for (NamedSpread const& row : spreads(report.outcome)) {
         LatencySpread const& l = row.spread;
         if (l.count > 0)
-            table.add_row({row.title, milliseconds(l.mean), milliseconds(l.p50), milliseconds(l.p90),
-                           milliseconds(l.p95), milliseconds(l.p99), milliseconds(l.largest)});
+            table.add_row({row.title, latency_text(l.mean), latency_text(l.p50), latency_text(l.p90),
+                           latency_text(l.p95), latency_text(l.p99), latency_text(l.largest)});
     }
     return "\n" + table.text();
 }
@@ -125,7 +119,7 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
                                        percent(std::min(1.0, decodes / (replicas - static_cast<double>(prefills))))));
         if (o.window.transfers > 0)
             pairs.emplace_back("transfers", fmt::format("{} each, senders busy {} of the time",
-                                                        milliseconds(o.window.transferring / o.window.transfers),
+                                                        latency_text(o.window.transferring / o.window.transfers),
                                                         percent(report.per_second(o.window.transferring.base()) /
                                                                 static_cast<double>(prefills))));
     }

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -103,10 +104,7 @@ void set_time(Options const& o, BudgetReport& report) {
         ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
         if (o.gpus && cluster.max_accelerators > 0 && *o.gpus > cluster.max_accelerators)
             throw InputError("--gpus: {} is more than {} has ({})", *o.gpus, cluster.name, cluster.max_accelerators);
-        if (cluster.usd_per_accelerator_hour)
-            trial.usd_per_gpu_hour = cluster.usd_per_accelerator_hour->value;
-        else if (cluster.accelerator.price_usd_per_hour)
-            trial.usd_per_gpu_hour = cluster.accelerator.price_usd_per_hour->value;
+        if (auto const price = hourly_price(cluster)) trial.usd_per_gpu_hour = price->value;
         if (!seconds) {
             if (!trial.flops)
                 throw InputError(

@@ -6,6 +6,7 @@
 #include "core/graph/model_flops.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/hourly_price.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -50,8 +51,7 @@ MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster
 }
 
 std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_t accelerators) {
-    auto const& price =
-        cluster.usd_per_accelerator_hour ? cluster.usd_per_accelerator_hour : cluster.accelerator.price_usd_per_hour;
+    std::optional<Sourced<double>> const price = hourly_price(cluster);
     if (!price) return {};
     return price->value * static_cast<double>(accelerators) * units::USD / units::hour;
 }

@@ -43,25 +43,20 @@ std::vector<double> drawn_in(LawForm const& form, std::vector<double> values, La
     return values;
 }
 
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64
-    x ^= x >> 30U;
-    x *= 0xbf58476d1ce4e5b9ULL;
-    x ^= x >> 27U;
-    x *= 0x94d049bb133111ebULL;
-    return x ^ (x >> 31U);
-}
+/// The stream of one resample. `purpose` keeps it apart from the streams of simulations with the same seed.
+constexpr std::uint64_t purpose = 0x7265;
 
-std::vector<int> drawn_rows(std::size_t rows, std::vector<std::size_t> const& groups, ResampleStream random) {
+std::vector<int> drawn_rows(std::size_t rows, std::vector<std::size_t> const& groups, RandomStream random) {
     std::vector<int> counts(rows, 0);
     if (groups.empty()) {
         for (std::size_t i = 0; i < rows; ++i)
-            ++counts[random.below(rows)];
+            ++counts[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(rows)))];
         return counts;
     }
     std::size_t const group_count = *std::max_element(groups.begin(), groups.end()) + 1;
     std::vector<int> drawn(group_count, 0);
     for (std::size_t g = 0; g < group_count; ++g)
-        ++drawn[random.below(group_count)];
+        ++drawn[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(group_count)))];
     for (std::size_t i = 0; i < rows; ++i)
         counts[i] = drawn[groups[i]];
     return counts;
@@ -69,15 +64,7 @@ std::vector<int> drawn_rows(std::size_t rows, std::vector<std::size_t> const& gr
 
 }  // namespace
 
-ResampleStream::ResampleStream(std::uint64_t seed, std::uint64_t resample)
-    : state_(mixed(seed * 0x9e3779b97f4a7c15ULL + 1) ^ mixed(resample + 0x632be59bd9b4e019ULL)) {}
-
-std::size_t ResampleStream::below(std::size_t count) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    // The high bits of a product: biased by less than count / 2^53.
-    return std::min(count - 1, static_cast<std::size_t>(static_cast<double>(mixed(state_) >> 11U) * 0x1p-53 *
-                                                        static_cast<double>(count)));
-}
+RandomStream resample_stream(std::uint64_t seed, std::uint64_t resample) { return {seed, resample, purpose}; }
 
 Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapOptions const& options) {
     std::vector<std::vector<double>> values(static_cast<std::size_t>(std::max(0, options.resamples)));
@@ -88,7 +75,7 @@ Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapO
         auto const at = static_cast<std::size_t>(i);
         done[at] = 1;
         std::vector<int> const counts =
-            drawn_rows(problem.rows(), options.groups, ResampleStream(options.seed, static_cast<std::uint64_t>(i)));
+            drawn_rows(problem.rows(), options.groups, resample_stream(options.seed, static_cast<std::uint64_t>(i)));
         LawProblem const sample = resampled(problem, counts);
         if (sample.rows() < fit.unknowns.size()) return;
         LawFit const refit = refit_law(sample, fit);
@@ -105,14 +92,14 @@ Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapO
     return out;
 }
 
-std::vector<std::size_t> stratified_draw(std::vector<std::size_t> const& strata, ResampleStream random) {
+std::vector<std::size_t> stratified_draw(std::vector<std::size_t> const& strata, RandomStream random) {
     std::map<std::size_t, std::vector<std::size_t>> members;
     for (std::size_t i = 0; i < strata.size(); ++i)
         members[strata[i]].push_back(i);
     std::vector<std::size_t> out;
     for (auto const& [stratum, rows] : members)
         for (std::size_t i = 0; i < rows.size(); ++i)
-            out.push_back(rows[random.below(rows.size())]);
+            out.push_back(rows[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(rows.size())))]);
     return out;
 }
 

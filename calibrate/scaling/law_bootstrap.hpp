@@ -1,6 +1,7 @@
 #pragma once
 
 #include "calibrate/scaling/law_fit.hpp"
+#include "core/random_stream.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -29,19 +30,12 @@ struct Bootstrap {
 /// to the Bootstrap, chapters 6 and 13.
 Bootstrap bootstrap_law(LawProblem const& problem, LawFit const& fit, BootstrapOptions const& options);
 
-/// Random stream of one resample: numbers that do not depend on the standard library.
-class ResampleStream {
-public:
-    ResampleStream(std::uint64_t seed, std::uint64_t resample);
-    std::size_t below(std::size_t count);  ///< uniform in [0, count)
-
-private:
-    std::uint64_t state_;
-};
+/// Random numbers of one resample.
+RandomStream resample_stream(std::uint64_t seed, std::uint64_t resample);
 
 /// Positions of rows drawn with replacement within each stratum (rows of one compute level, or of one model), so that
 /// every stratum keeps its size.
-std::vector<std::size_t> stratified_draw(std::vector<std::size_t> const& strata, ResampleStream random);
+std::vector<std::size_t> stratified_draw(std::vector<std::size_t> const& strata, RandomStream random);
 
 /// Equal-tailed interval between quantiles of resampled values. @pre not empty.
 struct ResampleInterval {

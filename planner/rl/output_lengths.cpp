@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/random_stream.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,23 +15,8 @@ namespace {
 
 constexpr std::array kinds{LengthKind::fixed, LengthKind::uniform, LengthKind::lognormal};
 
-/// Source: Steele et al., OOPSLA 2014 (splitmix64).
-class RandomBits {
-public:
-    explicit RandomBits(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t operator()() {
-        state_ += 0x9e3779b97f4a7c15ULL;
-        std::uint64_t z = state_;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-        return z ^ (z >> 31);
-    }
-    /// Above 0 and below 1.
-    double uniform() { return (static_cast<double>((*this)() >> 12) + 0.5) * 0x1p-52; }
-
-private:
-    std::uint64_t state_;
-};
+/// Keeps the stream apart from those of other draws with the same seed.
+constexpr std::uint64_t purpose = 0x726c;
 
 double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
@@ -66,7 +52,7 @@ struct CutLognormal {
 };
 
 /// mu such that the mean after the cut is `mean`, which it grows with.
-CutLognormal cut_lognormal(LengthDistribution const& d) {
+CutLognormal cut_lognormal(ResponseLengths const& d) {
     CutLognormal cut{.mu = 0, .sigma = std::sqrt(std::log1p(d.variation * d.variation)), .maximum = d.maximum};
     double low = std::log(d.mean) - cut.sigma * cut.sigma / 2 - 1;
     double high = std::log(d.maximum) + 10 * cut.sigma + 10;
@@ -77,11 +63,11 @@ CutLognormal cut_lognormal(LengthDistribution const& d) {
     return cut;
 }
 
-bool is_fixed(LengthDistribution const& d) {
+bool is_fixed(ResponseLengths const& d) {
     return d.kind == LengthKind::fixed || !(d.variation > 0) || !(d.mean < d.maximum);
 }
 
-std::vector<double> slices(LengthDistribution const& d, std::int64_t count) {
+std::vector<double> slices(ResponseLengths const& d, std::int64_t count) {
     auto const n = static_cast<double>(count);
     std::vector<double> out(static_cast<std::size_t>(count), d.mean);
     if (is_fixed(d)) return out;
@@ -101,7 +87,7 @@ std::vector<double> slices(LengthDistribution const& d, std::int64_t count) {
     return out;
 }
 
-std::vector<double> draws(LengthDistribution const& d, std::int64_t count, RandomBits& random) {
+std::vector<double> draws(ResponseLengths const& d, std::int64_t count, RandomStream& random) {
     std::vector<double> out(static_cast<std::size_t>(count), d.mean);
     if (is_fixed(d)) return out;
     CutLognormal const cut = d.kind == LengthKind::lognormal ? cut_lognormal(d) : CutLognormal{};
@@ -129,7 +115,7 @@ LengthKind length_kind_from(std::string_view name, std::string_view where) {
                      did_you_mean(name, known));
 }
 
-void check_lengths(LengthDistribution const& d) {
+void check_lengths(ResponseLengths const& d) {
     constexpr double most = 1e8;
     if (!(d.mean >= 1 && d.mean <= most))
         throw InputError("output length: a mean of {} tokens (1 to {:g})", d.mean, most);
@@ -148,9 +134,9 @@ void check_lengths(LengthDistribution const& d) {
                          d.maximum);
 }
 
-std::vector<std::int64_t> draw_lengths(LengthDistribution const& lengths, std::int64_t count, Drawing drawing,
+std::vector<std::int64_t> draw_lengths(ResponseLengths const& lengths, std::int64_t count, Drawing drawing,
                                        std::uint64_t seed) {
-    RandomBits random(seed);
+    RandomStream random(seed, 0, purpose);
     std::vector<double> const exact =
         drawing == Drawing::strata ? slices(lengths, count) : draws(lengths, count, random);
     std::vector<std::int64_t> out;
@@ -163,10 +149,10 @@ std::vector<std::int64_t> draw_lengths(LengthDistribution const& lengths, std::i
         out.push_back(whole);
     }
     for (std::size_t i = out.size(); i > 1; --i)
-        std::swap(out[i - 1], out[random() % i]);
+        std::swap(out[i - 1], out[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
     return out;
 }
 
-double longest_of(LengthDistribution const& lengths, std::int64_t count) { return slices(lengths, count).back(); }
+double longest_of(ResponseLengths const& lengths, std::int64_t count) { return slices(lengths, count).back(); }
 
 }  // namespace sextant

@@ -13,7 +13,7 @@ LengthKind length_kind_from(std::string_view name, std::string_view where);
 
 /// How many tokens responses have. A response that would be longer than `maximum` is cut there, and `mean` is that of
 /// the responses as they are cut: two distributions with the same mean make the same number of tokens.
-struct LengthDistribution {
+struct ResponseLengths {
     LengthKind kind = LengthKind::lognormal;
     double mean = 0;
     double variation = 0;  ///< standard deviation over mean, before the cut
@@ -22,7 +22,7 @@ struct LengthDistribution {
 
 /// @throws InputError: a mean below one token or above the maximum, a negative variation, a uniform distribution that
 /// reaches below one token or beyond the maximum.
-void check_lengths(LengthDistribution const& lengths);
+void check_lengths(ResponseLengths const& lengths);
 
 enum class Drawing : std::uint8_t {
     strata,  ///< the mean of each of n equally likely slices: no chance in it, and the mean is exact
@@ -31,10 +31,10 @@ enum class Drawing : std::uint8_t {
 
 /// Lengths of `count` responses in a random order, whole tokens, at least one each. Equal seeds give equal lengths on
 /// every machine.
-std::vector<std::int64_t> draw_lengths(LengthDistribution const& lengths, std::int64_t count, Drawing drawing,
+std::vector<std::int64_t> draw_lengths(ResponseLengths const& lengths, std::int64_t count, Drawing drawing,
                                        std::uint64_t seed);
 
 /// Mean of the longest of `count` responses, by slices: what a synchronous step waits for.
-double longest_of(LengthDistribution const& lengths, std::int64_t count);
+double longest_of(ResponseLengths const& lengths, std::int64_t count);
 
 }  // namespace sextant

@@ -51,7 +51,7 @@ struct RlQuestion {
     std::int64_t prompts = 0;  ///< of a step
     std::int64_t group = 1;    ///< responses to each
     double prompt_tokens = 0;
-    LengthDistribution lengths;
+    ResponseLengths lengths;
     Drawing drawing = Drawing::strata;
     std::uint64_t seed = 1;
     std::int64_t context = 0;  ///< longest prompt and response together, 0: the model's

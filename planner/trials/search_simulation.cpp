@@ -1,7 +1,7 @@
 #include "planner/trials/search_simulation.hpp"
 
 #include "core/error.hpp"
-#include "simulator/faults/random_stream.hpp"
+#include "core/random_stream.hpp"
 
 #include <algorithm>
 #include <cmath>

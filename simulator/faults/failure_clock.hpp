@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cost_models/goodput/failure_process.hpp"
-#include "simulator/faults/random_stream.hpp"
+#include "core/random_stream.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulator/faults/random_stream.hpp"
+#include "core/random_stream.hpp"
 #include "simulator/serving/decodes.hpp"
 
 namespace sextant {

@@ -28,7 +28,7 @@ double sum(std::vector<std::int64_t> const& lengths) {
     return static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
 }
 
-LengthDistribution lognormal(double variation) {
+ResponseLengths lognormal(double variation) {
     return {.kind = LengthKind::lognormal, .mean = 600, .variation = variation, .maximum = 8000};
 }
 
@@ -36,7 +36,7 @@ LengthDistribution lognormal(double variation) {
 
 TEST_CASE("output_lengths: slices keep the mean whatever the tail, and never exceed the maximum") {
     double const variation = GENERATE(0.0, 0.1, 0.5, 1.0, 3.0);
-    LengthDistribution const d{.kind = LengthKind::lognormal, .mean = 600, .variation = variation, .maximum = 2000};
+    ResponseLengths const d{.kind = LengthKind::lognormal, .mean = 600, .variation = variation, .maximum = 2000};
     auto const lengths = draw_lengths(d, 512, Drawing::strata, 7);
     REQUIRE(lengths.size() == 512);
     CHECK(sum(lengths) / 512 == Approx(600).epsilon(2e-3));
@@ -45,7 +45,7 @@ TEST_CASE("output_lengths: slices keep the mean whatever the tail, and never exc
 }
 
 TEST_CASE("output_lengths: draws come near the mean and the deviation, and equal seeds are equal") {
-    LengthDistribution const d{.kind = LengthKind::uniform, .mean = 500, .variation = 0.4, .maximum = 1000};
+    ResponseLengths const d{.kind = LengthKind::uniform, .mean = 500, .variation = 0.4, .maximum = 1000};
     auto const lengths = draw_lengths(d, 20000, Drawing::random, 3);
     double const mean = sum(lengths) / 20000;
     double square = 0;
@@ -59,13 +59,11 @@ TEST_CASE("output_lengths: draws come near the mean and the deviation, and equal
 
 TEST_CASE("output_lengths: distributions that cannot be are refused") {
     double const nan = std::numeric_limits<double>::quiet_NaN();
-    for (LengthDistribution const& d :
-         {LengthDistribution{LengthKind::lognormal, 0, 0.5, 100},
-          LengthDistribution{LengthKind::lognormal, 200, 0.5, 100},
-          LengthDistribution{LengthKind::lognormal, nan, 0.5, 100},
-          LengthDistribution{LengthKind::lognormal, 50, nan, 100},
-          LengthDistribution{LengthKind::lognormal, 50, -1, 100}, LengthDistribution{LengthKind::uniform, 50, 0.6, 200},
-          LengthDistribution{LengthKind::uniform, 50, 0.5, 60}, LengthDistribution{LengthKind::fixed, 1e12, 0, 1e12}})
+    for (ResponseLengths const& d :
+         {ResponseLengths{LengthKind::lognormal, 0, 0.5, 100}, ResponseLengths{LengthKind::lognormal, 200, 0.5, 100},
+          ResponseLengths{LengthKind::lognormal, nan, 0.5, 100}, ResponseLengths{LengthKind::lognormal, 50, nan, 100},
+          ResponseLengths{LengthKind::lognormal, 50, -1, 100}, ResponseLengths{LengthKind::uniform, 50, 0.6, 200},
+          ResponseLengths{LengthKind::uniform, 50, 0.5, 60}, ResponseLengths{LengthKind::fixed, 1e12, 0, 1e12}})
         CHECK_THROWS_AS(check_lengths(d), InputError);
     CHECK_THROWS_WITH(length_kind_from("lognromal", "--lengths"), contains("lognormal"));
 }

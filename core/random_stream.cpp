@@ -1,4 +1,4 @@
-#include "simulator/faults/random_stream.hpp"
+#include "core/random_stream.hpp"
 
 #include <numbers>
 
