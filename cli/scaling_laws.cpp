@@ -54,10 +54,13 @@ ScalingSubcommand describe_scaling_laws(CLI::App& scaling, CommandContext& conte
         "  sextant scaling laws show muennighoff-c4\n");
     return {.app = &app, .run = [o, show, &context] {
                 Format const format = o->output.format();
-                deliver(o->output, context,
-                        show->parsed()
-                            ? details_in({.name = o->name, .law = find_scaling_law(o->name, "scaling laws")}, format)
-                            : list_in(format));
+                if (!show->parsed()) {
+                    deliver(o->output, context, list_in(format));
+                    return exit_code::done;
+                }
+                // Found first: GCC 12 destroys a half-built aggregate when a part of it throws within `?:`.
+                FittedLaw const law = find_scaling_law(o->name, "scaling laws");
+                deliver(o->output, context, details_in({.name = o->name, .law = law}, format));
                 return exit_code::done;
             }};
 }
