@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cost_models/goodput/failure_process.hpp"
 #include "core/random_stream.hpp"
+#include "cost_models/goodput/failure_process.hpp"
 
 #include <cstdint>
 #include <limits>
