@@ -1,6 +1,5 @@
 #include "core/csv.hpp"
-#include "tests/catch.hpp"
-#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -8,33 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
-
 namespace {
 
-Arguments operator+(Arguments a, Arguments const& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
-
 Arguments const small{"goodput", "--parameters", "8e9", "--gpus", "256", "--days", "20", "--trials", "40"};
-
-Json report(Arguments const& arguments) {
-    RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
-    INFO(result.err);
-    REQUIRE(result.code == 0);
-    return Json::parse(result.out);
-}
-
-void check_refused(Arguments const& arguments, std::string const& part) {
-    RunResult const result = run_sextant(arguments);
-    CAPTURE(arguments.back(), result.err);
-    CHECK(result.code == 2);
-    CHECK(result.out.empty());
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_THAT(result.err, contains(part));
-}
 
 double total(Json const& shares) {
     double sum = 0;

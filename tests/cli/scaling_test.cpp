@@ -1,7 +1,6 @@
 #include "core/json/text_file.hpp"
-#include "tests/catch.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/report_checks.hpp"
-#include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
@@ -9,35 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
-
 namespace {
-
-Arguments operator+(Arguments a, Arguments const& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
 
 Arguments const optimum{"scaling", "optimum"};
 Arguments const predict{"scaling", "predict"};
-
-Json report(Arguments const& arguments) {
-    RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
-    INFO(result.err);
-    REQUIRE(result.code == 0);
-    return Json::parse(result.out);
-}
-
-void check_refused(Arguments const& arguments, std::string const& part) {
-    RunResult const result = run_sextant(arguments);
-    CAPTURE(arguments.back(), result.err);
-    CHECK(result.code == 2);
-    CHECK(result.out.empty());
-    CHECK(result.err.starts_with("sextant: error: "));
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_THAT(result.err, contains(part));
-}
 
 Json const& expected() {
     static Json const json = Json::parse(

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+inline Arguments operator+(Arguments a, Arguments const& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+/// The JSON report of a question that has an answer.
+inline Json report(Arguments const& arguments) {
+    RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+/// A wrong question: code 2, nothing on standard output, one line of error with `part` in it.
+inline void check_refused(Arguments const& arguments, std::string const& part) {
+    RunResult const result = run_sextant(arguments);
+    CAPTURE(arguments.back(), result.err);
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("sextant: error: "));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK_THAT(result.err, contains(part));
+}
