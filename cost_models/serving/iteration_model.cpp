@@ -53,6 +53,7 @@ double IterationModel::Curve::operator()(double at) const {
 
 IterationModel::IterationModel(ServingCase const& what) : what_(what) {
     check_serving_plan(what_.model, what_.plan);
+    memory_ = serving_memory(what_);
     tabulate_tokens();
     tabulate_head();
     tabulate_prefill();

@@ -1,23 +1,12 @@
 #pragma once
 
-#include "core/spec/cluster_spec.hpp"
-#include "core/spec/engine_profile.hpp"
-#include "core/spec/model_spec.hpp"
-#include "core/spec/serving_plan.hpp"
 #include "core/units.hpp"
+#include "cost_models/serving/serving_memory.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace sextant {
-
-/// A model on machines, served by an engine.
-struct ServingCase {
-    ModelSpec model;
-    ClusterSpec cluster;
-    ServingPlan plan;
-    EngineProfile engine;
-};
 
 /// Where the time of one iteration goes; the parts add up to `total()`.
 struct IterationTime {
@@ -69,6 +58,8 @@ public:
     [[nodiscard]] IterationModel with_scales(EngineProfile const& engine) const;
 
     [[nodiscard]] ServingCase const& what() const { return what_; }
+    /// Of one rank of the replica: worked out once, every steady state asks for it.
+    [[nodiscard]] ServingMemory const& memory() const { return memory_; }
 
 private:
     /// Piecewise linear over a rising grid; beyond the last point in proportion to the last slope.
@@ -84,6 +75,7 @@ private:
     [[nodiscard]] double decode_seconds(double sequences, double context) const;
 
     ServingCase what_;
+    ServingMemory memory_;
     Curve gemm_;  ///< seconds over tokens, all layers
     Curve streaming_;
     Curve communication_;

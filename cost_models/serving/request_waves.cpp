@@ -24,7 +24,7 @@ ServingEstimate request_waves(IterationModel const& model, RequestShape const& r
     ServingEstimate out = closed_loop(model, request, concurrency);
     ServingPlan const& plan = model.what().plan;
     double const groups = static_cast<double>(plan.attention_dp * plan.pp);
-    ServingMemory const memory = serving_memory(model.what());
+    ServingMemory const& memory = model.memory();
     double const fitting = largest_batch(model.what(), memory, request.prompt + request.output / 2);
     double const together = std::min(concurrency, std::max(1.0, fitting));
     double const each = together / groups;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cost_models/serving/iteration_model.hpp"
+#include "cost_models/serving/serving_case.hpp"
 
 namespace sextant {
 

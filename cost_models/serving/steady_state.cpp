@@ -18,7 +18,7 @@ double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
 
 /// Most sequences that decode at a time in one group.
 double most_decodes(IterationModel const& model, RequestShape const& request) {
-    ServingMemory const memory = serving_memory(model.what());
+    ServingMemory const& memory = model.memory();
     // A request holds the blocks of its tokens so far; a batch of all ages holds the mean.
     double const fitting = largest_batch(model.what(), memory, mean_context(request));
     double const whole = largest_batch(model.what(), memory, request.prompt + request.output);
@@ -77,7 +77,7 @@ ServingEstimate estimate_at(IterationModel const& model, RequestShape const& req
 void finish(ServingEstimate& out, IterationModel const& model, RequestShape const& request) {
     out.latency = out.ttft.total() + (request.output - 1) * out.tpot;
     out.output_tokens_per_s = out.requests_per_s * request.output;
-    ServingMemory const memory = serving_memory(model.what());
+    ServingMemory const& memory = model.memory();
     double const held = out.decodes * mean_context(request);
     out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 namespace sextant {
 namespace {
@@ -150,7 +149,7 @@ std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
 
 ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
                     std::int64_t replicas) {
-    ServingMemory const memory = serving_memory(model.what());
+    ServingMemory const& memory = model.memory();
     ModelledService const service(model);
     ServingSetup setup;
     setup.replicas = replicas;

@@ -1,14 +1,12 @@
 #include "simulator/serving/service_model.hpp"
 
-#include "cost_models/serving/serving_memory.hpp"
-
 #include <algorithm>
 
 namespace sextant {
 
 ModelledService::ModelledService(IterationModel const& model)
     : model_(model),
-      cache_per_token_(serving_memory(model.what()).cache_per_token),
+      cache_per_token_(model.memory().cache_per_token),
       send_(collective_curve(model.what().cluster, CollectiveKind::send_receive,
                              place_group(2, model.what().cluster.domain_size, model.what().cluster.domain_size))) {}
 
