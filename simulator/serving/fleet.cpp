@@ -1,0 +1,64 @@
+#include "simulator/serving/fleet.hpp"
+
+namespace sextant {
+
+Fleet::Fleet(ServingSetup const& setup, ServiceModel const& service) : prefill_replicas_(setup.prefill_replicas) {
+    replicas_.reserve(static_cast<std::size_t>(setup.replicas));
+    for (std::int64_t i = 0; i < setup.replicas; ++i) {
+        ReplicaLimits limits = setup.limits;
+        if (prefill_replicas_ > 0) limits.role = i < prefill_replicas_ ? ReplicaRole::prefill : ReplicaRole::decode;
+        replicas_.emplace_back(limits, service, static_cast<std::uint64_t>(i));
+    }
+    dirty_.assign(replicas_.size(), 0);
+    wake_planned_.assign(replicas_.size(), 0);
+    before_.assign(replicas_.size(), {});
+}
+
+void Fleet::start_touched(Seconds now, EventQueue& events) {
+    for (std::size_t const replica : touched_)
+        start(replica, now, events);
+    touched_.clear();
+}
+
+void Fleet::start(std::size_t index, Seconds now, EventQueue& events) {
+    Replica& replica = replicas_[index];
+    auto const number = static_cast<std::int32_t>(index);
+    while (auto const started = replica.start(now))
+        events.plan(started->ends, ServingEvent::Kind::iteration, number, static_cast<std::int32_t>(started->lane));
+    bool const blocked = now < replica.stage_free() && replica.has_idle_lane() && replica.outstanding() > 0;
+    if (blocked && wake_planned_[index] == 0) {
+        wake_planned_[index] = 1;
+        events.plan(replica.stage_free(), ServingEvent::Kind::wake, number);
+    }
+    Load const load{replica.waiting(), replica.running(), replica.blocks().in_use()};
+    waiting_ += load.waiting - before_[index].waiting;
+    running_ += load.running - before_[index].running;
+    blocks_ += load.blocks - before_[index].blocks;
+    before_[index] = load;
+    dirty_[index] = 0;
+}
+
+ReplicaCounters Fleet::counters() const {
+    ReplicaCounters sum;
+    for (Replica const& replica : replicas_)
+        sum += replica.counters();
+    return sum;
+}
+
+Seconds Fleet::prefill_busy() const {
+    Seconds sum{};
+    for (std::int64_t i = 0; i < prefill_replicas_; ++i)
+        sum += replicas_[static_cast<std::size_t>(i)].counters().busy;
+    return sum;
+}
+
+void Fleet::conclude(ServingOutcome& out) {
+    for (Replica& replica : replicas_) {
+        replica.blocks().drop_idle();
+        out.blocks_taken += replica.blocks().taken();
+        out.blocks_given += replica.blocks().given();
+        out.blocks_total += replica.blocks().total();
+    }
+}
+
+}  // namespace sextant

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "simulator/serving/replica.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// Which replica gets a request.
+enum class Router : std::uint8_t {
+    round_robin,
+    least_loaded  ///< fewest unfinished requests, in turn where equal
+};
+std::string_view name_of(Router router);
+/// @throws InputError with the known names and the nearest one.
+Router router_from(std::string_view name, std::string_view where);
+
+/// Chooses among some of the replicas.
+class Routing {
+public:
+    Routing(Router router, std::size_t first, std::size_t count) : router_(router), first_(first), count_(count) {}
+    std::size_t route(std::vector<Replica> const& replicas);
+
+private:
+    Router router_;
+    std::size_t first_, count_, turn_ = 0;
+};
+
+}  // namespace sextant

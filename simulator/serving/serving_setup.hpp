@@ -1,0 +1,34 @@
+#pragma once
+
+#include "simulator/serving/replica.hpp"
+#include "simulator/serving/router.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace sextant {
+
+/// Latencies that a request has to keep to count as good.
+struct LatencyObjective {
+    std::optional<Seconds> ttft;
+    std::optional<Seconds> tpot;
+    [[nodiscard]] bool any() const { return ttft || tpot; }
+    [[nodiscard]] bool met_by(FinishedRequest const& request) const;
+};
+
+/// A deployment and how it is driven.
+struct ServingSetup {
+    ReplicaLimits limits;
+    std::int64_t replicas = 1;
+    std::int64_t prefill_replicas = 0;  ///< of these; they process prompts, the others decode. 0: each does both
+    Router router = Router::least_loaded;
+    std::int64_t concurrency = 0;   ///< of a closed loop; 0: requests come at their times
+    double interval_variation = 1;  ///< coefficient of variation of the intervals between arrivals
+    double warmup_share = 0.1;      ///< of the requests, not measured
+    LatencyObjective objective{};
+};
+
+/// @throws InputError: limits that cannot work, with the option that sets them.
+void check_serving_setup(ServingSetup const& setup);
+
+}  // namespace sextant
