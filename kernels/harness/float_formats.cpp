@@ -9,16 +9,16 @@
 namespace sextant::bench {
 
 FloatFormat const& float_format(std::string const& name) {
-    for (FloatFormat const* format : {&e4m3, &e5m2, &fp16_format, &bf16_format})
+    for (FloatFormat const* format : {&e2m1, &e4m3, &e5m2, &fp16_format, &bf16_format})
         if (name == format->name) return *format;
-    throw BadInput("no floating-point format \"" + name + "\" (e4m3, e5m2, bf16, fp16)");
+    throw BadInput("no floating-point format \"" + name + "\" (e2m1, e4m3, e5m2, bf16, fp16)");
 }
 
 double rounded(FloatFormat const& format, double x, Overflow overflow) {
     if (x == 0 || std::isnan(x)) return x;
-    double const beyond = overflow == Overflow::saturate ? format.max
-                          : format.has_infinity          ? std::numeric_limits<double>::infinity()
-                                                         : std::numeric_limits<double>::quiet_NaN();
+    double const beyond = overflow == Overflow::saturate || format.specials == Specials::none ? format.max
+                          : format.specials == Specials::infinity_and_nan ? std::numeric_limits<double>::infinity()
+                                                                          : std::numeric_limits<double>::quiet_NaN();
     if (std::isinf(x)) return std::copysign(beyond, x);
     int const exponent = std::max(std::ilogb(x), format.smallest_exponent());
     int const quantum = exponent - format.mantissa_bits;
@@ -54,10 +54,10 @@ double decoded(FloatFormat const& format, std::uint16_t bits) {
     double const sign = (bits >> (format.mantissa_bits + format.exponent_bits)) & 1 ? -1.0 : 1.0;
     int const top = (1 << format.exponent_bits) - 1;
     int const all_ones = (1 << format.mantissa_bits) - 1;
-    if (format.has_infinity && exponent == top)
+    if (format.specials == Specials::infinity_and_nan && exponent == top)
         return mantissa == 0 ? sign * std::numeric_limits<double>::infinity()
                              : std::numeric_limits<double>::quiet_NaN();
-    if (!format.has_infinity && exponent == top && mantissa == all_ones)
+    if (format.specials == Specials::nan && exponent == top && mantissa == all_ones)
         return std::numeric_limits<double>::quiet_NaN();
     if (exponent == 0) return sign * std::ldexp(mantissa, format.smallest_exponent() - format.mantissa_bits);
     return sign * std::ldexp(mantissa + (1 << format.mantissa_bits), exponent - format.bias() - format.mantissa_bits);

@@ -1,53 +1,176 @@
 #include "kernels/host/quantisation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "kernels/harness/errors.hpp"
 
 namespace sextant::bench {
+namespace {
 
-char const* name_of(Scaling scaling) {
+constexpr std::array names{
+    std::pair{Scaling::none, "none"},
+    std::pair{Scaling::per_tensor, "per_tensor"},
+    std::pair{Scaling::per_row, "per_row"},
+    std::pair{Scaling::per_head, "per_head"},
+    std::pair{Scaling::block128, "block128"},
+    std::pair{Scaling::tile128, "tile128"},
+    std::pair{Scaling::group128, "group128"},
+    std::pair{Scaling::group128_asymmetric, "group128_asymmetric"},
+    std::pair{Scaling::per_token_asymmetric, "per_token_asymmetric"},
+    std::pair{Scaling::block32_e8m0, "block32_e8m0"},
+    std::pair{Scaling::block16_e4m3, "block16_e4m3"},
+};
+
+struct Matrix {
+    std::int64_t rows, columns;
+    std::vector<double> const& x;
+    [[nodiscard]] std::size_t at(std::int64_t row, std::int64_t column) const {
+        return static_cast<std::size_t>(row * columns + column);
+    }
+};
+
+/// Elements that share a scale.
+struct Tile {
+    std::int64_t row, column, rows, columns;
+};
+
+Tile tile_size(Scaling scaling, std::int64_t rows, std::int64_t columns) {
     switch (scaling) {
-        case Scaling::none: return "none";
-        case Scaling::per_tensor: return "per_tensor";
-        case Scaling::per_row: return "per_row";
-        default: return "block128";
+        case Scaling::none:
+        case Scaling::per_tensor: return {0, 0, rows, columns};
+        case Scaling::per_row:
+        case Scaling::per_token_asymmetric: return {0, 0, 1, columns};
+        case Scaling::per_head: return {0, 0, rows, 128};
+        case Scaling::tile128: return {0, 0, 128, 128};
+        case Scaling::block32_e8m0: return {0, 0, 1, 32};
+        case Scaling::block16_e4m3: return {0, 0, 1, 16};
+        default: return {0, 0, 1, 128};
     }
 }
 
-Scaling scaling_named(std::string const& name) {
-    for (Scaling const scaling : {Scaling::none, Scaling::per_tensor, Scaling::per_row, Scaling::block128})
-        if (name == name_of(scaling)) return scaling;
-    throw BadInput("no scaling \"" + name + "\" (none, per_tensor, per_row, block128)");
+bool asymmetric(Scaling scaling) {
+    return scaling == Scaling::group128_asymmetric || scaling == Scaling::per_token_asymmetric;
 }
 
-Quantised quantise(FloatFormat const& format, Scaling scaling, std::int64_t rows, std::int64_t columns,
+struct Range {
+    double low = 0, high = 0;
+    [[nodiscard]] double amax() const { return std::max(-low, high); }
+};
+
+Range range_of(Matrix const& m, Tile const& tile) {
+    Range range;
+    for (std::int64_t r = tile.row; r < tile.row + tile.rows; ++r)
+        for (std::int64_t c = tile.column; c < tile.column + tile.columns; ++c) {
+            range.low = std::min(range.low, m.x[m.at(r, c)]);
+            range.high = std::max(range.high, m.x[m.at(r, c)]);
+        }
+    return range;
+}
+
+double fp32(double x) { return std::max(static_cast<double>(static_cast<float>(x)), 0x1p-126); }
+double fp16(double x) { return std::max(rounded(fp16_format, x, Overflow::saturate), 0x1p-24); }
+
+/// The step between whole numbers of the element format.
+double step_of(ElementFormat const& format, Scaling scaling, double amax, double tensor_amax) {
+    if (scaling == Scaling::none || amax == 0) return 1;
+    if (scaling == Scaling::block32_e8m0)
+        return e8m0::decoded(e8m0::encoded(std::ldexp(1.0, std::ilogb(amax) - format.largest_exponent())));
+    if (scaling == Scaling::block16_e4m3) {
+        double const tensor = fp32(tensor_amax / (format.largest() * e4m3.max));
+        return tensor * rounded(e4m3, amax / format.largest() / tensor, Overflow::saturate);
+    }
+    double const wanted = amax / format.largest();
+    return scaling == Scaling::group128 ? fp16(wanted) : fp32(wanted);
+}
+
+/// Rounds the elements of one tile.
+class TileRounding {
+public:
+    TileRounding(ElementFormat const& format, Scaling scaling, Range const& range, double tensor_amax)
+        : format_(format) {
+        if (!asymmetric(scaling)) {
+            step_ = step_of(format, scaling, range.amax(), tensor_amax);
+            return;
+        }
+        if (!format.is_integer()) throw BadInput("an asymmetric scaling needs an integer format");
+        double const levels = 2 * format.largest() + 1;
+        step_ = range.high > range.low ? fp16((range.high - range.low) / levels) : 1;
+        highest_ = levels;
+        zero_ = std::clamp(std::nearbyint(-range.low / step_), 0.0, levels);
+    }
+
+    void add(double value, std::size_t at, Quantised& to) const {
+        if (step_ == 0) {  // the scale itself underflowed
+            to.underflow += value != 0 ? 1 : 0;
+            to.values[at] = 0;
+            return;
+        }
+        double got = 0;
+        bool overflow = false;
+        if (highest_ > 0) {
+            double const code = std::nearbyint(value / step_) + zero_;
+            overflow = code < 0 || code > highest_;
+            got = std::clamp(code, 0.0, highest_) - zero_;
+        } else {
+            got = format_.nearest(value / step_);
+            overflow = std::abs(got) >= format_.largest() && format_.overflows(value / step_);
+        }
+        to.overflow += overflow ? 1 : 0;
+        to.underflow += got == 0 && value != 0 ? 1 : 0;
+        to.values[at] = got * step_;
+    }
+
+private:
+    ElementFormat const& format_;
+    double step_ = 1;
+    double zero_ = 0;
+    double highest_ = 0;  ///< code; 0: symmetric
+};
+
+}  // namespace
+
+char const* name_of(Scaling scaling) {
+    for (auto const& [value, name] : names)
+        if (value == scaling) return name;
+    return "none";
+}
+
+Scaling scaling_named(std::string const& name) {
+    std::string known;
+    for (auto const& [value, text] : names) {
+        if (name == text) return value;
+        known += (known.empty() ? "" : ", ") + std::string(text);
+    }
+    throw BadInput("no scaling \"" + name + "\" (" + known + ")");
+}
+
+std::span<Scaling const> all_scalings() {
+    static std::array const all = [] {
+        std::array<Scaling, names.size()> out{};
+        for (std::size_t i = 0; i < names.size(); ++i)
+            out[i] = names[i].first;
+        return out;
+    }();
+    return all;
+}
+
+Quantised quantise(ElementFormat const& format, Scaling scaling, std::int64_t rows, std::int64_t columns,
                    std::vector<double> const& x) {
-    std::int64_t const group = scaling == Scaling::block128  ? std::min<std::int64_t>(128, columns)
-                               : scaling == Scaling::per_row ? columns
-                                                             : rows * columns;
-    std::int64_t const row = scaling == Scaling::none || scaling == Scaling::per_tensor ? rows * columns : columns;
+    Matrix const m{rows, columns, x};
+    double const tensor_amax = range_of(m, {0, 0, rows, columns}).amax();
+    Tile const size = tile_size(scaling, rows, columns);
     Quantised result;
     result.values.resize(x.size());
-    auto const total = static_cast<std::int64_t>(x.size());
-    for (std::int64_t row_begin = 0; row_begin < total; row_begin += row)
-        for (std::int64_t begin = row_begin; begin < row_begin + row; begin += group) {
-            std::int64_t const end = std::min(begin + group, row_begin + row);
-            double amax = 0;
-            for (std::int64_t i = begin; i < end; ++i)
-                amax = std::max(amax, std::abs(x[static_cast<std::size_t>(i)]));
-            double const wanted = scaling == Scaling::none || amax == 0 ? 1.0 : format.max / amax;
-            double const scale = static_cast<double>(static_cast<float>(std::min(wanted, 1e38)));
-            for (std::int64_t i = begin; i < end; ++i) {
-                double const value = x[static_cast<std::size_t>(i)];
-                double const got = rounded(format, value * scale, Overflow::saturate);
-                // Up to half a step above the largest value still rounds to it, and is no overflow.
-                double const special = rounded(format, value * scale, Overflow::special);
-                if (!std::isfinite(special)) ++result.overflow;
-                if (got == 0 && value != 0) ++result.underflow;
-                result.values[static_cast<std::size_t>(i)] = got / scale;
-            }
+    for (std::int64_t row = 0; row < rows; row += size.rows)
+        for (std::int64_t column = 0; column < columns; column += size.columns) {
+            Tile const tile{row, column, std::min(size.rows, rows - row), std::min(size.columns, columns - column)};
+            TileRounding const rounding(format, scaling, range_of(m, tile), tensor_amax);
+            for (std::int64_t r = row; r < row + tile.rows; ++r)
+                for (std::int64_t c = column; c < column + tile.columns; ++c)
+                    rounding.add(x[m.at(r, c)], m.at(r, c), result);
         }
     return result;
 }
