@@ -1,0 +1,131 @@
+#include "cli/shell/described_command.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace sextant::cli {
+namespace {
+
+std::vector<std::string> subcommand_names(CLI::App const& app) {
+    std::vector<std::string> names;
+    for (auto const* subcommand : app.get_subcommands([](CLI::App const*) { return true; }))
+        names.push_back(subcommand->get_name());
+    return names;
+}
+
+std::string unexpected_sentence(CLI::App const& app, CLI::App const& chosen) {
+    auto const extras = app.remaining(true);
+    auto const option = std::find_if(extras.begin(), extras.end(), [](auto const& e) { return e.starts_with('-'); });
+    if (option != extras.end()) {
+        auto const name = option->substr(0, option->find('='));
+        return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(chosen)));
+    }
+    std::string const extra = extras.empty() ? "" : extras.front();
+    return fmt::format("unexpected argument '{}'{}", extra, did_you_mean(extra, subcommand_names(chosen)));
+}
+
+std::string subcommand_sentence(CLI::App const& app, CLI::App const& chosen) {
+    std::vector<std::string> const known = subcommand_names(chosen);
+    auto const extras = app.remaining(true);
+    if (extras.empty()) return fmt::format("a subcommand is needed ({})", join(known));
+    return fmt::format("unknown subcommand '{}'{} (known: {})", extras.front(), did_you_mean(extras.front(), known),
+                       join(known));
+}
+
+/// One sentence for what CLI11 found wrong.
+std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
+    auto const& chosen = chosen_app(app);
+    std::string text = error.what();
+    if (dynamic_cast<CLI::ExtrasError const*>(&error) != nullptr) return unexpected_sentence(app, chosen);
+    if (dynamic_cast<CLI::RequiredError const*>(&error) != nullptr && text.find("subcommand") != std::string::npos)
+        return subcommand_sentence(app, chosen);
+    if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr &&
+        text.find("At Most 1 required") != std::string::npos)
+        return text.substr(0, text.find(':')) + ": given more than once";
+    if (dynamic_cast<CLI::ConversionError const*>(&error) != nullptr) {
+        std::string_view constexpr before = "Could not convert: ";
+        auto const equals = text.find(" = ");
+        if (text.starts_with(before) && equals != std::string::npos)
+            return fmt::format("{}: '{}' is not a number of the kind it takes",
+                               text.substr(before.size(), equals - before.size()), text.substr(equals + 3));
+    }
+    if (auto const line = text.find('\n'); line != std::string::npos) text.resize(line);
+    return text;
+}
+
+/// An empty value (an unset shell variable, mostly) is refused: taking it for "not given" would ignore what was asked.
+void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
+    for (auto const* option : chosen_app(app).get_options())
+        for (auto const& value : option->results())
+            if (value.empty())
+                throw InputError("{0}: {1}: the value is empty (see 'sextant {0} --help')", chosen_path(entry, app),
+                                 option->get_name());
+}
+
+/// A file of options may be written before all that a question needs is known.
+void require_nothing(CLI::App& app) {
+    for (auto* option : app.get_options())
+        option->required(false);
+    for (auto* subcommand : app.get_subcommands([](CLI::App const*) { return true; }))
+        require_nothing(*subcommand);
+}
+
+}  // namespace
+
+DescribedCommand describe_command(CommandEntry const& entry, CommandContext& context) {
+    DescribedCommand command{.config = std::make_shared<ConfigOptions>(),
+                             .app = std::make_unique<CLI::App>(entry.summary, std::string("sextant ") + entry.name),
+                             .action = {}};
+    command.app->set_help_flag("-h,--help", "this text");
+    command.app->get_formatter()->column_width(34);
+    command.app->failure_message(CLI::FailureMessage::simple);
+    command.action = entry.describe(*command.app, context);
+    add_config_options(*command.app, *command.config);
+    return command;
+}
+
+CLI::App const& chosen_app(CLI::App const& app) {
+    auto const chosen = app.get_subcommands();
+    return chosen.empty() ? app : chosen_app(*chosen.back());
+}
+
+std::string chosen_path(CommandEntry const& entry, CLI::App const& app) {
+    std::string path = entry.name;
+    for (CLI::App const* at = &app; !at->get_subcommands().empty();) {
+        at = at->get_subcommands().back();
+        path += " " + at->get_name();
+    }
+    return path;
+}
+
+std::vector<std::string> option_names(CLI::App const& app) {
+    std::vector<std::string> names;
+    for (auto const* option : app.get_options())
+        for (auto const& name : option->get_lnames())
+            names.push_back("--" + name);
+    return names;
+}
+
+void parse_arguments(CommandEntry const& entry, DescribedCommand& command, std::vector<std::string> arguments) {
+    CLI::App& app = *command.app;
+    auto const writes = [](std::string const& a) { return a == "--write-config" || a.starts_with("--write-config="); };
+    if (std::any_of(arguments.begin(), arguments.end(), writes)) require_nothing(app);
+    arguments = with_config(entry.name, app, std::move(arguments));
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    try {
+        app.parse(std::move(arguments));
+    } catch (CLI::CallForHelp const&) {
+        throw;
+    } catch (CLI::CallForAllHelp const&) {
+        throw;
+    } catch (CLI::ParseError const& error) {
+        std::string const path = chosen_path(entry, app);
+        throw InputError("{}: {} (see 'sextant {} --help')", path, sentence(app, error), path);
+    }
+    refuse_empty_values(entry, app);
+}
+
+}  // namespace sextant::cli
