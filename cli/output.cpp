@@ -1,5 +1,6 @@
 #include "cli/output.hpp"
 
+#include "cli/shell/fit_text.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
@@ -45,10 +46,12 @@ void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format 
 }
 
 void deliver(OutputOptions const& options, CommandContext& context, std::string_view report) {
-    if (options.file.empty())
-        context.out << report;
-    else
+    if (!options.file.empty())
         write_text_file(options.file, report);
+    else if (options.format_name == name_of(Format::text))
+        context.out << for_terminal(report, terminal_of(context.out));
+    else
+        context.out << report;
 }
 
 std::string render(Table const& table, Format format) {

@@ -27,7 +27,8 @@ constexpr std::array words{
 };
 
 bool is_rule(std::string_view line) {
-    return line.starts_with("--") && line.find_first_not_of("- ") == std::string_view::npos;
+    return line.starts_with("-") && line.ends_with("-") && line.size() > 1 &&
+           line.find_first_not_of("- ") == std::string_view::npos;
 }
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-'; }

@@ -190,6 +190,23 @@ void add_sentence(std::string& out, std::string_view line, std::size_t columns) 
     out += wrapped(line, std::string(indent, ' '), columns);
 }
 
+/// The line and those after it that go on with it: a report breaks its sentences at a width of its own, and broken
+/// again at another they would end in single words. `i` becomes the last line that was taken.
+std::string whole_sentence(std::vector<std::string_view> const& lines, std::size_t& i) {
+    constexpr std::size_t width_of_reports = 100;  // the default of `wrapped`
+    std::string sentence(lines[i]);
+    std::size_t const indent = std::min(sentence.find_first_not_of(' '), sentence.size()) + 2;
+    while (i + 1 < lines.size() && !is_picture(lines[i]) && width_of(lines[i]) <= width_of_reports) {
+        std::string_view const next = lines[i + 1];
+        if (next.find_first_not_of(' ') != indent || is_picture(next)) break;
+        std::string_view const word = next.substr(indent, next.find(' ', indent) - indent);
+        if (width_of(lines[i]) + 1 + width_of(word) <= width_of_reports) break;
+        sentence += " " + std::string(next.substr(indent));
+        ++i;
+    }
+    return sentence;
+}
+
 }  // namespace
 
 std::string fit_text(std::string_view report, std::size_t columns) {
@@ -200,7 +217,9 @@ std::string fit_text(std::string_view report, std::size_t columns) {
         std::vector<Span> spans;
         if (i + 1 < lines.size() && !lines[i].empty()) spans = columns_of_rule(lines[i + 1]);
         if (spans.empty() || width_of(lines[i + 1]) <= columns || !is_row(lines[i], spans)) {
-            add_sentence(out, lines[i], columns);
+            bool const broken = width_of(lines[i]) > columns;
+            std::string const sentence = broken ? whole_sentence(lines, i) : std::string(lines[i]);
+            add_sentence(out, sentence, columns);
             continue;
         }
         std::vector<std::string_view> rows{lines[i], lines[i + 1]};
