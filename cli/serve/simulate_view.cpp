@@ -6,7 +6,7 @@
 //        mean      p50  ...
 // TTFT   ...
 #include "cli/latency_text.hpp"
-#include "cli/serve_simulate.hpp"
+#include "cli/serve/simulate_report.hpp"
 #include "core/csv.hpp"
 #include "core/quantity_text.hpp"
 

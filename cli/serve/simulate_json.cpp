@@ -1,4 +1,4 @@
-#include "cli/serve_simulate.hpp"
+#include "cli/serve/simulate_report.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,0 +1,146 @@
+#include "cli/serve/simulate_report.hpp"
+
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/serve/simulate_options.hpp"
+#include "cli/serve_subcommand.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+namespace sextant::cli {
+namespace {
+
+void note_assumptions(ServeSimulateReport& report, RequestSource const& source) {
+    report.assumptions = serving_assumptions(report.what);
+    if (report.what.plan.attention_dp > 1)
+        report.assumptions.emplace_back("attention data-parallel groups of a replica share its sequences evenly");
+    if (report.setup.prefill_replicas > 0)
+        report.assumptions.emplace_back(
+            "caches go to another node as one message per rank, one after another of a sender, without meeting others");
+    if (report.setup.limits.speculation.tokens > 0)
+        report.assumptions.emplace_back(
+            "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "
+            "need no memory of their own");
+    if (auto const* synthetic = dynamic_cast<SyntheticSource const*>(&source); synthetic && synthetic->clipped() > 0)
+        report.assumptions.push_back(fmt::format("{} requests were drawn longer than the {} tokens that fit, and cut",
+                                                 synthetic->clipped(), longest_request(report)));
+}
+
+/// Runs it, with the file of requests where one is wanted.
+void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimulateReport& report,
+              RequestSource& source) {
+    IterationModel const model(report.what);
+    ModelledService const service(model);
+    InterruptGuard const interrupt;
+    ServingHooks hooks;
+    hooks.stop = &interrupt.flag();
+    bool const show = o.progress || (&context.err == &std::cerr && isatty(STDERR_FILENO) == 1);
+    if (show)
+        hooks.progress = [&](std::int64_t arrived) {
+            context.err << fmt::format("\rsimulating: {} of {} requests ", arrived, report.requests) << std::flush;
+        };
+    if (o.requests_file.empty()) {
+        report.outcome = simulate_serving(report.setup, service, source, hooks);
+    } else {
+        write_text_file(o.requests_file, [&](std::ostream& out) {
+            out << request_csv_header();
+            hooks.finished = [&](FinishedRequest const& request) { out << request_csv_row(request, report.tenants); };
+            report.outcome = simulate_serving(report.setup, service, source, hooks);
+            return Keep::yes;
+        });
+    }
+    if (show) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+}
+
+int run(ServeSimulateOptions const& o, CommandContext& context) {
+    Format const format = o.output.format();
+    ServeSimulateReport report;
+    report.what = serving_case_from(o.serve);
+    report.memory = serving_memory(report.what);
+    report.price = serving_price(o.serve, report.what);
+    report.seed = static_cast<std::uint64_t>(o.seed);
+    if (!report.memory.fits()) {
+        context.err << fmt::format(
+            "{} on {} ({}) does not fit: {} for weights, {} for activations and {} of overhead leave no cache in the "
+            "usable {} (larger --tp or --pp, narrower --weights)\n",
+            report.what.model.name, report.what.cluster.name, serving_plan_text(report.what),
+            human(report.memory.weights), human(report.memory.activations), human(report.memory.overhead),
+            human(report.memory.usable));
+        return exit_code::answer_is_no;
+    }
+    read_serve_simulate_setup(o, report);
+    auto const source = simulated_requests(o, report);
+    report.requests = source->count();
+    simulate(o, context, report, *source);
+    note_assumptions(report, *source);
+    if (!o.timeline.empty()) write_text_file(o.timeline, serve_simulate_trace(report));
+    switch (format) {
+        case Format::json: deliver(o.output, context, serve_simulate_json(report)); break;
+        case Format::text: deliver(o.output, context, serve_simulate_text(report)); break;
+        default: deliver(o.output, context, render(serve_simulate_table(report), format)); break;
+    }
+    if (report.outcome.interrupted) return interrupted_exit;
+    return report.outcome.state == SteadyState::overloaded ? exit_code::answer_is_no : exit_code::done;
+}
+
+}  // namespace
+
+double ServeSimulateReport::hit_rate() const {
+    ReplicaCounters const& c = outcome.window.counters;
+    return c.wanted_tokens > 0 ? static_cast<double>(c.cached_tokens) / static_cast<double>(c.wanted_tokens) : 0;
+}
+
+double ServeSimulateReport::utilisation() const {
+    return std::min(1.0, per_second(outcome.window.counters.busy.base()) / static_cast<double>(setup.replicas));
+}
+
+double ServeSimulateReport::mean_cache_use() const {
+    return per_second(outcome.window.blocks) / static_cast<double>(setup.limits.blocks * setup.replicas);
+}
+
+double ServeSimulateReport::tokens_per_step() const {
+    ReplicaCounters const& c = outcome.whole.counters;
+    return c.decode_steps > 0 ? static_cast<double>(c.decode_tokens) / static_cast<double>(c.decode_steps) : 0;
+}
+
+std::optional<double> ServeSimulateReport::usd_per_million_output_tokens() const {
+    if (!price || output_tokens_per_s() <= 0) return std::nullopt;
+    return *price * static_cast<double>(accelerators()) / (output_tokens_per_s() * 3600) * 1e6;
+}
+
+ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context) {
+    auto const o = std::make_shared<ServeSimulateOptions>();
+    CLI::App& app =
+        *serve.add_subcommand("simulate", "requests through replicas, event by event: latencies, throughput, overload");
+    add_serve_simulate_options(app, *o);
+    add_output_options(app, o->output);
+    app.footer(
+        "Exit code 1: the model does not fit, or more requests arrive than are served: the queue grows without bound, "
+        "and\n"
+        "the run stops there. Same options and seed, same bytes. docs/serving.md has the rules.\n\n"
+        "Examples:\n"
+        "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --replicas 8 --rate 40\n"
+        "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --concurrency 64 --prompt lognormal:1000,1 "
+        "--output-tokens uniform:50-400\n"
+        "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --rate 8 --arrivals gamma --cv 3 --slo-ttft 500ms "
+        "--slo-tpot 50ms\n"
+        "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --rate 20 --prefill-replicas 3 --decode-replicas "
+        "2\n"
+        "  sextant serve simulate -m llama-3.1-70b -c h100-sxm --tp 4 --concurrency 8 --speculate 4 --acceptance 0.7 "
+        "--draft-cost 0.08\n"
+        "  sextant serve simulate -m llama-3.1-8b -c h100-sxm --trace requests.csv --requests out.csv --format json\n");
+    return {.app = &app, .run = [o, &context] { return run(*o, context); }};
+}
+
+}  // namespace sextant::cli

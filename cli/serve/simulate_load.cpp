@@ -1,0 +1,110 @@
+#include "cli/serve/simulate_options.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "simulator/serving/request_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant::cli {
+namespace {
+
+std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    for (auto const& [flag, given] : {std::pair{"--prompt", !o.prompt.empty()},
+                                      {"--output-tokens", !o.output_tokens.empty()},
+                                      {"--count", o.count.has_value()},
+                                      {"--prefixes", o.prefixes != 0},
+                                      {"--prefix-tokens", o.prefix_tokens.has_value()},
+                                      {"--arrivals", !o.arrivals.empty()}})
+        if (given) throw InputError("{}: the trace says that (drop it or --trace)", flag);
+    RequestTrace trace = request_trace(read_csv(o.trace), longest_request(report));
+    if (report.setup.limits.scheduler.queue == QueueOrder::priority && !trace.has_priorities)
+        throw InputError("--scheduler: priority wants a column 'priority' in {}", o.trace);
+    if (report.setup.limits.scheduler.queue == QueueOrder::tenant && trace.tenants.size() < 2)
+        throw InputError("--scheduler: fair wants several tenants (a column 'tenant' in {})", o.trace);
+    double prompt = 0;
+    double output = 0;
+    for (ServingRequest const& request : trace.requests) {
+        prompt += request.prompt;
+        output += request.output;
+    }
+    auto const count = static_cast<double>(trace.requests.size());
+    report.prompt = fmt::format("of the trace, mean {:.4g}", prompt / count);
+    report.output = fmt::format("of the trace, mean {:.4g}", output / count);
+    report.tenants = trace.tenants;
+    if (report.setup.concurrency > 0) {
+        report.load = fmt::format("{} requests in flight at all times, of {}", report.setup.concurrency, o.trace);
+    } else {
+        Seconds const span = trace.requests.back().arrival - trace.requests.front().arrival;
+        report.load = span > Seconds{} ? fmt::format("arrivals of {}, {:.4g} requests/s on average", o.trace,
+                                                     (count - 1) / span.base())
+                                       : fmt::format("all requests of {} at once", o.trace);
+    }
+    return std::make_unique<ListedSource>(std::move(trace.requests));
+}
+
+SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    SyntheticWorkload w;
+    bool const closed = o.concurrency.has_value();
+    if (closed && !o.arrivals.empty())
+        throw InputError("--arrivals: with --concurrency a request arrives when another is done");
+    w.process = closed               ? ArrivalProcess::closed
+                : o.arrivals.empty() ? ArrivalProcess::poisson
+                                     : arrival_process_from(o.arrivals, "--arrivals");
+    if (!closed && w.process == ArrivalProcess::closed) throw InputError("--arrivals: closed wants --concurrency N");
+    if (o.variation && w.process != ArrivalProcess::gamma)
+        throw InputError("--cv: only gamma arrivals have one to choose (--arrivals gamma)");
+    w.rate = o.rate.value_or(1);
+    w.variation = o.variation.value_or(2);
+    w.prompt = length_distribution_from(o.prompt.empty() ? "1024" : o.prompt, "--prompt");
+    w.output = length_distribution_from(o.output_tokens.empty() ? "256" : o.output_tokens, "--output-tokens");
+    if ((o.prefixes > 0) != o.prefix_tokens.has_value())
+        throw InputError("--prefixes: both are needed, --prefixes N and --prefix-tokens TOKENS");
+    check_option_range(static_cast<double>(o.prefixes), "--prefixes", 0, 1e7);
+    if (o.prefix_tokens) {
+        check_option_range(static_cast<double>(*o.prefix_tokens), "--prefix-tokens", 1, 1e8);
+        w.prefix_tokens = static_cast<std::int32_t>(*o.prefix_tokens);
+    }
+    w.prefixes = o.prefixes;
+    w.requests = o.count.value_or(10000);
+    w.seed = static_cast<std::uint64_t>(o.seed);
+    w.longest = static_cast<std::int32_t>(longest_request(report));
+    return w;
+}
+
+std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    if (report.setup.limits.scheduler.queue != QueueOrder::arrival)
+        throw InputError("--scheduler: {} wants requests that differ: a --trace with a column '{}'", o.scheduler,
+                         report.setup.limits.scheduler.queue == QueueOrder::priority ? "priority" : "tenant");
+    SyntheticWorkload const w = workload_of(o, report);
+    report.prompt = w.prompt.words();
+    if (w.prefixes > 0) report.prompt += fmt::format(", after one of {} prefixes of {}", w.prefixes, w.prefix_tokens);
+    report.output = w.output.words();
+    switch (w.process) {
+        case ArrivalProcess::closed:
+            report.load = fmt::format("{} requests in flight at all times", *o.concurrency);
+            break;
+        case ArrivalProcess::gamma:
+            report.load = fmt::format("bursts (gamma, variation {:g}), {:g} requests/s", w.variation, w.rate);
+            report.setup.interval_variation = w.variation;
+            break;
+        default: report.load = fmt::format("{} arrivals, {:g} requests/s", name_of(w.process), w.rate); break;
+    }
+    return std::make_unique<SyntheticSource>(w);
+}
+
+}  // namespace
+
+std::int64_t longest_request(ServeSimulateReport const& report) {
+    double longest = report.memory.cache_tokens;
+    if (report.what.model.max_positions > 0)
+        longest = std::min(longest, static_cast<double>(report.what.model.max_positions));
+    return static_cast<std::int64_t>(std::min(longest, 1e9));
+}
+
+std::unique_ptr<RequestSource> simulated_requests(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    return o.trace.empty() ? synthetic_source(o, report) : trace_source(o, report);
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,70 @@
+#include "cli/serve/simulate_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace sextant::cli {
+namespace {
+
+void add_load_options(CLI::App& app, ServeSimulateOptions& o) {
+    app.add_option("--rate", o.rate, "requests a second, of all replicas together")->option_text("R");
+    app.add_option("--arrivals", o.arrivals, "poisson (default), gamma (bursts) or deterministic")->option_text("NAME");
+    app.add_option("--cv", o.variation, "standard deviation of the intervals over their mean, of gamma (default: 2)")
+        ->option_text("RATIO");
+    app.add_option("--concurrency", o.concurrency, "requests in flight at all times, instead of a rate")
+        ->option_text("N");
+    app.add_option("--trace", o.trace,
+                   "recorded requests: columns arrival_s, prompt, output[, prefix_id, prefix_tokens][, tenant][, "
+                   "priority]")
+        ->option_text("FILE.csv");
+    app.add_option("--prompt", o.prompt, "tokens: 1024 (default), uniform:A-B, lognormal:MEAN,CV, exponential:MEAN")
+        ->option_text("LENGTH");
+    app.add_option("--output-tokens", o.output_tokens, "the same of an answer (default: 256)")->option_text("LENGTH");
+    app.add_option("--prefixes", o.prefixes, "different shared prefixes, one before each prompt (default: none)")
+        ->option_text("N");
+    app.add_option("--prefix-tokens", o.prefix_tokens, "of each, besides the prompt")->option_text("TOKENS");
+    app.add_option("--count", o.count, "requests (default: 10000)")->option_text("N");
+    app.add_option("--warmup", o.warmup, "share of the requests not measured, the first ones (default: 0.1)")
+        ->option_text("SHARE");
+    app.add_option("--seed", o.seed, "of chance (default: 1)")->option_text("N");
+}
+
+void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
+    app.add_option("--replicas", o.replicas, "copies of the model (default: 1)")->option_text("N");
+    app.add_option("--prefill-replicas", o.prefill_replicas,
+                   "replicas that process prompts only, instead of --replicas")
+        ->option_text("N");
+    app.add_option("--decode-replicas", o.decode_replicas, "replicas that get their caches and decode")
+        ->option_text("N");
+    app.add_option("--router", o.router, "least-loaded (default) or round-robin")->option_text("NAME");
+    app.add_option("--scheduler", o.scheduler,
+                   "chunked (default), fcfs (whole prompts), prefill-first, priority, fair (tenants)")
+        ->option_text("NAME");
+    app.add_option("--watermark", o.watermark,
+                   "share of the cache kept free when a request is admitted (default: 0.01)")
+        ->option_text("SHARE");
+    app.add_flag("--no-prefix-caching", o.no_prefix_caching, "compute shared prefixes again each time");
+    app.add_option("--speculate", o.speculate, "tokens guessed per step and sequence, checked together (default: 0)")
+        ->option_text("K");
+    app.add_option("--acceptance", o.acceptance, "probability that a guess is right, when those before it are")
+        ->option_text("SHARE");
+    app.add_option("--draft-cost", o.draft_cost, "time of one guess over that of a plain decode iteration (default: 0)")
+        ->option_text("RATIO");
+    app.add_option("--slo-ttft", o.slo_ttft, "longest time to the first token that counts as good")
+        ->option_text("TIME");
+    app.add_option("--slo-tpot", o.slo_tpot, "longest mean time per later token that counts as good")
+        ->option_text("TIME");
+}
+
+}  // namespace
+
+void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& o) {
+    add_serve_options(app, o.serve);
+    add_replica_options(app, o);
+    add_load_options(app, o);
+    app.add_option("--requests", o.requests_file, "a row per request")->option_text("FILE.csv");
+    app.add_option("--timeline", o.timeline, "queue, batch, cache and tokens over time, for Perfetto")
+        ->option_text("FILE.json");
+    app.add_flag("--progress", o.progress, "progress on stderr, even if it is no terminal");
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,74 @@
+#include "cli/serve/simulate_options.hpp"
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant::cli {
+namespace {
+
+void read_replicas(ServeSimulateOptions const& o, ServingSetup& setup) {
+    auto const number = [](std::optional<std::int64_t> value, char const* flag) {
+        check_option_range(static_cast<double>(value.value_or(1)), flag, 1, 32768);
+        return value.value_or(1);
+    };
+    setup.replicas = number(o.replicas, "--replicas");
+    if (!o.prefill_replicas && !o.decode_replicas) return;
+    if (!o.prefill_replicas || !o.decode_replicas || o.replicas)
+        throw InputError("--prefill-replicas: wants --decode-replicas beside it, and no --replicas");
+    setup.prefill_replicas = number(o.prefill_replicas, "--prefill-replicas");
+    setup.replicas = setup.prefill_replicas + number(o.decode_replicas, "--decode-replicas");
+}
+
+}  // namespace
+
+void check_option_range(double value, char const* flag, double least, double most) {
+    if (!(value >= least && value <= most))
+        throw InputError("{}: {:g} is out of range ({:g} to {:g})", flag, value, least, most);
+}
+
+void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    ServingSetup& setup = report.setup;
+    ServingPlan const& plan = report.what.plan;
+    read_replicas(o, setup);
+    setup.router = router_from(o.router, "--router");
+    setup.warmup_share = o.warmup;
+    check_option_range(o.watermark, "--watermark", 0, 0.5);
+    ReplicaLimits& limits = setup.limits;
+    limits.scheduler = scheduler_from(o.scheduler, "--scheduler");
+    limits.max_batch = plan.max_batch;
+    limits.max_batched_tokens = plan.max_batched_tokens * plan.attention_dp;
+    limits.block_tokens = plan.block_tokens;
+    limits.blocks = static_cast<std::int64_t>(report.memory.cache_tokens / static_cast<double>(plan.block_tokens)) *
+                    plan.attention_dp;
+    limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
+    limits.lanes = plan.pp;
+    limits.prefix_caching = o.no_prefix_caching ? PrefixCaching::off : PrefixCaching::on;
+    if (o.speculate == 0 && (o.acceptance || o.draft_cost))
+        throw InputError("--acceptance: nothing is guessed (--speculate K)");
+    if (o.speculate != 0 && !o.acceptance)
+        throw InputError("--speculate: how often a guess is right is not said (--acceptance 0.7)");
+    limits.speculation = {.tokens = o.speculate,
+                          .acceptance = o.acceptance.value_or(0),
+                          .draft_share = o.draft_cost.value_or(0),
+                          .seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, o.seed))};
+    if (o.concurrency) {
+        check_option_range(static_cast<double>(*o.concurrency), "--concurrency", 1, 1e7);
+        setup.concurrency = *o.concurrency;
+    }
+    if (o.rate) check_option_range(*o.rate, "--rate", 1e-6, 1e9);
+    if (o.seed < 0) throw InputError("--seed: {} is negative", o.seed);
+    if (!o.slo_ttft.empty()) setup.objective.ttft = parse_quantity<Seconds>(o.slo_ttft, "--slo-ttft");
+    if (!o.slo_tpot.empty()) setup.objective.tpot = parse_quantity<Seconds>(o.slo_tpot, "--slo-tpot");
+    int const ways =
+        int{o.rate.has_value()} + int{o.concurrency.has_value() && o.trace.empty()} + int{!o.trace.empty()};
+    if (ways != 1)
+        throw InputError(
+            "serve simulate: {} (one of --rate, --concurrency and --trace; --concurrency also with a "
+            "trace)",
+            ways == 0 ? "no load" : "more than one load");
+}
+
+}  // namespace sextant::cli
