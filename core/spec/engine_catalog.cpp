@@ -2,6 +2,7 @@
 
 #include "core/embedded_text.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/profile_change.hpp"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,17 @@ std::string plain(std::string_view name) {
         if (std::isalnum(byte) != 0) out += static_cast<char>(std::tolower(byte));
     }
     return out;
+}
+
+EngineProfile unchanged_engine(std::string const& name, std::string_view where) {
+    if (name.ends_with(".json")) return read_engine(ObjectReader(JsonDocument::from_file(name)));
+    if (auto const* const known = known_engine(name)) return *known;
+    std::vector<std::string> const names = engine_names();
+    std::vector<std::string> spellings = names;
+    for (EngineProfile const& engine : all_engines())
+        spellings.insert(spellings.end(), engine.aliases.begin(), engine.aliases.end());
+    throw InputError("{}: unknown engine '{}'{} (known: {})", where, name.substr(0, 60), did_you_mean(name, spellings),
+                     join(names));
 }
 
 }  // namespace
@@ -55,14 +67,10 @@ EngineProfile const* known_engine(std::string_view name) {
 }
 
 EngineProfile find_engine(std::string_view name, std::string_view where) {
-    if (name.ends_with(".json")) return read_engine(ObjectReader(JsonDocument::from_file(std::string(name))));
-    if (auto const* const known = known_engine(name)) return *known;
-    std::vector<std::string> const names = engine_names();
-    std::vector<std::string> spellings = names;
-    for (EngineProfile const& engine : all_engines())
-        spellings.insert(spellings.end(), engine.aliases.begin(), engine.aliases.end());
-    throw InputError("{}: unknown engine '{}'{} (known: {})", where, name.substr(0, 60), did_you_mean(name, spellings),
-                     join(names));
+    ChangedName const wanted = split_changes(name, where);
+    EngineProfile engine = unchanged_engine(wanted.name, where);
+    apply_changes(engine, wanted.changes, where);
+    return engine;
 }
 
 }  // namespace sextant

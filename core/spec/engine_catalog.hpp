@@ -11,7 +11,8 @@ namespace sextant {
 
 // Names are compared without case and punctuation ("TensorRT-LLM" is "tensorrtllm"), by name first, then by alias.
 
-/// The engine of this name or alias, or the file when `name` ends in ".json".
+/// The engine of this name or alias, or the file when `name` ends in ".json"; changes may stand behind it
+/// ("vllm:memory_utilisation=0.8", core/spec/profile_change.hpp).
 /// @throws InputError with the nearest name and all of them, or what is wrong with the file.
 EngineProfile find_engine(std::string_view name, std::string_view where);
 

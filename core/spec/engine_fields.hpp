@@ -21,7 +21,8 @@ inline constexpr EngineField<double> engine_numbers[] = {
     {"prefill_scale", &EngineProfile::prefill_scale, 0.1, 20},
     {"decode_scale", &EngineProfile::decode_scale, 0.1, 20},
     {"communication_scale", &EngineProfile::communication_scale, 0.1, 20},
-    {"wave_share", &EngineProfile::wave_share, 0, 1},
+    {"expert_stream_scale", &EngineProfile::expert_stream_scale, 0.1, 20},
+    {"expert_compute_scale", &EngineProfile::expert_compute_scale, 0.1, 20},
     {"memory_utilisation", &EngineProfile::memory_utilisation, 0.01, 1},
 };
 

@@ -16,6 +16,12 @@ struct EngineInterval {
     std::int64_t rows = 0;  ///< it comes from; 0: assumed
 };
 
+/// Whether an iteration may hold prompt tokens beside decodes.
+enum class PromptOrder : std::uint8_t {
+    mixed,  ///< chunks of prompts fill what decodes leave of the token limit
+    first   ///< waiting prompts have iterations of their own, decodes pause meanwhile
+};
+
 /// What a serving engine makes of the hardware and adds to it.
 struct EngineProfile {
     std::string name;  ///< "vllm"
@@ -25,16 +31,18 @@ struct EngineProfile {
     Sourced<double> prefill_scale;     ///< the same for attention over prompts
     Sourced<double> decode_scale;      ///< the same for attention over the cache
     Sourced<double> communication_scale;
+    /// Time to read the experts that a batch touches, over their bytes at the device's bandwidth.
+    Sourced<double> expert_stream_scale;
+    /// Time of the experts' products when those bind, over one product of as many rows: uneven groups, gathered rows.
+    Sourced<double> expert_compute_scale;
     Sourced<Seconds> kernel_gap;          ///< per kernel, within a captured graph
     Sourced<Seconds> host_per_iteration;  ///< scheduler, input preparation, sampling, output: what the device waits for
     Sourced<Seconds> host_per_sequence;   ///< the same for each sequence of the batch
     Sourced<Seconds> request_overhead;  ///< client, server and queue hand-over of a request, before its first iteration
     Sourced<Seconds> tokenise_per_token;
-    /// Of the requests of equal length in a closed loop, the share whose prompts come all at once: all where prompts go
-    /// before decodes and everybody ends together, those of the first round where they are mixed.
-    Sourced<double> wave_share;
-    Sourced<double> memory_utilisation;  ///< share of device memory taken when the user does not say
-    Sourced<Bytes> memory_overhead;      ///< context, communication buffers and captured graphs of one rank
+    Sourced<double> memory_utilisation;        ///< share of device memory taken when the user does not say
+    Sourced<Bytes> memory_overhead;            ///< context, communication buffers and captured graphs of one rank
+    PromptOrder prompts = PromptOrder::mixed;  ///< as the engine comes, when nobody sets it
     EngineInterval interval{};
 };
 

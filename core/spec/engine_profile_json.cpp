@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
+
 namespace sextant {
 namespace {
 
@@ -17,6 +19,14 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
     return value;
 }
 
+constexpr std::array prompt_orders{"mixed", "first"};
+
+PromptOrder prompt_order_from(std::string const& name, std::string const& where) {
+    for (std::size_t i = 0; i < prompt_orders.size(); ++i)
+        if (name == prompt_orders[i]) return static_cast<PromptOrder>(i);
+    throw InputError("{}: unknown order '{}' (allowed: mixed, first)", where, name.substr(0, 60));
+}
+
 std::string text_of(double value) { return fmt::format("{:.4g}", value); }
 std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
 std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
@@ -24,7 +34,7 @@ std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(
 }  // namespace
 
 EngineProfile read_engine(ObjectReader in) {
-    in.format("engine-profile", 1);
+    in.format("engine-profile", 2);
     in.set_default_provenance(Basis::assumed, "the file gives no source");
     read_default_provenance(in);
     EngineProfile engine;
@@ -37,6 +47,7 @@ EngineProfile read_engine(ObjectReader in) {
         engine.*field.member = bounded_quantity(in, field);
     for (auto const& field : engine_sizes)
         engine.*field.member = bounded_quantity(in, field);
+    if (in.has("prompts")) engine.prompts = prompt_order_from(in.text("prompts"), in.where() + ".prompts");
     if (auto interval = in.optional_object("time_interval")) {
         engine.interval = {
             .low = interval->number("low"), .high = interval->number("high"), .rows = interval->integer("rows")};
@@ -62,10 +73,12 @@ std::string engine_json(EngineProfile const& engine) {
     add(engine_times);
     add(engine_sizes);
     return fmt::format(
-        "{{\n  \"format\": \"engine-profile\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n{}  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
-        Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines, engine.interval.low,
-        engine.interval.high, engine.interval.rows);
+        "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
+        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, "
+        "\"rows\": {}}}\n}}\n",
+        Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines,
+        prompt_orders.at(static_cast<std::size_t>(engine.prompts)), engine.interval.low, engine.interval.high,
+        engine.interval.rows);
 }
 
 }  // namespace sextant

@@ -3,10 +3,13 @@
 #include "core/embedded_text.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/hardware_json.hpp"
+#include "core/spec/profile_change.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -59,17 +62,38 @@ std::vector<Entry> read_all(std::span<EmbeddedText const> texts, std::string_vie
     return out;
 }
 
-/// The one entry whose file has this very name, read alone: looking up one profile need not read all of them.
+/// Entries by the name of their file, each read when it is first asked for and then kept: looking up one profile need
+/// not read all of them, and looking it up ten thousand times need not read it again.
 template <class Entry>
-std::optional<Entry> read_named(std::span<EmbeddedText const> texts, std::string_view folder,
-                                Entry (*read)(ObjectReader), std::string_view name) {
-    for (auto const& entry : texts) {
-        if (plain(entry.name) != plain(name)) continue;
-        auto const document = JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder, entry.name));
-        return read(ObjectReader(document));
+class ReadOnce {
+public:
+    ReadOnce(std::span<EmbeddedText const> texts, std::string_view folder, Entry (*read)(ObjectReader))
+        : texts_(texts), folder_(folder), read_(read) {}
+
+    /// The one entry whose file has this very name, or nothing.
+    std::optional<Entry> find(std::string_view name) {
+        std::string const wanted = plain(name);
+        for (EmbeddedText const& entry : texts_) {
+            if (plain(entry.name) != wanted) continue;
+            std::lock_guard const lock(guard_);
+            auto found = kept_.find(entry.name);
+            if (found == kept_.end()) {
+                auto const document =
+                    JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder_, entry.name));
+                found = kept_.emplace(entry.name, read_(ObjectReader(document))).first;
+            }
+            return found->second;
+        }
+        return std::nullopt;
     }
-    return std::nullopt;
-}
+
+private:
+    std::span<EmbeddedText const> texts_;
+    std::string_view folder_;
+    Entry (*read_)(ObjectReader);
+    std::mutex guard_;
+    std::map<std::string_view, Entry> kept_;
+};
 
 template <class Entry>
 Entry const* entry_called(std::vector<Entry> const& entries, std::string_view name) {
@@ -107,6 +131,22 @@ ClusterSpec with_network_model(ClusterSpec cluster) {
     return cluster;
 }
 
+ClusterSpec read_whole_cluster(ObjectReader in) { return with_network_model(read_cluster(std::move(in))); }
+
+ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
+    static ReadOnce<ClusterSpec> shipped(embedded_clusters(), cluster_folder, read_whole_cluster);
+    if (name.ends_with(".json")) return read_whole_cluster(ObjectReader(JsonDocument::from_file(name)));
+    if (auto found = shipped.find(name)) return std::move(*found);
+    return find_called(all_clusters(), name, where, "cluster");
+}
+
+FrameworkProfile unchanged_framework(std::string const& name, std::string_view where) {
+    static ReadOnce<FrameworkProfile> shipped(embedded_frameworks(), framework_folder, read_framework);
+    if (name.ends_with(".json")) return read_framework(ObjectReader(JsonDocument::from_file(name)));
+    if (auto found = shipped.find(name)) return std::move(*found);
+    return find_called(all_frameworks(), name, where, "framework");
+}
+
 }  // namespace
 
 std::vector<AcceleratorProfile> const& all_accelerators() {
@@ -139,23 +179,24 @@ ClusterSpec const* known_cluster(std::string_view name) { return entry_called(al
 FrameworkProfile const* known_framework(std::string_view name) { return entry_called(all_frameworks(), name); }
 
 AcceleratorProfile find_accelerator(std::string_view name, std::string_view where) {
+    static ReadOnce<AcceleratorProfile> shipped(embedded_accelerators(), accelerator_folder, read_accelerator);
     if (name.ends_with(".json")) return read_accelerator(ObjectReader(JsonDocument::from_file(std::string(name))));
-    if (auto found = read_named(embedded_accelerators(), accelerator_folder, read_accelerator, name)) return *found;
+    if (auto found = shipped.find(name)) return std::move(*found);
     return find_called(all_accelerators(), name, where, "accelerator");
 }
 
 ClusterSpec find_cluster(std::string_view name, std::string_view where) {
-    if (name.ends_with(".json"))
-        return with_network_model(read_cluster(ObjectReader(JsonDocument::from_file(std::string(name)))));
-    if (auto found = read_named(embedded_clusters(), cluster_folder, read_cluster, name))
-        return with_network_model(std::move(*found));
-    return find_called(all_clusters(), name, where, "cluster");
+    ChangedName const wanted = split_changes(name, where);
+    ClusterSpec cluster = unchanged_cluster(wanted.name, where);
+    apply_changes(cluster, wanted.changes, where);
+    return cluster;
 }
 
 FrameworkProfile find_framework(std::string_view name, std::string_view where) {
-    if (name.ends_with(".json")) return read_framework(ObjectReader(JsonDocument::from_file(std::string(name))));
-    if (auto found = read_named(embedded_frameworks(), framework_folder, read_framework, name)) return *found;
-    return find_called(all_frameworks(), name, where, "framework");
+    ChangedName const wanted = split_changes(name, where);
+    FrameworkProfile framework = unchanged_framework(wanted.name, where);
+    apply_changes(framework, wanted.changes, where);
+    return framework;
 }
 
 std::optional<ClusterSpec> cluster_for_device(std::string_view device) {

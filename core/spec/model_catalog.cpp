@@ -5,11 +5,14 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/hf_config.hpp"
+#include "core/spec/profile_change.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 namespace sextant {
 namespace {
@@ -82,10 +85,39 @@ std::string name_of_file(std::filesystem::path const& path) {
     return folder.empty() ? "config" : folder;
 }
 
-ModelSpec read_file(std::filesystem::path const& path) {
-    ModelSpec model = read_hf_config(read_text_file(path.string()), path.string());
-    model.name = name_of_file(path);
-    return model;
+/// A config that a name or a path stands for.
+struct Config {
+    std::string name;   ///< of the model
+    std::string where;  ///< for messages
+    std::string text;
+};
+
+Config config_in_file(std::filesystem::path const& path) {
+    return {.name = name_of_file(path), .where = path.string(), .text = read_text_file(path.string())};
+}
+
+Config find_config(std::string_view name_or_path) {
+    if (auto const* preset = find_preset(name_or_path))
+        return {
+            .name = std::string(preset->name), .where = std::string(preset->name), .text = std::string(preset->text)};
+    std::filesystem::path const path(name_or_path);
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "config.json", ignored))
+        return config_in_file(path / "config.json");
+    bool const looks_like_path = name_or_path.ends_with(".json") || name_or_path.find('/') != std::string_view::npos;
+    if (looks_like_path || std::filesystem::is_regular_file(path, ignored)) return config_in_file(path);
+    refuse_unknown(name_or_path);
+}
+
+/// A preset, read when it is first asked for and then kept.
+ModelSpec read_preset(EmbeddedText const& preset) {
+    static std::mutex guard;
+    static std::map<std::string_view, ModelSpec> kept;
+    std::lock_guard const lock(guard);
+    auto found = kept.find(preset.name);
+    if (found == kept.end())
+        found = kept.emplace(preset.name, read_hf_config(preset.text, std::string(preset.name))).first;
+    return found->second;
 }
 
 }  // namespace
@@ -99,15 +131,19 @@ std::vector<std::string> model_names() {
 }
 
 ModelSpec find_model(std::string_view name_or_path) {
-    if (auto const* preset = find_preset(name_or_path)) return read_hf_config(preset->text, std::string(preset->name));
-    std::filesystem::path const path(name_or_path);
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "config.json", ignored))
-        return read_file(path / "config.json");
-    bool const looks_like_path = name_or_path.ends_with(".json") || name_or_path.find('/') != std::string_view::npos;
-    if (looks_like_path || std::filesystem::is_regular_file(path, ignored)) return read_file(path);
-    refuse_unknown(name_or_path);
+    ChangedName const wanted = split_changes(name_or_path, "model");
+    if (auto const* preset = find_preset(wanted.name); preset != nullptr && wanted.changes.empty())
+        return read_preset(*preset);
+    Config config = find_config(wanted.name);
+    if (!wanted.changes.empty()) config.text = change_config(config.text, wanted.changes, "model " + config.name);
+    ModelSpec model = read_hf_config(config.text, config.where);
+    model.name = config.name;
+    for (ProfileChange const& change : wanted.changes)
+        model.name += fmt::format(":{}={}", change.key, change.value);
+    return model;
 }
+
+std::string model_config(std::string_view name_or_path) { return find_config(name_or_path).text; }
 
 std::string_view preset_config(std::string_view name) {
     auto const* preset = find_preset(name);

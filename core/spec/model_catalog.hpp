@@ -14,9 +14,13 @@ std::vector<std::string> model_names();
 
 /// A preset by name (letter case does not matter), or a Hugging Face config by path: a file that ends in `.json`, any
 /// path with a slash, or a folder with a `config.json`. A spec read from a path is named after its folder, or after the
-/// file if that is not called `config.json`.
+/// file if that is not called `config.json`. Changes may stand behind it: `llama-3.1-70b:num_hidden_layers=40`
+/// (core/spec/profile_change.hpp).
 /// @throws InputError: unknown name (with the nearest ones), unreadable or unusable file.
 ModelSpec find_model(std::string_view name_or_path);
+
+/// The config that a name or a path stands for, as text. @throws InputError as `find_model`.
+std::string model_config(std::string_view name_or_path);
 
 /// The config of a preset as it is stored. @throws InputError for an unknown name.
 std::string_view preset_config(std::string_view name);
