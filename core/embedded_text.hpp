@@ -18,5 +18,6 @@ std::span<EmbeddedText const> embedded_frameworks();
 std::span<EmbeddedText const> embedded_engines();
 std::span<EmbeddedText const> embedded_networks();
 std::span<EmbeddedText const> embedded_kernels();
+std::span<EmbeddedText const> embedded_measurements();
 
 }  // namespace sextant

@@ -160,3 +160,7 @@ set(SEXTANT_KERNEL_FILES
   hardware_profiles/calibrations/kernels/class-ada.json
   hardware_profiles/calibrations/kernels/class-any.json
 )
+# What narrow formats cost, by format and scaling: written by sextant-bench --bench accuracy (docs/kernels.md).
+set(SEXTANT_MEASUREMENT_FILES
+  hardware_profiles/measurements/number_formats.csv
+)

@@ -19,7 +19,6 @@ constexpr std::array names{
     std::pair{Scaling::tile128, "tile128"},
     std::pair{Scaling::group128, "group128"},
     std::pair{Scaling::group128_asymmetric, "group128_asymmetric"},
-    std::pair{Scaling::per_token_asymmetric, "per_token_asymmetric"},
     std::pair{Scaling::block32_e8m0, "block32_e8m0"},
     std::pair{Scaling::block16_e4m3, "block16_e4m3"},
 };
@@ -41,18 +40,13 @@ Tile tile_size(Scaling scaling, std::int64_t rows, std::int64_t columns) {
     switch (scaling) {
         case Scaling::none:
         case Scaling::per_tensor: return {0, 0, rows, columns};
-        case Scaling::per_row:
-        case Scaling::per_token_asymmetric: return {0, 0, 1, columns};
+        case Scaling::per_row: return {0, 0, 1, columns};
         case Scaling::per_head: return {0, 0, rows, 128};
         case Scaling::tile128: return {0, 0, 128, 128};
         case Scaling::block32_e8m0: return {0, 0, 1, 32};
         case Scaling::block16_e4m3: return {0, 0, 1, 16};
         default: return {0, 0, 1, 128};
     }
-}
-
-bool asymmetric(Scaling scaling) {
-    return scaling == Scaling::group128_asymmetric || scaling == Scaling::per_token_asymmetric;
 }
 
 struct Range {
@@ -91,7 +85,7 @@ class TileRounding {
 public:
     TileRounding(ElementFormat const& format, Scaling scaling, Range const& range, double tensor_amax)
         : format_(format) {
-        if (!asymmetric(scaling)) {
+        if (scaling != Scaling::group128_asymmetric) {
             step_ = step_of(format, scaling, range.amax(), tensor_amax);
             return;
         }

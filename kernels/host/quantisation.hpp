@@ -20,7 +20,6 @@ enum class Scaling {
     tile128,               ///< 128 x 128
     group128,              ///< runs of 128 in a row, scale in fp16
     group128_asymmetric,   ///< the same with a zero point of the element's bits
-    per_token_asymmetric,  ///< a row, scale in fp16 and zero point
     block32_e8m0,          ///< runs of 32, the scale a power of two: the MX formats
     block16_e4m3,          ///< runs of 16, scale in e4m3, and one of the tensor in fp32: NVFP4
 };
