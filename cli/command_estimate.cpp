@@ -1,4 +1,5 @@
 #include "cli/output.hpp"
+#include "cli/page/plan_pages.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/report_view.hpp"
 #include "planner/explain.hpp"
@@ -28,6 +29,7 @@ int estimate(Options const& options, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(options.output, context, step_report_json(question, report, reasons)); break;
         case Format::text: deliver(options.output, context, estimate_text(question, report, reasons)); break;
+        case Format::html: deliver(options.output, context, estimate_page(question, report, reasons)); break;
         default: deliver(options.output, context, render(estimate_table(report), format)); break;
     }
     return report.fits ? exit_code::done : exit_code::answer_is_no;
@@ -37,7 +39,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_plan_options(app, options->plan, Axes::single);
     app.add_flag("--explain", options->explain, "say what binds the plan, what would move it, and every assumed value");
-    add_output_options(app, options->output);
+    add_output_options(app, options->output, formats_and_page);
     app.footer(
         "Exit code 1 when the plan does not fit into memory.\n\nExamples:\n"
         "  sextant estimate --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 2 --explain\n"

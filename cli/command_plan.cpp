@@ -1,5 +1,6 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page/plan_pages.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/report_view.hpp"
 #include "core/error.hpp"
@@ -184,6 +185,7 @@ int plan(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
+        case Format::html: deliver(o.output, context, plan_page(question, answer)); break;
         default: deliver(o.output, context, render(plan_table(answer), format)); break;
     }
     if (result.interrupted || interrupt.flag()) return interrupted_exit;
@@ -204,7 +206,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_flag("--explain", o->explain, "say what binds the best plan, what would move it, and every assumed value");
     app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
-    add_output_options(app, o->output);
+    add_output_options(app, o->output, formats_and_page);
     app.footer(
         "AXIS is a value, a list or a range: 8, or 1,2,4, or 2..16, or '<=8', or '>=2'. Without one the axis is "
         "searched.\n"

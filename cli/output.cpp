@@ -1,5 +1,6 @@
 #include "cli/output.hpp"
 
+#include "cli/page/plotting_library.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -26,7 +27,10 @@ std::string_view name_of(Format format) {
 Format OutputOptions::format() const {
     std::vector<std::string> known;
     for (auto const candidate : allowed) {
-        if (name_of(candidate) == format_name) return candidate;
+        if (name_of(candidate) == format_name) {
+            if (candidate == Format::html) require_plotting_library();  // before a long answer is worked out
+            return candidate;
+        }
         known.emplace_back(name_of(candidate));
     }
     throw InputError("--format: unknown format '{}'{} (this command writes: {})", format_name,

@@ -17,13 +17,16 @@ struct OutputOptions {
     std::string format_name = "text";
     std::string file;
 
-    /// @throws InputError naming the formats this command writes.
+    /// @throws InputError naming the formats this command writes, UnavailableError for pages without their library.
     [[nodiscard]] Format format() const;
     std::span<Format const> allowed;
 };
 
 /// The formats that most commands write.
 inline constexpr Format usual_formats[] = {Format::text, Format::json, Format::csv, Format::markdown};
+
+/// The same for commands that write a page for a browser, too.
+inline constexpr Format formats_and_page[] = {Format::text, Format::json, Format::csv, Format::markdown, Format::html};
 
 /// Adds `--format` (one of `allowed`, which must outlive the program) and `--output FILE`.
 void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format const> allowed = usual_formats);

@@ -7,7 +7,22 @@
 namespace sextant::cli {
 namespace {
 
-std::string extras(StepReport const& r) {
+bool any_beside_one(std::vector<StepReport> const& reports, std::int64_t ParallelPlan::*axis) {
+    for (StepReport const& r : reports)
+        if (r.plan.*axis != 1) return true;
+    return false;
+}
+
+std::string misfit_lines(SearchResult const& result, MemoryLimit const& limit) {
+    std::string text;
+    for (std::string const& sentence : misfit_sentences(result, limit))
+        text += wrapped(sentence);
+    return text;
+}
+
+}  // namespace
+
+std::string plan_extras(StepReport const& r) {
     ParallelPlan const& p = r.plan;
     std::string text = r.unsupported.empty() ? "" : "~";
     auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
@@ -22,30 +37,23 @@ std::string extras(StepReport const& r) {
     return text.empty() ? "-" : text;
 }
 
-std::string misfit_sentence(SearchResult const& result, MemoryLimit const& limit) {
-    std::string text;
+std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit) {
+    std::vector<std::string> out;
     if (result.fastest_misfit && !result.best.empty() && result.fastest_misfit->score < result.best.front().score) {
         Candidate const& c = *result.fastest_misfit;
-        text += wrapped(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit",
-                                    plan_label(c.plan), human(c.estimate.time), human(c.estimate.peak()),
-                                    human(c.estimate.peak() - limit.usable)));
+        out.push_back(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit",
+                                  plan_label(c.plan), human(c.estimate.time), human(c.estimate.peak()),
+                                  human(c.estimate.peak() - limit.usable)));
     }
     if (result.best.empty() && result.smallest_misfit) {
         Candidate const& c = *result.smallest_misfit;
-        text += wrapped(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan),
-                                    human(c.estimate.peak()), human(c.estimate.peak() - limit.usable),
-                                    human(limit.usable)));
+        out.push_back(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan),
+                                  human(c.estimate.peak()), human(c.estimate.peak() - limit.usable),
+                                  human(limit.usable)));
     }
-    return text;
+    return out;
 }
 
-bool any_beside_one(std::vector<StepReport> const& reports, std::int64_t ParallelPlan::*axis) {
-    for (StepReport const& r : reports)
-        if (r.plan.*axis != 1) return true;
-    return false;
-}
-
-/// Why a plan is behind the first, by the closed form: the parts of the step that grew most.
 std::string against_best(StepReport const& r, StepReport const& best) {
     Bytes const more = r.estimate.peak() - best.estimate.peak();
     if (r.estimate.time < best.estimate.time)  // ranked by something else than time
@@ -66,8 +74,6 @@ std::string against_best(StepReport const& r, StepReport const& best) {
     return fmt::format("+{:.1f} %: {} {} more", 100 * (r.estimate.time / best.estimate.time - 1), human(growth),
                        mine[worst].first);
 }
-
-}  // namespace
 
 Table plan_table(PlanAnswer const& answer) {
     auto const& reports = answer.reports;
@@ -103,7 +109,7 @@ Table plan_table(PlanAnswer const& answer) {
             simulation = v.finished() ? human(v.time) : std::string(name_of(v.state));
         }
         for (std::string cell : {fmt::format("{}", p.vpp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.zero),
-                                 extras(r), std::move(step)})
+                                 plan_extras(r), std::move(step)})
             row.push_back(std::move(cell));
         if (simulated) row.push_back(std::move(simulation));
         for (std::string cell :
@@ -146,7 +152,7 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
                 text += wrapped(fmt::format("{}: not simulated: {}", i + 1, answer.verified[i].message), "   ");
         text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
                                            grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
-        text += misfit_sentence(result, best.limit);
+        text += misfit_lines(result, best.limit);
         if (answer.pareto.size() > 1) {
             text += "\ntime against memory (no plan is better in both):\n";
             Table front({{"step", Align::right}, {"memory", Align::right}, {"GPUs", Align::right}, {"plan"}});
@@ -165,7 +171,7 @@ std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
         text += fmt::format("{}: no plan fits\n", q.model.name);
         text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated),
                                     rejection_summary(result.counts)));
-        text += misfit_sentence(result, answer.limit);
+        text += misfit_lines(result, answer.limit);
         for (std::string const& line : answer.advice)
             text += wrapped("- " + line);
     }

@@ -24,6 +24,15 @@ Table estimate_table(StepReport const& report);
 std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);
 Table plan_table(PlanAnswer const& answer);
 
+/// What sets a plan apart besides its degrees: "full2 zb-h1", "~" for terms without measurements, "-" for nothing.
+std::string plan_extras(StepReport const& report);
+
+/// Why a plan is behind the first, by the closed form: the part of the step that grew most.
+std::string against_best(StepReport const& report, StepReport const& best);
+
+/// The plan that would be fastest, or the smallest one where none fits, and what it lacks in memory.
+std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit);
+
 /// "not supported by any measurement: ...", a line each; or that every term is.
 std::string unsupported_lines(std::vector<std::string> const& unsupported);
 

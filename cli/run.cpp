@@ -4,6 +4,7 @@
 #include "cli/shell/described_command.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/shell/help_text.hpp"
+#include "cli/unavailable.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
@@ -130,6 +131,9 @@ int run(int argc, char const* const* argv, std::ostream& out, std::ostream& err)
     } catch (InputError const& error) {
         err << "sextant: " << in_red("error:", terminal_of(err)) << " " << error.what() << "\n";
         return exit_code::bad_input;
+    } catch (UnavailableError const& error) {
+        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << error.what() << "\n";
+        return exit_code::unavailable;
     } catch (std::exception const& error) {
         err << "sextant: internal error: " << error.what() << "\n";
         return exit_code::our_bug;

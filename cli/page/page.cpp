@@ -1,0 +1,168 @@
+#include "cli/page/page.hpp"
+
+#include "cli/page/html_text.hpp"
+#include "cli/page/page_assets.hpp"
+#include "cli/page/plotting_library.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace sextant::cli {
+namespace {
+
+/// Scripts carry it, and nothing else can run: not an attribute, not a script that a name might smuggle in.
+constexpr std::string_view nonce = "c2V4dGFudC1wYWdl";
+
+std::string_view asset(std::string_view name) {
+    for (EmbeddedText const& text : embedded_page_assets())
+        if (text.name == name) return text.text;
+    assert(false);
+    return {};
+}
+
+std::string_view class_of(Tone tone) {
+    switch (tone) {
+        case Tone::plain: return "plain";
+        case Tone::good: return "good";
+        case Tone::warning: return "warning";
+        case Tone::bad: return "bad";
+    }
+    return "plain";
+}
+
+std::string head(Page const& page) {
+    return fmt::format(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'nonce-{0}'; style-src "
+        "'unsafe-inline'; img-src data: blob:\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{1}</title>\n<style>\n{2}</style>\n</head>\n",
+        nonce, html(page.title), asset("page_style"));
+}
+
+std::string figures(std::vector<PageFigure> const& list) {
+    if (list.empty()) return "";
+    std::string out = "<div class=\"figures\">\n";
+    for (PageFigure const& f : list) {
+        out += fmt::format("<div class=\"figure {}\"><div class=\"label\">{}</div><div class=\"value\">{}</div>",
+                           class_of(f.tone), html(f.label), html(f.value));
+        if (!f.note.empty()) out += fmt::format("<div class=\"note\">{}</div>", html(f.note));
+        out += "</div>\n";
+    }
+    return out + "</div>\n";
+}
+
+std::string table_head(std::vector<PageColumn> const& columns) {
+    std::string out = "<thead><tr>";
+    for (PageColumn const& c : columns) {
+        out += fmt::format("<th scope=\"col\"{}", c.align == Align::right ? " class=\"n\"" : "");
+        if (c.choice == PageColumn::Choice::list) out += " data-choice";
+        if (!c.hint.empty()) out += fmt::format(" title=\"{}\"", html(c.hint));
+        out += fmt::format("><button type=\"button\">{}</button></th>", html(c.header));
+    }
+    return out + "</tr></thead>\n";
+}
+
+std::string table_rows(PageTable const& table) {
+    std::string out = "<tbody>\n";
+    for (auto const& row : table.rows) {
+        assert(row.size() == table.columns.size());
+        out += "<tr>";
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            out += "<td";
+            if (table.columns[i].align == Align::right) out += " class=n";
+            if (row[i].value) out += fmt::format(" data-v={:.6g}", *row[i].value);
+            out += fmt::format(">{}</td>", html(row[i].text));
+        }
+        out += "</tr>\n";
+    }
+    return out + "</tbody>";
+}
+
+/// The blocks of a page, one after the other; charts get a number by which the script finds their data.
+class BlockWriter {
+public:
+    void operator()(Chart const& chart) {
+        if (!in_charts_) out_ += "<div class=\"charts\">\n";
+        in_charts_ = true;
+        out_ += fmt::format(
+            "<section class=\"chart{0}\"><h2>{1}</h2><p class=\"note\">{2}</p><div class=\"plot\" id=\"chart{3}\" "
+            "role=\"img\" aria-label=\"{1}\"></div><script type=\"application/json\" "
+            "id=\"data{3}\">{4}</script></section>\n",
+            chart.wide ? " wide" : "", html(chart.title), html(chart.note), charts_, script_json(chart_json(chart)));
+        ++charts_;
+    }
+
+    void operator()(PageTable const& table) {
+        begin(table.title);
+        if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", html(table.note));
+        out_ += "<div class=\"controls\" hidden></div>\n<div class=\"scroll\" tabindex=\"0\"><table class=\"data\">\n" +
+                table_head(table.columns) + table_rows(table) + "</table></div></section>\n";
+    }
+
+    void operator()(PageList const& list) {
+        begin(list.title, class_of(list.tone));
+        out_ += "<ul>\n";
+        for (std::string const& item : list.items)
+            out_ += fmt::format("<li>{}</li>\n", html(item));
+        out_ += "</ul></section>\n";
+    }
+
+    void operator()(PagePairs const& list) {
+        begin(list.title);
+        out_ += "<dl>\n";
+        for (auto const& [name, value] : list.pairs)
+            out_ += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html(name), html(value));
+        out_ += "</dl></section>\n";
+    }
+
+    std::string done() {
+        end_charts();
+        return std::move(out_);
+    }
+
+private:
+    void begin(std::string const& title, std::string_view kind = "plain") {
+        end_charts();
+        out_ += fmt::format("<section class=\"{}\"><h2>{}</h2>\n", kind, html(title));
+    }
+    void end_charts() {
+        if (in_charts_) out_ += "</div>\n";
+        in_charts_ = false;
+    }
+
+    std::string out_;
+    int charts_ = 0;
+    bool in_charts_ = false;
+};
+
+}  // namespace
+
+std::string html_page(Page const& page) {
+    std::string out = head(page);
+    out +=
+        fmt::format("<body>\n<header><p class=\"command\">{}</p><h1>{}</h1>\n", html(page.command), html(page.title));
+    for (std::string const& line : page.lines)
+        out += fmt::format("<p class=\"asked\">{}</p>\n", html(line));
+    out += "</header>\n<main>\n";
+    if (!page.verdict.empty())
+        out += fmt::format("<p class=\"verdict {}\">{}</p>\n", class_of(page.tone), html(page.verdict));
+    out += figures(page.figures);
+    BlockWriter blocks;
+    for (PageBlock const& block : page.blocks)
+        std::visit(blocks, block);
+    out += blocks.done();
+    out += "</main>\n<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>\n";
+    // The tables work before the plotting library has been read.
+    out += fmt::format("<script nonce=\"{0}\">\n{1}</script>\n", nonce, asset("page_script"));
+    if (std::any_of(page.blocks.begin(), page.blocks.end(),
+                    [](PageBlock const& block) { return std::holds_alternative<Chart>(block); }))
+        out +=
+            fmt::format("<script nonce=\"{0}\">\n{1}\n</script>\n<script nonce=\"{0}\">sextantDrawCharts();</script>\n",
+                        nonce, plotting_library());
+    return out + "</body>\n</html>\n";
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "core/embedded_text.hpp"
+
+namespace sextant {
+
+/// The style and the script of every page.
+std::span<EmbeddedText const> embedded_page_assets();
+
+}  // namespace sextant

@@ -1,0 +1,362 @@
+'use strict';
+// Tables sort and filter at once; charts are drawn when the plotting library below has been read (sextantDrawCharts).
+
+// ---- tables
+
+function cellValue(row, column) {
+  const cell = row.cells[column];
+  if (cell.dataset.v !== undefined) {
+    const value = Number(cell.dataset.v);
+    return Number.isNaN(value) ? null : value;
+  }
+  const text = cell.textContent;
+  if (text === '' || text === '-') return null;
+  const plain = Number(text);
+  return Number.isNaN(plain) ? text : plain;
+}
+
+// What is missing comes last whichever way one sorts; numbers come before words.
+function compareValues(a, b, direction) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  if (typeof a === 'number' && typeof b === 'number') return direction * (a - b);
+  if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;
+  return direction * a.localeCompare(b, undefined, {numeric: true});
+}
+
+function sortTable(table, column) {
+  const header = table.tHead.rows[0].cells[column];
+  const direction = header.getAttribute('aria-sort') === 'ascending' ? -1 : 1;
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
+  header.setAttribute('aria-sort', direction > 0 ? 'ascending' : 'descending');
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows, (row) => ({row, value: cellValue(row, column)}));
+  rows.sort((a, b) => compareValues(a.value, b.value, direction) || a.row.dataset.place - b.row.dataset.place);
+  body.append(...rows.map((entry) => entry.row));
+}
+
+// "tp=8", "MFU>40", or a word that stands anywhere in the row. Numbers are compared as they are shown.
+function conditionOf(word, headers) {
+  const parts = /^([^<>=!]+)(<=|>=|!=|<|>|=)(.+)$/.exec(word);
+  const column = parts ? headers.indexOf(parts[1].toLowerCase()) : -1;
+  if (column < 0) return (row) => row.textContent.toLowerCase().includes(word);
+  const wanted = Number(parts[3]);
+  const byNumber = {
+    '<': (v) => v < wanted, '>': (v) => v > wanted, '<=': (v) => v <= wanted, '>=': (v) => v >= wanted,
+    '=': (v) => v === wanted, '!=': (v) => v !== wanted,
+  }[parts[2]];
+  return (row) => {
+    const text = row.cells[column].textContent.toLowerCase();
+    const shown = parseFloat(text);
+    if (!Number.isNaN(wanted) && !Number.isNaN(shown)) return byNumber(shown);
+    return parts[2] === '!=' ? text !== parts[3] : parts[2] === '=' && text === parts[3];
+  };
+}
+
+function labelled(text, control) {
+  const label = document.createElement('label');
+  label.append(text, control);
+  return label;
+}
+
+function choiceFor(table, column) {
+  const values = new Map();
+  for (const row of table.tBodies[0].rows) values.set(row.cells[column].textContent, cellValue(row, column));
+  if (values.size < 2 || values.size > 24) return null;
+  const select = document.createElement('select');
+  const ordered = Array.from(values).sort((a, b) => compareValues(a[1], b[1], 1));
+  for (const text of ['any', ...ordered.map((entry) => entry[0])]) select.add(new Option(text, text));
+  select.options[0].value = '';
+  select.options[0].dataset.any = '1';
+  return select;
+}
+
+function prepareTable(table) {
+  const rows = Array.from(table.tBodies[0].rows);
+  rows.forEach((row, place) => {
+    row.dataset.place = place;
+    for (const cell of row.cells) if (cell.textContent.length > 60) cell.className = 'long';
+  });
+  const headerCells = Array.from(table.tHead.rows[0].cells);
+  const headers = headerCells.map((cell) => cell.textContent.toLowerCase().split(/[\s,]/)[0]);
+  headerCells.forEach((cell, column) =>
+    cell.firstElementChild.addEventListener('click', () => sortTable(table, column)));
+  if (rows.length < 6) return;
+
+  const controls = table.closest('section').querySelector('.controls');
+  const search = document.createElement('input');
+  search.type = 'search';
+  const example = headers.find((name, column) => headerCells[column].className === 'n' && /^\S{2,}$/.test(name));
+  search.placeholder = example ? `filter: words, ${example}=8, ${example}>4` : 'filter: words';
+  search.setAttribute('aria-label', 'filter rows');
+  const count = document.createElement('span');
+  count.className = 'count';
+  count.setAttribute('aria-live', 'polite');
+  const choices = [];
+  headerCells.forEach((cell, column) => {
+    const select = cell.hasAttribute('data-choice') ? choiceFor(table, column) : null;
+    if (select) choices.push({column, select, label: labelled(cell.textContent, select)});
+  });
+  const apply = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const conditions = words.map((word) => conditionOf(word, headers));
+    for (const {column, select} of choices)
+      if (!select.selectedOptions[0].dataset.any)
+        conditions.push((row) => row.cells[column].textContent === select.value);
+    let shown = 0;
+    for (const row of rows) {
+      const keep = conditions.every((condition) => condition(row));
+      row.hidden = !keep;
+      shown += keep;
+    }
+    count.textContent = shown === rows.length ? `${rows.length.toLocaleString('en')} rows`
+      : `${shown.toLocaleString('en')} of ${rows.length.toLocaleString('en')} rows`;
+  };
+  search.addEventListener('input', apply);
+  for (const {select} of choices) select.addEventListener('change', apply);
+  controls.append(search, ...choices.map((choice) => choice.label), count);
+  controls.hidden = false;
+  apply();
+}
+
+document.querySelectorAll('table.data').forEach(prepareTable);
+window.sextantTablesReady = performance.now();
+
+// ---- charts
+
+// Okabe and Ito's colours, which those who do not see red or green tell apart as well, and tints of them.
+const cycle = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8a7a00', '#7a6fd0', '#6b7785', '#b0468c'];
+const roles = {
+  gemm: '#0072b2', attention: '#56b4e9', 'memory-bound': '#a6d3f2', host: '#5d7894', recompute: '#7a6fd0',
+  tp: '#e69f00', cp: '#f0c75e', ep: '#d55e00', pp: '#b98b5c', dp: '#cc79a7', bubble: '#b9c0c8', optimizer: '#009e73',
+  offload: '#8a7a00', fixed: '#7f8a96',
+  forward: '#0072b2', backward: '#56b4e9', 'weight half': '#a6d3f2', idle: '#d5dae0',
+  weights: '#0072b2', gradients: '#56b4e9', activations: '#e69f00', logits: '#f0c75e', buffers: '#cc79a7',
+  workspaces: '#b98b5c', slack: '#b9c0c8', overhead: '#7f8a96', cache: '#009e73',
+  compute: '#0072b2', waiting: '#b9c0c8', measured: '#e69f00', predicted: '#0072b2', best: '#d55e00', quiet: '#7f8a96',
+};
+
+// Plotly reads tags and entities in any text: names from files are shown as they are.
+const plain = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+const narrow = () => window.innerWidth < 700;
+const printing = {now: false, width: 690};
+
+function theme() {
+  if (printing.now) return {text: '#1b1f24', quiet: '#5b6570', line: '#dfe3e8', card: '#f6f7f9', ground: '#ffffff'};
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(name).trim();
+  return {text: of('--text'), quiet: of('--quiet'), line: of('--line'), card: of('--card'), ground: of('--ground')};
+}
+
+// Labels at 1, 2 and 5, or at every digit, where an axis spans few decades.
+function decadesTicks(values) {
+  const positive = values.filter((value) => value > 0);
+  const decades = Math.log10(positive.reduce((a, b) => Math.max(a, b), 0) / positive.reduce((a, b) => Math.min(a, b), Infinity));
+  if (decades < 0.8) return {nticks: 6, tickmode: 'auto', exponentformat: 'power'};
+  return decades < 2.4 ? {dtick: 'D2'} : {};
+}
+
+function axisOf(axis, colours, values) {
+  const out = {
+    title: {text: plain(axis.title), standoff: 8, font: {size: 12.5, color: colours.quiet}},
+    gridcolor: colours.line, zeroline: false, linecolor: colours.line, automargin: true, tickfont: {size: 11.5, color: colours.quiet},
+  };
+  if (axis.log)
+    Object.assign(out, {type: 'log', exponentformat: 'power', minorloglabels: 'complete', minor: {gridcolor: 'rgba(0,0,0,0)'}},
+      decadesTicks(values || []));
+  if (axis.zero) out.rangemode = 'tozero';
+  return out;
+}
+
+function baseLayout(colours, height) {
+  return {
+    height, autosize: true, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+    margin: {l: 56, r: 14, t: 10, b: 44}, font: {family: 'system-ui, sans-serif', size: 12.5, color: colours.text},
+    hoverlabel: {bgcolor: colours.card, bordercolor: colours.line, font: {color: colours.text}, namelength: -1, align: 'left'},
+    legend: {orientation: 'h', x: 0, xanchor: 'left', y: 1, yanchor: 'bottom', font: {size: 12}, tracegroupgap: 2},
+    modebar: {bgcolor: 'rgba(0,0,0,0)', color: colours.quiet, activecolor: colours.text},
+    dragmode: window.matchMedia('(pointer: coarse)').matches ? false : 'zoom', hovermode: 'closest', barmode: 'stack',
+  };
+}
+
+// The legend at the foot of the chart, whose top right is the place of the buttons for zooming.
+function legendBelow(layout, names, width) {
+  const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
+  const rows = Math.ceil(names.length / Math.max(1, Math.floor(width / (52 + 6.6 * longest))));
+  layout.margin.b = 50 + 20 * rows;
+  layout.margin.t = 30;
+  layout.height += 20 * rows + 20;
+  Object.assign(layout.legend, {yref: 'container', y: 0, yanchor: 'bottom'});
+}
+
+function addMarks(layout, marks, colours) {
+  layout.shapes = [];
+  layout.annotations = layout.annotations || [];
+  for (const mark of marks || []) {
+    const upright = mark.across === 'x';
+    const logarithmic = layout[upright ? 'xaxis' : 'yaxis'].type === 'log';
+    const line = {color: colours.text, width: 1.5, dash: 'dash'};
+    layout.shapes.push(upright ? {type: 'line', x0: mark.at, x1: mark.at, y0: 0, y1: 1, yref: 'paper', line}
+      : {type: 'line', y0: mark.at, y1: mark.at, x0: 0, x1: 1, xref: 'paper', line});
+    const place = logarithmic ? Math.log10(mark.at) : mark.at;
+    const note = {text: plain(mark.label), showarrow: false, font: {size: 11.5, color: colours.text}, bgcolor: colours.ground, opacity: 0.92};
+    layout.annotations.push(upright ? {...note, x: place, y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'center'}
+      : {...note, y: place, x: 1, xref: 'paper', xanchor: 'right', yanchor: 'bottom'});
+  }
+}
+
+function barChart(chart, colours) {
+  const shorten = (name) => {
+    const most = narrow() || printing.now ? 26 : 44;
+    return plain(name.length > most ? name.slice(0, most - 1) + '\u2026' : name);
+  };
+  const places = chart.categories.map((_, i) => i);
+  const data = chart.series.map((series, i) => ({
+    type: 'bar', orientation: 'h', name: plain(series.name), y: places, x: series.values,
+    marker: {color: roles[series.role] || cycle[i % cycle.length], line: {width: 0.5, color: colours.ground}},
+    customdata: chart.categories.map(plain),
+    hovertemplate: `%{customdata}<br>${plain(series.name)}: <b>%{x:.4~g}</b> ${plain(chart.x.title)}<extra></extra>`,
+  }));
+  const layout = baseLayout(colours, Math.max(170, 96 + chart.categories.length * (printing.now ? 18 : chart.categories.length > 12 ? 22 : 28)
+    + 16 * Math.ceil(chart.series.length / (narrow() ? 2.5 : 5))));
+  layout.xaxis = axisOf(chart.x, colours);
+  layout.yaxis = {automargin: true, autorange: 'reversed', tickvals: places, ticktext: chart.categories.map(shorten),
+    tickfont: {size: 11.5, color: colours.text}, fixedrange: true};
+  layout.bargap = 0.28;
+  layout.legend.traceorder = 'normal';
+  if (chart.marks.length) layout.legend.y = 1 + 20 / (layout.height - 100);
+  addMarks(layout, chart.marks, colours);
+  return {data, layout};
+}
+
+function intervalOf(values, low, high) {
+  if (!low) return undefined;
+  return {type: 'data', symmetric: false, array: high.map((h, i) => h - values[i]), arrayminus: low.map((l, i) => values[i] - l),
+    thickness: 1.3, width: 3};
+}
+
+function pointTraces(seriesList, chart) {
+  return seriesList.map((series, i) => {
+    const colour = roles[series.role] || cycle[i % cycle.length];
+    const drawn = series.draw;
+    const many = series.x.length > 400;
+    const labels = series.labels ? '%{text}<br>' : '';
+    return {
+      type: 'scatter', name: plain(series.name), x: series.x, y: series.y,
+      mode: drawn === 'markers' ? 'markers' : drawn === 'both' ? 'lines+markers' : 'lines',
+      text: series.labels ? series.labels.map(plain) : undefined,
+      line: {color: colour, width: 2, dash: drawn === 'dashed' ? 'dash' : drawn === 'dotted' ? 'dot' : 'solid',
+        shape: drawn === 'steps' ? 'hv' : 'linear'},
+      marker: {color: colour, size: series.large ? 12 : many ? 5 : 7, opacity: many ? 0.55 : 0.9,
+        symbol: series.large ? 'diamond' : 'circle', line: {width: series.large ? 1.5 : 0, color: '#ffffff'}},
+      error_y: intervalOf(series.y, series.low, series.high), error_x: intervalOf(series.x, series.left, series.right),
+      hovertemplate: `${labels}${plain(chart.x.title)}: <b>%{x:.4~g}</b><br>${plain(chart.y.title)}: <b>%{y:.4~g}</b>`
+        + `<extra>${plain(series.name)}</extra>`,
+    };
+  });
+}
+
+function pointChart(chart, colours, width) {
+  const layout = baseLayout(colours, printing.now ? 280 : 340);
+  layout.xaxis = axisOf(chart.x, colours, chart.series.flatMap((series) => series.x));
+  layout.yaxis = axisOf(chart.y, colours, chart.series.flatMap((series) => series.y));
+  layout.showlegend = chart.series.length > 1;
+  legendBelow(layout, layout.showlegend ? chart.series.map((series) => series.name) : [], width);
+  if (chart.same) {
+    const all = chart.series.flatMap((series) => [...series.x, ...series.y]).filter((value) => value > 0);
+    const low = all.reduce((a, b) => Math.min(a, b), Infinity);
+    const high = all.reduce((a, b) => Math.max(a, b), 0);
+    layout.xaxis.range = [Math.log10(low) - 0.1, Math.log10(high) + 0.1];
+    layout.yaxis.range = layout.xaxis.range.slice();
+  }
+  addMarks(layout, chart.marks, colours);
+  return {data: pointTraces(chart.series, chart), layout};
+}
+
+function surfaceChart(chart, colours, width) {
+  const dark = window.matchMedia('(prefers-color-scheme: dark)').matches && !printing.now;
+  const layout = baseLayout(colours, narrow() || printing.now ? 400 : 520);
+  legendBelow(layout, chart.series.map((series) => series.name), width);
+  const data = [{
+    type: 'contour', x: chart.gx, y: chart.gy, z: chart.gz, name: plain(chart.z_title), ncontours: 24, showscale: true,
+    colorscale: 'Cividis', reversescale: !dark, opacity: 0.75, line: {width: 0.8, color: colours.ground},
+    contours: {coloring: 'heatmap', showlabels: true, labelfont: {size: 11, color: dark ? '#ffffff' : '#10202f'}},
+    colorbar: {title: {text: plain(chart.z_title), side: 'right'}, thickness: 12, outlinewidth: 0, len: 0.9},
+    hovertemplate: `${plain(chart.x.title)}: <b>%{x:.4~g}</b><br>${plain(chart.y.title)}: <b>%{y:.4~g}</b><br>`
+      + `${plain(chart.z_title)}: <b>%{z:.4~g}</b><extra></extra>`,
+  }, ...pointTraces(chart.series, chart)];
+  layout.xaxis = axisOf(chart.x, colours, chart.gx);
+  layout.yaxis = axisOf(chart.y, colours, chart.gy);
+  layout.xaxis.range = [Math.log10(chart.gx[0]), Math.log10(chart.gx[chart.gx.length - 1])];
+  layout.yaxis.range = [Math.log10(chart.gy[0]), Math.log10(chart.gy[chart.gy.length - 1])];
+  return {data, layout};
+}
+
+// Names of slots are drawn where there is room for them: 14 pixels of what is in view now.
+function slotNames(series, range, width) {
+  const shown = range[1] - range[0];
+  return series.label.map((label, i) => {
+    const inside = series.start[i] < range[1] && series.start[i] + series.length[i] > range[0];
+    return inside && (series.length[i] / shown) * width > 8 * label.length + 6 ? plain(label) : '';
+  });
+}
+
+function timelineChart(chart, colours, width) {
+  const end = Math.max(...chart.series.flatMap((series) => series.start.map((start, i) => start + series.length[i])));
+  const layout = baseLayout(colours, 80 + (printing.now ? 17 : 26) * Math.max(3, chart.rows.length));
+  legendBelow(layout, chart.series.map((series) => series.name), width);
+  const data = chart.series.map((series, i) => ({
+    type: 'bar', orientation: 'h', name: plain(series.name), base: series.start, x: series.length, y: series.row,
+    marker: {color: roles[series.role] || cycle[i % cycle.length], line: {width: 0.6, color: colours.ground}},
+    text: slotNames(series, [0, end], width - 100), textposition: 'inside', insidetextanchor: 'middle', textangle: 0,
+    constraintext: 'none', textfont: {size: 10.5}, customdata: series.label.map(plain), cliponaxis: true,
+    hovertemplate: `${plain(series.name)} %{customdata}<br>from <b>%{base:.5~g}</b>, for <b>%{x:.4~g}</b> ${plain(chart.x.title)}<extra></extra>`,
+  }));
+  layout.barmode = 'overlay';
+  layout.bargap = 0.16;
+  layout.xaxis = {...axisOf(chart.x, colours), range: [0, end], minallowed: 0, maxallowed: end};
+  layout.yaxis = {automargin: true, autorange: 'reversed', tickvals: chart.rows.map((_, i) => i), ticktext: chart.rows.map(plain),
+    fixedrange: true, tickfont: {size: 11.5, color: colours.text}, gridcolor: 'rgba(0,0,0,0)'};
+  return {data, layout, zoomed: (plot) => {
+    const range = plot.layout.xaxis.range;
+    const names = chart.series.map((series) => slotNames(series, range, plot._fullLayout.xaxis._length));
+    Plotly.restyle(plot, {text: names});
+  }};
+}
+
+const drawers = {bars: barChart, points: pointChart, surface: surfaceChart, timeline: timelineChart};
+
+function drawChart(plot) {
+  const chart = JSON.parse(document.getElementById(plot.id.replace('chart', 'data')).textContent);
+  const width = printing.now ? printing.width : plot.clientWidth;
+  const made = drawers[chart.kind](chart, theme(), width);
+  const settings = {responsive: true, displaylogo: false, scrollZoom: chart.kind === 'timeline',
+    displayModeBar: chart.kind === 'bars' ? false : chart.kind === 'timeline' ? true : 'hover',
+    modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'], toImageButtonOptions: {filename: plot.id}};
+  if (printing.now) made.layout.width = width;
+  const done = Plotly.react(plot, made.data, made.layout, settings);
+  if (made.zoomed && !plot.dataset.listens) {
+    plot.dataset.listens = '1';
+    plot.on('plotly_relayout', (change) => {
+      if (Object.keys(change).some((key) => key.startsWith('xaxis'))) made.zoomed(plot);
+    });
+  }
+  return done;
+}
+
+// One after the other, so that the page answers in between.
+function sextantDrawCharts() {
+  const plots = Array.from(document.querySelectorAll('.plot'));
+  const redraw = () => plots.forEach(drawChart);
+  const next = (i) => {
+    if (i === plots.length) {
+      window.sextantChartsReady = performance.now();
+      return;
+    }
+    drawChart(plots[i]);
+    setTimeout(next, 0, i + 1);
+  };
+  next(0);
+  window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+  window.addEventListener('beforeprint', () => { printing.now = true; redraw(); });
+  window.addEventListener('afterprint', () => { printing.now = false; redraw(); });
+}
