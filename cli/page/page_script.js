@@ -150,9 +150,11 @@ function theme() {
 // Labels at 1, 2 and 5, or at every digit, where an axis spans few decades.
 function decadesTicks(values) {
   const positive = values.filter((value) => value > 0);
-  const decades = Math.log10(positive.reduce((a, b) => Math.max(a, b), 0) / positive.reduce((a, b) => Math.min(a, b), Infinity));
-  if (decades < 0.8) return {nticks: 6, tickmode: 'auto', exponentformat: 'power'};
-  return decades < 2.4 ? {dtick: 'D2'} : {};
+  const high = positive.reduce((a, b) => Math.max(a, b), 0);
+  const low = positive.reduce((a, b) => Math.min(a, b), Infinity);
+  const format = high < 1e6 && low > 1e-4 ? {tickformat: '~g'} : {exponentformat: 'power'};
+  if (high / low < 5) return {...format, nticks: 6};
+  return high / low < 250 ? {...format, dtick: 'D2'} : format;
 }
 
 function axisOf(axis, colours, values) {
@@ -161,7 +163,7 @@ function axisOf(axis, colours, values) {
     gridcolor: colours.line, zeroline: false, linecolor: colours.line, automargin: true, tickfont: {size: 11.5, color: colours.quiet},
   };
   if (axis.log)
-    Object.assign(out, {type: 'log', exponentformat: 'power', minorloglabels: 'complete', minor: {gridcolor: 'rgba(0,0,0,0)'}},
+    Object.assign(out, {type: 'log', minorloglabels: 'complete', minor: {gridcolor: 'rgba(0,0,0,0)'}},
       decadesTicks(values || []));
   if (axis.zero) out.rangemode = 'tozero';
   return out;
@@ -331,7 +333,7 @@ function drawChart(plot) {
   const made = drawers[chart.kind](chart, theme(), width);
   const settings = {responsive: true, displaylogo: false, scrollZoom: chart.kind === 'timeline',
     displayModeBar: chart.kind === 'bars' ? false : chart.kind === 'timeline' ? true : 'hover',
-    modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'], toImageButtonOptions: {filename: plot.id}};
+    modeBarButtons: [['toImage'], ['zoom2d', 'pan2d'], ['zoomIn2d', 'zoomOut2d', 'resetScale2d']], toImageButtonOptions: {filename: plot.id}};
   if (printing.now) made.layout.width = width;
   const done = Plotly.react(plot, made.data, made.layout, settings);
   if (made.zoomed && !plot.dataset.listens) {
