@@ -28,6 +28,12 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
     if (report.setup.prefill_replicas > 0)
         report.assumptions.emplace_back(
             "caches go to another node as one message per rank, one after another of a sender, without meeting others");
+    if (report.setup.limits.preemption == PreemptionPolicy::swap) {
+        Sourced<BytesPerSecond> const link = host_link(report.what.cluster.accelerator);
+        report.assumptions.push_back(
+            fmt::format("copies to and from host memory run at {} of each accelerator ({}: {}), and iterations wait",
+                        human(link.value), name_of(link.basis), link.source));
+    }
     if (report.setup.limits.speculation.tokens > 0)
         report.assumptions.emplace_back(
             "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "

@@ -36,7 +36,9 @@ Json setup_json(ServeSimulateReport const& report) {
             {"speculate", limits.speculation.tokens},
             {"acceptance", limits.speculation.acceptance},
             {"draft_cost", limits.speculation.draft_share},
-            {"prefix_caching", limits.prefix_caching == PrefixCaching::on}};
+            {"prefix_caching", limits.prefix_caching == PrefixCaching::on},
+            {"preemption", name_of(limits.preemption)},
+            {"host_cache_bytes", report.host_cache.base()}};
 }
 
 Json objective_json(LatencyObjective const& objective) {
@@ -111,6 +113,10 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
+    if (report.setup.limits.preemption == PreemptionPolicy::swap)
+        json["swap"] = {{"count", o.whole.counters.swaps},
+                        {"tokens", o.whole.counters.swapped_tokens},
+                        {"copying_s", o.whole.counters.copying.base()}};
     if (o.window.transfers > 0)
         json["transfers"] = {{"count", o.window.transfers},
                              {"mean_s", o.window.transferring.base() / static_cast<double>(o.window.transfers)}};

@@ -43,6 +43,11 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
                    "share of the cache kept free when a request is admitted (default: 0.01)")
         ->option_text("SHARE");
     app.add_flag("--no-prefix-caching", o.no_prefix_caching, "compute shared prefixes again each time");
+    app.add_option("--preemption", o.preemption,
+                   "what makes room in a full cache: recompute (default) or swap, to host memory and back")
+        ->option_text("NAME");
+    app.add_option("--host-cache", o.host_cache, "host memory of each accelerator for that (default: 4 GiB)")
+        ->option_text("SIZE");
     app.add_option("--speculate", o.speculate, "tokens guessed per step and sequence, checked together (default: 0)")
         ->option_text("K");
     app.add_option("--acceptance", o.acceptance, "probability that a guess is right, when those before it are")

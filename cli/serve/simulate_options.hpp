@@ -20,6 +20,8 @@ struct ServeSimulateOptions {
     std::string scheduler = "chunked";
     double watermark = 0.01;
     bool no_prefix_caching = false;
+    std::string preemption = "recompute";
+    std::string host_cache;
     std::int64_t speculate = 0;
     std::optional<double> acceptance, draft_cost;
     std::optional<double> rate;

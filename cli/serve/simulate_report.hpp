@@ -21,6 +21,7 @@ struct ServeSimulateReport {
     std::string output;
     std::int64_t requests = 0;
     std::uint64_t seed = 1;
+    Bytes host_cache{};           ///< of an accelerator, for sequences that make room
     std::optional<double> price;  ///< US dollars per accelerator and hour
     ServingOutcome outcome;
     std::vector<std::string> tenants;

@@ -22,6 +22,25 @@ void read_replicas(ServeSimulateOptions const& o, ServingSetup& setup) {
     setup.replicas = setup.prefill_replicas + number(o.decode_replicas, "--decode-replicas");
 }
 
+/// Default of the host cache. Source: vLLM's `swap_space` of its first engine, GiB per accelerator.
+constexpr Bytes default_host_cache = 4 * units::GiB;
+
+void read_preemption(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    ReplicaLimits& limits = report.setup.limits;
+    limits.preemption = preemption_policy_from(o.preemption, "--preemption");
+    if (limits.preemption == PreemptionPolicy::recompute) {
+        if (!o.host_cache.empty()) throw InputError("--host-cache: nothing goes there (--preemption swap)");
+        return;
+    }
+    report.host_cache = o.host_cache.empty() ? default_host_cache : parse_quantity<Bytes>(o.host_cache, "--host-cache");
+    if (Bytes const host = report.what.cluster.host_memory.value; host > Bytes{} && report.host_cache > host)
+        throw InputError("--host-cache: {} are more than the {} that an accelerator of {} has on its host",
+                         human(report.host_cache), human(host), report.what.cluster.name);
+    double const tokens = report.host_cache / report.memory.cache_per_token;
+    limits.host_blocks =
+        static_cast<std::int64_t>(tokens / static_cast<double>(limits.block_tokens)) * report.what.plan.attention_dp;
+}
+
 }  // namespace
 
 void check_option_range(double value, char const* flag, double least, double most) {
@@ -46,6 +65,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
     limits.lanes = plan.pp;
     limits.prefix_caching = o.no_prefix_caching ? PrefixCaching::off : PrefixCaching::on;
+    read_preemption(o, report);
     if (o.speculate == 0 && (o.acceptance || o.draft_cost))
         throw InputError("--acceptance: nothing is guessed (--speculate K)");
     if (o.speculate != 0 && !o.acceptance)

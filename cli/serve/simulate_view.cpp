@@ -87,6 +87,16 @@ void add_throughput(ServeSimulateReport const& report, Pairs& pairs) {
                                 *report.price * static_cast<double>(report.accelerators()), report.accelerators()));
 }
 
+std::string preemption_words(ServeSimulateReport const& report) {
+    ReplicaCounters const& c = report.outcome.whole.counters;
+    std::string out = fmt::format("{}, {} tokens computed again", c.preemptions,
+                                  human_count(static_cast<double>(c.recomputed_tokens)));
+    if (report.setup.limits.preemption == PreemptionPolicy::swap)
+        out += fmt::format("; {} to host memory, {} tokens, copies stop iterations for {} in all", c.swaps,
+                           human_count(static_cast<double>(c.swapped_tokens)), human(c.copying));
+    return out;
+}
+
 void add_state(ServeSimulateReport const& report, Pairs& pairs) {
     ServingOutcome const& o = report.outcome;
     ReplicaCounters const& c = o.window.counters;
@@ -106,10 +116,7 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
             "speculation",
             fmt::format("{:.4g} tokens per step of a sequence, of {} at most ({:.4g} without last steps)",
                         report.tokens_per_step(), guesses.tokens + 1, guesses.tokens_per_step()));
-    if (o.whole.counters.preemptions > 0)
-        pairs.emplace_back("preemptions",
-                           fmt::format("{}, {} tokens computed again", o.whole.counters.preemptions,
-                                       human_count(static_cast<double>(o.whole.counters.recomputed_tokens))));
+    if (o.whole.counters.preemptions > 0) pairs.emplace_back("preemptions", preemption_words(report));
     if (std::int64_t const prefills = report.setup.prefill_replicas; prefills > 0) {
         double const prompts = report.per_second(o.window.prefill_busy.base());
         double const decodes = report.per_second(c.busy.base()) - prompts;
@@ -233,6 +240,8 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("prefix_hit_rate", report.hit_rate());
     add("tokens_per_step", report.tokens_per_step());
     add("preemptions", o.whole.counters.preemptions);
+    add("recomputed_tokens", o.whole.counters.recomputed_tokens);
+    add("swaps", o.whole.counters.swaps);
     add("utilisation", report.utilisation());
     return table;
 }

@@ -58,6 +58,8 @@ void Fleet::conclude(ServingOutcome& out) {
         out.blocks_taken += replica.blocks().taken();
         out.blocks_given += replica.blocks().given();
         out.blocks_total += replica.blocks().total();
+        out.host_blocks_taken += replica.host_blocks().taken();
+        out.host_blocks_given += replica.host_blocks().given();
     }
 }
 

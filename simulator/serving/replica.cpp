@@ -30,10 +30,24 @@ Scheduler scheduler_from(std::string_view name, std::string_view where) {
     throw InputError("{}: unknown scheduler '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
 }
 
+std::string_view name_of(PreemptionPolicy policy) {
+    return policy == PreemptionPolicy::recompute ? "recompute" : "swap";
+}
+
+PreemptionPolicy preemption_policy_from(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (PreemptionPolicy const policy : {PreemptionPolicy::recompute, PreemptionPolicy::swap}) {
+        if (name == name_of(policy)) return policy;
+        known.emplace_back(name_of(policy));
+    }
+    throw InputError("{}: unknown policy '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
+}
+
 Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::uint64_t number)
     : limits_(limits),
       service_(service),
       pool_(limits.blocks),
+      host_(limits.host_blocks),
       waiting_(limits.scheduler.queue),
       lanes_(static_cast<std::size_t>(limits.lanes)) {
     std::uint64_t stream = number << 16U;
@@ -94,7 +108,11 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         if (lane.in_flight) continue;
         IterationLoad load;
         if (!plan(lane, now, load)) continue;
-        ServiceModel::Times const times = times_of(load);
+        ServiceModel::Times times = times_of(load);
+        times.latency += copies_;
+        times.interval += copies_;
+        counters_.copying += copies_;
+        copies_ = {};
         lane.in_flight = true;
         stage_free_ = now + times.interval;
         counters_.busy += times.interval;
@@ -125,7 +143,7 @@ bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
     lane.completing.clear();
     lane.steps = false;
     std::int64_t const budget = limits_.max_batched_tokens;
-    admit_prefilled(lane);
+    admit_computed(lane);
     bool const prefill_first = limits_.scheduler.batch == BatchPolicy::prefill_first;
     if (prefill_first) {
         admit(lane, now, budget, load);
@@ -184,14 +202,41 @@ void Replica::join(Lane& lane, std::int32_t slot, Seconds last_token) {
         lane.cohorts.push_back({last_token, 1});
 }
 
-void Replica::admit_prefilled(Lane& lane) {
-    while (may_admit(lane) && at(waiting_.front()).prefilled) {
+std::int64_t Replica::room_to_return(Lane const& lane, Sequence const& sequence) const {
+    if (!sequence.swapped) return blocks_of(sequence.target);
+    // Besides what the next step wants: or it would be the first to go again.
+    std::int64_t const next =
+        std::min<std::int64_t>(sequence.request.output - sequence.generated, 1 + limits_.speculation.tokens);
+    return blocks_of(sequence.target + next) + lane.decoding->blocks_wanted();
+}
+
+bool Replica::swap_out(Sequence& sequence, std::int64_t context) {
+    std::int64_t const blocks = blocks_of(context);
+    if (limits_.preemption != PreemptionPolicy::swap || blocks > host_.available()) return false;
+    host_.take(blocks);
+    copies_ += service_.host_copy(static_cast<double>(context));
+    ++counters_.swaps;
+    counters_.swapped_tokens += context;
+    sequence.target = sequence.computed = static_cast<std::int32_t>(context);
+    sequence.swapped = true;
+    return true;
+}
+
+void Replica::swap_in(Sequence& sequence) {
+    host_.give_back(blocks_of(sequence.target));
+    copies_ += service_.host_copy(static_cast<double>(sequence.target));
+    sequence.swapped = false;
+}
+
+void Replica::admit_computed(Lane& lane) {
+    while (may_admit(lane) && (at(waiting_.front()).prefilled || at(waiting_.front()).swapped)) {
         std::int32_t const slot = waiting_.front();
         Sequence& sequence = at(slot);
         std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
-        if (blocks_of(sequence.target) + kept > pool_.available()) return;
+        if (room_to_return(lane, sequence) + kept > pool_.available()) return;
         pool_.take(blocks_of(sequence.target));
         link(lane, slot);
+        if (sequence.swapped) swap_in(sequence);
         sequence.prefilled = false;
         join(lane, slot, sequence.last_token);
     }
@@ -201,7 +246,7 @@ void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad&
     bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
     while (budget > 0 && may_admit(lane)) {
         std::int32_t const slot = waiting_.front();
-        if (at(slot).prefilled) return;
+        if (at(slot).prefilled || at(slot).swapped) return;
         Sequence& sequence = at(slot);
         // A prompt beyond the limit is processed whole, as the first of its iteration.
         bool const first = load.prefill_tokens <= 0;
@@ -300,19 +345,22 @@ void Replica::preempt(Lane& lane, std::int32_t slot) {
     if (sequence.decodes) {
         Decodes::Progress const progress = lane.decoding->leave(slot);
         release_blocks(sequence, progress.blocks);
-        counters_.recomputed_tokens += sequence.target + progress.tokens;
         // The lane's last decode, or the prefill after which it has not decoded yet.
         if (progress.tokens > 0) sequence.last_token = lane.cohorts.front().last_token;
         sequence.generated += static_cast<std::int32_t>(progress.tokens);
         leave_cohort(lane, sequence.last_token);
+        std::int64_t const context = sequence.target + progress.tokens;
+        if (!swap_out(sequence, context)) counters_.recomputed_tokens += context;
     } else {
         release_blocks(sequence, blocks_of(sequence.target));
         counters_.recomputed_tokens += sequence.computed;
         lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
     }
     unlink(lane, slot);
-    sequence.target = sequence.request.prompt + sequence.generated;
-    sequence.computed = 0;
+    if (!sequence.swapped) {
+        sequence.target = sequence.request.prompt + sequence.generated;
+        sequence.computed = 0;
+    }
     sequence.decodes = false;
     ++sequence.preemptions;
     ++counters_.preemptions;

@@ -33,6 +33,15 @@ Scheduler scheduler_from(std::string_view name, std::string_view where);
 
 enum class PrefixCaching : std::uint8_t { on, off };
 
+/// What becomes of the cache of a sequence that has to make room.
+enum class PreemptionPolicy : std::uint8_t {
+    recompute,  ///< dropped, and computed again
+    swap        ///< copied to host memory, and back; dropped when there is no room there
+};
+std::string_view name_of(PreemptionPolicy policy);
+/// @throws InputError with the known names and the nearest one.
+PreemptionPolicy preemption_policy_from(std::string_view name, std::string_view where);
+
 /// What a replica does of a request.
 enum class ReplicaRole : std::uint8_t {
     whole,
@@ -50,6 +59,8 @@ struct ReplicaLimits {
     std::int64_t watermark_blocks = 0;  ///< kept free when a request is admitted
     std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
     PrefixCaching prefix_caching = PrefixCaching::on;
+    PreemptionPolicy preemption = PreemptionPolicy::recompute;
+    std::int64_t host_blocks = 0;  ///< of the cache in host memory
     Speculation speculation{};
     ReplicaRole role = ReplicaRole::whole;
 };
@@ -61,11 +72,14 @@ struct ReplicaCounters {
     std::int64_t cached_tokens = 0;  ///< of prompts, found in the prefix cache
     std::int64_t wanted_tokens = 0;  ///< of prompts, when first admitted
     std::int64_t preemptions = 0;
-    std::int64_t recomputed_tokens = 0;  ///< in the cache when preempted
+    std::int64_t recomputed_tokens = 0;  ///< in the cache when preempted, and dropped
+    std::int64_t swaps = 0;              ///< preemptions that went to host memory
+    std::int64_t swapped_tokens = 0;     ///< copied there; as many come back
     std::int64_t iterations = 0;
     std::int64_t decode_steps = 0;   ///< of sequences: one token each, or more with speculation
     std::int64_t decode_tokens = 0;  ///< that they brought
     Seconds busy{};                  ///< of the first stage
+    Seconds copying{};               ///< to and from host memory, while iterations wait
 };
 
 /// A group of tokens that sequences got at once, `gap` after their last.
@@ -80,7 +94,8 @@ struct TokenGap {
 /// A request is admitted when the blocks of its whole prompt are there (and the watermark besides, unless the replica
 /// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the lane that was
 /// admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one of
-/// the lowest priority). All decodes of a lane take part in every iteration that decodes (`Decodes`).
+/// the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
+/// iteration that needs them. All decodes of a lane take part in every iteration that decodes (`Decodes`).
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -115,6 +130,8 @@ public:
     [[nodiscard]] ReplicaCounters const& counters() const { return counters_; }
     [[nodiscard]] BlockPool& blocks() { return pool_; }
     [[nodiscard]] BlockPool const& blocks() const { return pool_; }
+    /// Blocks in host memory; it drops nothing, so it is empty when no sequence waits.
+    [[nodiscard]] BlockPool const& host_blocks() const { return host_; }
 
 private:
     struct Sequence {
@@ -134,6 +151,7 @@ private:
         bool decodes = false;
         bool holds_prefix = false;
         bool prefilled = false;  ///< elsewhere: joins the decodes when there is room
+        bool swapped = false;    ///< to host memory: the same
     };
     /// Sequences that got their last token at the same time and decode next.
     struct Cohort {
@@ -154,7 +172,10 @@ private:
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
     bool plan(Lane& lane, Seconds now, IterationLoad& load);
     void add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load);
-    void admit_prefilled(Lane& lane);
+    void admit_computed(Lane& lane);
+    [[nodiscard]] std::int64_t room_to_return(Lane const& lane, Sequence const& sequence) const;
+    bool swap_out(Sequence& sequence, std::int64_t context);
+    void swap_in(Sequence& sequence);
     void link(Lane& lane, std::int32_t slot);
     void join(Lane& lane, std::int32_t slot, Seconds last_token);
     [[nodiscard]] std::int32_t new_slot();
@@ -179,6 +200,8 @@ private:
     ReplicaLimits limits_;
     ServiceModel const& service_;
     BlockPool pool_;
+    BlockPool host_;
+    Seconds copies_{};  ///< that the next iteration waits for
     WaitingQueue waiting_;
     std::vector<Sequence> sequences_;
     std::vector<std::int32_t> free_slots_;

@@ -4,9 +4,15 @@
 
 namespace sextant {
 
+Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator) {
+    if (accelerator.host_bandwidth.value > BytesPerSecond{}) return accelerator.host_bandwidth;
+    return {.value = 25 * units::GB / units::s, .basis = Basis::assumed, .source = "PCIe 4.0 x16 after protocol"};
+}
+
 ModelledService::ModelledService(IterationModel const& model)
     : model_(model),
       cache_per_token_(model.memory().cache_per_token),
+      host_link_(host_link(model.what().cluster.accelerator).value),
       send_(collective_curve(model.what().cluster, CollectiveKind::send_receive,
                              place_group(2, model.what().cluster.domain_size, model.what().cluster.domain_size))) {}
 

@@ -23,7 +23,13 @@ public:
     [[nodiscard]] virtual Seconds before_queue(double prompt_tokens) const = 0;
     /// Of the cache of so many tokens to another replica.
     [[nodiscard]] virtual Seconds transfer(double tokens) const = 0;
+    /// Of the cache of so many tokens to host memory, or back.
+    [[nodiscard]] virtual Seconds host_copy(double tokens) const = 0;
 };
+
+/// Between an accelerator and the memory of its host, one direction: of its profile, or 25 GB/s (PCIe 4.0 x16 after
+/// protocol, assumed) where that has none.
+Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator);
 
 /// By `IterationModel`. With attention data parallelism sequences and chunks are taken as evenly divided among the
 /// groups.
@@ -38,10 +44,13 @@ public:
     [[nodiscard]] Seconds before_queue(double prompt_tokens) const override;
     /// Every rank sends its part to its counterpart on another node, all at once, as one message.
     [[nodiscard]] Seconds transfer(double tokens) const override;
+    /// Every rank copies its part over its own link to the host, all at once.
+    [[nodiscard]] Seconds host_copy(double tokens) const override { return cache_per_token_ * tokens / host_link_; }
 
 private:
     IterationModel const& model_;
     Bytes cache_per_token_;  ///< of one rank
+    BytesPerSecond host_link_;
     CollectiveCurve send_;
 };
 

@@ -44,10 +44,13 @@ ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b) {
     a.wanted_tokens -= b.wanted_tokens;
     a.preemptions -= b.preemptions;
     a.recomputed_tokens -= b.recomputed_tokens;
+    a.swaps -= b.swaps;
+    a.swapped_tokens -= b.swapped_tokens;
     a.iterations -= b.iterations;
     a.decode_steps -= b.decode_steps;
     a.decode_tokens -= b.decode_tokens;
     a.busy -= b.busy;
+    a.copying -= b.copying;
     return a;
 }
 
@@ -58,10 +61,13 @@ ReplicaCounters& operator+=(ReplicaCounters& sum, ReplicaCounters const& other) 
     sum.wanted_tokens += other.wanted_tokens;
     sum.preemptions += other.preemptions;
     sum.recomputed_tokens += other.recomputed_tokens;
+    sum.swaps += other.swaps;
+    sum.swapped_tokens += other.swapped_tokens;
     sum.iterations += other.iterations;
     sum.decode_steps += other.decode_steps;
     sum.decode_tokens += other.decode_tokens;
     sum.busy += other.busy;
+    sum.copying += other.copying;
     return sum;
 }
 

@@ -61,8 +61,10 @@ struct ServingOutcome {
     Seconds e2e_sum{};              ///< over all finished requests
     std::int64_t asked_tokens = 0;  ///< outputs of all finished requests
     std::int64_t blocks_taken = 0;
-    std::int64_t blocks_given = 0;      ///< equal to the taken ones after a complete run
-    std::int64_t blocks_total = 0;      ///< of all replicas
+    std::int64_t blocks_given = 0;  ///< equal to the taken ones after a complete run
+    std::int64_t blocks_total = 0;  ///< of all replicas
+    std::int64_t host_blocks_taken = 0;
+    std::int64_t host_blocks_given = 0;
     Seconds onset{};                    ///< of overload
     double capacity = 0;                ///< requests a second that were served while overloaded
     double offered = 0;                 ///< requests a second that arrived meanwhile

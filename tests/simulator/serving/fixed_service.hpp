@@ -16,7 +16,9 @@ public:
     [[nodiscard]] Seconds prefill_attention(double, double) const override { return {}; }
     [[nodiscard]] Seconds before_queue(double) const override { return before_; }
     [[nodiscard]] Seconds transfer(double tokens) const override { return tokens * transfer_token; }
+    [[nodiscard]] Seconds host_copy(double tokens) const override { return tokens * copied_token; }
     Seconds transfer_token = 0.01 * units::ms;
+    Seconds copied_token = 0.002 * units::ms;
 
 private:
     Seconds iteration_, prompt_token_, before_;

@@ -22,6 +22,7 @@ void check_conserved(ServingOutcome const& out, std::int64_t requests) {
     CHECK(out.whole.finished == requests);
     CHECK(out.whole.counters.tokens_out == out.asked_tokens);
     CHECK(out.blocks_taken == out.blocks_given);
+    CHECK(out.host_blocks_taken == out.host_blocks_given);
     // Little's law, whole run: the time that requests spent in the system is the sum of their times in it.
     CHECK(out.whole.in_system == Approx(out.e2e_sum.base()).epsilon(1e-9));
     CHECK(out.most_cache_use <= 1);
@@ -45,6 +46,10 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     setup.limits.blocks = 340 / setup.limits.block_tokens + 2 + random.below(60);
     setup.limits.watermark_blocks = random.below(3);
     setup.limits.lanes = 1 + random.below(4);
+    if (random.below(2) == 0) {
+        setup.limits.preemption = PreemptionPolicy::swap;
+        setup.limits.host_blocks = random.below(60);
+    }
     setup.limits.prefix_caching = random.below(3) == 0 ? PrefixCaching::off : PrefixCaching::on;
     setup.replicas = 1 + random.below(4);
     if (setup.replicas > 1 && random.below(3) == 0) setup.prefill_replicas = 1 + random.below(setup.replicas - 1);
