@@ -1,6 +1,7 @@
 #include "cli/foreign_schedule.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page/simulation_page.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/report_view.hpp"
 #include "cli/simulate_options.hpp"
@@ -145,6 +146,7 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
 }
 
 std::string link_table(Fabric const& fabric, Format format) {
+    if (format == Format::html) throw InputError("--list-links: a list has no page (--format text, csv or markdown)");
     Table table({{"link"}, {"bandwidth", Align::right}});
     for (FabricLink const& link : fabric.links())
         table.add_row(
@@ -195,6 +197,7 @@ int run_simulation(Options const& o, CommandContext& context) {
         write_text_file(o.svg, simulation_svg(run.graph, run.simulation.times, {.title = report.headline}));
     switch (format) {
         case Format::json: deliver(o.output, context, simulation_json(report)); break;
+        case Format::html: deliver(o.output, context, simulation_page(report)); break;
         case Format::text: {
             std::string text = simulation_text(report);
             if (o.timeline)
@@ -232,7 +235,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_flag("--list-links", o->links,
                  "names and bandwidths of the links, for --degrade-link; nothing is simulated")
         ->group("What if");
-    add_output_options(app, o->output);
+    add_output_options(app, o->output, formats_and_page);
     app.footer(
         "--schedule also takes forward-only here.\n"
         "Ranks that do the same at the same time are simulated once; jitter, stragglers and links that differ make "

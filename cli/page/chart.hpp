@@ -83,11 +83,13 @@ struct TimelineSlot {
     std::string label{};
 };
 
-/// Slots of one colour.
+/// Slots of one colour, which fill their rows or lie as a thin line within other slots.
 struct TimelineSeries {
-    std::string name;
-    std::string role;
-    std::vector<TimelineSlot> slots;
+    enum class Lane : std::uint8_t { whole, within };
+    std::string name{};
+    std::string role{};
+    std::vector<TimelineSlot> slots{};
+    Lane lane = Lane::whole;
 };
 
 /// Rows over time, the first one at the top. One can zoom into it.

@@ -109,6 +109,7 @@ Json body_object(TimelineChart const& chart) {
         }
         series.push_back({{"name", s.name},
                           {"role", s.role},
+                          {"within", s.lane == TimelineSeries::Lane::within},
                           {"row", std::move(row)},
                           {"start", std::move(start)},
                           {"length", std::move(length)},

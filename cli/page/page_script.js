@@ -293,35 +293,36 @@ function surfaceChart(chart, colours, width) {
   return {data, layout};
 }
 
-// Names of slots are drawn where there is room for them: 14 pixels of what is in view now.
+// Names of slots are drawn where there is room for them in what is in view now.
 function slotNames(series, range, width) {
   const shown = range[1] - range[0];
   return series.label.map((label, i) => {
     const inside = series.start[i] < range[1] && series.start[i] + series.length[i] > range[0];
-    return inside && (series.length[i] / shown) * width > 8 * label.length + 6 ? plain(label) : '';
+    return inside && (series.length[i] / shown) * width > 7 * label.length + 5 ? plain(label) : '';
   });
 }
 
 function timelineChart(chart, colours, width) {
   const end = Math.max(...chart.series.flatMap((series) => series.start.map((start, i) => start + series.length[i])));
-  const layout = baseLayout(colours, 80 + (printing.now ? 17 : 26) * Math.max(3, chart.rows.length));
+  const layout = baseLayout(colours, 80 + (printing.now ? 20 : chart.rows.length > 12 ? 26 : 34) * Math.max(3, chart.rows.length));
   legendBelow(layout, chart.series.map((series) => series.name), width);
   const data = chart.series.map((series, i) => ({
-    type: 'bar', orientation: 'h', name: plain(series.name), base: series.start, x: series.length, y: series.row,
-    marker: {color: roles[series.role] || cycle[i % cycle.length], line: {width: 0.6, color: colours.ground}},
-    text: slotNames(series, [0, end], width - 100), textposition: 'inside', insidetextanchor: 'middle', textangle: 0,
+    type: 'bar', orientation: 'h', name: plain(series.name), base: series.start, x: series.length,
+    y: series.within ? series.row.map((row) => row + 0.31) : series.row, width: series.within ? 0.2 : 0.86,
+    marker: {color: roles[series.role] || cycle[i % cycle.length], line: {width: series.within ? 0 : 0.6, color: colours.ground}},
+    text: series.within ? undefined : slotNames(series, [0, end], width - 100), textposition: 'inside', insidetextanchor: 'middle', textangle: 0,
     constraintext: 'none', textfont: {size: 10.5}, customdata: series.label.map(plain), cliponaxis: true,
     hovertemplate: `${plain(series.name)} %{customdata}<br>from <b>%{base:.5~g}</b>, for <b>%{x:.4~g}</b> ${plain(chart.x.title)}<extra></extra>`,
   }));
   layout.barmode = 'overlay';
-  layout.bargap = 0.16;
   layout.xaxis = {...axisOf(chart.x, colours), range: [0, end], minallowed: 0, maxallowed: end};
   layout.yaxis = {automargin: true, autorange: 'reversed', tickvals: chart.rows.map((_, i) => i), ticktext: chart.rows.map(plain),
     fixedrange: true, tickfont: {size: 11.5, color: colours.text}, gridcolor: 'rgba(0,0,0,0)'};
   return {data, layout, zoomed: (plot) => {
     const range = plot.layout.xaxis.range;
-    const names = chart.series.map((series) => slotNames(series, range, plot._fullLayout.xaxis._length));
-    Plotly.restyle(plot, {text: names});
+    const named = chart.series.map((series, i) => i).filter((i) => !chart.series[i].within);
+    const names = named.map((i) => slotNames(chart.series[i], range, plot._fullLayout.xaxis._length));
+    Plotly.restyle(plot, {text: names}, named);
   }};
 }
 

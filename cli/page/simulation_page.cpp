@@ -1,0 +1,249 @@
+#include "cli/page/simulation_page.hpp"
+
+#include "cli/page/simulation_timeline_chart.hpp"
+#include "cli/page/step_blocks.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant::cli {
+namespace {
+
+/// More ranks than this are drawn as evenly spaced ones; the table has all up to `most_rows`.
+constexpr std::size_t most_bars = 24;
+constexpr std::size_t most_rows = 2000;
+constexpr std::size_t most_links = 500;
+constexpr std::size_t most_memory_points = 3000;  ///< of one line
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+PageCell number(char const* digits, double value) { return {fmt::format(fmt::runtime(digits), value), value}; }
+
+std::string rank_name(SimulationReport const& r, std::size_t i) {
+    return fmt::format("rank {} (stage {})", r.graph.ranks[i].rank, r.graph.ranks[i].pipeline);
+}
+
+std::vector<std::size_t> spaced(std::size_t all, std::size_t most) {
+    std::vector<std::size_t> out;
+    std::size_t const shown = std::min(all, most);
+    for (std::size_t i = 0; i < shown; ++i)
+        out.push_back(shown == all ? i : i * (all - 1) / (shown - 1));
+    return out;
+}
+
+std::vector<PageFigure> figures(SimulationReport const& r) {
+    std::vector<PageFigure> list{
+        {"step time", human(r.step_time), "80 %: " + interval_words(r.step_time, r.interval)},
+        {"MFU", percent(r.mfu)},
+        {"throughput", human_count(r.tokens_per_second) + " tok/s",
+         human_count(r.tokens_per_second / static_cast<double>(std::max<std::int64_t>(1, r.accelerators))) +
+             " per accelerator"}};
+    if (!r.analysis.ranks.empty())
+        list.push_back({"bubble", percent(r.analysis.bubble_share()),
+                        fmt::format("of the busiest, {}: {}", rank_name(r, r.analysis.busiest),
+                                    percent(r.analysis.least_bubble_share()))});
+    if (!r.memory.empty()) {
+        auto const fullest = std::max_element(r.memory.begin(), r.memory.end(),
+                                              [](auto const& a, auto const& b) { return a.peak < b.peak; });
+        bool const fits = !r.usable_memory || fullest->peak <= *r.usable_memory;
+        list.push_back(
+            {"memory", human(fullest->peak),
+             fmt::format("{} on {}",
+                         r.usable_memory ? fmt::format("{}{} usable,", fits ? "fits: of " : "DOES NOT FIT: of ",
+                                                       human(*r.usable_memory))
+                                         : std::string("peak"),
+                         rank_name(r, static_cast<std::size_t>(fullest - r.memory.begin()))),
+             fits ? Tone::good : Tone::bad});
+    }
+    auto const against = [&](Seconds other) {
+        double const off = 100 * (r.step_time / other - 1);
+        return std::abs(off) < 0.05
+                   ? std::string("the simulation agrees")
+                   : fmt::format("the simulation takes {:.1f} % {}", std::abs(off), off > 0 ? "longer" : "less");
+    };
+    if (r.closed_form) list.push_back({"closed form", human(*r.closed_form), against(*r.closed_form)});
+    if (r.without_contention)
+        list.push_back({"without contention", human(*r.without_contention), against(*r.without_contention)});
+    if (!r.repetitions.empty())
+        list.push_back({fmt::format("{} seeds", r.repetitions.size()), human(quantile(r.repetitions, 0.5)),
+                        fmt::format("median; 80 % in {} to {}, worst {}", human(quantile(r.repetitions, 0.1)),
+                                    human(quantile(r.repetitions, 0.9)), human(quantile(r.repetitions, 1)))});
+    return list;
+}
+
+Chart rank_chart(SimulationReport const& r) {
+    TimeScale const scale = time_scale(r.analysis.makespan);
+    auto const shown = spaced(r.analysis.ranks.size(), most_bars);
+    BarChart bars{.categories = {}, .series = {}, .x = {.title = fmt::format("{} per step", scale.name)}};
+    for (std::size_t const i : shown)
+        bars.categories.push_back(rank_name(r, i));
+    auto const add = [&](std::string name, std::string role, auto const& time_of) {
+        BarSeries series{.name = std::move(name), .role = std::move(role), .values = {}};
+        double sum = 0;
+        for (std::size_t const i : shown) {
+            series.values.push_back(scale(time_of(r.analysis.ranks[i])));
+            sum += series.values.back();
+        }
+        if (sum > 0) bars.series.push_back(std::move(series));
+    };
+    add("compute", "compute", [](RankAnalysis const& rank) { return rank.compute.total(); });
+    for (std::size_t part = 0; part < task_part_count; ++part) {
+        std::string const name(name_of(static_cast<TaskPart>(part)));
+        add("exposed " + name, name, [part](RankAnalysis const& rank) { return rank.exposed.time[part]; });
+    }
+    add("idle", "idle", [](RankAnalysis const& rank) { return rank.idle.total(); });
+    std::string note = "Computing, waiting for communication, idle (the pipeline's bubble).";
+    if (shown.size() < r.analysis.ranks.size())
+        note += fmt::format(" {} of {} ranks, evenly spaced.", shown.size(), r.analysis.ranks.size());
+    return {.title = "Time per rank", .note = note, .body = std::move(bars)};
+}
+
+/// A line of memory: at most `most_memory_points` steps, the highest of each stretch that is left out.
+PointSeries memory_line(MemoryTimeline const& timeline, TimeScale scale, std::string name) {
+    PointSeries line{.name = std::move(name), .draw = Draw::steps, .x = {}, .y = {}};
+    std::size_t const stride = (timeline.steps.size() + most_memory_points - 1) / most_memory_points;
+    for (std::size_t i = 0; i < timeline.steps.size(); i += stride) {
+        std::size_t highest = i;
+        for (std::size_t j = i; j < std::min(i + stride, timeline.steps.size()); ++j)
+            if (timeline.steps[j].bytes > timeline.steps[highest].bytes) highest = j;
+        line.x.push_back(scale(timeline.steps[highest].time * units::s));
+        line.y.push_back(timeline.steps[highest].bytes.in(units::GB));
+    }
+    return line;
+}
+
+Chart memory_over_time(SimulationReport const& r) {
+    TimeScale const scale = time_scale(r.analysis.makespan);
+    PointChart lines{.series = {}, .x = {.title = scale.name}, .y = {.title = "GB per accelerator", .from_zero = true}};
+    for (std::size_t const i : spaced(r.memory.size(), 8))
+        lines.series.push_back(memory_line(r.memory[i], scale, rank_name(r, i)));
+    if (r.usable_memory)
+        lines.marks.push_back(
+            {.across = ChartMark::Across::y, .at = r.usable_memory->in(units::GB), .label = "usable"});
+    return {.title = "Memory over time",
+            .note = "State and activations of up to eight ranks, evenly spaced.",
+            .body = std::move(lines)};
+}
+
+PageTable rank_table(SimulationReport const& r) {
+    TimeScale const scale = time_scale(r.analysis.makespan);
+    std::vector<TaskPart> parts;
+    for (std::size_t part = 0; part < task_part_count; ++part)
+        if (r.analysis.mean.exposed.time[part] > Seconds{}) parts.push_back(static_cast<TaskPart>(part));
+    PageTable table{
+        .title = "Ranks",
+        .note = fmt::format("Times in {} of one step: computing, waiting for each kind of communication, "
+                            "idle. A simulated rank may stand for several that do the same.",
+                            scale.name),
+        .columns = {{"rank"}, {"stage", Align::right, PageColumn::Choice::list}, {"stands for"}, {"compute"}}};
+    for (TaskPart const part : parts)
+        table.columns.push_back({std::string(name_of(part)), Align::right, PageColumn::Choice::none, "exposed"});
+    for (char const* name : {"idle", "bubble %"})
+        table.columns.push_back({name});
+    if (!r.memory.empty()) table.columns.push_back({"memory GB"});
+    for (std::size_t const i : spaced(r.analysis.ranks.size(), most_rows)) {
+        RankAnalysis const& rank = r.analysis.ranks[i];
+        SimulatedRank const& of = r.graph.ranks[i];
+        std::vector<PageCell> cells;
+        for (std::int64_t const value : {static_cast<std::int64_t>(of.rank), static_cast<std::int64_t>(of.pipeline),
+                                         static_cast<std::int64_t>(of.stands_for)})
+            cells.push_back({fmt::format("{}", value), static_cast<double>(value)});
+        cells.push_back(number("{:.4g}", scale(rank.compute.total())));
+        for (TaskPart const part : parts)
+            cells.push_back(number("{:.4g}", scale(rank.exposed[part])));
+        cells.push_back(number("{:.4g}", scale(rank.idle.total())));
+        cells.push_back(number("{:.1f}", 100 * (rank.idle.total() / r.analysis.makespan)));
+        if (!r.memory.empty()) cells.push_back(number("{:.2f}", r.memory[i].peak.in(units::GB)));
+        table.rows.push_back(std::move(cells));
+    }
+    return table;
+}
+
+PageTable overlap_table(SimulationReport const& r) {
+    TimeScale const scale = time_scale(r.analysis.makespan);
+    PageTable table{.title = "Overlap",
+                    .note = "Mean per rank: how much of each communication runs beside compute.",
+                    .columns = {{"communication", Align::left},
+                                {fmt::format("total {}", scale.name)},
+                                {fmt::format("beside compute {}", scale.name)},
+                                {"overlap %"},
+                                {fmt::format("exposed {}", scale.name)}}};
+    for (std::size_t part = 0; part < task_part_count; ++part) {
+        Overlap const& overlap = r.analysis.mean.overlap[part];
+        if (!is_communication(static_cast<TaskPart>(part)) || overlap.total == Seconds{}) continue;
+        table.rows.push_back({{std::string(name_of(static_cast<TaskPart>(part)))},
+                              number("{:.4g}", scale(overlap.total)),
+                              number("{:.4g}", scale(overlap.hidden)),
+                              number("{:.1f}", 100 * overlap.share()),
+                              number("{:.4g}", scale(r.analysis.mean.exposed.time[part]))});
+    }
+    return table;
+}
+
+PageTable path_table(SimulationReport const& r) {
+    CriticalPath const& path = r.path;
+    TimeScale const scale = time_scale(path.length);
+    std::string note = fmt::format("{} tasks, one after the other, decide how long the step takes; {} of it is waiting",
+                                   path.tasks.size(), human(path.waiting));
+    if (path.network_delay > 1e-9 * path.length)
+        note += fmt::format(", {} waits in the network", human(path.network_delay));
+    PageTable table{.title = "Critical path",
+                    .note = note + ".",
+                    .columns = {{"op", Align::left}, {"times"}, {fmt::format("time {}", scale.name)}, {"share %"}}};
+    for (PathOp const& op : path.ops)
+        table.rows.push_back({{op.name},
+                              {fmt::format("{}", op.count), static_cast<double>(op.count)},
+                              number("{:.4g}", scale(op.time)),
+                              number("{:.1f}", 100 * (op.time / path.length))});
+    return table;
+}
+
+PageTable link_table(SimulationReport const& r) {
+    auto const links = by_use(r.links);
+    PageTable table{.title = "Links",
+                    .note = links.size() > most_links ? fmt::format("The fullest {} of {}.", most_links, links.size())
+                                                      : std::string(),
+                    .columns = {{"link", Align::left}, {"bandwidth GB/s"}, {"carried GB"}, {"busy %"}}};
+    for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i)
+        table.rows.push_back({{links[i].name},
+                              number("{:.4g}", links[i].bandwidth.base() / 1e9),
+                              number("{:.4g}", links[i].carried.in(units::GB)),
+                              number("{:.1f}", 100 * links[i].busy_share)});
+    return table;
+}
+
+}  // namespace
+
+std::string simulation_page(SimulationReport const& r) {
+    Page page{.command = "sextant simulate",
+              .title = fmt::format("{} on {} x {}, one step", r.model, r.accelerators, r.cluster),
+              .lines = {r.headline, r.plan_label}};
+    page.verdict = fmt::format("A step takes {}", human(r.step_time));
+    if (!r.analysis.ranks.empty())
+        page.verdict += fmt::format("; ranks idle {} of it on average, the busiest {}",
+                                    percent(r.analysis.bubble_share()), percent(r.analysis.least_bubble_share()));
+    page.verdict += ".";
+    if (r.usable_memory && std::any_of(r.memory.begin(), r.memory.end(),
+                                       [&](MemoryTimeline const& m) { return m.peak > *r.usable_memory; })) {
+        page.verdict += " It does not fit into memory.";
+        page.tone = Tone::bad;
+    }
+    page.figures = figures(r);
+    page.blocks.push_back(simulation_timeline_chart(r.graph, r.times));
+    page.blocks.push_back(rank_chart(r));
+    if (!r.memory.empty()) page.blocks.push_back(memory_over_time(r));
+    page.blocks.push_back(rank_table(r));
+    for (PageTable table : {overlap_table(r), path_table(r), link_table(r)})
+        if (!table.rows.empty()) page.blocks.push_back(std::move(table));
+    page.blocks.push_back(PagePairs{"The simulation",
+                                    {{"tasks", fmt::format("{} by {}", r.graph.tasks.size(), r.granularity)},
+                                     {"simulated ranks", fmt::format("{}", r.graph.ranks.size())},
+                                     {"network", r.network},
+                                     {"80 % interval", "of its error on measured steps"}}});
+    if (!r.notes.empty()) page.blocks.push_back(PageList{"What was left out or asked for", r.notes});
+    return html_page(page);
+}
+
+}  // namespace sextant::cli
