@@ -14,6 +14,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     subcommands->push_back(describe_serve_estimate(app, context));
     subcommands->push_back(describe_serve_simulate(app, context));
     subcommands->push_back(describe_serve_plan(app, context));
+    subcommands->push_back(describe_serve_quality(app, context));
     app.require_subcommand(1);
     app.footer(
         "What is modelled, and what is not: docs/serving.md. Every subcommand has a --help of its own.\n\n"

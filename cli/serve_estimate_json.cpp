@@ -1,4 +1,5 @@
 #include "cli/serve_estimate.hpp"
+#include "cost_models/serving/format_quality.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -88,6 +89,12 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
         {"capacity_requests_per_s", report.capacity},
         {"rows", Json::array()},
         {"assumptions", report.assumptions}};
+    auto const output_error = [](std::optional<FormatQuality> const& quality) {
+        return quality ? Json(quality->usual().worst) : Json(nullptr);
+    };
+    out["quality"] = {{"products_output_error", output_error(weights_quality(shipped_format_errors(), plan.weights))},
+                      {"attention_output_error", output_error(cache_quality(shipped_format_errors(), plan.cache))},
+                      {"high_error", high_format_error}};
     if (report.price) out["usd_per_gpu_hour"] = *report.price;
     for (ServeRow const& row : report.rows)
         out["rows"].push_back(row_json(report, row));

@@ -4,6 +4,7 @@
 // concurrency  TTFT      TPOT     per user  per GPU  requests/s  USD/Mtok  cache  W/GPU  bound by
 // -----------  --------  -------  --------  -------  ----------  --------  -----  -----  --------
 #include "cli/latency_text.hpp"
+#include "cli/quality/quality_report.hpp"
 #include "cli/serve_estimate.hpp"
 #include "core/quantity_text.hpp"
 
@@ -94,6 +95,8 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
                                                      report.request.prompt + report.request.output)},
                        {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)}}) +
         "\n";
+    if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
+        out += wrapped(line, "  ") + "\n";
     out += serve_estimate_table(report).text() + first_token(report) + iterations(report);
     out += "\nassumed\n";
     for (std::string const& text : report.assumptions)

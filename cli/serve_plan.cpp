@@ -40,6 +40,7 @@ struct Options {
     std::vector<std::string> weights{"bf16"};
     std::vector<std::string> caches{"bf16"};
     std::vector<double> prices;
+    std::optional<double> most_error;
     std::optional<double> memory_utilisation;
     std::int64_t most = 4096;
     std::int64_t requests = 4000;
@@ -104,6 +105,8 @@ ServeQuestion question_of(Options const& o) {
     for (std::string const& cache : o.caches)
         q.caches.push_back(cache_format_from(cache, "--kv-cache"));
     q.memory_utilisation = o.memory_utilisation;
+    q.most_error = o.most_error;
+    q.errors = shipped_format_errors();
     if (o.most < 1 || o.most > 1000000) throw InputError("--max-gpus: {} (1 to 1000000)", o.most);
     q.most_accelerators = o.most;
     if (o.requests < 500 || o.requests > 1000000) throw InputError("--requests: {} (500 to 1000000)", o.requests);
@@ -122,8 +125,9 @@ std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced) {
         {.model = q.model, .cluster = q.machines.front().cluster, .plan = plan, .engine = q.engine});
     out.emplace_back(
         "prompts and answers are served by the same replicas (no disaggregated prefill), one pipeline stage each");
-    out.emplace_back(
-        "what a format costs in accuracy is not weighed: see the numerics benchmark of 'sextant calibrate run'");
+    out.emplace_back(q.most_error
+                         ? "errors of formats are of generated values under the usual scaling (sextant serve quality)"
+                         : "what a format costs in accuracy is not weighed (--max-error, sextant serve quality)");
     if (!priced) out.emplace_back("a price is missing, so accelerators are counted instead of dollars");
     return out;
 }
@@ -181,6 +185,9 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--kv-cache", o.caches, "formats of the cache that may be chosen (default: bf16)")
         ->delimiter(',')
         ->option_text("FORMAT[,...]");
+    app.add_option("--max-error", o.most_error,
+                   "largest rms output error a format may have, as a share (see serve quality; default: any)")
+        ->option_text("SHARE");
     app.add_option("--price", o.prices,
                    "US dollars per accelerator and hour, one or one per cluster (default: the profiles')")
         ->delimiter(',')

@@ -25,6 +25,8 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
              {"simulated", c.trial.has_value()},         {"replicas", replicas},
              {"gpus", c.accelerators(replicas)},         {"least_replicas", c.least_replicas},
              {"rate_bound_requests_per_s", c.rate_bound}};
+    auto const error = format_error_of(report.question.errors, c.plan.weights, c.plan.cache);
+    out["error"] = error ? Json(*error) : Json(nullptr);
     if (machine.usd_per_hour)
         out["usd_per_hour"] = *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas));
     if (c.trial)

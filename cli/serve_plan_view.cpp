@@ -1,10 +1,13 @@
 // rank  machine    GPUs  replicas  tp  weights  cache  batch  chunk  USD/h   kept    TTFT p50/p99     TPOT p50/p99
 // ----  ---------  ----  --------  --  -------  -----  -----  -----  ------  ------  ---------------  --------------
 #include "cli/latency_text.hpp"
+#include "cli/quality/quality_report.hpp"
 #include "cli/serve_plan_report.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
+
+#include <set>
 
 namespace sextant::cli {
 namespace {
@@ -43,6 +46,17 @@ std::string why_not(ServePlanReport const& report) {
             break;
         }
     return out;
+}
+
+/// A line for each pair of narrow formats that is shown.
+std::string format_errors_text(ServeAnswer const& answer) {
+    std::set<std::string> lines;
+    for (ServeCandidate const& c : answer.ranked)
+        if (std::string line = quality_line(c.plan.weights, c.plan.cache); !line.empty()) lines.insert(std::move(line));
+    std::string out;
+    for (std::string const& line : lines)
+        out += wrapped(line, "  ");
+    return out.empty() ? out : out + "\n";
 }
 
 }  // namespace
@@ -90,6 +104,7 @@ std::string serve_plan_text(ServePlanReport const& report) {
                                   name_of(q.process), q.prompt.words(), q.output.words(), objectives(q));
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
+    out += format_errors_text(a);
     out += fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
     for (auto const& [reason, count] : a.rejected)
         out += fmt::format("; {}: {}", reason, count);

@@ -14,5 +14,6 @@ struct ServeSubcommand {
 ServeSubcommand describe_serve_estimate(CLI::App& serve, CommandContext& context);
 ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context);
 ServeSubcommand describe_serve_plan(CLI::App& serve, CommandContext& context);
+ServeSubcommand describe_serve_quality(CLI::App& serve, CommandContext& context);  // cli/quality/serve_quality.cpp
 
 }  // namespace sextant::cli

@@ -94,8 +94,24 @@ void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandid
     c.least_replicas = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(q.rate / c.rate_bound)));
 }
 
+/// Why the formats of a candidate are not accurate enough, or nothing.
+std::string too_inaccurate(ServeQuestion const& q, ServingPlan const& plan) {
+    if (!q.most_error) return {};
+    auto const reason = [&](std::optional<FormatQuality> const& quality, std::string_view what) -> std::string {
+        if (!quality) return fmt::format("{}: its error was not measured", what);
+        if (quality->usual().worst <= *q.most_error) return {};
+        return fmt::format("{}: output error {:.2g} % above --max-error", what, 100 * quality->usual().worst);
+    };
+    std::string const weights =
+        reason(weights_quality(q.errors, plan.weights), fmt::format("{} weights", plan.weights));
+    return !weights.empty() ? weights
+                            : reason(cache_quality(q.errors, plan.cache), fmt::format("{} cache", name_of(plan.cache)));
+}
+
 Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
     Verdict v;
+    v.rejected = too_inaccurate(q, c.plan);
+    if (!v.rejected.empty()) return v;
     ServingCase const what = case_of(q, c);
     GemmFormat const* const format = find_gemm_format(c.plan.weights);
     if (format == nullptr || !what.cluster.accelerator.peak.contains(format->precision)) {
@@ -209,6 +225,8 @@ void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
 void check(ServeQuestion const& q) {
     if (q.machines.empty()) throw InputError("--cluster: none given");
     if (!(q.rate > 0 && q.rate <= 1e7)) throw InputError("--rate: {} (above 0, up to 1e7 requests a second)", q.rate);
+    if (q.most_error && !(*q.most_error >= 0 && *q.most_error <= 1e6))
+        throw InputError("--max-error: {} (a share, 0 or more: 0.05 is 5 %)", *q.most_error);
     if (!(q.share > 0 && q.share < 1)) throw InputError("--share: {} (between 0 and 1)", q.share);
     if (q.process == ArrivalProcess::closed)
         throw InputError("--arrivals: closed (a plan is for requests that come by themselves)");

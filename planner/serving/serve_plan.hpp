@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cost_models/serving/format_quality.hpp"
 #include "cost_models/serving/steady_state.hpp"
 #include "simulator/serving/request_source.hpp"
 
@@ -37,6 +38,8 @@ struct ServeQuestion {
     std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
     std::vector<std::int64_t> chunks{2048, 8192};     ///< of `max_batched_tokens`
     std::optional<double> memory_utilisation{};       ///< instead of the engine's
+    std::optional<double> most_error{};               ///< of a format: `format_error_of` above it drops the format
+    std::vector<FormatError> errors{};                ///< what `most_error` is compared with
     std::int64_t most_accelerators = 4096;
     std::int64_t requests = 4000;  ///< of one simulation, at least
     int shown = 10;
