@@ -28,10 +28,14 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
     if (report.setup.prefill_replicas > 0)
         report.assumptions.emplace_back(
             "caches go to another node as one message per rank, one after another of a sender, without meeting others");
+    if (report.adapter_cost)
+        report.assumptions.emplace_back(
+            "adapters are on attention and dense feed-forward products, in two bytes, two small kernels each; requests "
+            "are admitted in order, so one that waits for a slot holds up those behind it");
     if (report.setup.limits.preemption == PreemptionPolicy::swap) {
         Sourced<BytesPerSecond> const link = host_link(report.what.cluster.accelerator);
         report.assumptions.push_back(
-            fmt::format("copies to and from host memory run at {} of each accelerator ({}: {}), and iterations wait",
+            fmt::format("copies from and to host memory run at {} of each accelerator ({}: {}), and iterations wait",
                         human(link.value), name_of(link.basis), link.source));
     }
     if (report.setup.limits.speculation.tokens > 0)
@@ -47,7 +51,7 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
 void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimulateReport& report,
               RequestSource& source) {
     IterationModel const model(report.what);
-    ModelledService const service(model);
+    ModelledService const service(model, report.adapter_cost);
     InterruptGuard const interrupt;
     ServingHooks hooks;
     hooks.stop = &interrupt.flag();
@@ -74,15 +78,20 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     ServeSimulateReport report;
     report.what = serving_case_from(o.serve);
     report.memory = serving_memory(report.what);
+    read_adapters(o, report);
     report.price = serving_price(o.serve, report.what);
     report.seed = static_cast<std::uint64_t>(o.seed);
     if (!report.memory.fits()) {
         context.err << fmt::format(
-            "{} on {} ({}) does not fit: {} for weights, {} for activations and {} of overhead leave no cache in the "
+            "{} on {} ({}) does not fit: {} for weights, {} for activations{} and {} of overhead leave no cache in the "
             "usable {} (larger --tp or --pp, narrower --weights)\n",
             report.what.model.name, report.what.cluster.name, serving_plan_text(report.what),
-            human(report.memory.weights), human(report.memory.activations), human(report.memory.overhead),
-            human(report.memory.usable));
+            human(report.memory.weights), human(report.memory.activations),
+            report.adapter_cost ? fmt::format(", {} for {} adapters",
+                                              human(report.adapter_cost->bytes * report.setup.limits.adapter_slots),
+                                              report.setup.limits.adapter_slots)
+                                : "",
+            human(report.memory.overhead), human(report.memory.usable));
         return exit_code::answer_is_no;
     }
     read_serve_simulate_setup(o, report);
@@ -105,6 +114,12 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
 double ServeSimulateReport::hit_rate() const {
     ReplicaCounters const& c = outcome.window.counters;
     return c.wanted_tokens > 0 ? static_cast<double>(c.cached_tokens) / static_cast<double>(c.wanted_tokens) : 0;
+}
+
+double ServeSimulateReport::adapter_hit_rate() const {
+    ReplicaCounters const& c = outcome.window.counters;
+    if (c.adapters_wanted == 0) return 0;
+    return 1 - static_cast<double>(c.adapters_loaded) / static_cast<double>(c.adapters_wanted);
 }
 
 double ServeSimulateReport::utilisation() const {

@@ -38,7 +38,10 @@ Json setup_json(ServeSimulateReport const& report) {
             {"draft_cost", limits.speculation.draft_share},
             {"prefix_caching", limits.prefix_caching == PrefixCaching::on},
             {"preemption", name_of(limits.preemption)},
-            {"host_cache_bytes", report.host_cache.base()}};
+            {"host_cache_bytes", report.host_cache.base()},
+            {"adapters", report.adapters},
+            {"adapter_rank", report.adapter_rank},
+            {"adapter_slots", limits.adapter_slots}};
 }
 
 Json objective_json(LatencyObjective const& objective) {
@@ -113,6 +116,11 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
+    if (report.adapter_cost)
+        json["adapters"] = {{"bytes_each", report.adapter_cost->bytes.base()},
+                            {"wanted", o.whole.counters.adapters_wanted},
+                            {"loaded", o.whole.counters.adapters_loaded},
+                            {"hit_rate", report.adapter_hit_rate()}};
     if (report.setup.limits.preemption == PreemptionPolicy::swap)
         json["swap"] = {{"count", o.whole.counters.swaps},
                         {"tokens", o.whole.counters.swapped_tokens},

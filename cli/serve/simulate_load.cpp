@@ -16,6 +16,7 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
                                       {"--count", o.count.has_value()},
                                       {"--prefixes", o.prefixes != 0},
                                       {"--prefix-tokens", o.prefix_tokens.has_value()},
+                                      {"--adapters", o.adapters != 0},
                                       {"--arrivals", !o.arrivals.empty()}})
         if (given) throw InputError("{}: the trace says that (drop it or --trace)", flag);
     RequestTrace trace = request_trace(read_csv(o.trace), longest_request(report));
@@ -23,6 +24,11 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
         throw InputError("--scheduler: priority wants a column 'priority' in {}", o.trace);
     if (report.setup.limits.scheduler.queue == QueueOrder::tenant && trace.tenants.size() < 2)
         throw InputError("--scheduler: fair wants several tenants (a column 'tenant' in {})", o.trace);
+    if (report.adapter_cost && trace.adapters.empty())
+        throw InputError("--adapter-rank: no adapters in {} (a column 'adapter')", o.trace);
+    if (!report.adapter_cost && !trace.adapters.empty())
+        throw InputError("--adapter-rank: wanted, as {} has a column 'adapter'", o.trace);
+    report.adapters = static_cast<std::int64_t>(trace.adapters.size());
     double prompt = 0;
     double output = 0;
     for (ServingRequest const& request : trace.requests) {
@@ -67,6 +73,7 @@ SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport
         w.prefix_tokens = static_cast<std::int32_t>(*o.prefix_tokens);
     }
     w.prefixes = o.prefixes;
+    w.adapters = o.adapters;
     w.requests = o.count.value_or(10000);
     w.seed = static_cast<std::uint64_t>(o.seed);
     w.longest = static_cast<std::int32_t>(longest_request(report));

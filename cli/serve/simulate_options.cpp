@@ -14,7 +14,7 @@ void add_load_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("N");
     app.add_option("--trace", o.trace,
                    "recorded requests: columns arrival_s, prompt, output[, prefix_id, prefix_tokens][, tenant][, "
-                   "priority]")
+                   "priority][, adapter]")
         ->option_text("FILE.csv");
     app.add_option("--prompt", o.prompt, "tokens: 1024 (default), uniform:A-B, lognormal:MEAN,CV, exponential:MEAN")
         ->option_text("LENGTH");
@@ -48,6 +48,12 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("NAME");
     app.add_option("--host-cache", o.host_cache, "host memory of each accelerator for that (default: 4 GiB)")
         ->option_text("SIZE");
+    app.add_option("--adapters", o.adapters, "different low-rank adapters (LoRA), one for each request (default: none)")
+        ->option_text("N");
+    app.add_option("--adapter-rank", o.adapter_rank, "of each (default: 16)")->option_text("R");
+    app.add_option("--adapter-slots", o.adapter_slots,
+                   "adapters resident in a replica, their memory taken from the cache (default: 8, at most all)")
+        ->option_text("K");
     app.add_option("--speculate", o.speculate, "tokens guessed per step and sequence, checked together (default: 0)")
         ->option_text("K");
     app.add_option("--acceptance", o.acceptance, "probability that a guess is right, when those before it are")

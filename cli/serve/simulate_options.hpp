@@ -22,6 +22,8 @@ struct ServeSimulateOptions {
     bool no_prefix_caching = false;
     std::string preemption = "recompute";
     std::string host_cache;
+    std::int64_t adapters = 0;
+    std::optional<std::int64_t> adapter_rank, adapter_slots;
     std::int64_t speculate = 0;
     std::optional<double> acceptance, draft_cost;
     std::optional<double> rate;
@@ -43,6 +45,9 @@ struct ServeSimulateOptions {
 
 /// Adds all of them but those of the output.
 void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& options);
+
+/// Takes the resident adapters out of the memory of the report, where there are adapters.
+void read_adapters(ServeSimulateOptions const& options, ServeSimulateReport& report);
 
 /// Sets `report.setup`. @pre the model, the memory and the price of the report are there.
 /// @throws InputError: values out of range, options that contradict each other, no load or more than one.

@@ -2,6 +2,7 @@
 
 #include "cli/serve_options.hpp"
 #include "cli/table.hpp"
+#include "cost_models/serving/adapter_cost.hpp"
 #include "cost_models/serving/serving_memory.hpp"
 #include "simulator/serving/serving_simulation.hpp"
 
@@ -21,6 +22,9 @@ struct ServeSimulateReport {
     std::string output;
     std::int64_t requests = 0;
     std::uint64_t seed = 1;
+    std::optional<AdapterCost> adapter_cost;
+    std::int64_t adapters = 0;  ///< different ones
+    std::int64_t adapter_rank = 0;
     Bytes host_cache{};           ///< of an accelerator, for sequences that make room
     std::optional<double> price;  ///< US dollars per accelerator and hour
     ServingOutcome outcome;
@@ -40,7 +44,8 @@ struct ServeSimulateReport {
         return outcome.measured > 0 ? static_cast<double>(outcome.good) / static_cast<double>(outcome.measured) : 0;
     }
     [[nodiscard]] double hit_rate() const;
-    [[nodiscard]] double utilisation() const;  ///< of the first stage, mean over replicas
+    [[nodiscard]] double adapter_hit_rate() const;  ///< admissions that found theirs resident
+    [[nodiscard]] double utilisation() const;       ///< of the first stage, mean over replicas
     [[nodiscard]] double mean_cache_use() const;
     [[nodiscard]] double tokens_per_step() const;  ///< of a sequence that decodes
     [[nodiscard]] std::optional<double> usd_per_million_output_tokens() const;

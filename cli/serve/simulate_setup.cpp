@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sextant::cli {
 namespace {
@@ -42,6 +43,24 @@ void read_preemption(ServeSimulateOptions const& o, ServeSimulateReport& report)
 }
 
 }  // namespace
+
+void read_adapters(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    bool const wanted = o.adapters != 0 || o.adapter_rank || o.adapter_slots;
+    if (!wanted) return;
+    check_option_range(static_cast<double>(o.adapters), "--adapters", 0, 1e6);
+    if (o.adapters == 0 && o.trace.empty())
+        throw InputError("--adapter-rank: there are no adapters (--adapters N, or a trace with a column 'adapter')");
+    std::int64_t const slots = o.adapter_slots.value_or(8);
+    check_option_range(static_cast<double>(slots), "--adapter-slots", 1, 1e5);
+    report.adapter_rank = o.adapter_rank.value_or(16);
+    report.adapters = o.adapters;
+    report.adapter_cost = adapter_cost(report.what, report.adapter_rank);
+    report.setup.limits.adapter_slots = o.adapters > 0 ? std::min(slots, o.adapters) : slots;
+    ServingMemory& memory = report.memory;
+    double const block = static_cast<double>(report.what.plan.block_tokens);
+    memory.cache -= report.adapter_cost->bytes * report.setup.limits.adapter_slots;
+    memory.cache_tokens = block * std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * block)));
+}
 
 void check_option_range(double value, char const* flag, double least, double most) {
     if (!(value >= least && value <= most))

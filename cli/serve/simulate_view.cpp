@@ -116,6 +116,13 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
             "speculation",
             fmt::format("{:.4g} tokens per step of a sequence, of {} at most ({:.4g} without last steps)",
                         report.tokens_per_step(), guesses.tokens + 1, guesses.tokens_per_step()));
+    if (report.adapter_cost)
+        pairs.emplace_back(
+            "adapters",
+            fmt::format("{} of rank {}, {} resident at {} in a GPU; {} of {} admissions found "
+                        "theirs, the others waited for a copy",
+                        report.adapters, report.adapter_rank, report.setup.limits.adapter_slots,
+                        human(report.adapter_cost->bytes), percent(report.adapter_hit_rate()), c.adapters_wanted));
     if (o.whole.counters.preemptions > 0) pairs.emplace_back("preemptions", preemption_words(report));
     if (std::int64_t const prefills = report.setup.prefill_replicas; prefills > 0) {
         double const prompts = report.per_second(o.window.prefill_busy.base());
@@ -242,23 +249,25 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("preemptions", o.whole.counters.preemptions);
     add("recomputed_tokens", o.whole.counters.recomputed_tokens);
     add("swaps", o.whole.counters.swaps);
+    if (report.adapter_cost) add("adapter_hit_rate", report.adapter_hit_rate());
     add("utilisation", report.utilisation());
     return table;
 }
 
 std::string request_csv_header() {
     return "number,arrival_s,prompt,output,prefix,tenant,priority,replica,cached_tokens,preemptions,queue_s,ttft_s,"
-           "tpot_s,e2e_s\n";
+           "tpot_s,e2e_s,adapter\n";
 }
 
 std::string request_csv_row(FinishedRequest const& r, std::vector<std::string> const& tenants) {
     auto const tenant = static_cast<std::size_t>(r.request.tenant);
-    return fmt::format("{},{:.9g},{},{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.9g}\n", r.number,
+    return fmt::format("{},{:.9g},{},{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.9g},{}\n", r.number,
                        r.request.arrival.base(), r.request.prompt, r.request.output,
                        r.request.prefix >= 0 ? fmt::format("{}", r.request.prefix) : "",
                        tenant < tenants.size() ? csv_cell(tenants[tenant]) : "", r.request.priority, r.replica,
                        r.cached_tokens, r.preemptions, (r.scheduled - r.request.arrival).base(), r.ttft().base(),
-                       r.request.output > 1 ? fmt::format("{:.9g}", r.tpot().base()) : "", r.e2e().base());
+                       r.request.output > 1 ? fmt::format("{:.9g}", r.tpot().base()) : "", r.e2e().base(),
+                       r.request.adapter >= 0 ? fmt::format("{}", r.request.adapter) : "");
 }
 
 std::string serve_simulate_trace(ServeSimulateReport const& report) {

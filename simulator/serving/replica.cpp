@@ -48,6 +48,7 @@ Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::
       service_(service),
       pool_(limits.blocks),
       host_(limits.host_blocks),
+      adapters_(limits.adapter_slots),
       waiting_(limits.scheduler.queue),
       lanes_(static_cast<std::size_t>(limits.lanes)) {
     std::uint64_t stream = number << 16U;
@@ -109,6 +110,11 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         IterationLoad load;
         if (!plan(lane, now, load)) continue;
         ServiceModel::Times times = times_of(load);
+        if (limits_.adapter_slots > 0) {
+            ServiceModel::Times const more = adapter_times(lane);
+            times.latency += more.latency;
+            times.interval += more.interval;
+        }
         times.latency += copies_;
         times.interval += copies_;
         counters_.copying += copies_;
@@ -139,9 +145,36 @@ ServiceModel::Times Replica::times_of(IterationLoad const& load) const {
     return times;
 }
 
+ServiceModel::Times Replica::adapter_times(Lane const& lane) const {
+    std::int64_t different = lane.prompt_adapters.distinct();
+    std::int64_t tokens = lane.prompt_adapter_tokens;
+    if (lane.steps) {
+        different += lane.decoding_adapters.distinct() - lane.prompt_adapters.shared_with(lane.decoding_adapters);
+        tokens += lane.decoding_adapters.sequences() * (1 + limits_.speculation.tokens);
+    }
+    if (different == 0) return {};
+    return service_.adapters(static_cast<double>(different), static_cast<double>(tokens));
+}
+
+bool Replica::adapter_fits(Sequence const& sequence) const {
+    return limits_.adapter_slots == 0 || sequence.request.adapter < 0 || adapters_.can_hold(sequence.request.adapter);
+}
+
+void Replica::hold_adapter(Sequence const& sequence) {
+    if (limits_.adapter_slots == 0 || sequence.request.adapter < 0) return;
+    ++counters_.adapters_wanted;
+    if (adapters_.hold(sequence.request.adapter) == AdapterSlots::Held::resident) return;
+    ++counters_.adapters_loaded;
+    copies_ += service_.adapter_load();
+}
+
 bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
     lane.completing.clear();
     lane.steps = false;
+    if (limits_.adapter_slots > 0) {
+        lane.prompt_adapters = {};
+        lane.prompt_adapter_tokens = 0;
+    }
     std::int64_t const budget = limits_.max_batched_tokens;
     admit_computed(lane);
     bool const prefill_first = limits_.scheduler.batch == BatchPolicy::prefill_first;
@@ -190,11 +223,13 @@ void Replica::link(Lane& lane, std::int32_t slot) {
     at(slot).before = lane.newest;
     if (lane.newest >= 0) at(lane.newest).after = slot;
     lane.newest = slot;
+    hold_adapter(at(slot));
 }
 
 void Replica::join(Lane& lane, std::int32_t slot, Seconds last_token) {
     Sequence& sequence = at(slot);
     sequence.decodes = true;
+    if (limits_.adapter_slots > 0) lane.decoding_adapters.add(sequence.request.adapter);
     lane.decoding->join(slot, sequence.target, sequence.request.output - sequence.generated);
     if (!lane.cohorts.empty() && lane.cohorts.back().last_token == last_token)
         ++lane.cohorts.back().count;
@@ -233,7 +268,7 @@ void Replica::admit_computed(Lane& lane) {
         std::int32_t const slot = waiting_.front();
         Sequence& sequence = at(slot);
         std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
-        if (room_to_return(lane, sequence) + kept > pool_.available()) return;
+        if (!adapter_fits(sequence) || room_to_return(lane, sequence) + kept > pool_.available()) return;
         pool_.take(blocks_of(sequence.target));
         link(lane, slot);
         if (sequence.swapped) swap_in(sequence);
@@ -251,7 +286,7 @@ void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad&
         // A prompt beyond the limit is processed whole, as the first of its iteration.
         bool const first = load.prefill_tokens <= 0;
         if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) return;
-        if (!reserve(sequence)) return;
+        if (!adapter_fits(sequence) || !reserve(sequence)) return;
         link(lane, slot);
         if (sequence.preemptions == 0) {
             sequence.scheduled = now;
@@ -291,6 +326,10 @@ void Replica::add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, Iter
     load.prefill_tokens += static_cast<double>(tokens);
     load.prefill_attention += service_.prefill_attention(sequence.computed, static_cast<double>(tokens));
     sequence.computed += static_cast<std::int32_t>(tokens);
+    if (limits_.adapter_slots > 0 && sequence.request.adapter >= 0) {
+        lane.prompt_adapters.add(sequence.request.adapter);
+        lane.prompt_adapter_tokens += tokens;
+    }
     if (sequence.computed < sequence.target) return;
     load.samples += 1;
     lane.completing.push_back(slot);
@@ -321,6 +360,10 @@ void Replica::unlink(Lane& lane, std::int32_t slot) {
     else
         lane.newest = sequence.before;
     sequence.before = sequence.after = -1;
+    if (limits_.adapter_slots > 0 && sequence.request.adapter >= 0) {
+        adapters_.release(sequence.request.adapter);
+        if (sequence.decodes) lane.decoding_adapters.remove(sequence.request.adapter);
+    }
     --lane.running;
     --running_;
 }

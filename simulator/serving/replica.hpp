@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simulator/serving/adapter_slots.hpp"
 #include "simulator/serving/block_pool.hpp"
 #include "simulator/serving/decodes.hpp"
 #include "simulator/serving/service_model.hpp"
@@ -60,7 +61,8 @@ struct ReplicaLimits {
     std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
     PrefixCaching prefix_caching = PrefixCaching::on;
     PreemptionPolicy preemption = PreemptionPolicy::recompute;
-    std::int64_t host_blocks = 0;  ///< of the cache in host memory
+    std::int64_t host_blocks = 0;    ///< of the cache in host memory
+    std::int64_t adapter_slots = 0;  ///< resident at a time; 0: the adapters of requests do not matter
     Speculation speculation{};
     ReplicaRole role = ReplicaRole::whole;
 };
@@ -75,6 +77,8 @@ struct ReplicaCounters {
     std::int64_t recomputed_tokens = 0;  ///< in the cache when preempted, and dropped
     std::int64_t swaps = 0;              ///< preemptions that went to host memory
     std::int64_t swapped_tokens = 0;     ///< copied there; as many come back
+    std::int64_t adapters_wanted = 0;    ///< admissions of requests with one
+    std::int64_t adapters_loaded = 0;    ///< that were not resident then
     std::int64_t iterations = 0;
     std::int64_t decode_steps = 0;   ///< of sequences: one token each, or more with speculation
     std::int64_t decode_tokens = 0;  ///< that they brought
@@ -167,9 +171,15 @@ private:
         bool in_flight = false;
         bool steps = false;                    ///< the iteration in flight decodes
         std::vector<std::int32_t> completing;  ///< their prefill ends with it
+        AdapterUse decoding_adapters;
+        AdapterUse prompt_adapters;  ///< of the chunks of the iteration
+        std::int64_t prompt_adapter_tokens = 0;
     };
 
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
+    [[nodiscard]] ServiceModel::Times adapter_times(Lane const& lane) const;
+    [[nodiscard]] bool adapter_fits(Sequence const& sequence) const;
+    void hold_adapter(Sequence const& sequence);
     bool plan(Lane& lane, Seconds now, IterationLoad& load);
     void add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load);
     void admit_computed(Lane& lane);
@@ -201,6 +211,7 @@ private:
     ServiceModel const& service_;
     BlockPool pool_;
     BlockPool host_;
+    AdapterSlots adapters_;
     Seconds copies_{};  ///< that the next iteration waits for
     WaitingQueue waiting_;
     std::vector<Sequence> sequences_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array processes{ArrivalProcess::poisson, ArrivalProcess::gamma, ArrivalProcess::deterministic,
                                ArrivalProcess::closed};
-enum Purpose : std::uint64_t { of_arrivals = 101, of_prompts, of_outputs, of_prefixes };
+enum Purpose : std::uint64_t { of_arrivals = 101, of_prompts, of_outputs, of_prefixes, of_adapters = 106 };
 
 void in_range(double value, char const* flag, double least, double most) {
     if (!(value >= least && value <= most))
@@ -53,11 +53,13 @@ SyntheticSource::SyntheticSource(SyntheticWorkload const& workload)
       arrivals_(workload.seed, 0, of_arrivals),
       prompts_(workload.seed, 0, of_prompts),
       outputs_(workload.seed, 0, of_outputs),
-      prefixes_(workload.seed, 0, of_prefixes) {
+      prefixes_(workload.seed, 0, of_prefixes),
+      adapters_(workload.seed, 0, of_adapters) {
     in_range(static_cast<double>(workload.requests), "--count", 1, 1e9);
     if (workload.process != ArrivalProcess::closed) in_range(workload.rate, "--rate", 1e-6, 1e9);
     if (workload.process == ArrivalProcess::gamma) in_range(workload.variation, "--cv", 0.05, 20);
     in_range(static_cast<double>(workload.prefixes), "--prefixes", 0, 1e7);
+    in_range(static_cast<double>(workload.adapters), "--adapters", 0, 1e6);
     double const least = workload.prompt.least() + workload.output.least() + workload.prefix_tokens;
     if (least > workload.longest)
         throw InputError("--prompt: the shortest request, {:g} tokens with its output, is longer than the {} that fit",
@@ -93,6 +95,7 @@ std::optional<ServingRequest> SyntheticSource::next() {
         request.prefix_tokens = workload_.prefix_tokens;
         request.prompt += workload_.prefix_tokens;
     }
+    if (workload_.adapters > 0) request.adapter = static_cast<std::int32_t>(adapters_.below(workload_.adapters));
     return request;
 }
 

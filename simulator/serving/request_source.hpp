@@ -30,6 +30,7 @@ struct SyntheticWorkload {
     LengthDistribution output{};
     std::int64_t prefixes = 0;       ///< different prefixes, each as likely; 0: none
     std::int32_t prefix_tokens = 0;  ///< added in front of every drawn prompt
+    std::int64_t adapters = 0;       ///< different low-rank adapters, each as likely; 0: none
     std::int64_t requests = 10000;
     std::uint64_t seed = 1;
     std::int32_t longest = 1 << 20;  ///< prompt and output together; longer draws are cut (prompt first)
@@ -61,7 +62,7 @@ private:
     [[nodiscard]] Seconds interval();
 
     SyntheticWorkload workload_;
-    RandomStream arrivals_, prompts_, outputs_, prefixes_;
+    RandomStream arrivals_, prompts_, outputs_, prefixes_, adapters_;
     Seconds now_{};
     std::int64_t given_ = 0;
     std::int64_t clipped_ = 0;

@@ -13,7 +13,8 @@
 namespace sextant {
 namespace {
 
-constexpr std::array known_columns{"arrival_s", "prompt", "output", "prefix_id", "prefix_tokens", "tenant", "priority"};
+constexpr std::array known_columns{"arrival_s",     "prompt", "output",   "prefix_id",
+                                   "prefix_tokens", "tenant", "priority", "adapter"};
 
 struct Reader {
     CsvTable const& table;
@@ -95,6 +96,8 @@ RequestTrace request_trace(CsvTable const& table, std::int64_t longest) {
     auto const required = table.require({"arrival_s", "prompt", "output"});
     auto const tenant = table.find("tenant");
     auto const priority = table.find("priority");
+    auto const adapter = table.find("adapter");
+    Names adapters;
     PrefixColumns prefixes(table);
     Names tenants;
     if (!tenant) tenants.number("");
@@ -122,9 +125,11 @@ RequestTrace request_trace(CsvTable const& table, std::int64_t longest) {
         prefixes.read(in, request);
         if (tenant) request.tenant = tenants.number(in.cell(*tenant));
         if (priority && !in.cell(*priority).empty()) request.priority = in.whole(*priority, -1e9, 1e9);
+        if (adapter && !in.cell(*adapter).empty()) request.adapter = adapters.number(in.cell(*adapter));
         trace.requests.push_back(request);
     }
     trace.tenants = tenants.names();
+    trace.adapters = adapters.names();
     return trace;
 }
 

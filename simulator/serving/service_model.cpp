@@ -9,8 +9,9 @@ Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator) {
     return {.value = 25 * units::GB / units::s, .basis = Basis::assumed, .source = "PCIe 4.0 x16 after protocol"};
 }
 
-ModelledService::ModelledService(IterationModel const& model)
+ModelledService::ModelledService(IterationModel const& model, std::optional<AdapterCost> adapters)
     : model_(model),
+      adapters_(adapters),
       cache_per_token_(model.memory().cache_per_token),
       host_link_(host_link(model.what().cluster.accelerator).value),
       send_(collective_curve(model.what().cluster, CollectiveKind::send_receive,
@@ -31,6 +32,15 @@ ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const 
     }
     Seconds const latency = model_(share).total();
     return {latency, plan.pp > 1 ? std::min(latency, model_.interval(share)) : latency};
+}
+
+Seconds ModelledService::adapter_load() const { return adapters_ ? adapters_->bytes / host_link_ : Seconds{}; }
+
+ServiceModel::Times ModelledService::adapters(double different, double tokens) const {
+    if (!adapters_) return {};
+    ServingPlan const& plan = model_.what().plan;
+    Seconds const stage = adapters_->stage_time(different, tokens / static_cast<double>(plan.attention_dp));
+    return {stage * plan.pp, stage};
 }
 
 Seconds ModelledService::before_queue(double prompt_tokens) const {

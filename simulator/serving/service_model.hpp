@@ -1,7 +1,10 @@
 #pragma once
 
 #include "cost_models/collective_time.hpp"
+#include "cost_models/serving/adapter_cost.hpp"
 #include "cost_models/serving/iteration_model.hpp"
+
+#include <optional>
 
 namespace sextant {
 
@@ -25,6 +28,10 @@ public:
     [[nodiscard]] virtual Seconds transfer(double tokens) const = 0;
     /// Of the cache of so many tokens to host memory, or back.
     [[nodiscard]] virtual Seconds host_copy(double tokens) const = 0;
+    /// Of an adapter from host memory.
+    [[nodiscard]] virtual Seconds adapter_load() const = 0;
+    /// What adapters add to an iteration in which so many different ones serve so many tokens.
+    [[nodiscard]] virtual Times adapters(double different, double tokens) const = 0;
 };
 
 /// Between an accelerator and the memory of its host, one direction: of its profile, or 25 GB/s (PCIe 4.0 x16 after
@@ -36,7 +43,8 @@ Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator);
 class ModelledService : public ServiceModel {
 public:
     /// `model` must outlive this.
-    explicit ModelledService(IterationModel const& model);
+    /// @param adapters what they cost, if there are any
+    explicit ModelledService(IterationModel const& model, std::optional<AdapterCost> adapters = {});
     [[nodiscard]] Times iteration(IterationLoad const& load) const override;
     [[nodiscard]] Seconds prefill_attention(double past, double tokens) const override {
         return model_.prefill_attention(past, tokens);
@@ -46,9 +54,12 @@ public:
     [[nodiscard]] Seconds transfer(double tokens) const override;
     /// Every rank copies its part over its own link to the host, all at once.
     [[nodiscard]] Seconds host_copy(double tokens) const override { return cache_per_token_ * tokens / host_link_; }
+    [[nodiscard]] Seconds adapter_load() const override;
+    [[nodiscard]] Times adapters(double different, double tokens) const override;
 
 private:
     IterationModel const& model_;
+    std::optional<AdapterCost> adapters_;
     Bytes cache_per_token_;  ///< of one rank
     BytesPerSecond host_link_;
     CollectiveCurve send_;

@@ -46,6 +46,8 @@ ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b) {
     a.recomputed_tokens -= b.recomputed_tokens;
     a.swaps -= b.swaps;
     a.swapped_tokens -= b.swapped_tokens;
+    a.adapters_wanted -= b.adapters_wanted;
+    a.adapters_loaded -= b.adapters_loaded;
     a.iterations -= b.iterations;
     a.decode_steps -= b.decode_steps;
     a.decode_tokens -= b.decode_tokens;
@@ -63,6 +65,8 @@ ReplicaCounters& operator+=(ReplicaCounters& sum, ReplicaCounters const& other) 
     sum.recomputed_tokens += other.recomputed_tokens;
     sum.swaps += other.swaps;
     sum.swapped_tokens += other.swapped_tokens;
+    sum.adapters_wanted += other.adapters_wanted;
+    sum.adapters_loaded += other.adapters_loaded;
     sum.iterations += other.iterations;
     sum.decode_steps += other.decode_steps;
     sum.decode_tokens += other.decode_tokens;

@@ -15,6 +15,7 @@ struct ServingRequest {
     std::int32_t prefix_tokens = 0;
     std::int32_t tenant = 0;
     std::int32_t priority = 0;  ///< smaller is served first
+    std::int32_t adapter = -1;  ///< number of the low-rank adapter, -1: the model itself
 };
 
 /// What became of a request.

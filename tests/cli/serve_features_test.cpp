@@ -71,3 +71,52 @@ TEST_CASE("serve simulate: a host cache without use, without a unit, or beyond t
     check_refused(crowded({"--preemption", "swap", "--host-cache", "nan GB"}), "--host-cache");
     check_refused(crowded({"--preemption", "swap", "--host-cache", "9999 TB"}), "has on its host");
 }
+
+TEST_CASE("serve simulate: resident adapters take their bytes from the cache, and fewer slots mean fewer hits") {
+    Arguments const load{"--concurrency", "16", "--count", "300", "--prompt", "300", "--output-tokens", "50"};
+    auto const run = [&](Arguments const& more) {
+        Arguments all = load;
+        all.insert(all.end(), more.begin(), more.end());
+        return report(all);
+    };
+    Json const none = run({});
+    Json const all = run({"--adapters", "12", "--adapter-rank", "16", "--adapter-slots", "12"});
+    Json const few = run({"--adapters", "12", "--adapter-rank", "16", "--adapter-slots", "3"});
+    double const block = 163840.0 * 16;
+    CHECK(at(none, "/setup/blocks") - at(all, "/setup/blocks") ==
+          Approx(12 * at(all, "/adapters/bytes_each") / block).margin(1));
+    CHECK(at(few, "/setup/blocks") > at(all, "/setup/blocks"));
+    CHECK(at(few, "/adapters/hit_rate") < at(all, "/adapters/hit_rate"));
+    CHECK(at(all, "/adapters/hit_rate") > 0.9);
+    CHECK(at(all, "/tpot/mean_s") > at(none, "/tpot/mean_s"));
+    CHECK_FALSE(none.contains("adapters"));
+    // Slots for more than there are take no memory.
+    CHECK(run({"--adapters", "12", "--adapter-rank", "16", "--adapter-slots", "50"}) == all);
+}
+
+TEST_CASE("serve simulate: adapters of a trace are its own, and rows without one use the model") {
+    ScratchFolder const folder("serve_adapters");
+    std::string const trace = folder.file("t.csv",
+                                          "arrival_s,prompt,output,adapter\n"
+                                          "0,500,20,sql\n0.1,500,20,\n0.2,500,20,law\n3,500,20,sql\n");
+    Json const json = report({"--trace", trace, "--adapter-rank", "8", "--warmup", "0"});
+    CHECK(at(json, "/setup/adapters") == 2);
+    CHECK(at(json, "/adapters/wanted") == 3);
+    CHECK(at(json, "/adapters/loaded") == 2);
+    check_refused({"--trace", trace}, "--adapter-rank: wanted");
+    check_refused({"--trace", trace, "--adapters", "3"}, "the trace says that");
+    std::string const plain = folder.file("p.csv", "arrival_s,prompt,output\n0,500,20\n");
+    check_refused({"--trace", plain, "--adapter-rank", "8"}, "no adapters in");
+}
+
+TEST_CASE("serve simulate: adapters that cannot be are refused, and those that leave no cache do not fit") {
+    check_refused({"--rate", "1", "--adapter-rank", "8"}, "there are no adapters");
+    check_refused({"--rate", "1", "--adapters", "-1"}, "--adapters");
+    check_refused({"--rate", "1", "--adapters", "4", "--adapter-rank", "0"}, "--adapter-rank: 0");
+    check_refused({"--rate", "1", "--adapters", "4", "--adapter-slots", "0"}, "--adapter-slots: 0");
+    RunResult const result =
+        run_sextant(simulate({"--rate", "1", "--adapters", "900", "--adapter-rank", "512", "--adapter-slots", "900"}));
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, contains("does not fit"));
+    CHECK_THAT(result.err, contains("900 adapters"));
+}

@@ -17,6 +17,12 @@ public:
     [[nodiscard]] Seconds before_queue(double) const override { return before_; }
     [[nodiscard]] Seconds transfer(double tokens) const override { return tokens * transfer_token; }
     [[nodiscard]] Seconds host_copy(double tokens) const override { return tokens * copied_token; }
+    [[nodiscard]] Seconds adapter_load() const override { return adapter_copy; }
+    [[nodiscard]] Times adapters(double different, double tokens) const override {
+        Seconds const time = per_adapter * different + per_adapter_token * tokens;
+        return {time, time / stages_};
+    }
+    Seconds adapter_copy{}, per_adapter{}, per_adapter_token{};
     Seconds transfer_token = 0.01 * units::ms;
     Seconds copied_token = 0.002 * units::ms;
 

@@ -1,0 +1,126 @@
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/simulator/serving/fixed_service.hpp"
+
+#include <list>
+#include <map>
+
+using namespace sextant;
+using units::ms;
+using units::s;
+
+namespace {
+
+ServingOutcome with_adapters(std::int64_t adapters, std::int64_t slots, FixedService const& service,
+                             std::int64_t max_batch = 8) {
+    ServingSetup setup;
+    setup.limits.max_batch = max_batch;
+    setup.limits.blocks = 1 << 16;
+    setup.limits.adapter_slots = slots;
+    setup.concurrency = 2 * max_batch;
+    setup.warmup_share = 0;
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length_distribution_from("50", "test"),
+                            .output = length_distribution_from("20", "test"),
+                            .adapters = adapters,
+                            .requests = 400,
+                            .longest = 400});
+    return simulate_serving(setup, service, source);
+}
+
+}  // namespace
+
+TEST_CASE("adapters: loads of one request after another are the misses of a least-recently-used list") {
+    auto const slots = GENERATE(1, 3, 7, 12);
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length_distribution_from("50", "test"),
+                            .output = length_distribution_from("20", "test"),
+                            .adapters = 12,
+                            .requests = 400,
+                            .longest = 400});
+    std::list<std::int32_t> resident;
+    std::int64_t misses = 0;
+    while (auto const request = source.next()) {
+        auto const found = std::find(resident.begin(), resident.end(), request->adapter);
+        if (found == resident.end()) {
+            ++misses;
+            if (static_cast<int>(resident.size()) == slots) resident.pop_front();
+        } else {
+            resident.erase(found);
+        }
+        resident.push_back(request->adapter);
+    }
+    ServingOutcome const out = with_adapters(12, slots, FixedService(10 * ms), 1);
+    CHECK(out.whole.counters.adapters_wanted == 400);
+    CHECK(out.whole.counters.adapters_loaded == misses);
+    CHECK((slots == 12) == (misses == 12));
+}
+
+TEST_CASE(
+    "adapters: each load stops the replica for the time of its copy, and nothing else changes one after another") {
+    FixedService service(10 * ms);
+    ServingOutcome const free = with_adapters(12, 3, service, 1);
+    service.adapter_copy = 7 * ms;
+    ServingOutcome const paid = with_adapters(12, 3, service, 1);
+    CHECK(paid.whole.counters.adapters_loaded == free.whole.counters.adapters_loaded);
+    double const loads = static_cast<double>(paid.whole.counters.adapters_loaded);
+    CHECK((paid.whole.at - free.whole.at).base() == Approx(0.007 * loads).epsilon(1e-9));
+    CHECK(paid.whole.counters.copying.base() == Approx(0.007 * loads).epsilon(1e-9));
+}
+
+TEST_CASE("adapters: an iteration pays for the different ones among its sequences and for their tokens") {
+    FixedService service(10 * ms);
+    service.per_adapter = 1 * ms;
+    service.per_adapter_token = 0.01 * ms;
+    // One after another there is one adapter in each iteration.
+    ServingOutcome const serial = with_adapters(5, 5, service, 1);
+    auto const iterations = static_cast<double>(serial.whole.counters.iterations);
+    CHECK(serial.whole.counters.busy.base() == Approx(0.011 * iterations + 0.01e-3 * 400 * (50 + 19)).epsilon(1e-9));
+    // Eight at a time with one adapter between them pay for one, however many take part.
+    ServingOutcome const same = with_adapters(1, 1, service, 8);
+    CHECK(
+        same.whole.counters.busy.base() ==
+        Approx(0.011 * static_cast<double>(same.whole.counters.iterations) + 0.01e-3 * 400 * (50 + 19)).epsilon(1e-9));
+}
+
+TEST_CASE("adapters: with fewer slots than adapters the batch is narrower, and nothing is lost") {
+    FixedService const service(10 * ms);
+    ServingOutcome const all = with_adapters(40, 40, service);
+    ServingOutcome const few = with_adapters(40, 2, service);
+    for (ServingOutcome const* out : {&all, &few}) {
+        CHECK(out->whole.finished == 400);
+        CHECK(out->whole.counters.tokens_out == out->asked_tokens);
+        CHECK(out->blocks_taken == out->blocks_given);
+        CHECK(out->whole.in_system == Approx(out->e2e_sum.base()).epsilon(1e-9));
+    }
+    CHECK(all.whole.counters.adapters_loaded == 40);
+    CHECK(few.whole.counters.adapters_loaded > 300);
+    CHECK(few.whole.at > all.whole.at);
+    // Never more than two adapters at a time: with distinct ones mostly two sequences run.
+    CHECK(few.whole.running / few.whole.at.base() < 3);
+}
+
+TEST_CASE("adapters: bytes of rank 16 on Llama 3.1 8B are those of its published adapters") {
+    ServingCase what;
+    what.model = find_model("llama-3.1-8b");
+    what.cluster = find_cluster("h100-sxm", "test");
+    what.engine = find_engine("vllm", "test");
+    // r (in + out) of q, k, v, o, gate, up and down: 41,943,040 parameters in 32 layers, as PEFT prints them.
+    CHECK(adapter_cost(what, 16).bytes.base() == 2 * 41943040.0);
+    CHECK(adapter_cost(what, 16).products == 7 * 32);
+    CHECK(adapter_cost(what, 32).bytes == 2 * adapter_cost(what, 16).bytes);
+    AdapterCost const whole = adapter_cost(what, 16);
+    what.plan.tp = 4;
+    AdapterCost const cut = adapter_cost(what, 16);
+    CHECK(cut.bytes < 0.6 * whole.bytes);
+    CHECK(cut.bytes > 0.25 * whole.bytes);
+    // Few tokens: the adapters are read. Many tokens of one adapter: its products.
+    Seconds const gaps = whole.kernel_gap * (2 * whole.products);
+    CHECK((whole.stage_time(10, 10) - gaps).base() == Approx((whole.bytes * 10.0 / whole.memory).base()));
+    CHECK((whole.stage_time(1, 1e6) - gaps).base() ==
+          Approx(2 * 41943040.0 * 1e6 / whole.compute.base()).epsilon(1e-9));
+    CHECK_THROWS(adapter_cost(what, 0));
+    CHECK_THROWS(adapter_cost(what, 5000));
+}
