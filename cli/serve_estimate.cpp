@@ -1,6 +1,7 @@
 #include "cli/serve_estimate.hpp"
 
 #include "cli/output.hpp"
+#include "cli/page/serve_pages.hpp"
 #include "cli/scaling_numbers.hpp"
 #include "cli/serve_subcommand.hpp"
 #include "core/error.hpp"
@@ -169,6 +170,7 @@ int run(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, serve_estimate_json(report)); break;
         case Format::text: deliver(o.output, context, serve_estimate_text(report)); break;
+        case Format::html: deliver(o.output, context, serve_estimate_page(report)); break;
         default: deliver(o.output, context, render(serve_estimate_table(report), format)); break;
     }
     bool const all_saturated =
@@ -207,7 +209,7 @@ ServeSubcommand describe_serve_estimate(CLI::App& serve, CommandContext& context
         ->option_text("R[,R...]");
     app.add_option("--batch", o->batch, "one batch that begins together and runs to its end, instead")
         ->option_text("N[,N...]");
-    add_output_options(app, o->output);
+    add_output_options(app, o->output, formats_and_page);
     app.footer(
         "TTFT is to the first token, TPOT from token to token. Exit code 1: it does not fit, or every rate is more "
         "than a\n"

@@ -1,5 +1,6 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page/serve_pages.hpp"
 #include "cli/scaling_numbers.hpp"
 #include "cli/serve_options.hpp"
 #include "cli/serve_plan_report.hpp"
@@ -148,6 +149,7 @@ int run(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, serve_plan_json(report)); break;
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;
+        case Format::html: deliver(o.output, context, serve_plan_page(report)); break;
         default: deliver(o.output, context, render(serve_plan_table(report), format)); break;
     }
     if (report.answer.interrupted) return interrupted_exit;
@@ -200,7 +202,7 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--seed", o.seed, "of the arrivals and lengths (default: 1)")->option_text("N");
     app.add_option("--threads", o.threads, "0: all cores (default: 0)")->option_text("N");
     app.add_flag("--progress", o.progress, "say what is simulated, also when standard error is no terminal");
-    add_output_options(app, o.output);
+    add_output_options(app, o.output, formats_and_page);
 }
 
 }  // namespace

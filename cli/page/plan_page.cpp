@@ -1,3 +1,4 @@
+#include "cli/page/page_cells.hpp"
 #include "cli/page/plan_pages.hpp"
 #include "cli/page/step_blocks.hpp"
 #include "cli/report_view.hpp"
@@ -15,9 +16,6 @@ namespace {
 constexpr std::size_t most_bars = 12;
 
 using Choice = PageColumn::Choice;
-
-PageCell count(std::int64_t value) { return {fmt::format("{}", value), static_cast<double>(value)}; }
-PageCell number(std::string text, double value) { return {std::move(text), value}; }
 
 /// Columns of the table and how a plan fills them.
 class PlanTable {
@@ -76,28 +74,27 @@ private:
         if (i >= answer_.verified.size()) return {"-"};
         Verification const& v = answer_.verified[i];
         if (!v.finished()) return {std::string(name_of(v.state))};
-        return number(fmt::format("{:.4g}", scale_(v.time)), v.time.base());
+        return number_cell("{:.4g}", scale_(v.time));
     }
 
     [[nodiscard]] std::vector<PageCell> row(std::size_t i) const {
         StepReport const& r = answer_.reports[i];
-        std::vector<PageCell> cells{count(static_cast<std::int64_t>(i) + 1)};
-        if (several_counts_) cells.push_back(count(r.accelerators));
+        std::vector<PageCell> cells{count_cell(static_cast<std::int64_t>(i) + 1)};
+        if (several_counts_) cells.push_back(count_cell(r.accelerators));
         for (auto const& [name, axis] : degrees_)
-            cells.push_back(count(r.plan.*axis));
-        cells.push_back(count(r.plan.zero));
+            cells.push_back(count_cell(r.plan.*axis));
+        cells.push_back(count_cell(r.plan.zero));
         cells.push_back({plan_extras(r)});
         double const step = scale_(r.estimate.time);
-        cells.push_back(number(fmt::format("{:.4g}", step), r.estimate.time.base()));
+        cells.push_back(number_cell("{:.4g}", step));
         if (!answer_.verified.empty()) cells.push_back(simulated(i));
         cells.push_back(
-            number(fmt::format("{:.3g}-{:.3g}", r.interval.low * step, r.interval.high * step), r.interval.low * step));
-        cells.push_back(number(fmt::format("{:.1f}", 100 * r.mfu), r.mfu));
+            {fmt::format("{:.3g}-{:.3g}", r.interval.low * step, r.interval.high * step), r.interval.low * step});
+        cells.push_back(number_cell("{:.1f}", 100 * r.mfu));
         double const memory = r.estimate.peak().in(units::GB);
-        cells.push_back(number(fmt::format("{:.2f}", memory), memory));
+        cells.push_back(number_cell("{:.2f}", memory));
         if (answer_.reports.front().million_tokens_cost)
-            cells.push_back(r.million_tokens_cost ? number(fmt::format("{:.3f}", r.million_tokens_cost->base()),
-                                                           r.million_tokens_cost->base())
+            cells.push_back(r.million_tokens_cost ? number_cell("{:.3f}", r.million_tokens_cost->base())
                                                   : PageCell{"-"});
         cells.push_back({largest_losses(r.estimate)});
         cells.push_back({i == 0 ? "" : against_best(r, answer_.reports.front())});

@@ -1,5 +1,6 @@
 #include "cli/page/simulation_page.hpp"
 
+#include "cli/page/page_cells.hpp"
 #include "cli/page/simulation_timeline_chart.hpp"
 #include "cli/page/step_blocks.hpp"
 #include "core/quantity_text.hpp"
@@ -19,7 +20,6 @@ constexpr std::size_t most_links = 500;
 constexpr std::size_t most_memory_points = 3000;  ///< of one line
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-PageCell number(char const* digits, double value) { return {fmt::format(fmt::runtime(digits), value), value}; }
 
 std::string rank_name(SimulationReport const& r, std::size_t i) {
     return fmt::format("rank {} (stage {})", r.graph.ranks[i].rank, r.graph.ranks[i].pipeline);
@@ -149,13 +149,13 @@ PageTable rank_table(SimulationReport const& r) {
         std::vector<PageCell> cells;
         for (std::int64_t const value : {static_cast<std::int64_t>(of.rank), static_cast<std::int64_t>(of.pipeline),
                                          static_cast<std::int64_t>(of.stands_for)})
-            cells.push_back({fmt::format("{}", value), static_cast<double>(value)});
-        cells.push_back(number("{:.4g}", scale(rank.compute.total())));
+            cells.push_back(count_cell(value));
+        cells.push_back(number_cell("{:.4g}", scale(rank.compute.total())));
         for (TaskPart const part : parts)
-            cells.push_back(number("{:.4g}", scale(rank.exposed[part])));
-        cells.push_back(number("{:.4g}", scale(rank.idle.total())));
-        cells.push_back(number("{:.1f}", 100 * (rank.idle.total() / r.analysis.makespan)));
-        if (!r.memory.empty()) cells.push_back(number("{:.2f}", r.memory[i].peak.in(units::GB)));
+            cells.push_back(number_cell("{:.4g}", scale(rank.exposed[part])));
+        cells.push_back(number_cell("{:.4g}", scale(rank.idle.total())));
+        cells.push_back(number_cell("{:.1f}", 100 * (rank.idle.total() / r.analysis.makespan)));
+        if (!r.memory.empty()) cells.push_back(number_cell("{:.2f}", r.memory[i].peak.in(units::GB)));
         table.rows.push_back(std::move(cells));
     }
     return table;
@@ -174,10 +174,10 @@ PageTable overlap_table(SimulationReport const& r) {
         Overlap const& overlap = r.analysis.mean.overlap[part];
         if (!is_communication(static_cast<TaskPart>(part)) || overlap.total == Seconds{}) continue;
         table.rows.push_back({{std::string(name_of(static_cast<TaskPart>(part)))},
-                              number("{:.4g}", scale(overlap.total)),
-                              number("{:.4g}", scale(overlap.hidden)),
-                              number("{:.1f}", 100 * overlap.share()),
-                              number("{:.4g}", scale(r.analysis.mean.exposed.time[part]))});
+                              number_cell("{:.4g}", scale(overlap.total)),
+                              number_cell("{:.4g}", scale(overlap.hidden)),
+                              number_cell("{:.1f}", 100 * overlap.share()),
+                              number_cell("{:.4g}", scale(r.analysis.mean.exposed.time[part]))});
     }
     return table;
 }
@@ -194,9 +194,9 @@ PageTable path_table(SimulationReport const& r) {
                     .columns = {{"op", Align::left}, {"times"}, {fmt::format("time {}", scale.name)}, {"share %"}}};
     for (PathOp const& op : path.ops)
         table.rows.push_back({{op.name},
-                              {fmt::format("{}", op.count), static_cast<double>(op.count)},
-                              number("{:.4g}", scale(op.time)),
-                              number("{:.1f}", 100 * (op.time / path.length))});
+                              count_cell(op.count),
+                              number_cell("{:.4g}", scale(op.time)),
+                              number_cell("{:.1f}", 100 * (op.time / path.length))});
     return table;
 }
 
@@ -208,9 +208,9 @@ PageTable link_table(SimulationReport const& r) {
                     .columns = {{"link", Align::left}, {"bandwidth GB/s"}, {"carried GB"}, {"busy %"}}};
     for (std::size_t i = 0; i < std::min(links.size(), most_links); ++i)
         table.rows.push_back({{links[i].name},
-                              number("{:.4g}", links[i].bandwidth.base() / 1e9),
-                              number("{:.4g}", links[i].carried.in(units::GB)),
-                              number("{:.1f}", 100 * links[i].busy_share)});
+                              number_cell("{:.4g}", links[i].bandwidth.base() / 1e9),
+                              number_cell("{:.4g}", links[i].carried.in(units::GB)),
+                              number_cell("{:.1f}", 100 * links[i].busy_share)});
     return table;
 }
 

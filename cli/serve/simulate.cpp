@@ -2,6 +2,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/page/serve_pages.hpp"
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve_subcommand.hpp"
 #include "core/error.hpp"
@@ -103,6 +104,7 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, serve_simulate_json(report)); break;
         case Format::text: deliver(o.output, context, serve_simulate_text(report)); break;
+        case Format::html: deliver(o.output, context, serve_simulate_page(report)); break;
         default: deliver(o.output, context, render(serve_simulate_table(report), format)); break;
     }
     if (report.outcome.interrupted) return interrupted_exit;
@@ -145,7 +147,7 @@ ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context
     CLI::App& app =
         *serve.add_subcommand("simulate", "requests through replicas, event by event: latencies, throughput, overload");
     add_serve_simulate_options(app, *o);
-    add_output_options(app, o->output);
+    add_output_options(app, o->output, formats_and_page);
     app.footer(
         "Exit code 1: the model does not fit, or more requests arrive than are served: the queue grows without bound, "
         "and\n"

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cli/page/page.hpp"
+#include "core/spec/engine_profile.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// How far measured times lie from predicted ones with this engine, and what the page stands on.
+void add_serving_grounds(Page& page, EngineProfile const& engine, std::vector<std::string> const& assumptions);
+
+}  // namespace sextant::cli

@@ -1,0 +1,185 @@
+#include "cli/latency_text.hpp"
+#include "cli/page/page_cells.hpp"
+#include "cli/page/serve_blocks.hpp"
+#include "cli/page/serve_pages.hpp"
+#include "core/quantity_text.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace sextant::cli {
+namespace {
+
+using Choice = PageColumn::Choice;
+
+std::string plan_words(ServePlanReport const& r, std::size_t machine, ServingPlan const& plan) {
+    return fmt::format("{}, tp {}{}, weights {}, cache {}", r.question.machines[machine].cluster.name, plan.tp,
+                       plan.ep > 1 ? fmt::format(" ep {}", plan.ep) : "", plan.weights, name_of(plan.cache));
+}
+
+std::int64_t replicas_of(ServeCandidate const& c) { return c.trial ? c.replicas : c.least_replicas; }
+
+double hourly(ServePlanReport const& r, ServeCandidate const& c) {
+    return r.question.machines[c.machine].usd_per_hour.value_or(0) *
+           static_cast<double>(c.accelerators(replicas_of(c)));
+}
+
+void add_answer(Page& page, ServePlanReport const& r) {
+    ServeQuestion const& q = r.question;
+    if (!r.answer.found()) {
+        page.verdict = "No deployment keeps the objectives.";
+        page.tone = Tone::bad;
+        auto const add_best = [&](char const* name, std::optional<Seconds> best, Seconds objective) {
+            if (best)
+                page.figures.push_back(
+                    {fmt::format("best {} of any", name), latency_text(*best),
+                     objective > Seconds{} ? "asked for: " + latency_text(objective) : std::string("no objective"),
+                     objective > Seconds{} && *best > objective ? Tone::bad : Tone::plain});
+        };
+        add_best("TTFT", r.answer.best_ttft, q.ttft);
+        add_best("TPOT", r.answer.best_tpot, q.tpot);
+        return;
+    }
+    ServeCandidate const& best = r.answer.ranked.front();
+    page.tone = Tone::good;
+    page.verdict = fmt::format("{} replicas on {} keep the objectives, with {} GPUs.", best.replicas,
+                               plan_words(r, best.machine, best.plan), best.accelerators(best.replicas));
+    ServeTrial const& trial = *best.trial;
+    auto const objective = [](Seconds time) {
+        return time > Seconds{} ? "; objective " + latency_text(time) : std::string();
+    };
+    page.figures = {
+        {"GPUs", fmt::format("{}", best.accelerators(best.replicas)), fmt::format("{} replicas", best.replicas)},
+        {"kept", fmt::format("{:.1f} %", 100 * trial.kept),
+         fmt::format("of the requests; asked: {:g} %", 100 * q.share)},
+        {"TTFT", latency_text(trial.ttft_p50), "p99 " + latency_text(trial.ttft_p99) + objective(q.ttft)},
+        {"TPOT", latency_text(trial.tpot_p50), "p99 " + latency_text(trial.tpot_p99) + objective(q.tpot)},
+        {"throughput", human_count(trial.output_tokens_per_s) + " tok/s",
+         fmt::format("{:.0f} a GPU",
+                     trial.output_tokens_per_s / static_cast<double>(best.accelerators(best.replicas)))}};
+    if (q.machines[best.machine].usd_per_hour)
+        page.figures.push_back({"cost", fmt::format("${:.2f}/h", hourly(r, best)),
+                                fmt::format("${:.3f} per million output tokens",
+                                            hourly(r, best) / (trial.output_tokens_per_s * 3600) * 1e6)});
+}
+
+Chart frontier(ServePlanReport const& r) {
+    std::map<std::size_t, PointSeries> machines;
+    for (FrontierPoint const& p : r.answer.frontier) {
+        PointSeries& series = machines[p.machine];
+        series.name = r.question.machines[p.machine].cluster.name;
+        series.x.push_back(p.tokens_per_s_user);
+        series.y.push_back(p.tokens_per_s_accelerator);
+        series.labels.push_back(fmt::format("{}, {:g} in flight", plan_words(r, p.machine, p.plan), p.concurrency));
+    }
+    PointChart chart{.series = {},
+                     .x = {.title = "output tokens/s of a user", .scale = ChartAxis::Scale::logarithmic},
+                     .y = {.title = "output tokens/s of a GPU", .scale = ChartAxis::Scale::logarithmic}};
+    for (auto& [machine, series] : machines)
+        chart.series.push_back(std::move(series));
+    if (r.question.tpot > Seconds{})
+        chart.marks.push_back({.at = units::s / r.question.tpot, .label = "TPOT asked for"});
+    return {.title = "Latency-throughput frontier",
+            .note = "By closed form: no configuration is better in both. What a user gets against what a GPU brings.",
+            .body = std::move(chart)};
+}
+
+Chart cost_chart(ServePlanReport const& r) {
+    constexpr std::size_t most = 12;
+    bool const dollars = r.priced;
+    BarChart bars{.categories = {},
+                  .series = {{.name = "simulated", .role = "compute", .values = {}},
+                             {.name = "at least, by closed form", .role = "idle", .values = {}}},
+                  .x = {.title = dollars ? "US dollars an hour" : "accelerators", .from_zero = true}};
+    for (std::size_t i = 0; i < std::min(most, r.answer.ranked.size()); ++i) {
+        ServeCandidate const& c = r.answer.ranked[i];
+        double const cost = dollars ? hourly(r, c) : static_cast<double>(c.accelerators(replicas_of(c)));
+        bars.categories.push_back(fmt::format("{}: {} x {}", i + 1, replicas_of(c), plan_words(r, c.machine, c.plan)));
+        bars.series[0].values.push_back(c.trial ? cost : 0);
+        bars.series[1].values.push_back(c.trial ? 0 : cost);
+    }
+    return {.title = dollars ? "Cost of the deployments" : "Size of the deployments",
+            .note = "Those that were simulated and keep the objectives; the others cost at least this.",
+            .body = std::move(bars)};
+}
+
+PageTable table_of(ServePlanReport const& r) {
+    PageTable table{.title = "Deployments, ranked",
+                    .note =
+                        ">= marks the least that the closed form allows, of deployments that were not simulated to "
+                        "the end. Latencies are p50 and p99 of the simulation.",
+                    .columns = {{"#"},
+                                {"machine", Align::left, Choice::list},
+                                {"GPUs"},
+                                {"replicas"},
+                                {"tp", Align::right, Choice::list},
+                                {"ep", Align::right, Choice::list},
+                                {"weights", Align::left, Choice::list},
+                                {"cache", Align::left, Choice::list},
+                                {"batch", Align::right, Choice::list},
+                                {"chunk", Align::right, Choice::list},
+                                {"USD/h"},
+                                {"kept %"},
+                                {"TTFT p50 ms"},
+                                {"p99"},
+                                {"TPOT p50 ms"},
+                                {"p99"}}};
+    for (ServeCandidate const& c : r.answer.ranked) {
+        std::int64_t const replicas = replicas_of(c);
+        auto const bound = [&](std::string const& text, double value) {
+            return PageCell{(c.trial ? "" : ">= ") + text, value};
+        };
+        auto const gpus = static_cast<double>(c.accelerators(replicas));
+        std::optional<ServeTrial> const& kept = c.trial ? c.trial : c.missed;
+        auto const time = [&](Seconds ServeTrial::*member) {
+            return c.trial ? number_cell("{:.4g}", ((*c.trial).*member).in(units::ms)) : PageCell{"-"};
+        };
+        table.rows.push_back({count_cell(static_cast<std::int64_t>(table.rows.size()) + 1),
+                              {r.question.machines[c.machine].cluster.name},
+                              bound(fmt::format("{}", c.accelerators(replicas)), gpus),
+                              bound(fmt::format("{}", replicas), static_cast<double>(replicas)),
+                              count_cell(c.plan.tp),
+                              count_cell(c.plan.ep),
+                              {c.plan.weights},
+                              {std::string(name_of(c.plan.cache))},
+                              count_cell(c.plan.max_batch),
+                              count_cell(c.plan.max_batched_tokens),
+                              r.question.machines[c.machine].usd_per_hour
+                                  ? bound(fmt::format("{:.2f}", hourly(r, c)), hourly(r, c))
+                                  : PageCell{"-"},
+                              kept ? number_cell("{:.1f}", 100 * kept->kept) : PageCell{"-"},
+                              time(&ServeTrial::ttft_p50),
+                              time(&ServeTrial::ttft_p99),
+                              time(&ServeTrial::tpot_p50),
+                              time(&ServeTrial::tpot_p99)});
+    }
+    return table;
+}
+
+}  // namespace
+
+std::string serve_plan_page(ServePlanReport const& r) {
+    ServeQuestion const& q = r.question;
+    Page page{.command = "sextant serve plan",
+              .title = fmt::format("Serving {} at {:.4g} requests/s", q.model.name, q.rate),
+              .lines = {fmt::format("{} arrivals, prompts {}, answers {}, engine {}", name_of(q.process),
+                                    q.prompt.words(), q.output.words(), q.engine.name)}};
+    std::string objectives;
+    if (q.ttft > Seconds{}) objectives += "TTFT up to " + latency_text(q.ttft);
+    if (q.tpot > Seconds{}) objectives += (objectives.empty() ? "TPOT up to " : ", TPOT up to ") + latency_text(q.tpot);
+    page.lines.push_back(objectives.empty() ? "no objectives (only no overload)"
+                                            : fmt::format("{} for {:g} % of the requests", objectives, 100 * q.share));
+    add_answer(page, r);
+    if (!r.answer.ranked.empty()) page.blocks.push_back(cost_chart(r));
+    if (!r.answer.frontier.empty()) page.blocks.push_back(frontier(r));
+    if (!r.answer.ranked.empty()) page.blocks.push_back(table_of(r));
+    std::vector<std::string> search{
+        fmt::format("{} configurations, {} simulated", r.answer.enumerated, r.answer.simulated)};
+    for (auto const& [reason, count] : r.answer.rejected)
+        search.push_back(fmt::format("{}: {}", reason, count));
+    page.blocks.push_back(PageList{"The search", std::move(search)});
+    add_serving_grounds(page, q.engine, r.assumptions);
+    return html_page(page);
+}
+
+}  // namespace sextant::cli
