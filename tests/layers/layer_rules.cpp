@@ -30,17 +30,18 @@ std::vector<Layer> const& layers() {
     return all;
 }
 
-/// A library of others and the folders that may know it. `json_files`: files whose name ends in _json.cpp may as well.
+/// A library of others and the folders that may know it. `files`: those whose name ends so may as well.
 struct Foreign {
     std::string_view name;
     std::regex include;
     Names folders;
-    bool json_files = false;
+    std::string_view files{};
 };
 
 std::vector<Foreign> const& foreign_libraries() {
     static std::vector<Foreign> const all{
-        {"nlohmann", std::regex("^nlohmann/.*"), {"core/json"}, true},
+        {"nlohmann", std::regex("^nlohmann/.*"), {"core/json"}, "_json.cpp"},
+        {"toml++", std::regex("^toml\\+\\+/.*"), {}, "_toml.cpp"},
         {"Eigen", std::regex("^(unsupported/)?Eigen/.*"), {"calibrate", "kernels"}},
         {"Ceres", std::regex("^ceres/.*"), {"calibrate"}},
         {"SimGrid", std::regex("^(simgrid|xbt)/.*"), {"simulator"}},
@@ -82,7 +83,7 @@ void check_foreign_include(std::string_view path, std::string const& include, st
         if (!std::regex_match(include, foreign.include)) continue;
         bool const allowed =
             std::any_of(foreign.folders.begin(), foreign.folders.end(), [&](auto f) { return lies_in(path, f); }) ||
-            (foreign.json_files && path.ends_with("_json.cpp"));
+            (!foreign.files.empty() && path.ends_with(foreign.files));
         if (!allowed) faults.push_back(where + std::string(foreign.name) + " is not for this file (<" + include + ">)");
     }
 }

@@ -1,0 +1,159 @@
+#include "planner/exporters/deepspeed_settings.hpp"
+#include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_model.hpp"
+
+// DeepSpeed's JSON holds the ZeRO stage, batch sizes and precision. How the model itself is split is up to the model:
+// here Megatron-DeepSpeed (megatron/arguments.py of deepspeedai/Megatron-DeepSpeed).
+
+namespace sextant {
+namespace {
+
+void translate_pipeline(Translation& t, ModelSpec const& model) {
+    t.replace(&ParallelPlan::schedule, Schedule::one_f_one_b, "schedule",
+              "DeepSpeed's pipeline engine runs 1F1B and no {}", name_of(t.plan.schedule));
+    t.replace(&ParallelPlan::vpp, std::int64_t{1}, "vpp", "DeepSpeed's pipeline has one chunk per stage, not {}",
+              t.plan.vpp);
+    if (!t.plan.stage_layers.empty() && t.plan.stage_layers.size() != static_cast<std::size_t>(t.plan.pp)) {
+        t.cannot("stage_layers", "layers are divided evenly over the stages");
+        t.plan.stage_layers.clear();
+    }
+    t.replace(&ParallelPlan::stage_layers, std::vector<std::int64_t>{}, "stage_layers",
+              "DeepSpeed divides layers evenly, or by parameters or type; no list of them");
+    t.plan = normal_form(t.plan, model);
+}
+
+void translate_parallelism(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    if (p.cp > 1) {
+        t.replace(&ParallelPlan::cp_mode, ContextParallel::ulysses, "cp_mode",
+                  "DeepSpeed splits sequences the Ulysses way and no other");
+        if (p.tp > 1 || p.pp > 1)
+            t.cannot("cp",
+                     "Megatron-DeepSpeed refuses Ulysses with tensor or pipeline parallelism (tp {}, pp {}): the "
+                     "file says what the plan says, and will not start",
+                     p.tp, p.pp);
+        t.replace(&ParallelPlan::sequence_parallel, Switch::off, "sequence_parallel",
+                  "Megatron's sequence parallelism does not go with DeepSpeed's");
+    }
+    if (!model.moe) return;
+    t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
+              "DeepSpeed sends tokens once per expert (all-to-all)");
+    if (p.expert_tp != 1 && p.expert_tp != p.tp)
+        t.replace(&ParallelPlan::expert_tp, p.tp, "expert_tp",
+                  "experts are cut over all {} tensor-parallel ranks or none, not {}", p.tp, p.expert_tp);
+}
+
+void translate_state(Translation& t) {
+    ParallelPlan& p = t.plan;
+    if (p.zero != 3)
+        t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
+                  "DeepSpeed shards over groups (MiCS) with ZeRO-3 only, here over all ranks");
+    if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
+                  "DeepSpeed's AdamW keeps its moments in fp32, not as {}", name_of(p.optimizer));
+    if (offloads_optimizer(p) && p.zero == 0)
+        t.replace(&ParallelPlan::offload, offloads_activations(p) ? Offload::activations : Offload::none, "offload",
+                  "the optimizer is offloaded with ZeRO 1, 2 or 3 only");
+    if (offloads_activations(p) && p.recompute != Recompute::full)
+        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+                  "DeepSpeed offloads the checkpoints of recomputed layers and no other activations");
+}
+
+void translate_step(Translation& t) {
+    ParallelPlan& p = t.plan;
+    if (p.precision == Precision::fp8 || p.precision == Precision::fp4)
+        t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "DeepSpeed has no {}: the file has bf16",
+                  name_of(p.precision));
+    t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",
+              "Megatron-DeepSpeed has no argument for it");
+}
+
+void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& model) {
+    lines.option("--tensor-model-parallel-size", p.tp);
+    lines.option("--pipeline-model-parallel-size", p.pp);
+    if (p.pp == 1) lines.flag("--no-pipeline-parallel");
+    if (p.cp > 1) lines.option("--ds-sequence-parallel-size", p.cp);
+    if (p.sequence_parallel == Switch::on) lines.flag("--sequence-parallel");
+    if (!model.moe) return;
+    lines.option("--moe-expert-parallel-size", p.ep);
+    if (p.expert_tp > 1) lines.flag("--enable-expert-tensor-parallelism");
+}
+
+void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const& p) {
+    lines.option("--zero-stage", p.zero);
+    lines.option("--seq-length", launch.workload.sequence);
+    lines.option("--micro-batch-size", p.micro_batch);
+    lines.option("--global-batch-size", launch.workload.global_batch);
+    if (p.recompute == Recompute::selective) lines.option("--recompute-granularity", "selective");
+    if (p.recompute == Recompute::full) {
+        lines.flag("--deepspeed-activation-checkpointing");
+        lines.option("--recompute-granularity", "full");
+        lines.option("--recompute-method", p.recompute_layers > 0 ? "block" : "uniform");
+        lines.option("--recompute-num-layers", p.recompute_layers > 0 ? p.recompute_layers : 1);
+    }
+    if (p.attention == AttentionKernel::flash) lines.flag("--use-flash-attn-v2");
+    lines.option("--attention-dropout", p.dropout == Switch::on ? "0.1" : "0");
+    lines.option("--hidden-dropout", p.dropout == Switch::on ? "0.1" : "0");
+    if (p.precision == Precision::bf16) lines.flag("--bf16");
+    if (p.precision == Precision::fp16) lines.flag("--fp16");
+    lines.option("--optimizer", p.optimizer == Optimizer::sgd ? "sgd" : "adam");
+}
+
+void add_run(ArgumentLines& lines, LaunchPlan const& launch) {
+    lines.comment("the run");
+    lines.flag("--deepspeed");
+    lines.option("--deepspeed_config", "ds_config.json");
+    lines.option("--train-iters", launch.settings.steps);
+    lines.option("--lr", fmt::format("{}", launch.settings.learning_rate));
+    lines.variable("--data-path", "data");
+    lines.option("--tokenizer-type", "HFTokenizer");
+    lines.variable("--tokenizer-model", "tokenizer");
+    lines.variable("--save", "checkpoints");
+    lines.variable("--load", "checkpoints");
+    if (launch.checkpoint.steps > 0) lines.option("--save-interval", launch.checkpoint.steps);
+}
+
+Export write(LaunchPlan const& launch);
+
+}  // namespace
+
+extern constinit ExporterEntry const deepspeed_exporter;
+constinit ExporterEntry const deepspeed_exporter{
+    .name = "deepspeed",
+    .title = "DeepSpeed configuration and the arguments of Megatron-DeepSpeed",
+    .written = "DeepSpeed 0.17",
+    .write = write,
+};
+
+namespace {
+
+Export write(LaunchPlan const& launch) {
+    Translation t(launch);
+    translate_pipeline(t, launch.model);
+    translate_parallelism(t, launch.model);
+    translate_state(t);
+    translate_step(t);
+    t.settle(launch);
+    ArgumentLines lines;
+    lines.comment("how the model is split");
+    add_layout(lines, t.plan, launch.model);
+    lines.comment("one step; the same numbers as in ds_config.json");
+    add_step(lines, launch, t.plan);
+    for (std::string const& missing : add_megatron_model(lines, launch.model))
+        t.cannot("model", "Megatron-DeepSpeed has no argument for {}", missing);
+    add_run(lines, launch);
+    TorchrunScript script{.header = file_header(deepspeed_exporter, launch, t.notes),
+                          .environment = {},
+                          .arguments = lines.text(),
+                          .program = "pretrain_gpt.py"};
+    if (t.plan.precision == Precision::fp32) script.environment = {{"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0"}};
+    if (t.plan.precision == Precision::tf32) script.environment = {{"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1"}};
+    return {.files = {{"ds_config.json", deepspeed_config(launch, t.plan)},
+                      {"deepspeed.sh", torchrun_script(launch, script)}},
+            .not_expressed = t.notes,
+            .expressed = t.plan,
+            .command = {"bash", "deepspeed.sh"}};
+}
+
+}  // namespace
+}  // namespace sextant

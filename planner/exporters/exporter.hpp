@@ -1,0 +1,103 @@
+#pragma once
+
+#include "planner/exporters/launch_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sextant {
+
+struct ExportedFile {
+    std::string name;
+    std::string text;
+};
+
+/// Something of a plan that a framework has no words for.
+struct NotExpressed {
+    std::string field;    ///< as in the JSON of a plan, "schedule"
+    std::string message;  ///< what is missing, and what the file has instead
+};
+
+/// What an exporter made of a plan.
+struct Export {
+    std::vector<ExportedFile> files;  ///< the first is the main one
+    std::vector<NotExpressed> not_expressed{};
+    ParallelPlan expressed{};            ///< the plan that the files describe
+    std::vector<std::string> command{};  ///< what a node runs, in the folder of the files
+};
+
+/// A plan on its way into another program's words: what cannot be said is noted, and taken out of the plan.
+class Translation {
+public:
+    explicit Translation(LaunchPlan const& launch) : plan(normal_form(launch.plan, launch.model)) {}
+
+    template <class... Args>
+    void cannot(std::string_view field, fmt::format_string<Args...> format, Args&&... args) {
+        notes.push_back({std::string(field), fmt::format(format, std::forward<Args>(args)...)});
+    }
+
+    /// Notes it unless `plan.*member` is `kept` already, and sets it to that.
+    template <class T, class... Args>
+    void replace(T ParallelPlan::*member, T kept, std::string_view field, fmt::format_string<Args...> format,
+                 Args&&... args) {
+        if (plan.*member == kept) return;
+        cannot(field, format, std::forward<Args>(args)...);
+        plan.*member = kept;
+    }
+
+    /// The normal form of what is left; a field that changed only because others did is noted as well.
+    void settle(LaunchPlan const& launch);
+
+    ParallelPlan plan;
+    std::vector<NotExpressed> notes;
+};
+
+/// One format. Each file of exporters/ defines one as `extern constinit ExporterEntry const ..._exporter`, and
+/// `exporter_catalog.cpp` lists it.
+struct ExporterEntry {
+    char const* name;     ///< of `--format`
+    char const* title;    ///< "Megatron-LM arguments"
+    char const* written;  ///< the version of the framework whose words these are
+    Export (*write)(LaunchPlan const& launch);
+};
+
+std::span<ExporterEntry const* const> exporter_catalog();
+/// @throws InputError with the known names and the nearest one.
+ExporterEntry const& find_exporter(std::string_view name, std::string_view where);
+
+/// Comment lines for the top of a file: what it is for, what was predicted, the checkpoint interval, what is a
+/// placeholder, what is not expressed. Every line begins with "# ", none comes from outside unchecked.
+std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, std::vector<NotExpressed> const& notes);
+
+/// A shell script for one node of a run under torchrun: header, variables for the placeholders, a bash array
+/// `arguments`, and the launch of `program` (as written into the script) with them.
+struct TorchrunScript {
+    std::string header;
+    std::vector<std::pair<std::string, std::string>> environment{};  ///< exported, name and value
+    std::string arguments{};                                         ///< lines of the array, from `ArgumentLines`
+    std::string program;                                             ///< "pretrain_gpt.py", or "-m torchtitan.train"
+};
+std::string torchrun_script(LaunchPlan const& launch, TorchrunScript const& script);
+
+/// Lines of a bash array: one option and its values a line.
+class ArgumentLines {
+public:
+    void comment(std::string_view text);
+    void flag(std::string_view option);
+    /// Values are quoted.
+    void option(std::string_view option, std::string_view value);
+    void option(std::string_view option, std::int64_t value);
+    /// The value is a variable of the script, in double quotes.
+    void variable(std::string_view option, std::string_view name);
+    [[nodiscard]] std::string const& text() const { return text_; }
+
+private:
+    std::string text_;
+};
+
+}  // namespace sextant

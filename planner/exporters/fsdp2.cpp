@@ -1,0 +1,181 @@
+#include "planner/exporters/exporter.hpp"
+#include "planner/exporters/quoting.hpp"
+
+// torch.distributed: fully_shard, parallelize_module, checkpoint_wrapper.
+
+namespace sextant {
+namespace {
+
+void translate_layout(Translation& t) {
+    ParallelPlan& p = t.plan;
+    if (p.pp > 1)
+        t.cannot("pp", "the fragment has no pipeline: {} stages and their schedule are in the torchtitan format", p.pp);
+    if (p.cp > 1)
+        t.cannot("cp",
+                 "the fragment does not split sequences; torch.distributed.tensor.experimental.context_parallel "
+                 "around the step does ({} ranks)",
+                 p.cp);
+    if (p.ep > 1 || p.expert_tp > 1) t.cannot("ep", "expert parallelism is up to the model; see the torchtitan format");
+    if (p.zero == 1) t.replace(&ParallelPlan::zero, 2, "zero", "fully_shard shards gradients as well (ZeRO 2)");
+    if (p.tp > 1)
+        t.replace(&ParallelPlan::sequence_parallel, Switch::on, "sequence_parallel",
+                  "the tensor-parallel plan below splits norms over the sequence");
+    if (p.schedule != Schedule::one_f_one_b && p.pp == 1)
+        t.replace(&ParallelPlan::schedule, Schedule::one_f_one_b, "schedule",
+                  "microbatches run one after the other (gradient accumulation)");
+}
+
+void translate_step(Translation& t) {
+    ParallelPlan& p = t.plan;
+    if (p.recompute == Recompute::selective)
+        t.cannot("recompute", "only whole layers are wrapped; a fused attention keeps no scores anyway");
+    if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || p.optimizer == Optimizer::muon)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "torch.optim has no {}: the file has AdamW",
+                  name_of(p.optimizer));
+    if (p.precision == Precision::fp8 || p.precision == Precision::fp4)
+        t.replace(&ParallelPlan::precision, Precision::bf16, "precision",
+                  "{} needs a conversion of the model's layers (torchao); the file has bf16", name_of(p.precision));
+    if (offloads_optimizer(p))
+        t.cannot("offload", "CPUOffloadPolicy moves weights and gradients to the host as well, not only the optimizer");
+    if (offloads_activations(p)) t.cannot("offload", "activations are not offloaded");
+    if (p.attention == AttentionKernel::unfused) t.cannot("attention", "the kernel is the model's choice");
+    if (p.dropout == Switch::on) t.cannot("dropout", "it is the model's");
+    if (p.fused_cross_entropy == Switch::on) t.cannot("fused_cross_entropy", "it is the training script's");
+}
+
+char const* type_of(Precision precision) {
+    if (precision == Precision::fp16) return "torch.float16";
+    return precision == Precision::bf16 ? "torch.bfloat16" : "torch.float32";
+}
+
+/// Imports and the numbers of the plan.
+std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
+    std::int64_t const ranks = launch.plan.world_size() / p.tp;
+    std::int64_t const group = p.zero == 0 ? 1 : p.shard_group > 0 ? p.shard_group : ranks;
+    std::string out =
+        "import torch\n"
+        "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper\n"
+        "from torch.distributed.device_mesh import init_device_mesh\n"
+        "from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard\n"
+        "from torch.distributed.tensor import Replicate, Shard\n"
+        "from torch.distributed.tensor.parallel import (\n"
+        "    ColwiseParallel,\n    PrepareModuleInput,\n    RowwiseParallel,\n    SequenceParallel,\n"
+        "    parallelize_module,\n)\n\n";
+    out += fmt::format("DATA_PATH = {}\nTOKENIZER_PATH = {}\nCHECKPOINT_FOLDER = {}\nMODEL = {}\n",
+                       python_quoted(launch.settings.data), python_quoted(launch.settings.tokenizer),
+                       python_quoted(launch.settings.checkpoints), python_quoted(launch.model.name));
+    out += fmt::format(
+        "SEQUENCE = {}\nGLOBAL_BATCH = {}\nMICRO_BATCH = {}\nACCUMULATION_STEPS = {}\nSTEPS = {}\nLEARNING_RATE = {}\n"
+        "CHECKPOINT_INTERVAL = {}  # steps\n",
+        launch.workload.sequence, launch.workload.global_batch, p.micro_batch, launch.microbatches(),
+        launch.settings.steps, launch.settings.learning_rate,
+        launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
+    out += fmt::format("REPLICAS, SHARDS, TENSOR = {}, {}, {}\n", ranks / group, group, p.tp);
+    out += fmt::format("RESHARD_AFTER_FORWARD = {}  # ZeRO {}\n", p.zero == 3 ? "True" : "False", p.zero);
+    out += fmt::format("RECOMPUTED_LAYERS = {}\n", p.recompute != Recompute::full ? 0
+                                                   : p.recompute_layers > 0       ? p.recompute_layers
+                                                                                  : launch.model.layer_count());
+    out +=
+        fmt::format("PARAMETERS, OFFLOAD = {}, {}\n", type_of(p.precision), offloads_optimizer(p) ? "True" : "False");
+    out += fmt::format("torch.backends.cuda.matmul.allow_tf32 = {}\n\n\n",
+                       p.precision == Precision::fp32 ? "False" : "True");
+    return out;
+}
+
+/// Functions that apply the plan to a decoder whose modules are named as in transformers' Llama.
+constexpr char const* functions = R"(def make_mesh():
+    return init_device_mesh(
+        "cuda", (REPLICAS, SHARDS, TENSOR), mesh_dim_names=("replica", "shard", "tensor")
+    )
+
+
+def split_layer(layer, mesh):
+    """Tensor and sequence parallelism of one layer; adapt the names to your model."""
+    plan = {
+        "input_layernorm": SequenceParallel(),
+        "self_attn": PrepareModuleInput(
+            input_kwarg_layouts={"hidden_states": Shard(1)},
+            desired_input_kwarg_layouts={"hidden_states": Replicate()},
+        ),
+        "self_attn.q_proj": ColwiseParallel(),
+        "self_attn.k_proj": ColwiseParallel(),
+        "self_attn.v_proj": ColwiseParallel(),
+        "self_attn.o_proj": RowwiseParallel(output_layouts=Shard(1)),
+        "post_attention_layernorm": SequenceParallel(),
+        "mlp": PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),)),
+        "mlp.gate_proj": ColwiseParallel(),
+        "mlp.up_proj": ColwiseParallel(),
+        "mlp.down_proj": RowwiseParallel(output_layouts=Shard(1)),
+    }
+    parallelize_module(layer, mesh["tensor"], plan)
+
+
+def apply_plan(model, layers, mesh):
+    """`layers`: the list of decoder layers of `model` (model.model.layers in transformers)."""
+    policy = MixedPrecisionPolicy(param_dtype=PARAMETERS, reduce_dtype=torch.float32)
+    offload = CPUOffloadPolicy() if OFFLOAD else OffloadPolicy()
+    options = {
+        "mesh": mesh["replica", "shard"],
+        "mp_policy": policy,
+        "offload_policy": offload,
+        "reshard_after_forward": RESHARD_AFTER_FORWARD,
+    }
+    for index in range(len(layers)):
+        if TENSOR > 1:
+            split_layer(layers[index], mesh)
+        if index < RECOMPUTED_LAYERS:
+            layers[index] = checkpoint_wrapper(layers[index])
+        fully_shard(layers[index], **options)
+    fully_shard(model, **options)
+    return model
+
+
+def step(model, optimizer, batches, loss_of):
+    """One optimizer step; `batches` yields ACCUMULATION_STEPS batches of MICRO_BATCH sequences."""
+    for index in range(ACCUMULATION_STEPS):
+        # Gradients are reduced once, with the last batch.
+        model.set_requires_gradient_sync(index + 1 == ACCUMULATION_STEPS)
+        (loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+)";
+
+Export write(LaunchPlan const& launch);
+
+}  // namespace
+
+extern constinit ExporterEntry const fsdp2_exporter;
+constinit ExporterEntry const fsdp2_exporter{
+    .name = "fsdp2",
+    .title = "PyTorch FSDP2 script fragment",
+    .written = "PyTorch 2.6",
+    .write = write,
+};
+
+namespace {
+
+Export write(LaunchPlan const& launch) {
+    Translation t(launch);
+    translate_layout(t);
+    translate_step(t);
+    t.settle(launch);
+    std::string python = "#!/usr/bin/env python3\n" + file_header(fsdp2_exporter, launch, t.notes) + "\n";
+    python += constants(launch, t.plan) + functions;
+    python += t.plan.optimizer == Optimizer::sgd
+                  ? "def make_optimizer(model):\n    return torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, "
+                    "momentum=0.9)\n"
+                  : "def make_optimizer(model):\n    return torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)\n";
+    TorchrunScript const script{.header = file_header(fsdp2_exporter, launch, {}),
+                                .environment = {},
+                                .arguments = {},
+                                .program = "train.py  # your script, which imports fsdp2.py"};
+    return {.files = {{"fsdp2.py", python}, {"fsdp2.sh", torchrun_script(launch, script)}},
+            .not_expressed = t.notes,
+            .expressed = t.plan,
+            .command = {"bash", "fsdp2.sh"}};
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,147 @@
+#include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_model.hpp"
+#include "planner/exporters/megatron_translation.hpp"
+
+// Arguments of megatron/training/arguments.py.
+
+namespace sextant {
+namespace {
+
+void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& model) {
+    lines.option("--tensor-model-parallel-size", p.tp);
+    lines.option("--pipeline-model-parallel-size", p.pp);
+    if (p.cp > 1) {
+        lines.option("--context-parallel-size", p.cp);
+        lines.option("--cp-comm-type", p.cp_mode == ContextParallel::ring         ? "p2p"
+                                       : p.cp_mode == ContextParallel::all_gather ? "allgather"
+                                                                                  : "a2a");
+    }
+    if (p.sequence_parallel == Switch::on) lines.flag("--sequence-parallel");
+    std::vector<std::int64_t> const chunks = chunk_layers(p, model);
+    if (!divides_evenly(p, model))
+        lines.option("--pipeline-model-parallel-layout", megatron_layout(chunks, model.mtp_modules));
+    else if (p.vpp > 1)
+        lines.option("--num-virtual-stages-per-pipeline-rank", p.vpp);
+    if (!model.moe) return;
+    lines.option("--expert-model-parallel-size", p.ep);
+    lines.option("--expert-tensor-parallel-size", p.expert_tp);
+    bool const flexible = p.dispatcher == Dispatcher::deduplicated;
+    lines.option("--moe-token-dispatcher-type", flexible ? "flex" : "alltoall");
+    if (flexible) lines.flag("--moe-enable-deepep");
+}
+
+void add_optimizer(ArgumentLines& lines, ParallelPlan const& p) {
+    bool const muon = p.optimizer == Optimizer::muon;
+    char const* const muon_name = p.zero >= 1 ? "dist_muon" : "muon";
+    lines.option("--optimizer", muon ? muon_name : p.optimizer == Optimizer::sgd ? "sgd" : "adam");
+    if (precision_aware(p)) lines.flag("--use-precision-aware-optimizer");
+    if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit) {
+        char const* const type = p.optimizer == Optimizer::adamw_bf16 ? "bf16" : "fp8";
+        lines.option("--exp-avg-dtype", type);
+        lines.option("--exp-avg-sq-dtype", type);
+    }
+    if (offloads_optimizer(p)) lines.flag("--optimizer-cpu-offload");
+}
+
+void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& model) {
+    bool const muon = p.optimizer == Optimizer::muon;
+    bool const sharded = (p.zero >= 1 || precision_aware(p)) && !muon;
+    if (sharded) lines.flag("--use-distributed-optimizer");
+    if (p.zero >= 2) {
+        lines.flag("--use-megatron-fsdp");
+        lines.option("--data-parallel-sharding-strategy", p.zero == 2 ? "optim_grads" : "optim_grads_params");
+        lines.flag("--no-gradient-accumulation-fusion");
+        lines.option("--ckpt-format", "fsdp_dtensor");
+    }
+    if (p.shard_group > 0) lines.option("--num-distributed-optimizer-instances", p.dp * p.cp / p.shard_group);
+    if (p.dp * p.cp > 1) lines.flag("--overlap-grad-reduce");
+    if (p.dp * p.cp > 1 && sharded) lines.flag("--overlap-param-gather");
+    add_optimizer(lines, p);
+    if (offloads_activations(p)) lines.option("--cpu-offloading-num-layers", model.layer_count() - 1);
+}
+
+void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const& p) {
+    lines.option("--seq-length", launch.workload.sequence);
+    lines.option("--micro-batch-size", p.micro_batch);
+    lines.option("--global-batch-size", launch.workload.global_batch);
+    if (p.recompute != Recompute::none)
+        lines.option("--recompute-granularity", p.recompute == Recompute::full ? "full" : "selective");
+    if (p.recompute == Recompute::selective) lines.option("--recompute-modules", "core_attn");
+    if (p.recompute == Recompute::full) {
+        lines.option("--recompute-method", p.recompute_layers > 0 ? "block" : "uniform");
+        lines.option("--recompute-num-layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);
+    }
+    lines.option("--attention-backend", p.attention == AttentionKernel::flash ? "flash" : "unfused");
+    if (p.fused_cross_entropy == Switch::on) lines.flag("--cross-entropy-loss-fusion");
+    lines.option("--attention-dropout", p.dropout == Switch::on ? "0.1" : "0");
+    lines.option("--hidden-dropout", p.dropout == Switch::on ? "0.1" : "0");
+    bool const half = p.precision != Precision::fp32 && p.precision != Precision::tf32;
+    if (half) lines.flag(p.precision == Precision::fp16 ? "--fp16" : "--bf16");
+    if (p.precision == Precision::fp8) lines.option("--fp8-format", "hybrid");
+    if (p.precision == Precision::fp4) lines.option("--fp4-format", "e2m1");
+}
+
+void add_run(ArgumentLines& lines, LaunchPlan const& launch) {
+    lines.comment("the run");
+    lines.option("--train-iters", launch.settings.steps);
+    lines.option("--lr", fmt::format("{}", launch.settings.learning_rate));
+    lines.variable("--data-path", "data");
+    lines.option("--tokenizer-type", "HuggingFaceTokenizer");
+    lines.variable("--tokenizer-model", "tokenizer");
+    lines.variable("--save", "checkpoints");
+    lines.variable("--load", "checkpoints");
+    if (launch.checkpoint.steps > 0) lines.option("--save-interval", launch.checkpoint.steps);
+    lines.flag("--async-save");
+}
+
+/// TF32 is PyTorch's choice, not Megatron-LM's; one queue of work keeps the order of kernels that its overlap counts on
+/// (required before Blackwell, and not with its FSDP).
+std::vector<std::pair<std::string, std::string>> environment_of(LaunchPlan const& launch, ParallelPlan const& p) {
+    std::vector<std::pair<std::string, std::string>> out;
+    if (p.precision == Precision::fp32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
+    if (p.precision == Precision::tf32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
+    if (launch.cluster.accelerator.vendor == "NVIDIA" && p.tp * p.cp > 1 && p.zero < 2)
+        out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "1");
+    return out;
+}
+
+Export write(LaunchPlan const& launch);
+
+}  // namespace
+
+extern constinit ExporterEntry const megatron_exporter;
+constinit ExporterEntry const megatron_exporter{
+    .name = "megatron",
+    .title = "Megatron-LM arguments",
+    .written = "Megatron-Core 0.15",
+    .write = write,
+};
+
+namespace {
+
+Export write(LaunchPlan const& launch) {
+    Translation t(launch);
+    translate_for_megatron(t, launch.model);
+    t.settle(launch);
+    ArgumentLines lines;
+    lines.comment("how the model is split");
+    add_layout(lines, t.plan, launch.model);
+    lines.comment("state of training");
+    add_state(lines, t.plan, launch.model);
+    lines.comment("one step");
+    add_step(lines, launch, t.plan);
+    for (std::string const& missing : add_megatron_model(lines, launch.model))
+        t.cannot("model", "Megatron-LM has no argument for {}", missing);
+    add_run(lines, launch);
+    TorchrunScript const script{.header = file_header(megatron_exporter, launch, t.notes),
+                                .environment = environment_of(launch, t.plan),
+                                .arguments = lines.text(),
+                                .program = "pretrain_gpt.py"};
+    return {.files = {{"megatron.sh", torchrun_script(launch, script)}},
+            .not_expressed = t.notes,
+            .expressed = t.plan,
+            .command = {"bash", "megatron.sh"}};
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,105 @@
+#include "planner/exporters/megatron_model.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+void add_attention(ArgumentLines& lines, ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    lines.option("--num-attention-heads", a.heads);
+    if (a.latent) {
+        lines.flag("--multi-latent-attention");
+        if (a.latent->query_rank > 0) lines.option("--q-lora-rank", a.latent->query_rank);
+        lines.option("--kv-lora-rank", a.latent->kv_rank);
+        lines.option("--qk-head-dim", a.latent->nope_head_dim);
+        lines.option("--qk-pos-emb-head-dim", a.latent->rope_head_dim);
+        lines.option("--v-head-dim", a.value_head_dim);
+    } else {
+        if (a.kv_heads != a.heads) {
+            lines.flag("--group-query-attention");
+            lines.option("--num-query-groups", a.kv_heads);
+        }
+        if (a.head_dim * a.heads != model.hidden) lines.option("--kv-channels", a.head_dim);
+    }
+    if (a.qkv_bias && !model.mlp.bias) lines.flag("--add-qkv-bias");
+    if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) lines.flag("--qk-layernorm");
+    if (a.sinks) lines.option("--softmax-type", "learnable");
+    bool const slides = std::any_of(model.layers.begin(), model.layers.end(), [](auto const& l) { return l.sliding; });
+    if (!slides) return;
+    lines.option("--window-size", fmt::format("{},0", a.window - 1));
+    std::string pattern;
+    for (LayerKind const& layer : model.layers)
+        pattern += fmt::format("{}{}", pattern.empty() ? "[" : ",", layer.sliding ? 1 : 0);
+    lines.option("--window-attn-skip-freq", pattern + "]");
+}
+
+void add_experts(ArgumentLines& lines, ModelSpec const& model) {
+    MoeSpec const& moe = *model.moe;
+    lines.option("--num-experts", moe.experts);
+    lines.option("--moe-router-topk", moe.top_k);
+    lines.option("--moe-ffn-hidden-size", moe.intermediate);
+    if (moe.shared_intermediate > 0) lines.option("--moe-shared-expert-intermediate-size", moe.shared_intermediate);
+    if (moe.correction_bias) lines.flag("--moe-router-enable-expert-bias");
+    lines.flag("--moe-grouped-gemm");
+    bool const all = std::all_of(model.layers.begin(), model.layers.end(), [](auto const& l) { return l.moe; });
+    if (all) return;
+    std::string pattern;
+    for (LayerKind const& layer : model.layers)
+        pattern += fmt::format("{}{}", pattern.empty() ? "[" : ",", layer.moe ? 1 : 0);
+    lines.option("--moe-layer-freq", pattern + "]");
+}
+
+std::vector<std::string> without_argument(ModelSpec const& model) {
+    std::vector<std::string> missing;
+    auto const note = [&](bool holds, char const* what) {
+        if (holds) missing.emplace_back(what);
+    };
+    note(model.parallel_block, "attention and feed-forward in parallel");
+    note(model.norms_per_layer > 2, "norms after attention and feed-forward");
+    note(model.position == PositionKind::alibi, "ALiBi");
+    note(model.embedding_width != 0, "an embedding of another width than the model");
+    note(model.embedding_norm, "a norm after the embedding");
+    note(model.attention.query_key_norm == AttentionSpec::QueryKeyNorm::all_heads,
+         "one query/key norm over all heads (the argument gives one per head)");
+    note(model.moe && model.moe->shared_gate, "a gate on the shared expert");
+    return missing;
+}
+
+}  // namespace
+
+std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec const& model) {
+    lines.comment("model; rotary base, epsilon and router details are not part of the plan: see its config.json");
+    lines.option("--num-layers", model.layer_count());
+    lines.option("--hidden-size", model.hidden);
+    if (model.mlp.intermediate > 0) lines.option("--ffn-hidden-size", model.mlp.intermediate);
+    add_attention(lines, model);
+    if (model.max_positions > 0) lines.option("--max-position-embeddings", model.max_positions);
+    lines.option("--position-embedding-type", model.position == PositionKind::rotary    ? "rope"
+                                              : model.position == PositionKind::learned ? "learned_absolute"
+                                                                                        : "none");
+    lines.option("--normalization", model.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
+    if (model.mlp.gated) lines.flag("--swiglu");
+    if (!model.mlp.bias) lines.flag("--disable-bias-linear");
+    if (!model.tied_embeddings) lines.flag("--untie-embeddings-and-output-weights");
+    lines.option("--vocab-size", model.vocab);
+    if (model.moe) add_experts(lines, model);
+    if (model.mtp_modules > 0) lines.option("--mtp-num-layers", model.mtp_modules);
+    return without_argument(model);
+}
+
+std::string megatron_layout(std::vector<std::int64_t> const& chunks, std::int64_t mtp_modules) {
+    std::string layout = "E";
+    auto const repeat = [&](char kind, std::int64_t count) {
+        if (count == 1) layout += kind;
+        if (count > 1) layout += fmt::format("{}*{}", kind, count);
+    };
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        if (i > 0) layout += '|';
+        repeat('t', chunks[i]);
+    }
+    repeat('m', mtp_modules);
+    return layout + "L";
+}
+
+}  // namespace sextant

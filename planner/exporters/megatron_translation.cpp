@@ -1,0 +1,63 @@
+#include "planner/exporters/megatron_translation.hpp"
+
+namespace sextant {
+namespace {
+
+Schedule megatron_schedule(ParallelPlan const& p) { return p.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b; }
+
+/// Megatron-LM's order of chunks is the round robin of interleaving; V-shapes and second copies have no place.
+void translate_schedule(Translation& t, ModelSpec const& model) {
+    Schedule const kept = megatron_schedule(t.plan);
+    t.replace(&ParallelPlan::schedule, kept, "schedule",
+              "Megatron-LM runs 1F1B, interleaved where a stage has several chunks, and no {}; the file runs {}",
+              name_of(t.plan.schedule), name_of(kept));
+    if (t.plan.vpp == 1 || t.plan.recompute_layers % t.plan.vpp == 0) return;
+    std::int64_t const each = (t.plan.recompute_layers + t.plan.vpp - 1) / t.plan.vpp;
+    t.replace(&ParallelPlan::recompute_layers, each * t.plan.vpp, "recompute_layers",
+              "layers are recomputed per chunk, {} in each of the {} chunks of a stage", each, t.plan.vpp);
+    t.plan = normal_form(t.plan, model);
+}
+
+void keep_optimizer_here(Translation& t, char const* why) {
+    if (!offloads_optimizer(t.plan)) return;
+    t.replace(&ParallelPlan::offload, offloads_activations(t.plan) ? Offload::activations : Offload::none, "offload",
+              "{}", why);
+}
+
+void translate_state(Translation& t) {
+    ParallelPlan& p = t.plan;
+    if (p.optimizer == Optimizer::muon) {
+        if (p.zero >= 2)
+            t.replace(&ParallelPlan::zero, 1, "zero", "Muon runs with its layer-wise distributed optimizer at most");
+        t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
+                  "Muon's distributed optimizer spreads its state over all data-parallel ranks");
+    }
+    if (p.optimizer == Optimizer::muon || p.optimizer == Optimizer::sgd)
+        keep_optimizer_here(t, "only Adam's state can be offloaded; it stays");
+    if (p.zero == 0 && p.dp * p.cp > 1) {
+        keep_optimizer_here(t, "the state is offloaded with the distributed optimizer (ZeRO 1) only; it stays");
+        if (precision_aware(p))
+            t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
+                      "the precision-aware optimizer needs the distributed optimizer (ZeRO 1); moments stay in fp32");
+    }
+    if (offloads_activations(p) && (p.pp > 1 || p.recompute != Recompute::none))
+        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+                  "activations are offloaded without pipeline stages and without recompute only; they stay");
+}
+
+}  // namespace
+
+bool precision_aware(ParallelPlan const& p) {
+    return p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || offloads_optimizer(p);
+}
+
+bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
+    return p.stage_layers.empty() && model.layer_count() % (p.pp * p.vpp) == 0;
+}
+
+void translate_for_megatron(Translation& t, ModelSpec const& model) {
+    translate_schedule(t, model);
+    translate_state(t);
+}
+
+}  // namespace sextant

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "planner/exporters/exporter.hpp"
+
+namespace sextant {
+
+/// Takes out of a plan what Megatron-Core cannot run, and says so: schedules but 1F1B and interleaved, layers
+/// recomputed by halves of a chunk, combinations of optimizer, sharding and offload.
+void translate_for_megatron(Translation& t, ModelSpec const& model);
+
+/// Moments of other formats and state in host memory are the precision-aware optimizer's, which is Adam's and needs the
+/// distributed optimizer.
+bool precision_aware(ParallelPlan const& plan);
+
+/// Megatron-Core divides the layers by itself only where every chunk gets the same number.
+bool divides_evenly(ParallelPlan const& plan, ModelSpec const& model);
+
+}  // namespace sextant

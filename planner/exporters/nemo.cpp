@@ -1,0 +1,185 @@
+#include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_translation.hpp"
+#include "planner/exporters/quoting.hpp"
+
+// nemo.lightning.MegatronStrategy and nemo.collections.llm of NeMo 2.
+
+namespace sextant {
+namespace {
+
+char const* truth(bool value) { return value ? "True" : "False"; }
+char const* truth(Switch value) { return truth(value == Switch::on); }
+
+void translate_for_nemo(Translation& t, ModelSpec const& model) {
+    translate_for_megatron(t, model);
+    ParallelPlan& p = t.plan;
+    if (!divides_evenly(p, model)) {
+        t.cannot("stage_layers",
+                 "the recipe lets Megatron-Core divide the layers evenly, which it can only if they are "
+                 "divisible by {} chunks",
+                 p.pp * p.vpp);
+        p.stage_layers.clear();
+    }
+    if (p.optimizer != Optimizer::adamw && p.optimizer != Optimizer::adamw_bf16)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "the recipe has Adam, and no {}",
+                  name_of(p.optimizer));
+    if (p.precision == Precision::tf32 || p.precision == Precision::fp4)
+        t.replace(&ParallelPlan::precision, p.precision == Precision::tf32 ? Precision::fp32 : Precision::bf16,
+                  "precision", "the recipe has no {}", name_of(p.precision));
+    if (model.attention.latent)
+        t.cannot("model", "latent attention: take the recipe of DeepSeek's model class instead");
+    if (offloads_activations(p)) t.cannot("offload", "activations are not offloaded by the recipe");
+}
+
+std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
+    std::string out = "MODEL = run.Config(\n    llm.GPTModel,\n    config=run.Config(\n        llm.GPTConfig,\n";
+    auto const set = [&](char const* name, auto const& value) { out += fmt::format("        {}={},\n", name, value); };
+    set("num_layers", m.layer_count());
+    set("hidden_size", m.hidden);
+    if (m.mlp.intermediate > 0) set("ffn_hidden_size", m.mlp.intermediate);
+    set("num_attention_heads", m.attention.heads);
+    set("num_query_groups", m.attention.kv_heads);
+    set("kv_channels", m.attention.head_dim);
+    set("seq_length", "SEQUENCE");
+    set("gated_linear_unit", truth(m.mlp.gated));
+    set("normalization", m.norm == NormKind::rms ? "\"RMSNorm\"" : "\"LayerNorm\"");
+    set("position_embedding_type", m.position == PositionKind::rotary ? "\"rope\"" : "\"learned_absolute\"");
+    set("add_bias_linear", truth(m.mlp.bias));
+    set("add_qkv_bias", truth(m.attention.qkv_bias));
+    set("share_embeddings_and_output_weights", truth(m.tied_embeddings));
+    set("attention_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
+    set("hidden_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
+    set("cross_entropy_loss_fusion", truth(p.fused_cross_entropy));
+    if (m.moe) {
+        set("num_moe_experts", m.moe->experts);
+        set("moe_router_topk", m.moe->top_k);
+        set("moe_ffn_hidden_size", m.moe->intermediate);
+        set("moe_grouped_gemm", "True");
+        set("moe_token_dispatcher_type", p.dispatcher == Dispatcher::deduplicated ? "\"flex\"" : "\"alltoall\"");
+        if (p.dispatcher == Dispatcher::deduplicated) set("moe_enable_deepep", "True");
+        if (m.moe->shared_intermediate > 0) set("moe_shared_expert_intermediate_size", m.moe->shared_intermediate);
+    }
+    if (p.recompute != Recompute::none)
+        set("recompute_granularity", p.recompute == Recompute::full ? "\"full\"" : "\"selective\"");
+    if (p.recompute == Recompute::full) {
+        set("recompute_method", p.recompute_layers > 0 ? "\"block\"" : "\"uniform\"");
+        set("recompute_num_layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);
+    }
+    set("attention_backend", p.attention == AttentionKernel::flash ? "AttnBackend.flash" : "AttnBackend.unfused");
+    if (p.cp > 1)
+        set("cp_comm_type", p.cp_mode == ContextParallel::ring         ? "\"p2p\""
+                            : p.cp_mode == ContextParallel::all_gather ? "\"all_gather\""
+                                                                       : "\"a2a\"");
+    return out + "    ),\n)\n\n";
+}
+
+std::string strategy(ParallelPlan const& p, ModelSpec const& m) {
+    std::string out = "STRATEGY = run.Config(\n    nl.MegatronStrategy,\n";
+    auto const set = [&](char const* name, auto const& value) { out += fmt::format("    {}={},\n", name, value); };
+    set("tensor_model_parallel_size", p.tp);
+    set("pipeline_model_parallel_size", p.pp);
+    if (p.pp > 1) set("pipeline_dtype", p.precision == Precision::fp16 ? "torch.float16" : "torch.bfloat16");
+    if (p.vpp > 1) set("virtual_pipeline_model_parallel_size", p.vpp);
+    set("context_parallel_size", p.cp);
+    set("sequence_parallel", truth(p.sequence_parallel));
+    if (m.moe) {
+        set("expert_model_parallel_size", p.ep);
+        set("expert_tensor_parallel_size", p.expert_tp);
+    }
+    if (p.zero >= 2) set("fsdp", "\"megatron\"");
+    set("ckpt_async_save", "True");
+    out += "    ddp=run.Config(\n        DistributedDataParallelConfig,\n";
+    auto const ddp = [&](char const* name, auto const& value) { out += fmt::format("        {}={},\n", name, value); };
+    ddp("use_distributed_optimizer", truth(p.zero >= 1));
+    ddp("overlap_grad_reduce", truth(p.dp * p.cp > 1));
+    ddp("overlap_param_gather", truth(p.dp * p.cp > 1 && p.zero >= 1));
+    if (p.zero >= 2) ddp("data_parallel_sharding_strategy", p.zero == 2 ? "\"optim_grads\"" : "\"optim_grads_params\"");
+    if (p.shard_group > 0) ddp("num_distributed_optimizer_instances", p.dp * p.cp / p.shard_group);
+    return out + "    ),\n)\n\n";
+}
+
+char const* plugin(Precision precision) {
+    switch (precision) {
+        case Precision::fp16: return "fp16_mixed()";
+        case Precision::fp8: return "bf16_with_fp8_mixed()";
+        case Precision::fp32: return "run.Config(nl.MegatronMixedPrecision, precision=\"32\")";
+        default: return "bf16_mixed()";
+    }
+}
+
+std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
+    std::string out =
+        "OPTIMIZER = run.Config(\n    nl.MegatronOptimizerModule,\n    config=run.Config(\n"
+        "        OptimizerConfig,\n        optimizer=\"adam\",\n        lr=LEARNING_RATE,\n";
+    out += fmt::format("        bf16={},\n        fp16={},\n        use_distributed_optimizer={},\n",
+                       truth(p.precision != Precision::fp16 && p.precision != Precision::fp32),
+                       truth(p.precision == Precision::fp16), truth(p.zero >= 1));
+    if (precision_aware(p)) out += "        use_precision_aware_optimizer=True,\n";
+    if (p.optimizer == Optimizer::adamw_bf16)
+        out += "        exp_avg_dtype=torch.bfloat16,\n        exp_avg_sq_dtype=torch.bfloat16,\n";
+    if (offloads_optimizer(p)) out += "        optimizer_cpu_offload=True,\n        optimizer_offload_fraction=1.0,\n";
+    out += "    ),\n)\n\nRECIPE = run.Partial(\n    llm.pretrain,\n    model=MODEL,\n    optim=OPTIMIZER,\n";
+    out +=
+        "    data=run.Config(\n        llm.PreTrainingDataModule,\n        paths=[DATA_PATH],\n"
+        "        tokenizer=run.Config(AutoTokenizer, pretrained_model_name=TOKENIZER_PATH),\n"
+        "        seq_length=SEQUENCE,\n";
+    out += fmt::format("        micro_batch_size={},\n        global_batch_size={},\n    ),\n", p.micro_batch,
+                       launch.workload.global_batch);
+    out += fmt::format(
+        "    trainer=run.Config(\n        nl.Trainer,\n        accelerator=\"gpu\",\n        devices={},\n"
+        "        num_nodes={},\n        max_steps=STEPS,\n        plugins={},\n        strategy=STRATEGY,\n"
+        "        use_distributed_sampler=False,\n    ),\n",
+        launch.per_node, launch.nodes, plugin(p.precision));
+    out +=
+        "    log=run.Config(\n        nl.NeMoLogger,\n        log_dir=CHECKPOINT_FOLDER,\n"
+        "        ckpt=run.Config(nl.ModelCheckpoint, every_n_train_steps=CHECKPOINT_INTERVAL, save_last=True),\n"
+        "    ),\n    resume=run.Config(nl.AutoResume, resume_if_exists=True),\n)\n\n"
+        "if __name__ == \"__main__\":\n    run.run(RECIPE, direct=True)\n";
+    return out;
+}
+
+Export write(LaunchPlan const& launch);
+
+}  // namespace
+
+extern constinit ExporterEntry const nemo_exporter;
+constinit ExporterEntry const nemo_exporter{
+    .name = "nemo",
+    .title = "NeMo 2 recipe",
+    .written = "NeMo 2.3",
+    .write = write,
+};
+
+namespace {
+
+Export write(LaunchPlan const& launch) {
+    Translation t(launch);
+    translate_for_nemo(t, launch.model);
+    t.settle(launch);
+    std::string python = "#!/usr/bin/env python3\n" + file_header(nemo_exporter, launch, t.notes);
+    python +=
+        "\nimport nemo_run as run\nimport torch\nfrom megatron.core.distributed import DistributedDataParallelConfig\n"
+        "from megatron.core.optimizer import OptimizerConfig\n"
+        "from megatron.core.transformer.enums import AttnBackend\nfrom nemo import lightning as nl\n"
+        "from nemo.collections import llm\nfrom nemo.collections.common.tokenizers import AutoTokenizer\n"
+        "from nemo.collections.llm.recipes.precision.mixed_precision import (\n    bf16_mixed,\n"
+        "    bf16_with_fp8_mixed,\n    fp16_mixed,\n)\n\n";
+    python += fmt::format("DATA_PATH = {}\nTOKENIZER_PATH = {}\nCHECKPOINT_FOLDER = {}\n",
+                          python_quoted(launch.settings.data), python_quoted(launch.settings.tokenizer),
+                          python_quoted(launch.settings.checkpoints));
+    python += fmt::format("SEQUENCE = {}\nSTEPS = {}\nLEARNING_RATE = {}\nCHECKPOINT_INTERVAL = {}  # steps\n\n",
+                          launch.workload.sequence, launch.settings.steps, launch.settings.learning_rate,
+                          launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
+    python += model_config(t.plan, launch.model) + strategy(t.plan, launch.model) + recipe(launch, t.plan);
+    TorchrunScript const script{.header = file_header(nemo_exporter, launch, {}),
+                                .environment = {},
+                                .arguments = {},
+                                .program = "nemo_recipe.py"};
+    return {.files = {{"nemo_recipe.py", python}, {"nemo.sh", torchrun_script(launch, script)}},
+            .not_expressed = t.notes,
+            .expressed = t.plan,
+            .command = {"bash", "nemo.sh"}};
+}
+
+}  // namespace
+}  // namespace sextant

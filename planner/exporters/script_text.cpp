@@ -1,0 +1,77 @@
+#include "planner/exporters/exporter.hpp"
+
+#include "planner/exporters/quoting.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+
+void Translation::settle(LaunchPlan const& launch) {
+    plan = normal_form(plan, launch.model);
+    for (std::string const& field : differing_fields(plan, normal_form(launch.plan, launch.model))) {
+        bool const said =
+            std::any_of(notes.begin(), notes.end(), [&](NotExpressed const& n) { return n.field == field; });
+        if (!said) cannot(field, "with what is said above this is another value than the plan's");
+    }
+}
+
+std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, std::vector<NotExpressed> const& notes) {
+    ParallelPlan const& p = launch.plan;
+    std::string text = fmt::format("# {}, written by 'sextant export --format {}' for {}.\n#\n", entry.title,
+                                   entry.name, entry.written);
+    text += comment_lines(
+        fmt::format("{} on {} x {}: dp {}, tp {}, pp {}, cp {}, ep {}; sequence {}, global batch {}, "
+                    "micro-batch {} ({} microbatches a step)",
+                    launch.model.name, p.world_size(), launch.cluster.name, p.dp, p.tp, p.pp, p.cp, p.ep,
+                    launch.workload.sequence, launch.workload.global_batch, p.micro_batch, launch.microbatches()));
+    if (!launch.summary.empty()) text += comment_lines("Predicted: " + launch.summary);
+    if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");
+    text += comment_lines(
+        "REPLACE_WITH_... and the number of steps and the learning rate are placeholders: the plan does not hold "
+        "them.");
+    if (notes.empty()) {
+        text += "# Every part of the plan is expressed.\n";
+    } else {
+        text += "# NOT EXPRESSED:\n";
+        for (NotExpressed const& note : notes)
+            text += comment_lines(fmt::format("- {}: {}", note.field, note.message));
+    }
+    return text;
+}
+
+std::string torchrun_script(LaunchPlan const& launch, TorchrunScript const& script) {
+    std::string text = "#!/usr/bin/env bash\n" + script.header + "set -euo pipefail\n";
+    for (auto const& [name, value] : script.environment)
+        text += fmt::format("export {}={}\n", name, shell_quoted(value));
+    if (!script.arguments.empty()) {
+        auto const variable = [&](char const* name, char const* environment, std::string const& value) {
+            if (script.arguments.find(fmt::format("\"${}\"", name)) == std::string::npos) return std::string();
+            return fmt::format("{0}_default={1}\n{0}=${{{2}:-${0}_default}}\n", name, shell_quoted(value), environment);
+        };
+        text += "\n# The environment may override these.\n";
+        text += variable("data", "DATA_PATH", operand(launch.settings.data));
+        text += variable("tokenizer", "TOKENIZER_PATH", operand(launch.settings.tokenizer));
+        text += variable("checkpoints", "CHECKPOINT_FOLDER", operand(launch.settings.checkpoints));
+        text += "\narguments=(\n" + script.arguments + ")\n";
+    }
+    text += "\nnode_rank=${NODE_RANK:-${SLURM_NODEID:-${JOB_COMPLETION_INDEX:-0}}}\n";
+    text += fmt::format(
+        "exec torchrun --nnodes {} --nproc-per-node {} --node-rank \"$node_rank\" \\\n"
+        "  --master-addr \"${{MASTER_ADDR:-localhost}}\" --master-port \"${{MASTER_PORT:-29500}}\" \\\n  {}{}\n",
+        launch.nodes, launch.per_node, script.program, script.arguments.empty() ? "" : " \"${arguments[@]}\"");
+    return text;
+}
+
+void ArgumentLines::comment(std::string_view text) { text_ += fmt::format("  # {}\n", comment_text(text)); }
+void ArgumentLines::flag(std::string_view option) { text_ += fmt::format("  {}\n", option); }
+void ArgumentLines::option(std::string_view option, std::string_view value) {
+    text_ += fmt::format("  {} {}\n", option, shell_quoted(value));
+}
+void ArgumentLines::option(std::string_view option, std::int64_t value) {
+    text_ += fmt::format("  {} {}\n", option, value);
+}
+void ArgumentLines::variable(std::string_view option, std::string_view name) {
+    text_ += fmt::format("  {} \"${}\"\n", option, name);
+}
+
+}  // namespace sextant

@@ -1,0 +1,153 @@
+#include "planner/exporters/serve_command.hpp"
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+#include "planner/exporters/quoting.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+using Notes = std::vector<NotExpressed>;
+
+std::int64_t nodes_of(ServeLaunch const& l) { return (l.plan.accelerators() + l.per_node - 1) / l.per_node; }
+
+/// Of one attention group, where the engine counts by group.
+std::int64_t of_group(std::int64_t total, ServingPlan const& p) {
+    return std::max<std::int64_t>(1, (total + p.attention_dp - 1) / p.attention_dp);
+}
+
+void note_common(ServeLaunch const& l, Notes& notes) {
+    std::string const& w = l.plan.weights;
+    if (w != "bf16" && w != "fp16" && w != "fp8")
+        notes.push_back({"weights", fmt::format("{} has to come with the checkpoint that the path names", w)});
+    if (l.plan.cache == CacheFormat::int4)
+        notes.push_back({"kv_cache", "there is no int4 cache: the command leaves the default"});
+    if (l.plan.expert_imbalance > 1) notes.push_back({"expert_imbalance", "an assumption on traffic, no option"});
+}
+
+std::string script(char const* engine, char const* version, ServeLaunch const& l, Notes const& notes,
+                   std::string const& program, ArgumentLines const& lines) {
+    std::string text = "#!/usr/bin/env bash\n";
+    text += fmt::format("# {}, written by 'sextant export serve' for {}.\n", engine, version);
+    text +=
+        comment_lines(fmt::format("{} on {}: one replica on {} accelerators (tp {}, pp {}, attention dp {}, ep {}); "
+                                  "{} replicas in all, each started like this behind a load balancer",
+                                  l.model.name, l.cluster.name, l.plan.accelerators(), l.plan.tp, l.plan.pp,
+                                  l.plan.attention_dp, l.plan.ep, l.replicas));
+    if (nodes_of(l) > 1) text += comment_lines(fmt::format("A replica spans {} nodes of {}.", nodes_of(l), l.per_node));
+    if (notes.empty()) text += "# Every part of the plan is expressed.\n";
+    if (!notes.empty()) text += "# NOT EXPRESSED:\n";
+    for (NotExpressed const& note : notes)
+        text += comment_lines(fmt::format("- {}: {}", note.field, note.message));
+    text += fmt::format(
+        "set -euo pipefail\n\nmodel_default={}\nmodel=${{MODEL_PATH:-$model_default}}\n\narguments=(\n{})\n",
+        shell_quoted(operand(l.model_path)), lines.text());
+    return text + fmt::format("\nexec {} \"${{arguments[@]}}\"\n", program);
+}
+
+ServeExport vllm(ServeLaunch const& l) {
+    ServingPlan const& p = l.plan;
+    ServeExport out;
+    note_common(l, out.not_expressed);
+    ArgumentLines lines;
+    lines.option("--tensor-parallel-size", p.tp);
+    lines.option("--pipeline-parallel-size", p.pp);
+    if (p.attention_dp > 1) lines.option("--data-parallel-size", p.attention_dp);
+    if (p.ep > 1) lines.flag("--enable-expert-parallel");
+    lines.option("--max-num-seqs", of_group(p.max_batch, p));
+    lines.option("--max-num-batched-tokens", of_group(p.max_batched_tokens, p));
+    lines.option("--block-size", p.block_tokens);
+    lines.option("--gpu-memory-utilization", fmt::format("{}", p.memory_utilisation));
+    lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
+    if (p.weights == "fp8") lines.option("--quantization", "fp8");
+    if (p.cache == CacheFormat::fp8) lines.option("--kv-cache-dtype", "fp8");
+    if (nodes_of(l) > 1) lines.option("--distributed-executor-backend", "ray");
+    out.files.push_back({"vllm.sh", script("vLLM", "vLLM 0.11", l, out.not_expressed, "vllm serve \"$model\"", lines)});
+    return out;
+}
+
+ServeExport sglang(ServeLaunch const& l) {
+    ServingPlan const& p = l.plan;
+    ServeExport out;
+    note_common(l, out.not_expressed);
+    out.not_expressed.push_back(
+        {"memory_utilisation",
+         "mem-fraction-static counts weights and cache, not activations: lower it if the server runs out of memory"});
+    ArgumentLines lines;
+    lines.variable("--model-path", "model");
+    lines.comment("all ranks of a stage; attention groups are parts of them");
+    lines.option("--tp-size", p.tp * p.attention_dp);
+    lines.option("--pp-size", p.pp);
+    if (p.attention_dp > 1) {
+        lines.option("--dp-size", p.attention_dp);
+        lines.flag("--enable-dp-attention");
+    }
+    if (p.ep > 1) lines.option("--ep-size", p.ep);
+    lines.option("--max-running-requests", p.max_batch);
+    lines.option("--chunked-prefill-size", p.max_batched_tokens);
+    lines.option("--page-size", p.block_tokens);
+    lines.option("--mem-fraction-static", fmt::format("{}", p.memory_utilisation));
+    lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
+    if (p.weights == "fp8") lines.option("--quantization", "fp8");
+    if (p.cache == CacheFormat::fp8) lines.option("--kv-cache-dtype", "fp8_e4m3");
+    std::string program = "python3 -m sglang.launch_server";
+    if (nodes_of(l) > 1)
+        program += fmt::format(
+            " --nnodes {} --node-rank \"${{NODE_RANK:?rank of this node}}\" --dist-init-addr "
+            "\"${{MASTER_ADDR:?first node}}:20000\"",
+            nodes_of(l));
+    out.files.push_back({"sglang.sh", script("SGLang", "SGLang 0.5", l, out.not_expressed, program, lines)});
+    return out;
+}
+
+ServeExport tensorrt_llm(ServeLaunch const& l) {
+    ServingPlan const& p = l.plan;
+    ServeExport out;
+    note_common(l, out.not_expressed);
+    if (p.weights == "fp8")
+        out.not_expressed.push_back({"weights", "fp8 has to come with the checkpoint that the path names"});
+    out.not_expressed.push_back(
+        {"memory_utilisation", "the fraction is of the memory that weights and activations leave, so less is taken"});
+    ArgumentLines lines;
+    lines.option("--backend", "pytorch");
+    lines.option("--tp_size", p.tp * p.attention_dp);
+    lines.option("--pp_size", p.pp);
+    if (l.model.moe) lines.option("--ep_size", p.ep);
+    lines.option("--max_batch_size", of_group(p.max_batch, p));
+    lines.option("--max_num_tokens", of_group(p.max_batched_tokens, p));
+    lines.option("--kv_cache_free_gpu_memory_fraction", fmt::format("{}", p.memory_utilisation));
+    lines.option("--gpus_per_node", l.per_node);
+    lines.option("--extra_llm_api_options", "tensorrt_llm.yml");
+    std::string yaml =
+        "# Options of TensorRT-LLM that trtllm-serve has no argument for, written by 'sextant export serve'.\n";
+    yaml += fmt::format(
+        "enable_attention_dp: {}\nenable_chunked_prefill: true\nkv_cache_config:\n  free_gpu_memory_fraction: "
+        "{}\n  tokens_per_block: {}\n  dtype: \"{}\"\n",
+        p.attention_dp > 1, p.memory_utilisation, p.block_tokens, p.cache == CacheFormat::fp8 ? "fp8" : "auto");
+    out.files.push_back({"tensorrt_llm.sh", script("TensorRT-LLM", "TensorRT-LLM 1.1", l, out.not_expressed,
+                                                   "trtllm-serve \"$model\"", lines)});
+    out.files.push_back({"tensorrt_llm.yml", yaml});
+    return out;
+}
+
+constexpr std::array catalog{ServeExporterEntry{"vllm", "vLLM 0.11", vllm},
+                             ServeExporterEntry{"sglang", "SGLang 0.5", sglang},
+                             ServeExporterEntry{"tensorrt-llm", "TensorRT-LLM 1.1", tensorrt_llm}};
+
+}  // namespace
+
+std::span<ServeExporterEntry const> serve_exporter_catalog() { return catalog; }
+
+ServeExporterEntry const& find_serve_exporter(std::string_view name, std::string_view where) {
+    std::vector<std::string> known;
+    for (ServeExporterEntry const& entry : catalog) {
+        if (name == entry.name) return entry;
+        known.emplace_back(entry.name);
+    }
+    throw InputError("{}: unknown engine '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
+}
+
+}  // namespace sextant

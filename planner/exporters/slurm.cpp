@@ -1,0 +1,38 @@
+#include "planner/exporters/fabric.hpp"
+#include "planner/exporters/job_files.hpp"
+#include "planner/exporters/quoting.hpp"
+
+namespace sextant {
+
+ExportedFile slurm_job(LaunchPlan const& launch, Export const& exported) {
+    std::string const name = dns_label(launch.model.name);
+    std::string text = "#!/usr/bin/env bash\n";
+    text += fmt::format("#SBATCH --job-name={}\n#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n", name, launch.nodes);
+    if (launch.cluster.accelerator.vendor == "NVIDIA" || launch.cluster.accelerator.vendor == "AMD")
+        text += fmt::format("#SBATCH --gpus-per-node={}\n", launch.per_node);
+    text += "#SBATCH --exclusive\n#SBATCH --requeue\n#SBATCH --output=%x-%j.out\n";
+    text += "# Slurm batch script, written by 'sextant export'. Add --partition, --account and --time of your site.\n";
+    text += comment_lines(fmt::format("{} on {} x {}: {} nodes of {}", launch.model.name, launch.plan.world_size(),
+                                      launch.cluster.name, launch.nodes, launch.per_node));
+    if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");
+    text += "set -euo pipefail\n\n";
+    FabricEnvironment const fabric = fabric_environment(launch.cluster, launch.nodes);
+    for (std::string const& remark : fabric.remarks)
+        text += comment_lines(remark);
+    for (FabricSetting const& s : fabric.settings) {
+        if (!s.reason.empty()) text += comment_lines(s.reason);
+        text += fmt::format("export {}={}\n", s.name, shell_quoted(s.value));
+    }
+    text +=
+        "\nhosts=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"
+        "MASTER_ADDR=${hosts%%$'\\n'*}\n"
+        "MASTER_PORT=${MASTER_PORT:-29500}\n"
+        "export MASTER_ADDR MASTER_PORT\n"
+        "cd \"$SLURM_SUBMIT_DIR\"\n"
+        "srun --kill-on-bad-exit=1";
+    for (std::string const& word : exported.command)
+        text += " " + shell_quoted(word);
+    return {"job.sbatch", text + "\n"};
+}
+
+}  // namespace sextant

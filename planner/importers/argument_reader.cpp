@@ -1,0 +1,131 @@
+#include "planner/importers/argument_reader.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+bool begins_with_one(std::string_view name, std::string_view beginnings) {
+    for (std::size_t begin = 0; begin < beginnings.size();) {
+        std::size_t const end = std::min(beginnings.find(' ', begin), beginnings.size());
+        if (name.starts_with(beginnings.substr(begin, end - begin))) return true;
+        begin = end + 1;
+    }
+    return false;
+}
+
+}  // namespace
+
+ArgumentReader::ArgumentReader(std::vector<std::string> const& words, std::string_view where) : where_(where) {
+    for (std::string const& word : words) {
+        if (word.starts_with("--") && word.size() > 2) {
+            std::size_t const equals = word.find('=');
+            std::string name = word.substr(0, equals);
+            std::erase_if(arguments_, [&](Argument const& a) { return a.name == name; });
+            arguments_.push_back({std::move(name), {}});
+            if (equals != std::string::npos) arguments_.back().values.push_back(word.substr(equals + 1));
+        } else if (!arguments_.empty()) {
+            arguments_.back().values.push_back(word);
+        }
+    }
+}
+
+ArgumentReader::Argument* ArgumentReader::find(std::string_view name) {
+    for (Argument& argument : arguments_)
+        if (argument.name == name) {
+            argument.asked = true;
+            return &argument;
+        }
+    return nullptr;
+}
+
+bool ArgumentReader::flag(std::string_view name) { return find(name) != nullptr; }
+
+std::optional<std::string> ArgumentReader::text(std::string_view name) {
+    Argument const* const argument = find(name);
+    if (argument == nullptr) return {};
+    if (argument->values.empty()) throw InputError("{}: {}: a value is missing", where_, name);
+    std::string const& value = argument->values.front();
+    if (value.find('$') != std::string::npos)
+        throw InputError("{}: {}: the value of {} is not in the file (write the number, or assign it in the script)",
+                         where_, name, value);
+    return value;
+}
+
+std::optional<std::string> ArgumentReader::text_of(std::initializer_list<std::string_view> names) {
+    std::optional<std::string> found;
+    for (std::string_view const name : names)
+        if (auto value = text(name); value && !found) found = std::move(value);
+    return found;
+}
+
+std::optional<std::int64_t> ArgumentReader::integer(std::string_view name, std::int64_t least, std::int64_t most) {
+    auto const value = text(name);
+    if (!value) return {};
+    std::int64_t number = 0;
+    auto const [stop, error] = std::from_chars(value->data(), value->data() + value->size(), number);
+    if (error != std::errc{} || stop != value->data() + value->size())
+        throw InputError("{}: {}: '{}' is not a whole number", where_, name, *value);
+    if (number < least || number > most)
+        throw InputError("{}: {}: {} is out of range ({} to {})", where_, name, number, least, most);
+    return number;
+}
+
+std::optional<double> ArgumentReader::number(std::string_view name) {
+    auto const value = text(name);
+    if (!value) return {};
+    double number = 0;
+    auto const [stop, error] = std::from_chars(value->data(), value->data() + value->size(), number);
+    if (error != std::errc{} || stop != value->data() + value->size() || !std::isfinite(number))
+        throw InputError("{}: {}: '{}' is not a number", where_, name, *value);
+    return number;
+}
+
+std::int64_t ArgumentReader::degree(std::string_view name, std::int64_t fallback) {
+    constexpr std::int64_t most = 1 << 20;
+    return integer(name, 1, most).value_or(fallback);
+}
+
+void ArgumentReader::finish(ForeignPlan& plan, std::string_view without_effect,
+                            std::span<NotCounted const> not_counted) const {
+    for (Argument const& argument : arguments_) {
+        if (argument.asked) continue;
+        auto const known = std::find_if(not_counted.begin(), not_counted.end(),
+                                        [&](NotCounted const& n) { return n.name == argument.name; });
+        bool const harmless = begins_with_one(argument.name, without_effect);
+        if (known != not_counted.end())
+            plan.warnings.push_back(argument.name + ": " + std::string(known->what));
+        else if (harmless)
+            plan.ignored.push_back(argument.name);
+        else
+            plan.warnings.push_back(argument.name + ": not known here, so counted as without effect");
+    }
+}
+
+void check_model_size(ForeignModelSize const& size, ModelSpec const& model, std::string_view where) {
+    auto const check = [&](std::optional<std::int64_t> said, std::int64_t has, char const* what) {
+        if (said && *said != has)
+            throw InputError("{}: {} {}, but {} has {} (--model has to name the model of the file)", where, *said, what,
+                             model.name, has);
+    };
+    check(size.layers, model.layer_count(), "layers");
+    check(size.hidden, model.hidden, "hidden units");
+    check(size.heads, model.attention.heads, "attention heads");
+    check(size.experts, model.moe ? model.moe->experts : 0, "experts");
+}
+
+void set_data_parallel(ForeignPlan& out, std::string_view where) {
+    if (!out.accelerators) return;
+    ParallelPlan& p = out.plan;
+    std::int64_t const inner = p.tp * p.pp * p.cp;
+    if (*out.accelerators % inner != 0)
+        throw InputError("{}: {} accelerators are no multiple of tp x pp x cp = {} x {} x {}", where, *out.accelerators,
+                         p.tp, p.pp, p.cp);
+    p.dp = *out.accelerators / inner;
+}
+
+}  // namespace sextant

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "planner/importers/foreign_plan.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// Arguments that begin with "--", each with the words up to the next one. The last of several counts, as for Python's
+/// argparse. What was not asked for is sorted by `finish`.
+class ArgumentReader {
+public:
+    ArgumentReader(std::vector<std::string> const& words, std::string_view where);
+
+    [[nodiscard]] bool empty() const { return arguments_.empty(); }
+    /// Whether it is there.
+    bool flag(std::string_view name);
+    /// Its first word. @throws InputError: it has none, or one that a shell variable would give.
+    std::optional<std::string> text(std::string_view name);
+    std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
+    std::optional<double> number(std::string_view name);
+    std::int64_t degree(std::string_view name, std::int64_t fallback = 1);
+    /// Some other spelling of the same: the first that is there.
+    std::optional<std::string> text_of(std::initializer_list<std::string_view> names);
+
+    [[nodiscard]] std::string const& where() const { return where_; }
+
+    /// What is left: arguments whose names begin with one of `without_effect` are ignored, those of `not_counted` and
+    /// all others are warned of.
+    struct NotCounted {
+        std::string_view name;  ///< a whole name
+        std::string_view what;  ///< what it does, and what is counted instead
+    };
+    void finish(ForeignPlan& plan, std::string_view without_effect, std::span<NotCounted const> not_counted) const;
+
+private:
+    struct Argument {
+        std::string name;
+        std::vector<std::string> values;
+        bool asked = false;
+    };
+    Argument* find(std::string_view name);
+
+    std::vector<Argument> arguments_;
+    std::string where_;
+};
+
+/// What a foreign file says of the model's size against the model that was named; each is checked if it is there.
+struct ForeignModelSize {
+    std::optional<std::int64_t> layers, hidden, heads, experts;
+};
+/// @throws InputError naming what differs.
+void check_model_size(ForeignModelSize const& size, ModelSpec const& model, std::string_view where);
+
+/// Sets dp to what `accelerators` leaves. @throws InputError: they are no multiple of tp x pp x cp.
+void set_data_parallel(ForeignPlan& plan, std::string_view where);
+
+/// What Megatron-LM and Megatron-DeepSpeed spell alike: accelerators, degrees, batches, recompute, precision, dropout.
+void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model);
+
+/// Beginnings of the names that neither framework's speed nor memory depends on, separated by spaces.
+std::string_view megatron_without_effect();
+std::span<ArgumentReader::NotCounted const> megatron_not_counted();
+
+}  // namespace sextant

@@ -1,0 +1,129 @@
+#include "core/error.hpp"
+#include "planner/importers/argument_reader.hpp"
+
+#include <array>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t most_tokens = std::int64_t{1} << 31;
+constexpr std::int64_t most_layers = 1 << 16;
+
+/// --nnodes may be a range, as for elastic runs; then it is no number of accelerators.
+std::optional<std::int64_t> accelerators_of(ArgumentReader& in, ForeignPlan& out) {
+    auto const nodes = in.text_of({"--nnodes", "--num_nodes", "--num-nodes"});
+    auto const each = in.text_of({"--nproc-per-node", "--nproc_per_node", "--num_gpus", "--num-gpus"});
+    if (!nodes && !each) return {};
+    auto const count = [&](std::optional<std::string> const& text) -> std::int64_t {
+        if (!text) return 1;
+        std::int64_t value = 0;
+        for (char const c : *text) {
+            if (c < '0' || c > '9' || value > most_layers) return 0;
+            value = 10 * value + (c - '0');
+        }
+        return value;
+    };
+    std::int64_t const total = count(nodes) * count(each);
+    if (total > 0) return total;
+    out.warnings.push_back("--nnodes, --nproc-per-node: no plain numbers, so --gpus has to say how many accelerators");
+    return {};
+}
+
+void read_recompute(ArgumentReader& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    auto const granularity = in.text("--recompute-granularity");
+    if (granularity && *granularity != "full" && *granularity != "selective")
+        throw InputError("{}: --recompute-granularity: '{}' (full or selective)", in.where(), *granularity);
+    bool const activations = in.flag("--recompute-activations");
+    bool const old = in.flag("--checkpoint-activations");
+    if (granularity == "selective" || activations) p.recompute = Recompute::selective;
+    if (granularity == "full" || old) p.recompute = Recompute::full;
+    auto const method = in.text("--recompute-method");
+    auto const layers = in.integer("--recompute-num-layers", 1, most_layers);
+    static_cast<void>(in.integer("--checkpoint-num-layers", 1, most_layers));
+    if (p.recompute == Recompute::full && method == "block" && layers) p.recompute_layers = *layers * p.vpp;
+    if (p.recompute == Recompute::full && method == "uniform" && layers.value_or(1) > 1)
+        out.warnings.push_back(
+            "--recompute-num-layers: units of several layers keep fewer activations than counted here");
+    auto const modules = in.text("--recompute-modules");
+    if (modules && *modules != "core_attn")
+        out.warnings.push_back("--recompute-modules: counted as core_attn, the recompute of the attention core");
+}
+
+void read_dropout(ArgumentReader& in, ForeignPlan& out) {
+    double const usual = 0.1;  // of Megatron-LM, where nothing is said
+    bool const attention = in.number("--attention-dropout").value_or(usual) > 0;
+    bool const hidden = in.number("--hidden-dropout").value_or(usual) > 0;
+    out.plan.dropout = attention || hidden ? Switch::on : Switch::off;
+}
+
+}  // namespace
+
+void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    out.accelerators = accelerators_of(in, out);
+    p.tp = in.degree("--tensor-model-parallel-size");
+    p.pp = in.degree("--pipeline-model-parallel-size");
+    p.micro_batch = in.degree("--micro-batch-size");
+    out.sequence = in.integer("--seq-length", 1, most_tokens);
+    out.global_batch = in.integer("--global-batch-size", 1, most_tokens);
+    p.sequence_parallel = in.flag("--sequence-parallel") && p.tp > 1 ? Switch::on : Switch::off;
+    if (in.flag("--fp16"))
+        p.precision = Precision::fp16;
+    else
+        p.precision = in.flag("--bf16") ? Precision::bf16 : Precision::fp32;
+    read_recompute(in, out);
+    read_dropout(in, out);
+    check_model_size({.layers = in.integer("--num-layers", 1, most_layers),
+                      .hidden = in.integer("--hidden-size", 1, most_tokens),
+                      .heads = in.integer("--num-attention-heads", 1, most_tokens),
+                      .experts = in.integer("--num-experts", 1, most_tokens)},
+                     model, in.where());
+}
+
+std::string_view megatron_without_effect() {
+    return "--adam- --add-qkv-bias --apply- --async-save --attention-softmax-in-fp32 --bert- --check-for- --ckpt- "
+           "--clip-grad --data- --dataloader-type --decoupled- --deepspeed --disable-bias-linear --dist-ckpt "
+           "--distributed- --eod-mask-loss --eval- --exit- --ffn-hidden-size --finetune --group-query --hysteresis "
+           "--init-method --initial-loss-scale --kv- --load --log- --loss- --lr --make-vocab --manual-gc --master- "
+           "--master_ --max-position-embeddings --merge-file --min-loss-scale --min-lr --mock-data --moe-aux-loss "
+           "--moe-ffn --moe-layer-freq --moe-per-layer --moe-router- --moe-shared-expert-intermediate --moe-z-loss "
+           "--mtp- --multi-latent --no-load --no-save --node-rank --node_rank --norm --num-query-groups --num-workers "
+           "--override-opt --position-embedding --q-lora --qk- --rdzv --rerun- --reset- --rope- --rotary- --save "
+           "--seed --sgd- --softmax-type --split --swiglu --tensorboard --test-data --tiktoken --timing- --tokenizer "
+           "--train- --transformer-impl --untie- --use-checkpoint --use-mcore --use-persistent-ckpt --use-rope "
+           "--use-rotary --v-head-dim --valid-data --vocab- --wandb --weight-decay --window-";
+}
+
+std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
+    static constexpr std::array<ArgumentReader::NotCounted, 25> names{{
+        {"--tp-comm-overlap", "overlap of tensor parallelism; the profile's own is counted"},
+        {"--cuda-graph-impl", "CUDA graphs; launches are counted as the profile has them"},
+        {"--enable-cuda-graph", "CUDA graphs; launches are counted as the profile has them"},
+        {"--external-cuda-graph", "CUDA graphs; launches are counted as the profile has them"},
+        {"--moe-expert-capacity-factor", "dropped tokens; all are counted"},
+        {"--moe-pad-expert-input-to-capacity", "padded experts; no padding is counted"},
+        {"--overlap-moe-expert-parallel-comm", "overlap of expert parallelism; the profile's own is counted"},
+        {"--delay-wgrad-compute", "not counted"},
+        {"--moe-shared-expert-overlap", "overlap of the shared expert; the profile's own is counted"},
+        {"--defer-embedding-wgrad-compute", "not counted"},
+        {"--grad-reduce-in-bf16", "gradients are counted as the profile sends them"},
+        {"--fp8-param-gather", "weights are counted as the profile gathers them"},
+        {"--use-torch-fsdp2", "PyTorch's FSDP2: --zero and --framework fsdp describe it"},
+        {"--rampup-batch-size", "the step of the full batch is counted"},
+        {"--fp32-residual-connection", "residuals are counted in the working precision"},
+        {"--hierarchical-context-parallel-sizes", "counted as one level"},
+        {"--use-sharp", "the cluster's description says what its switches add"},
+        {"--account-for-embedding-in-pipeline-split", "layers are counted in the balanced split (--stage-layers)"},
+        {"--account-for-loss-in-pipeline-split", "layers are counted in the balanced split (--stage-layers)"},
+        {"--decoder-first-pipeline-num-layers", "layers are counted in the balanced split (--stage-layers)"},
+        {"--decoder-last-pipeline-num-layers", "layers are counted in the balanced split (--stage-layers)"},
+        {"--microbatch-group-size-per-virtual-pipeline-stage", "counted as pp microbatches in a row"},
+        {"--use-tp-pp-dp-mapping", "ranks are counted in the order tp, cp, dp, pp"},
+        {"--distribute-saved-activations", "not counted: recomputed layers keep their whole input"},
+        {"--no-overlap-p2p-communication", "overlap of pipeline transfers is counted as the profile has it"},
+    }};
+    return names;
+}
+
+}  // namespace sextant

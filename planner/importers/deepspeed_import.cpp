@@ -1,0 +1,82 @@
+#include "core/error.hpp"
+#include "planner/importers/argument_reader.hpp"
+#include "planner/importers/deepspeed_settings.hpp"
+#include "planner/importers/shell_words.hpp"
+
+namespace sextant {
+namespace {
+
+/// Arguments of Megatron-DeepSpeed: how the model is split, and what is recomputed.
+void read_launch(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    read_common_arguments(in, out, model);
+    p.cp = in.degree("--ds-sequence-parallel-size");
+    p.ep = model.moe ? in.degree("--moe-expert-parallel-size") : 1;
+    p.expert_tp = in.flag("--enable-expert-tensor-parallelism") && model.moe ? p.tp : 1;
+    if (auto const zero = in.integer("--zero-stage", 0, 3)) p.zero = static_cast<int>(*zero);
+    bool const flash = in.flag("--use-flash-attn-v2") || in.flag("--use-flash-attn") || in.flag("--use-flash-attn-v1");
+    p.attention = flash ? AttentionKernel::flash : AttentionKernel::unfused;
+    if (in.text("--optimizer") == "sgd") p.optimizer = Optimizer::sgd;
+    static_cast<void>(in.flag("--no-pipeline-parallel"));
+    in.finish(out, megatron_without_effect(), megatron_not_counted());
+}
+
+void settle_batches(DeepSpeedSettings const& s, ForeignPlan& out, std::string_view where) {
+    ParallelPlan& p = out.plan;
+    std::int64_t const inner = p.tp * p.pp * p.cp;
+    if (s.micro_batch) p.micro_batch = *s.micro_batch;
+    if (s.train_batch) out.global_batch = s.train_batch;
+    if (s.train_batch && s.micro_batch && s.accumulation_steps) {
+        std::int64_t const replica = *s.micro_batch * *s.accumulation_steps;
+        if (*s.train_batch % replica != 0)
+            throw InputError("{}: train_batch_size: {} is no multiple of micro-batch x accumulation steps = {} x {}",
+                             where, *s.train_batch, *s.micro_batch, *s.accumulation_steps);
+        std::int64_t const said = *s.train_batch / replica * inner;
+        if (out.accelerators && *out.accelerators != said)
+            throw InputError(
+                "{}: train_batch_size: {} / ({} x {}) replicas of {} ranks are {} accelerators, but the "
+                "launch has {}",
+                where, *s.train_batch, *s.micro_batch, *s.accumulation_steps, inner, said, *out.accelerators);
+        out.accelerators = said;
+    }
+    set_data_parallel(out, where);
+    if (!out.global_batch && out.accelerators && s.accumulation_steps)
+        out.global_batch = p.micro_batch * *s.accumulation_steps * p.dp;
+}
+
+}  // namespace
+
+ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std::string_view where,
+                             ModelSpec const& model) {
+    ForeignPlan out;
+    out.framework = "deepspeed";
+    ParallelPlan& p = out.plan;
+    DeepSpeedSettings const s = read_deepspeed_settings(json, where, out);
+    if (!launch.empty()) {
+        ArgumentReader in(shell_words(launch, where), where);
+        read_launch(in, out, model);
+    } else {
+        out.warnings.emplace_back(
+            "the JSON does not say how the model is split nor what is recomputed: --tp, --pp, --recompute and the like "
+            "do, or name the launch script instead");
+    }
+    if (s.tensor_parallel) p.tp = *s.tensor_parallel;
+    if (s.sequence_parallel) p.cp = *s.sequence_parallel;
+    p.cp_mode = p.cp > 1 ? ContextParallel::ulysses : ContextParallel::ring;
+    if (s.zero) p.zero = *s.zero;
+    if (!s.zero && launch.empty()) p.zero = 0;
+    if (s.precision) p.precision = *s.precision;
+    if (s.optimizer) p.optimizer = *s.optimizer;
+    if (launch.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos && p.precision == Precision::fp32)
+        p.precision = Precision::tf32;
+    bool const checkpoints = s.offloads_checkpoints && p.recompute == Recompute::full;
+    p.offload = s.offloads_optimizer && checkpoints ? Offload::optimizer_and_activations
+                : s.offloads_optimizer              ? Offload::optimizer
+                : checkpoints                       ? Offload::activations
+                                                    : Offload::none;
+    settle_batches(s, out, where);
+    if (s.shard_group && p.zero == 3 && *s.shard_group != p.dp * p.cp) p.shard_group = *s.shard_group;
+    return out;
+}
+
+}  // namespace sextant

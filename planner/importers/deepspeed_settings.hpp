@@ -1,0 +1,22 @@
+#pragma once
+
+#include "planner/importers/foreign_plan.hpp"
+
+namespace sextant {
+
+/// What DeepSpeed's JSON says; every "auto" counts as absent.
+struct DeepSpeedSettings {
+    std::optional<std::int64_t> train_batch, micro_batch, accumulation_steps;
+    std::optional<std::int64_t> tensor_parallel, sequence_parallel, shard_group;
+    std::optional<int> zero;
+    std::optional<Precision> precision;  ///< fp32 where both half formats are off
+    std::optional<Optimizer> optimizer;
+    bool offloads_optimizer = false;
+    bool offloads_checkpoints = false;
+};
+
+/// Reads it; the rest of the keys go to `out.ignored` and `out.warnings`.
+/// @throws InputError with `where` and the key.
+DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_view where, ForeignPlan& out);
+
+}  // namespace sextant

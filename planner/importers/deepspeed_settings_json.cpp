@@ -1,0 +1,174 @@
+#include "core/error.hpp"
+#include "core/json/object_reader.hpp"
+#include "planner/importers/deepspeed_settings.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t most_sequences = std::int64_t{1} << 31;
+
+constexpr std::array without_effect{"gradient_clipping",
+                                    "steps_per_print",
+                                    "wall_clock_breakdown",
+                                    "scheduler",
+                                    "zero_allow_untested_optimizer",
+                                    "tensorboard",
+                                    "wandb",
+                                    "csv_monitor",
+                                    "comms_logger",
+                                    "flops_profiler",
+                                    "dump_state",
+                                    "checkpoint",
+                                    "prescale_gradients",
+                                    "gradient_predivide_factor",
+                                    "memory_breakdown",
+                                    "aio",
+                                    "zero_force_ds_cpu_optimizer",
+                                    "data_parallel_size",
+                                    "autotuning",
+                                    "elasticity",
+                                    "disable_allgather"};
+constexpr std::array zero_without_effect{"contiguous_gradients",
+                                         "reduce_bucket_size",
+                                         "allgather_bucket_size",
+                                         "sub_group_size",
+                                         "round_robin_gradients",
+                                         "allgather_partitions",
+                                         "reduce_scatter",
+                                         "overlap_comm",
+                                         "ignore_unused_parameters",
+                                         "load_from_fp32_weights",
+                                         "elastic_checkpoint",
+                                         "memory_efficient_linear",
+                                         "gather_16bit_weights_on_model_save"};
+
+class Section {
+public:
+    Section(Json const& json, std::string path, std::string_view where) : path_(std::move(path)), where_(where) {
+        if (!json.is_object()) throw InputError("{}: {} is no object", where_, path_.empty() ? "the file" : path_);
+        json_ = &json;
+    }
+
+    Json const* find(std::string_view key) {
+        asked_.emplace_back(key);
+        auto const found = json_->find(key);
+        if (found == json_->end() || found->is_null() || *found == "auto") return nullptr;
+        return &*found;
+    }
+    std::optional<std::int64_t> integer(std::string_view key, std::int64_t least) {
+        Json const* const value = find(key);
+        if (value == nullptr) return {};
+        if (!value->is_number_integer()) throw InputError("{}: {} is no whole number", where_, name(key));
+        if (value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most_sequences))
+            throw InputError("{}: {}: out of range ({} to {})", where_, name(key), least, most_sequences);
+        auto const number = value->get<std::int64_t>();
+        if (number < least || number > most_sequences)
+            throw InputError("{}: {}: {} is out of range ({} to {})", where_, name(key), number, least, most_sequences);
+        return number;
+    }
+    bool flag(std::string_view key) {
+        Json const* const value = find(key);
+        if (value == nullptr) return false;
+        if (!value->is_boolean()) throw InputError("{}: {} is neither true nor false", where_, name(key));
+        return value->get<bool>();
+    }
+    std::optional<std::string> text(std::string_view key) {
+        Json const* const value = find(key);
+        if (value == nullptr) return {};
+        if (!value->is_string()) throw InputError("{}: {} is no text", where_, name(key));
+        return value->get<std::string>();
+    }
+    std::optional<Section> section(std::string_view key) {
+        Json const* const value = find(key);
+        if (value == nullptr) return {};
+        return Section(*value, name(key), where_);
+    }
+    [[nodiscard]] std::string name(std::string_view key) const {
+        return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+    }
+    void finish(ForeignPlan& out, std::span<char const* const> harmless) const {
+        for (auto const& [key, value] : json_->items()) {
+            if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+            bool const known = std::any_of(harmless.begin(), harmless.end(), [&](char const* h) { return key == h; });
+            if (known || key.starts_with("stage3_"))
+                out.ignored.push_back(name(key));
+            else
+                out.warnings.push_back(name(key) + ": not known here, so counted as without effect");
+        }
+    }
+
+private:
+    Json const* json_ = nullptr;
+    std::string path_;
+    std::string_view where_;
+    std::vector<std::string> asked_;
+};
+
+void read_zero(Section zero, DeepSpeedSettings& s, ForeignPlan& out, std::string_view where) {
+    if (auto const stage = zero.integer("stage", 0)) {
+        if (*stage > 3) throw InputError("{}: zero_optimization.stage: {} (0, 1, 2 or 3)", where, *stage);
+        s.zero = static_cast<int>(*stage);
+    }
+    if (auto offload = zero.section("offload_optimizer")) {
+        std::string const device = offload->text("device").value_or("cpu");
+        s.offloads_optimizer = device != "none";
+        if (device == "nvme")
+            out.warnings.emplace_back("zero_optimization.offload_optimizer: NVMe is counted as host memory");
+    }
+    if (auto offload = zero.section("offload_param"); offload && offload->text("device").value_or("none") != "none")
+        out.warnings.emplace_back("zero_optimization.offload_param: weights are counted as kept on the accelerator");
+    s.shard_group = zero.integer("mics_shard_size", -1);
+    if (s.shard_group.value_or(1) < 1) s.shard_group.reset();
+    if (zero.integer("zero_hpz_partition_size", 1).value_or(1) > 1)
+        out.warnings.emplace_back("zero_optimization.zero_hpz_partition_size: ZeRO++ is counted as plain ZeRO-3");
+    for (char const* key : {"zero_quantized_weights", "zero_quantized_gradients"})
+        if (zero.flag(key)) out.warnings.push_back(zero.name(key) + ": transfers are counted at full width");
+    zero.finish(out, zero_without_effect);
+}
+
+Optimizer optimizer_of(std::string name, std::string_view where) {
+    for (char& c : name)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (name == "adam" || name == "adamw") return Optimizer::adamw;
+    if (name == "sgd") return Optimizer::sgd;
+    if (name == "muon") return Optimizer::muon;
+    throw InputError("{}: optimizer.type: '{}' is not modelled (Adam, AdamW, SGD or Muon)", where, name);
+}
+
+}  // namespace
+
+DeepSpeedSettings read_deepspeed_settings(std::string_view json, std::string_view where, ForeignPlan& out) {
+    JsonDocument const document = JsonDocument::from_text(json, std::string(where));
+    Section root(document.root(), "", where);
+    DeepSpeedSettings s;
+    s.train_batch = root.integer("train_batch_size", 1);
+    s.micro_batch = root.integer("train_micro_batch_size_per_gpu", 1);
+    s.accumulation_steps = root.integer("gradient_accumulation_steps", 1);
+    s.sequence_parallel = root.integer("sequence_parallel_size", 1);
+    if (auto tensor = root.section("tensor_parallel")) s.tensor_parallel = tensor->integer("autotp_size", 0);
+    if (s.tensor_parallel == 0) s.tensor_parallel = 1;
+    bool known = false;
+    for (char const* key : {"bf16", "bfloat16", "fp16"})
+        if (auto half = root.section(key); half && half->find("enabled") != nullptr) {
+            known = true;
+            if (half->flag("enabled"))
+                s.precision = std::string_view(key) == "fp16" ? Precision::fp16 : Precision::bf16;
+        }
+    if (known && !s.precision) s.precision = Precision::fp32;
+    if (auto optimizer = root.section("optimizer"))
+        if (auto const type = optimizer->text("type")) s.optimizer = optimizer_of(*type, where);
+    if (auto zero = root.section("zero_optimization")) read_zero(*zero, s, out, where);
+    if (auto recompute = root.section("activation_checkpointing"))
+        s.offloads_checkpoints = recompute->flag("cpu_checkpointing");
+    root.finish(out, without_effect);
+    return s;
+}
+
+}  // namespace sextant

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/spec/model_spec.hpp"
+#include "core/spec/parallel_plan.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+/// A plan as the files of another program describe it.
+struct ForeignPlan {
+    std::string framework;                     ///< whose constants it runs with: "megatron", "deepspeed", "torchtitan"
+    ParallelPlan plan;                         ///< dp is what `accelerators` leaves, 1 where that is not known
+    std::optional<std::int64_t> accelerators;  ///< absent: the file does not say on how many it runs
+    std::optional<std::int64_t> sequence;
+    std::optional<std::int64_t> global_batch;
+    std::vector<std::string> ignored;   ///< arguments without effect on speed or memory
+    std::vector<std::string> warnings;  ///< what may have one and is not counted, a sentence each
+};
+
+/// Megatron-LM's arguments: a list of them, or a shell script that holds them (its simple assignments are followed,
+/// nothing is run). `--nnodes` and `--nproc-per-node` of torchrun give the number of accelerators.
+/// @throws InputError with `where` and the argument: a value that is none, a model of another size than `model`.
+ForeignPlan import_megatron(std::string_view text, std::string_view where, ModelSpec const& model);
+
+/// DeepSpeed's JSON. `launch` holds the arguments of Megatron-DeepSpeed, if there are any: what the JSON cannot say.
+/// @throws InputError likewise.
+ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std::string_view where,
+                             ModelSpec const& model);
+
+/// torchtitan's TOML. @throws InputError likewise.
+ForeignPlan import_torchtitan(std::string_view toml, std::string_view where, ModelSpec const& model);
+
+}  // namespace sextant

@@ -1,0 +1,233 @@
+#include "core/error.hpp"
+#include "core/graph/stage_layout.hpp"
+#include "planner/importers/argument_reader.hpp"
+#include "planner/importers/shell_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t most_layers = 1 << 16;
+
+/// Layers of each stage of "E|t*4|(tt|)*3tL": groups and letters with a number after '*' are repeated.
+std::vector<std::int64_t> layout_layers(std::string const& layout, ArgumentReader const& in) {
+    auto const wrong = [&](char const* why) {
+        return InputError("{}: --pipeline-model-parallel-layout: '{}' {} (such as 'Et*3|(t*4|)*6t*3L')", in.where(),
+                          layout, why);
+    };
+    auto const repeated = [&](std::string const& text, bool groups) {
+        std::string out;
+        std::string unit;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            if (text[i] == ',') continue;
+            if (text[i] == '(' && groups) {
+                std::size_t const end = text.find(')', i);
+                if (end == std::string::npos) throw wrong("has a '(' without ')'");
+                unit = text.substr(i + 1, end - i - 1);
+                i = end;
+            } else if (text[i] == '*' && !unit.empty()) {
+                std::size_t digits = i + 1;
+                std::int64_t times = 0;
+                while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9' && times < most_layers)
+                    times = 10 * times + (text[digits++] - '0');
+                if (digits == i + 1 || (groups && text[i - 1] != ')')) {
+                    out += "*";
+                    unit.clear();
+                    continue;
+                }
+                if (times > most_layers) throw wrong("repeats too often");
+                for (std::int64_t k = 1; k < times; ++k)
+                    out += unit;
+                unit.clear();
+                i = digits - 1;
+                continue;
+            } else {
+                unit = text[i];
+            }
+            out += unit;
+            if (out.size() > static_cast<std::size_t>(4 * most_layers)) throw wrong("is too long");
+        }
+        return out;
+    };
+    std::string const flat = repeated(repeated(layout, true), false);
+    std::vector<std::int64_t> layers{0};
+    for (char const c : flat) {
+        if (c == '|') layers.push_back(0);
+        if (c == 't') ++layers.back();
+        if (std::string_view("|tELm").find(c) == std::string_view::npos)
+            throw wrong("has a letter that is none of EtmL|");
+    }
+    return layers;
+}
+
+void read_chunks(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    auto const layout = in.text("--pipeline-model-parallel-layout");
+    auto const chunks = in.integer("--num-virtual-stages-per-pipeline-rank", 1, most_layers);
+    auto const each = in.integer("--num-layers-per-virtual-pipeline-stage", 1, most_layers);
+    if (layout) {
+        p.stage_layers = layout_layers(*layout, in);
+        auto const stages = static_cast<std::int64_t>(p.stage_layers.size());
+        if (stages % p.pp != 0)
+            throw InputError("{}: --pipeline-model-parallel-layout: {} stages are no multiple of pp {}", in.where(),
+                             stages, p.pp);
+        p.vpp = stages / p.pp;
+    } else if (chunks) {
+        p.vpp = *chunks;
+    } else if (each) {
+        if (model.layer_count() % (p.pp * *each) != 0)
+            throw InputError("{}: --num-layers-per-virtual-pipeline-stage: {} layers are no multiple of pp {} x {}",
+                             in.where(), model.layer_count(), p.pp, *each);
+        p.vpp = model.layer_count() / (p.pp * *each);
+    }
+    if (p.pp == 1 && p.vpp > 1) {
+        out.warnings.push_back("virtual stages without a pipeline have no effect");
+        p.vpp = 1;
+        p.stage_layers.clear();
+    }
+    p.schedule = p.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+    bool const balanced =
+        p.stage_layers.empty() || (can_split(model.layer_count(), p.pp, p.vpp) &&
+                                   p.stage_layers == balanced_split(model.layer_count(), p.pp, p.vpp));
+    if (balanced) p.stage_layers.clear();
+}
+
+void read_context(ArgumentReader& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    p.cp = in.degree("--context-parallel-size");
+    std::string const type = in.text("--cp-comm-type").value_or("p2p");
+    if (type == "allgather" || type == "all_gather")
+        p.cp_mode = ContextParallel::all_gather;
+    else if (type == "a2a")
+        p.cp_mode = ContextParallel::ulysses;
+    else if (type == "a2a+p2p")
+        out.warnings.push_back("--cp-comm-type: a2a+p2p is counted as p2p over all ranks");
+    else if (type != "p2p")
+        throw InputError("{}: --cp-comm-type: '{}' (p2p, allgather, a2a or a2a+p2p)", in.where(), type);
+    if (p.cp == 1) p.cp_mode = ContextParallel::ring;
+}
+
+void read_experts(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    p.ep = in.degree("--expert-model-parallel-size");
+    // Where nothing is said, experts are cut like everything else.
+    p.expert_tp = in.degree("--expert-tensor-parallel-size", model.moe ? p.tp : 1);
+    auto const type = in.text("--moe-token-dispatcher-type");
+    bool const deepep = in.flag("--moe-enable-deepep");
+    bool const flexible = in.text("--moe-flex-dispatcher-backend").has_value();
+    if (type == "flex" && (deepep || flexible)) p.dispatcher = Dispatcher::deduplicated;
+    if (type == "allgather" && p.ep > 1)
+        out.warnings.push_back("--moe-token-dispatcher-type: allgather is counted as all-to-all");
+    if (!model.moe) {
+        p.ep = p.expert_tp = 1;
+        p.dispatcher = Dispatcher::all_to_all;
+    }
+}
+
+void read_sharding(ArgumentReader& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    p.zero = in.flag("--use-distributed-optimizer") ? 1 : 0;
+    auto const strategy = in.text("--data-parallel-sharding-strategy");
+    if (in.flag("--use-megatron-fsdp") && strategy) {
+        constexpr std::array names{"no_shard", "optim", "optim_grads", "optim_grads_params"};
+        auto const found = std::find(names.begin(), names.end(), *strategy);
+        if (found == names.end())
+            throw InputError(
+                "{}: --data-parallel-sharding-strategy: '{}' (no_shard, optim, optim_grads or "
+                "optim_grads_params)",
+                in.where(), *strategy);
+        p.zero = static_cast<int>(found - names.begin());
+    }
+    std::int64_t const instances = in.degree("--num-distributed-optimizer-instances");
+    bool const overlaps = in.flag("--overlap-grad-reduce");
+    static_cast<void>(in.flag("--overlap-param-gather"));
+    static_cast<void>(in.flag("--no-gradient-accumulation-fusion"));
+    set_data_parallel(out, in.where());
+    std::int64_t const ranks = p.dp * p.cp;
+    if (instances > 1 && out.accelerators) {
+        if (ranks % instances != 0)
+            throw InputError("{}: --num-distributed-optimizer-instances: {} do not divide dp x cp = {}", in.where(),
+                             instances, ranks);
+        p.shard_group = p.zero > 0 ? ranks / instances : 0;
+    } else if (instances > 1) {
+        out.warnings.push_back(
+            "--num-distributed-optimizer-instances: say --shard-group, since the file does not tell "
+            "the number of accelerators");
+    }
+    if (!overlaps && (ranks > 1 || !out.accelerators))
+        out.warnings.push_back("--overlap-grad-reduce is not there: the profile's overlap is counted all the same");
+}
+
+void read_optimizer(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    std::string const name = in.text("--optimizer").value_or("adam");
+    auto const first = in.text("--exp-avg-dtype");
+    auto const second = in.text("--exp-avg-sq-dtype");
+    bool const precise = in.flag("--use-precision-aware-optimizer");
+    if (name == "sgd") {
+        p.optimizer = Optimizer::sgd;
+    } else if (name == "muon" || name == "dist_muon") {
+        p.optimizer = Optimizer::muon;
+        if (name == "dist_muon") p.zero = std::max(p.zero, 1);
+    } else if (name != "adam") {
+        throw InputError("{}: --optimizer: '{}' (adam, sgd, muon or dist_muon)", in.where(), name);
+    } else if (precise && first == "bf16" && second == "bf16") {
+        p.optimizer = Optimizer::adamw_bf16;
+    } else if (precise && first == "fp8" && second == "fp8") {
+        p.optimizer = Optimizer::adamw_8bit;
+    } else if (precise && (first.value_or("fp32") != "fp32" || second.value_or("fp32") != "fp32")) {
+        out.warnings.push_back("--exp-avg-dtype: moments of these formats are counted as fp32");
+    }
+    bool const optimizer = in.flag("--optimizer-cpu-offload");
+    if (auto const share = in.number("--optimizer-offload-fraction"); optimizer && share && *share < 1)
+        out.warnings.push_back("--optimizer-offload-fraction: counted as all of the state");
+    auto const layers = in.integer("--cpu-offloading-num-layers", 0, most_layers);
+    bool const activations = layers.value_or(0) >= model.layer_count() - 1 && layers.value_or(0) > 0;
+    if (layers.value_or(0) > 0 && !activations)
+        out.warnings.push_back("--cpu-offloading-num-layers: activations of some layers only are counted as kept");
+    p.offload = optimizer && activations ? Offload::optimizer_and_activations
+                : optimizer              ? Offload::optimizer
+                : activations            ? Offload::activations
+                                         : Offload::none;
+}
+
+void read_kernels(ArgumentReader& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    std::string const backend = in.text("--attention-backend").value_or("auto");
+    bool const flash = in.flag("--use-flash-attn");
+    if (backend == "unfused" || backend == "local") p.attention = AttentionKernel::unfused;
+    if (flash) p.attention = AttentionKernel::flash;
+    p.fused_cross_entropy = in.flag("--cross-entropy-loss-fusion") ? Switch::on : Switch::off;
+    static_cast<void>(in.text("--cross-entropy-fusion-impl"));
+    if (in.text("--fp8-format")) p.precision = Precision::fp8;
+    if (in.text("--fp4-format")) p.precision = Precision::fp4;
+    static_cast<void>(in.text_of({"--fp8-recipe", "--fp4-recipe"}));
+    static_cast<void>(in.flag("--moe-grouped-gemm"));
+    static_cast<void>(in.flag("--accumulate-allreduce-grads-in-fp32"));
+}
+
+}  // namespace
+
+ForeignPlan import_megatron(std::string_view text, std::string_view where, ModelSpec const& model) {
+    std::vector<std::string> const words = shell_words(text, where);
+    ArgumentReader in(words, where);
+    if (in.empty()) throw InputError("{}: no argument that begins with '--'", where);
+    ForeignPlan out;
+    out.framework = "megatron";
+    out.plan.pp = in.degree("--pipeline-model-parallel-size");
+    read_chunks(in, out, model);
+    read_common_arguments(in, out, model);
+    read_context(in, out);
+    read_experts(in, out, model);
+    read_sharding(in, out);
+    read_optimizer(in, out, model);
+    read_kernels(in, out);
+    bool const tf32 = text.find("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1") != std::string_view::npos;
+    if (tf32 && out.plan.precision == Precision::fp32) out.plan.precision = Precision::tf32;
+    in.finish(out, megatron_without_effect(), megatron_not_counted());
+    return out;
+}
+
+}  // namespace sextant

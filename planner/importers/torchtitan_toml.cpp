@@ -1,0 +1,319 @@
+#include "core/error.hpp"
+#include "core/graph/stage_layout.hpp"
+#include "planner/importers/argument_reader.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t most = std::int64_t{1} << 31;
+
+/// The values of a TOML file by their dotted names.
+class TomlValues {
+public:
+    TomlValues(std::string_view text, std::string_view where) : where_(where) {
+        try {
+            root_ = toml::parse(text);
+        } catch (toml::parse_error const& error) {
+            throw InputError("{}: line {}: {}", where, error.source().begin.line, error.description());
+        }
+        add("", root_);
+    }
+
+    toml::node const* find(std::string const& name) {
+        auto const found = values_.find(name);
+        if (found == values_.end()) return nullptr;
+        found->second.asked = true;
+        return found->second.node;
+    }
+    std::optional<std::int64_t> integer(std::string const& name, std::int64_t least) {
+        toml::node const* const node = find(name);
+        if (node == nullptr) return {};
+        auto const value = node->value_exact<std::int64_t>();
+        if (!value) throw InputError("{}: {} is no whole number", where_, name);
+        if (*value < least || *value > most)
+            throw InputError("{}: {}: {} is out of range ({} to {})", where_, name, *value, least, most);
+        return value;
+    }
+    std::int64_t degree(std::string const& name) { return integer(name, 1).value_or(1); }
+    std::optional<std::string> text(std::string const& name) {
+        toml::node const* const node = find(name);
+        if (node == nullptr) return {};
+        if (auto const value = node->value_exact<std::string>()) return value;
+        throw InputError("{}: {} is no text", where_, name);
+    }
+    bool flag(std::string const& name) {
+        toml::node const* const node = find(name);
+        if (node == nullptr) return false;
+        if (auto const value = node->value_exact<bool>()) return *value;
+        throw InputError("{}: {} is neither true nor false", where_, name);
+    }
+    /// Texts of a list; of a list of lists, those of each.
+    std::vector<std::vector<std::string>> lists(std::string const& name) {
+        std::vector<std::vector<std::string>> out;
+        toml::node const* const node = find(name);
+        if (node == nullptr) return out;
+        toml::array const* const outer = node->as_array();
+        if (outer == nullptr) throw InputError("{}: {} is no list", where_, name);
+        for (toml::node const& entry : *outer) {
+            std::vector<std::string> inner;
+            if (toml::array const* const list = entry.as_array())
+                for (toml::node const& item : *list)
+                    inner.push_back(item.value_or<std::string>(""));
+            else
+                inner.push_back(entry.value_or<std::string>(""));
+            out.push_back(std::move(inner));
+        }
+        return out;
+    }
+    [[nodiscard]] bool has_text(std::string const& name, std::string_view wanted) {
+        for (auto const& list : lists(name))
+            if (std::find(list.begin(), list.end(), wanted) != list.end()) return true;
+        return false;
+    }
+    [[nodiscard]] std::vector<std::string> not_asked() const {
+        std::vector<std::string> names;
+        for (auto const& [name, value] : values_)
+            if (!value.asked) names.push_back(name);
+        return names;
+    }
+    [[nodiscard]] std::string_view where() const { return where_; }
+
+private:
+    struct Value {
+        toml::node const* node = nullptr;
+        bool asked = false;
+    };
+    void add(std::string const& prefix, toml::table const& table) {
+        for (auto const& [key, node] : table) {
+            std::string name = prefix + std::string(key.str());
+            if (toml::table const* const inner = node.as_table())
+                add(name + ".", *inner);
+            else
+                values_[std::move(name)] = {&node};
+        }
+    }
+
+    toml::table root_;
+    std::map<std::string, Value> values_;
+    std::string_view where_;
+};
+
+struct ScheduleClass {
+    std::string_view name;
+    Schedule schedule;
+    std::int64_t chunks;  ///< per rank where the file does not say
+};
+constexpr std::array schedule_classes{ScheduleClass{"1F1B", Schedule::one_f_one_b, 1},
+                                      ScheduleClass{"GPipe", Schedule::gpipe, 1},
+                                      ScheduleClass{"Interleaved1F1B", Schedule::interleaved, 2},
+                                      ScheduleClass{"LoopedBFS", Schedule::breadth_first, 2},
+                                      ScheduleClass{"ZBVZeroBubble", Schedule::zb_v, 2},
+                                      ScheduleClass{"DualPipeV", Schedule::dualpipe_v, 2},
+                                      ScheduleClass{"InterleavedZeroBubble", Schedule::interleaved, 2}};
+
+ScheduleClass schedule_class(TomlValues& in, ForeignPlan& out) {
+    std::string const name = in.text("parallelism.pipeline_parallel_schedule").value_or("1F1B");
+    for (ScheduleClass const& entry : schedule_classes)
+        if (entry.name == name) {
+            if (name == "InterleavedZeroBubble")
+                out.warnings.emplace_back("InterleavedZeroBubble is counted as Interleaved1F1B");
+            return entry;
+        }
+    throw InputError(
+        "{}: parallelism.pipeline_parallel_schedule: '{}' is not known (1F1B, GPipe, Interleaved1F1B, "
+        "LoopedBFS, ZBVZeroBubble, DualPipeV or InterleavedZeroBubble)",
+        in.where(), name);
+}
+
+std::vector<std::int64_t> layers_of_parts(std::vector<std::vector<std::string>> const& parts) {
+    std::vector<std::int64_t> layers;
+    for (auto const& part : parts)
+        layers.push_back(
+            std::count_if(part.begin(), part.end(), [](auto const& m) { return m.starts_with("layers."); }));
+    return layers;
+}
+
+void read_pipeline(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    p.pp = in.degree("parallelism.pipeline_parallel_degree");
+    ScheduleClass const schedule = schedule_class(in, out);
+    auto const parts = in.lists("parallelism.module_fqns_per_model_part");
+    auto const each = in.integer("parallelism.pipeline_parallel_layers_per_stage", 1);
+    if (in.text("parallelism.pipeline_parallel_schedule_csv").value_or("") != "")
+        out.warnings.emplace_back(
+            "parallelism.pipeline_parallel_schedule_csv: 'sextant simulate --schedule-file' reads it; not counted "
+            "here");
+    if (p.pp == 1) return;
+    p.schedule = schedule.schedule;
+    p.vpp = schedule.chunks;
+    if (!parts.empty()) {
+        p.stage_layers = layers_of_parts(parts);
+        auto const stages = static_cast<std::int64_t>(parts.size());
+        if (stages % p.pp != 0)
+            throw InputError("{}: parallelism.module_fqns_per_model_part: {} parts are no multiple of the {} stages",
+                             in.where(), stages, p.pp);
+        p.vpp = stages / p.pp;
+    } else if (each) {
+        // Embedding and output count as a layer each.
+        std::int64_t const units = model.layer_count() + 2;
+        std::int64_t const stages = (units + *each - 1) / *each;
+        p.vpp = std::max<std::int64_t>(1, stages / p.pp);
+    }
+    if (p.schedule == Schedule::interleaved && p.vpp == 1) p.schedule = Schedule::one_f_one_b;
+    bool const balanced = !p.stage_layers.empty() && can_split(model.layer_count(), p.pp, p.vpp) &&
+                          p.stage_layers == balanced_split(model.layer_count(), p.pp, p.vpp);
+    if (balanced) p.stage_layers.clear();
+}
+
+void read_experts(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    std::int64_t const ep = in.degree("parallelism.expert_parallel_degree");
+    std::int64_t const expert_tp = in.degree("parallelism.expert_tensor_parallel_degree");
+    bool const deepep = in.text("parallelism.expert_parallel_comm_backend") == "deepep";
+    if (!model.moe) return;
+    p.ep = ep;
+    p.expert_tp = ep == 1 ? p.tp : expert_tp;
+    p.dispatcher = deepep && ep > 1 ? Dispatcher::deduplicated : Dispatcher::all_to_all;
+}
+
+void read_sharding(TomlValues& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    std::int64_t const replicas = in.degree("parallelism.data_parallel_replicate_degree");
+    std::int64_t const shards = in.integer("parallelism.data_parallel_shard_degree", -1).value_or(-1);
+    if (shards == 0) throw InputError("{}: parallelism.data_parallel_shard_degree: 0 (-1, or at least 1)", in.where());
+    std::string const reshard = in.text("parallelism.fsdp_reshard_after_forward").value_or("default");
+    bool const keeps = reshard == "never" || (reshard == "default" && p.pp > 1);
+    if (p.pp > 1 && !keeps)
+        out.warnings.emplace_back(
+            "parallelism.fsdp_reshard_after_forward: weights are counted as kept between microbatches");
+    p.zero = p.pp > 1 ? 1 : keeps ? 2 : 3;
+    if (shards == -1) {
+        if (replicas > 1)
+            out.warnings.emplace_back(
+                "parallelism.data_parallel_shard_degree: say --shard-group, since -1 leaves it open");
+        return;
+    }
+    p.dp = replicas * shards;
+    out.accelerators = p.dp * p.tp * p.pp * p.cp;
+    std::int64_t const group = shards * p.cp;
+    if (group == 1) p.zero = 0;
+    p.shard_group = group > 1 && replicas > 1 ? group : 0;
+}
+
+void read_recompute(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
+    ParallelPlan& p = out.plan;
+    std::string const mode = in.text("activation_checkpoint.mode").value_or("selective");
+    std::string const option = in.text("activation_checkpoint.selective_ac_option").value_or("2");
+    p.recompute = mode == "full" ? Recompute::full : mode == "none" ? Recompute::none : Recompute::selective;
+    if (mode == "memory_budget") {
+        out.warnings.emplace_back("activation_checkpoint.mode: a memory budget is counted as selective");
+    } else if (mode != "full" && mode != "none" && mode != "selective") {
+        throw InputError("{}: activation_checkpoint.mode: '{}' (none, selective, full or memory_budget)", in.where(),
+                         mode);
+    } else if (mode == "selective" && option == "op") {
+        out.warnings.emplace_back(
+            "activation_checkpoint.selective_ac_option: 'op' is counted as selective recompute of the attention core");
+    } else if (mode == "selective") {
+        bool const digits =
+            !option.empty() && option.size() < 6 && option.find_first_not_of("0123456789") == std::string::npos;
+        std::int64_t const every = digits ? std::stoll(option) : 0;
+        if (every < 1)
+            throw InputError("{}: activation_checkpoint.selective_ac_option: '{}' ('op' or a number)", in.where(),
+                             option);
+        std::int64_t const layers = model.layer_count() / p.pp;
+        p.recompute = layers / every > 0 ? Recompute::full : Recompute::none;
+        p.recompute_layers = every == 1 ? 0 : layers / every;
+    }
+}
+
+void read_training(TomlValues& in, ForeignPlan& out) {
+    ParallelPlan& p = out.plan;
+    out.sequence = in.integer("training.seq_len", 1).value_or(2048);
+    std::int64_t const local = in.integer("training.local_batch_size", 1).value_or(8);
+    std::int64_t const global = in.integer("training.global_batch_size", -1).value_or(-1);
+    p.micro_batch = p.pp > 1 ? in.integer("parallelism.pipeline_parallel_microbatch_size", 1).value_or(1) : local;
+    if (global > 0)
+        out.global_batch = global;
+    else if (out.accelerators)
+        out.global_batch = local * p.dp;
+    std::string const type = in.text("training.mixed_precision_param").value_or("bfloat16");
+    if (type != "bfloat16" && type != "float32")
+        throw InputError("{}: training.mixed_precision_param: '{}' (bfloat16 or float32)", in.where(), type);
+    p.precision = type == "bfloat16" ? Precision::bf16 : Precision::fp32;
+    if (in.has_text("model.converters", "quantize.linear.float8") || in.has_text("model.converters", "float8"))
+        p.precision = Precision::fp8;
+    std::string const optimizer = in.text("optimizer.name").value_or("AdamW");
+    if (optimizer != "Adam" && optimizer != "AdamW")
+        throw InputError("{}: optimizer.name: '{}' is not modelled (Adam or AdamW)", in.where(), optimizer);
+    if (in.flag("training.enable_cpu_offload")) {
+        p.offload = Offload::optimizer;
+        out.warnings.emplace_back(
+            "training.enable_cpu_offload: weights and gradients are counted on the accelerator, the optimizer in the "
+            "host");
+    }
+    bool const compiled = in.flag("compile.enable") || in.flag("training.compile");
+    bool const loss = in.find("compile.components") == nullptr || in.has_text("compile.components", "loss");
+    p.fused_cross_entropy = compiled && loss ? Switch::on : Switch::off;
+}
+
+void sort_rest(TomlValues const& in, ForeignPlan& out) {
+    constexpr std::array<std::string_view, 22> harmless{"job.",
+                                                        "profiling.",
+                                                        "metrics.",
+                                                        "model.",
+                                                        "lr_scheduler.",
+                                                        "checkpoint.",
+                                                        "comm.",
+                                                        "validation.",
+                                                        "experimental.",
+                                                        "debug.",
+                                                        "fault_tolerance.",
+                                                        "memory_estimation.",
+                                                        "optimizer.",
+                                                        "training.dataset",
+                                                        "training.steps",
+                                                        "training.max_norm",
+                                                        "training.seed",
+                                                        "training.gc_",
+                                                        "training.deterministic",
+                                                        "training.mixed_precision_reduce",
+                                                        "quantize.",
+                                                        "float8."};
+    for (std::string const& name : in.not_asked()) {
+        bool const known =
+            std::any_of(harmless.begin(), harmless.end(), [&](auto begin) { return name.starts_with(begin); });
+        if (known)
+            out.ignored.push_back(name);
+        else
+            out.warnings.push_back(name + ": not known here, so counted as without effect");
+    }
+}
+
+}  // namespace
+
+ForeignPlan import_torchtitan(std::string_view text, std::string_view where, ModelSpec const& model) {
+    TomlValues in(text, where);
+    ForeignPlan out;
+    out.framework = "torchtitan";
+    ParallelPlan& p = out.plan;
+    p.tp = in.degree("parallelism.tensor_parallel_degree");
+    p.sequence_parallel = p.tp > 1 ? Switch::on : Switch::off;
+    p.cp = in.degree("parallelism.context_parallel_degree");
+    std::string const rotate = in.text("parallelism.context_parallel_rotate_method").value_or("allgather");
+    if (p.cp > 1) p.cp_mode = rotate == "alltoall" ? ContextParallel::ring : ContextParallel::all_gather;
+    read_pipeline(in, out, model);
+    read_experts(in, out, model);
+    read_sharding(in, out);
+    read_recompute(in, out, model);
+    read_training(in, out);
+    sort_rest(in, out);
+    return out;
+}
+
+}  // namespace sextant
