@@ -20,6 +20,8 @@ extern constinit CommandEntry const run_plan_command;
 extern constinit CommandEntry const scaling_command;
 extern constinit CommandEntry const serve_command;
 extern constinit CommandEntry const rl_command;
+extern constinit CommandEntry const sweep_command;
+extern constinit CommandEntry const merge_command;
 
 namespace {
 
@@ -27,7 +29,7 @@ constexpr std::array catalog{
     // A training step, the run it is part of, serving, and what these rest on.
     &plan_command,     &estimate_command,  &simulate_command, &run_plan_command,   &goodput_command, &trials_command,
     &scaling_command,  &serve_command,     &rl_command,       &collective_command, &memory_command,  &flops_command,
-    &validate_command, &calibrate_command, &models_command,   &hardware_command,
+    &validate_command, &calibrate_command, &models_command,   &hardware_command,   &sweep_command,   &merge_command,
 };
 
 }  // namespace

@@ -36,4 +36,14 @@ struct Sensitivity {
     std::vector<AxisEffect> effects;  ///< greatest total first
 };
 
+struct SweepAxis;
+
+/// Of a figure over the points of a grid; what is no finite number (a failed point) is left out, and the shares then
+/// stand on what is left, no longer on a balanced grid.
+/// @param values one per point.
+/// Source: first-order and total indices as Saltelli et al., Comput. Phys. Commun. 181(2), 2010, eq. 2 and 4, with sums
+/// over the grid for the expectations.
+Sensitivity sensitivity_of(std::string metric, std::vector<SweepAxis> const& axes,
+                           std::vector<std::vector<std::size_t>> const& groups, std::vector<double> const& values);
+
 }  // namespace sextant::cli

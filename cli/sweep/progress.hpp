@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+namespace sextant::cli {
+
+/// How far a sweep is, on standard error: one line that is written over on a terminal, a line every ten seconds
+/// elsewhere.
+///
+///     sweep: 1,234 of 10,000 points (12 %), 3 failed, 1,900 a second, 5 s left
+class SweepProgress {
+public:
+    enum class Where : std::uint8_t { nowhere, terminal, log };
+
+    /// @param done points that were there from before.
+    SweepProgress(std::ostream& out, Where where, std::int64_t points, std::int64_t done);
+
+    void advance(bool failed);
+    /// Writes the line when it is time.
+    void show();
+    /// Writes it now, for the last time.
+    void finish();
+
+private:
+    using Clock = std::chrono::steady_clock;
+    [[nodiscard]] std::string line(Clock::time_point now) const;
+
+    std::ostream& out_;
+    Where where_;
+    std::int64_t points_;
+    std::int64_t before_;
+    std::int64_t done_;
+    std::int64_t failed_ = 0;
+    Clock::time_point started_;
+    Clock::time_point shown_;
+};
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::int64_t count);
+
+}  // namespace sextant::cli
