@@ -1,5 +1,6 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "cli/page/validation_page.hpp"
 #include "cli/row_words.hpp"
 #include "cli/validate_plots.hpp"
 #include "cli/validate_view.hpp"
@@ -116,6 +117,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     std::vector<CsvTable> const tables = read_tables(options);
     Scorer scorer(kind);
     ValidationPlots plots(kind);
+    ValidationPoints points(kind);
     std::string lines = predictions_header(kind, tables.front());
     for (CsvTable const& table : tables) {
         std::vector<ScoredRow> rows = predict(table);
@@ -123,6 +125,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
             name_row(kind, table, table.records[i], rows[i]);
             scorer.add(rows[i]);
             plots.add(rows[i]);
+            if (format == Format::html) points.add(rows[i]);
             if (!options.rows_file.empty()) lines += predictions_line(kind, table.records[i], rows[i].prediction);
         }
     }
@@ -130,7 +133,8 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     if (!options.rows_file.empty()) write_text_file(options.rows_file, lines);
     if (!options.plots.empty())
         context.err << fmt::format("{} plots in {}\n", plots.write(options.plots, result), options.plots);
-    deliver(options.output, context, validation_report(result, format));
+    deliver(options.output, context,
+            format == Format::html ? validation_page(result, points) : validation_report(result, format));
     if (!is_limited) return exit_code::done;
     ErrorStatistics const& time = result.overall.time;
     if (time.n > 0 && time.median_ape_pct <= options.max_median) return exit_code::done;
@@ -142,7 +146,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
 
 void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
     auto* const sub = app.add_subcommand(std::string(name_of(what.kind)), what.summary);
-    add_output_options(*sub, options.output);
+    add_output_options(*sub, options.output, formats_and_page);
     sub->add_option("files", options.files, what.files)->required()->type_name("FILE.csv...");
     sub->add_option("--rows", options.rows_file,
                     "write every input row with its prediction or the reason why there is none to this file")

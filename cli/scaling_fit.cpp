@@ -1,6 +1,7 @@
 #include "cli/scaling_fit.hpp"
 
 #include "cli/interrupt.hpp"
+#include "cli/page/scaling_pages.hpp"
 #include "cli/scaling_subcommand.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -175,6 +176,7 @@ int run(ScalingFitRequest const& request, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(request.output, context, scaling_fit_json(report)); break;
         case Format::text: deliver(request.output, context, scaling_fit_text(report)); break;
+        case Format::html: deliver(request.output, context, scaling_fit_page(report)); break;
         default: deliver(request.output, context, render(scaling_fit_table(report), format)); break;
     }
     return interrupt.flag() ? interrupted_exit : exit_code::done;
@@ -196,7 +198,7 @@ ScalingSubcommand describe_scaling_fit(CLI::App& scaling, CommandContext& contex
     add_column_options(app, request);
     add_fit_options(app, *request);
     add_curve_options(app, *request);
-    add_output_options(app, request->output);
+    add_output_options(app, request->output, formats_and_page);
     app.footer(
         "Starts are screened on a grid and the best are solved; the report says how many agree and what other minima "
         "lie\n"

@@ -1,3 +1,4 @@
+#include "cli/page/scaling_pages.hpp"
 #include "cli/scaling_optimum_options.hpp"
 #include "cli/scaling_optimum_svg.hpp"
 #include "cli/scaling_subcommand.hpp"
@@ -19,6 +20,7 @@ int optimum(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, optimum_json(report)); break;
         case Format::text: deliver(o.output, context, optimum_text(report)); break;
+        case Format::html: deliver(o.output, context, scaling_optimum_page(report)); break;
         default: deliver(o.output, context, render(optimum_table(report), format)); break;
     }
     return exit_code::done;
@@ -61,7 +63,7 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--counting", o.counting, "what C counts: total, or Kaplan's non-embedding (default: total)")
         ->option_text("RULE");
     app.add_option("--plot", o.plot, "draw lines of equal loss, budgets and optima there")->option_text("FILE.svg");
-    add_output_options(app, o.output);
+    add_output_options(app, o.output, formats_and_page);
 }
 
 }  // namespace

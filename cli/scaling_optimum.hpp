@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sextant::cli {
@@ -127,6 +128,13 @@ struct OptimumReport {
 ///     ----------------  -------  -------  ----  -------  ---------  -----  ------
 ///     chinchilla-huber   73.2 B   1.31 T  17.9  9.88-29  7.6-35.9   1.974  fitted
 std::string optimum_text(OptimumReport const& report);
+
+/// Its parts: what the budget is, "1.2 M accelerator-hours, 40 days", the answer of the first law in names and values,
+/// and what was asked besides (use, repetition, experts, ...), empty where nothing was.
+std::string optimum_heading(OptimumReport const& report, BudgetAnswer const& budget);
+std::string run_cost_text(RunCost const& cost);
+std::vector<std::pair<std::string, std::string>> optimum_details(BudgetAnswer const& budget);
+std::string optimum_sections(OptimumReport const& report, BudgetAnswer const& budget);
 
 /// A row per budget and law, in base units.
 Table optimum_table(OptimumReport const& report);

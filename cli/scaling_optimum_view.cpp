@@ -26,25 +26,6 @@ std::string interval_text(std::optional<LawInterval> const& interval, std::strin
 std::string loss_text(double loss) { return fmt::format("{:.4g}", loss); }
 std::string share_text(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
-std::string heading(OptimumReport const& report, BudgetAnswer const& budget) {
-    switch (report.kind) {
-        case BudgetKind::dollars:
-            return fmt::format("{} = {} FLOP", human(budget.amount * units::USD), power_text(budget.flops));
-        case BudgetKind::days: return fmt::format("{:g} days = {} FLOP", budget.amount, power_text(budget.flops));
-        case BudgetKind::loss:
-            return fmt::format("loss {:g}: {} FLOP by {}", budget.amount, power_text(budget.flops),
-                               budget.first().name);
-        default: return fmt::format("{} FLOP", power_text(budget.flops));
-    }
-}
-
-std::string cost_text(RunCost const& cost) {
-    std::string text = fmt::format("{} accelerator-hours", human_count(cost.accelerator_hours));
-    if (cost.time.base() > 0) text += fmt::format(", {:.3g} days", cost.time.in(units::day));
-    if (cost.money.base() > 0) text += fmt::format(", {}", human(cost.money));
-    return text;
-}
-
 Table rows_table(OptimumReport const& report) {
     bool const several = report.budgets.size() > 1;
     bool const for_loss = report.kind == BudgetKind::loss;
@@ -113,27 +94,6 @@ std::string smaller_text(std::vector<SmallerModel> const& list) {
                     : std::string("never");
     }
     return text;
-}
-
-std::string details(BudgetAnswer const& budget) {
-    ScalingAnswer const& a = budget.first();
-    Pairs pairs{{"N*", human_count(a.parameters) + interval_text(a.parameters_interval, human_count)},
-                {"D*", human_count(a.tokens) + interval_text(a.tokens_interval, human_count)}};
-    if (a.loss) pairs.emplace_back("loss", loss_text(*a.loss) + interval_text(a.loss_interval, loss_text));
-    if (budget.flops_interval)
-        pairs.emplace_back("compute", power_text(budget.flops) + interval_text(budget.flops_interval, power_text));
-    if (budget.flat)
-        pairs.emplace_back(
-            "loss within 0.25 %",
-            fmt::format("N {}, D {}",
-                        range_text(budget.flat->parameters_low, budget.flat->parameters_high, human_count),
-                        range_text(budget.flat->tokens_low, budget.flat->tokens_high, human_count)));
-    if (budget.rule) pairs.emplace_back(fmt::format("{:g} tokens per N", budget.rule_ratio), rule_text(*budget.rule));
-    if (!budget.smaller.empty()) pairs.emplace_back("smaller, same loss", smaller_text(budget.smaller));
-    add_rates(pairs, budget.rates);
-    pairs.emplace_back("AdamW time scale", fmt::format("B / (lr x weight decay x D) = {} (power-lines)",
-                                                       digits_text(adamw_timescale(a.parameters, a.tokens))));
-    return fmt::format("by {}\n{}", a.name, aligned_pairs(pairs, "  "));
 }
 
 std::string inference_section(InferenceAnswer const& answer, std::string const& law) {
@@ -236,20 +196,6 @@ std::string counting_section(CountedOptimum const& c, double kaplan_exponent) {
                     c.local_exponent, kaplan_exponent));
 }
 
-std::string sections(OptimumReport const& report, BudgetAnswer const& budget) {
-    std::string text;
-    auto const add = [&](std::string const& section) { text += "\n" + section; };
-    std::string const& law = budget.first().name;
-    if (budget.inference) add(inference_section(*budget.inference, law));
-    if (!budget.repeated.empty()) add(repeated_section(budget.repeated));
-    if (!budget.experts.empty()) add(experts_section(budget.experts, report.experts, law));
-    if (budget.context) add(context_section(*budget.context));
-    if (budget.bits) add(bits_section(*budget.bits));
-    if (budget.counting) add(counting_section(*budget.counting, budget.kaplan_exponent));
-    if (budget.batch) add(batch_section(*budget.batch));
-    return text;
-}
-
 std::string remarks(OptimumReport const& report) {
     std::string text;
     std::vector<ScalingAnswer const*> answers;
@@ -265,20 +211,76 @@ std::string remarks(OptimumReport const& report) {
 
 }  // namespace
 
+std::string run_cost_text(RunCost const& cost) {
+    std::string text = fmt::format("{} accelerator-hours", human_count(cost.accelerator_hours));
+    if (cost.time.base() > 0) text += fmt::format(", {:.3g} days", cost.time.in(units::day));
+    if (cost.money.base() > 0) text += fmt::format(", {}", human(cost.money));
+    return text;
+}
+
+std::string optimum_heading(OptimumReport const& report, BudgetAnswer const& budget) {
+    switch (report.kind) {
+        case BudgetKind::dollars:
+            return fmt::format("{} = {} FLOP", human(budget.amount * units::USD), power_text(budget.flops));
+        case BudgetKind::days: return fmt::format("{:g} days = {} FLOP", budget.amount, power_text(budget.flops));
+        case BudgetKind::loss:
+            return fmt::format("loss {:g}: {} FLOP by {}", budget.amount, power_text(budget.flops),
+                               budget.first().name);
+        default: return fmt::format("{} FLOP", power_text(budget.flops));
+    }
+}
+
+std::vector<std::pair<std::string, std::string>> optimum_details(BudgetAnswer const& budget) {
+    ScalingAnswer const& a = budget.first();
+    Pairs pairs{{"N*", human_count(a.parameters) + interval_text(a.parameters_interval, human_count)},
+                {"D*", human_count(a.tokens) + interval_text(a.tokens_interval, human_count)}};
+    if (a.loss) pairs.emplace_back("loss", loss_text(*a.loss) + interval_text(a.loss_interval, loss_text));
+    if (budget.flops_interval)
+        pairs.emplace_back("compute", power_text(budget.flops) + interval_text(budget.flops_interval, power_text));
+    if (budget.flat)
+        pairs.emplace_back(
+            "loss within 0.25 %",
+            fmt::format("N {}, D {}",
+                        range_text(budget.flat->parameters_low, budget.flat->parameters_high, human_count),
+                        range_text(budget.flat->tokens_low, budget.flat->tokens_high, human_count)));
+    if (budget.rule) pairs.emplace_back(fmt::format("{:g} tokens per N", budget.rule_ratio), rule_text(*budget.rule));
+    if (!budget.smaller.empty()) pairs.emplace_back("smaller, same loss", smaller_text(budget.smaller));
+    add_rates(pairs, budget.rates);
+    pairs.emplace_back("AdamW time scale", fmt::format("B / (lr x weight decay x D) = {} (power-lines)",
+                                                       digits_text(adamw_timescale(a.parameters, a.tokens))));
+    return pairs;
+}
+
+std::string optimum_sections(OptimumReport const& report, BudgetAnswer const& budget) {
+    std::string text;
+    auto const add = [&](std::string const& section) { text += "\n" + section; };
+    std::string const& law = budget.first().name;
+    if (budget.inference) add(inference_section(*budget.inference, law));
+    if (!budget.repeated.empty()) add(repeated_section(budget.repeated));
+    if (!budget.experts.empty()) add(experts_section(budget.experts, report.experts, law));
+    if (budget.context) add(context_section(*budget.context));
+    if (budget.bits) add(bits_section(*budget.bits));
+    if (budget.counting) add(counting_section(*budget.counting, budget.kaplan_exponent));
+    if (budget.batch) add(batch_section(*budget.batch));
+    return text;
+}
+
 std::string optimum_text(OptimumReport const& report) {
     std::string text;
     bool const several = report.budgets.size() > 1;
-    if (!several) text += heading(report, report.budgets.front()) + "\n";
+    if (!several) text += optimum_heading(report, report.budgets.front()) + "\n";
     if (report.machine) {
         text += report.machine->text;
-        if (!several) text += "; " + cost_text(*report.budgets.front().cost);
+        if (!several) text += "; " + run_cost_text(*report.budgets.front().cost);
         text += "\n";
     }
     text += (text.empty() ? "" : "\n") + rows_table(report).text();
-    if (!several) text += "\n" + details(report.budgets.front());
+    if (!several)
+        text += fmt::format("\nby {}\n{}", report.budgets.front().first().name,
+                            aligned_pairs(optimum_details(report.budgets.front()), "  "));
     for (BudgetAnswer const& budget : report.budgets)
-        if (auto const more = sections(report, budget); !more.empty())
-            text += (several ? "\n" + heading(report, budget) + "\n" : "") + more;
+        if (auto const more = optimum_sections(report, budget); !more.empty())
+            text += (several ? "\n" + optimum_heading(report, budget) + "\n" : "") + more;
     return text + remarks(report);
 }
 

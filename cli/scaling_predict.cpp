@@ -1,6 +1,7 @@
 #include "cli/scaling_predict.hpp"
 
 #include "cli/output.hpp"
+#include "cli/page/scaling_pages.hpp"
 #include "cli/scaling_choice.hpp"
 #include "cli/scaling_numbers.hpp"
 #include "cli/scaling_subcommand.hpp"
@@ -184,6 +185,7 @@ int predict(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, predict_json(report)); break;
         case Format::text: deliver(o.output, context, predict_text(report)); break;
+        case Format::html: deliver(o.output, context, scaling_predict_page(report)); break;
         default: deliver(o.output, context, render(predict_table(report), format)); break;
     }
     return exit_code::done;
@@ -211,7 +213,7 @@ ScalingSubcommand describe_scaling_predict(CLI::App& scaling, CommandContext& co
     add_positive(app, "--post-training-bits", o->post_training_bits, "weights rounded afterwards (shape only)")
         ->option_text("P");
     add_machine_options(app, o->machine);
-    add_output_options(app, o->output);
+    add_output_options(app, o->output, formats_and_page);
     app.footer(
         "Losses of laws fitted to different corpora cannot be compared with each other. Exit code 1 when no\n"
         "number of tokens reaches --loss. Sizes take K, M, B, T.\n\nExamples:\n"

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sextant::cli {
@@ -46,6 +47,9 @@ struct PredictReport {
 ///     ----------------  -----  -----------  -----------  -------------  --------------  ------
 ///     chinchilla-huber  1.973  1.958-1.990  1.951-2.000       0.000112          99.6 %  fitted
 std::string predict_text(PredictReport const& report);
+
+/// Its part about the first law, in names and values.
+std::vector<std::pair<std::string, std::string>> predict_details(PredictReport const& report);
 
 /// A row per law, in base units.
 Table predict_table(PredictReport const& report);

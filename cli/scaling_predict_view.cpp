@@ -48,7 +48,9 @@ Table rows_table(PredictReport const& report) {
     return table;
 }
 
-std::string details(PredictReport const& report) {
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> predict_details(PredictReport const& report) {
     PredictRow const& first = report.rows.front();
     Pairs pairs;
     if (first.penalty) {
@@ -86,10 +88,8 @@ std::string details(PredictReport const& report) {
         pairs.emplace_back("takes", cost);
         pairs.emplace_back("on", report.machine->text);
     }
-    return fmt::format("by {}\n{}", first.answer.name, aligned_pairs(pairs, "  "));
+    return pairs;
 }
-
-}  // namespace
 
 std::string predict_text(PredictReport const& report) {
     std::string text = fmt::format("{} parameters, {} tokens: {} FLOP, {} tokens per parameter",
@@ -97,7 +97,8 @@ std::string predict_text(PredictReport const& report) {
                                    power_text(report.flops()), digits_text(report.tokens / report.parameters));
     if (report.setting.unique_tokens > 0)
         text += fmt::format(", {} epochs", digits_text(std::max(report.tokens / report.setting.unique_tokens, 1.0)));
-    text += fmt::format("\n\n{}\n{}", rows_table(report).text(), details(report));
+    text += fmt::format("\n\n{}\nby {}\n{}", rows_table(report).text(), report.rows.front().answer.name,
+                        aligned_pairs(predict_details(report), "  "));
     std::string remarks;
     std::vector<ScalingAnswer const*> answers;
     for (PredictRow const& row : report.rows)

@@ -42,15 +42,21 @@ std::string outside_text(ScalingAnswer const& answer) {
     return answer.outside_factor > 1 ? digits_text(answer.outside_factor) + " x" : "no";
 }
 
-std::string remarks_text(std::vector<ScalingAnswer const*> const& answers) {
-    std::string text;
+std::vector<std::string> remarks_of(std::vector<ScalingAnswer const*> const& answers) {
+    std::vector<std::string> out;
     for (ScalingAnswer const* a : answers) {
         for (std::string const& warning : a->warnings)
-            text += wrapped(fmt::format("{}: {}", a->name, warning), "    ");
-        if (auto const guess = guess_of(*a); !guess.empty())
-            text += wrapped(fmt::format("{}: {}", a->name, guess), "    ");
+            out.push_back(fmt::format("{}: {}", a->name, warning));
+        if (auto const guess = guess_of(*a); !guess.empty()) out.push_back(fmt::format("{}: {}", a->name, guess));
     }
-    if (auto const counting = counting_of(answers); !counting.empty()) text += wrapped(counting, "    ");
+    if (auto counting = counting_of(answers); !counting.empty()) out.push_back(std::move(counting));
+    return out;
+}
+
+std::string remarks_text(std::vector<ScalingAnswer const*> const& answers) {
+    std::string text;
+    for (std::string const& remark : remarks_of(answers))
+        text += wrapped(remark, "    ");
     return text;
 }
 

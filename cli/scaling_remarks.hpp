@@ -12,7 +12,10 @@ namespace sextant::cli {
 std::string outside_text(ScalingAnswer const& answer);
 
 /// What a reader of these answers must know: warnings of the laws, guesses far outside their data, rules of counting N
-/// that differ. One paragraph a line, wrapped.
+/// that differ.
+std::vector<std::string> remarks_of(std::vector<ScalingAnswer const*> const& answers);
+
+/// The same as wrapped paragraphs.
 std::string remarks_text(std::vector<ScalingAnswer const*> const& answers);
 
 }  // namespace sextant::cli

@@ -11,13 +11,6 @@
 namespace sextant::cli {
 namespace {
 
-/// The group by which points are coloured: the split where rows are told apart by it, else what the first one is.
-RowGroup colour_group(ScoredRow const& row) {
-    for (RowGroup const& group : row.groups)
-        if (group.by == "split") return group;
-    return row.groups.empty() ? RowGroup{.by = "", .order = 0, .name = "rows"} : row.groups.front();
-}
-
 Scatter scatter_of(std::string title, ErrorStatistics const& errors, std::map<RowGroup, ScatterSeries> const& series) {
     Scatter scatter{.title = std::move(title), .subtitle = error_line(errors), .series = {}};
     for (auto const& [group, points] : series)
@@ -26,6 +19,12 @@ Scatter scatter_of(std::string title, ErrorStatistics const& errors, std::map<Ro
 }
 
 }  // namespace
+
+RowGroup colour_group(ScoredRow const& row) {
+    for (RowGroup const& group : row.groups)
+        if (group.by == "split") return group;
+    return row.groups.empty() ? RowGroup{.by = "", .order = 0, .name = "rows"} : row.groups.front();
+}
 
 std::string error_line(ErrorStatistics const& errors) {
     if (errors.n == 0) return "no row is scored";

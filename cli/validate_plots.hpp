@@ -23,6 +23,9 @@ private:
     Series overall_;
 };
 
+/// The group by which points are coloured: the split where rows are told apart by it, else what the first one is.
+RowGroup colour_group(ScoredRow const& row);
+
 /// Median, 90 % quantile and bias in one line.
 std::string error_line(ErrorStatistics const& errors);
 

@@ -118,6 +118,17 @@ public:
         out_ += "</dl></section>\n";
     }
 
+    void operator()(PageText const& text) {
+        begin(text.title);
+        std::string lines;
+        for (std::size_t begin = 0; begin < text.text.size();) {  // `html` makes spaces of line ends
+            std::size_t const end = std::min(text.text.find('\n', begin), text.text.size());
+            lines += html(text.text.substr(begin, end - begin)) + "\n";
+            begin = end + 1;
+        }
+        out_ += fmt::format("<pre class=\"scroll\">{}</pre></section>\n", lines);
+    }
+
     std::string done() {
         end_charts();
         return std::move(out_);

@@ -57,7 +57,13 @@ struct PagePairs {
     std::vector<std::pair<std::string, std::string>> pairs;
 };
 
-using PageBlock = std::variant<Chart, PageTable, PageList, PagePairs>;
+/// A text whose columns and lines stand as they are.
+struct PageText {
+    std::string title;
+    std::string text;
+};
+
+using PageBlock = std::variant<Chart, PageTable, PageList, PagePairs, PageText>;
 
 /// A report for a browser, in reading order.
 struct Page {

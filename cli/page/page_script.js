@@ -148,23 +148,24 @@ function theme() {
 }
 
 // Labels at 1, 2 and 5, or at every digit, where an axis spans few decades.
-function decadesTicks(values) {
+function decadesTicks(values, room) {
   const positive = values.filter((value) => value > 0);
   const high = positive.reduce((a, b) => Math.max(a, b), 0);
   const low = positive.reduce((a, b) => Math.min(a, b), Infinity);
   const format = high < 1e6 && low > 1e-4 ? {tickformat: '~g'} : {exponentformat: 'power'};
   if (high / low < 5) return {...format, nticks: 6};
-  return high / low < 250 ? {...format, dtick: 'D2'} : format;
+  if (Math.log10(high / low) < room / 150) return {...format, dtick: 'D2'};
+  return Math.log10(high / low) < room / 40 ? {...format, dtick: 1} : format;
 }
 
-function axisOf(axis, colours, values) {
+function axisOf(axis, colours, values, room) {
   const out = {
     title: {text: plain(axis.title), standoff: 8, font: {size: 12.5, color: colours.quiet}},
     gridcolor: colours.line, zeroline: false, linecolor: colours.line, automargin: true, tickfont: {size: 11.5, color: colours.quiet},
   };
   if (axis.log)
     Object.assign(out, {type: 'log', minorloglabels: 'complete', minor: {gridcolor: 'rgba(0,0,0,0)'}},
-      decadesTicks(values || []));
+      decadesTicks(values || [], room || 320));
   if (axis.zero) out.rangemode = 'tozero';
   return out;
 }
@@ -259,7 +260,7 @@ function pointTraces(seriesList, chart) {
 
 function pointChart(chart, colours, width) {
   const layout = baseLayout(colours, printing.now ? 280 : 340);
-  layout.xaxis = axisOf(chart.x, colours, chart.series.flatMap((series) => series.x));
+  layout.xaxis = axisOf(chart.x, colours, chart.series.flatMap((series) => series.x), width - 70);
   layout.yaxis = axisOf(chart.y, colours, chart.series.flatMap((series) => series.y));
   layout.showlegend = chart.series.length > 1;
   legendBelow(layout, layout.showlegend ? chart.series.map((series) => series.name) : [], width);
@@ -286,8 +287,8 @@ function surfaceChart(chart, colours, width) {
     hovertemplate: `${plain(chart.x.title)}: <b>%{x:.4~g}</b><br>${plain(chart.y.title)}: <b>%{y:.4~g}</b><br>`
       + `${plain(chart.z_title)}: <b>%{z:.4~g}</b><extra></extra>`,
   }, ...pointTraces(chart.series, chart)];
-  layout.xaxis = axisOf(chart.x, colours, chart.gx);
-  layout.yaxis = axisOf(chart.y, colours, chart.gy);
+  layout.xaxis = axisOf(chart.x, colours, chart.gx, width - 140);
+  layout.yaxis = axisOf(chart.y, colours, chart.gy, layout.height - 120);
   layout.xaxis.range = [Math.log10(chart.gx[0]), Math.log10(chart.gx[chart.gx.length - 1])];
   layout.yaxis.range = [Math.log10(chart.gy[0]), Math.log10(chart.gy[chart.gy.length - 1])];
   return {data, layout};
