@@ -197,12 +197,22 @@ PageTable reason_table(Validation const& v) {
     return table;
 }
 
+char const* title_of(ValidationKind kind) {
+    switch (kind) {
+        case ValidationKind::train: return "Training steps, predicted and measured";
+        case ValidationKind::kernels: return "Kernels, predicted and measured";
+        case ValidationKind::collectives: return "Collectives, predicted and measured";
+        case ValidationKind::serving: return "Serving, predicted and measured";
+    }
+    return "Predicted and measured";
+}
+
 void add_answer(Page& page, Validation const& v) {
     SourceScore const& all = v.overall;
     auto const figures = scored(v.kind, all);
     ErrorStatistics const& first = figures.front().errors;
-    page.verdict = first.n > 0 ? fmt::format("{} is predicted with a median error of {:.1f} % over {} rows.",
-                                             figures.front().name, first.median_ape_pct, first.n)
+    page.verdict = first.n > 0 ? fmt::format("The median error of {} is {:.1f} %, over {} rows.", figures.front().name,
+                                             first.median_ape_pct, first.n)
                                : "No row is scored.";
     page.tone = first.n > 0 ? Tone::plain : Tone::bad;
     for (ScoredFigure const& figure : figures)
@@ -223,8 +233,7 @@ void add_answer(Page& page, Validation const& v) {
 }  // namespace
 
 std::string validation_page(Validation const& v, ValidationPoints const& points) {
-    Page page{.command = fmt::format("sextant validate {}", name_of(v.kind)),
-              .title = fmt::format("Predictions of {} against measurements", name_of(v.kind))};
+    Page page{.command = fmt::format("sextant validate {}", name_of(v.kind)), .title = title_of(v.kind)};
     add_answer(page, v);
     for (ValidationPoints::Figure const& figure : points.figures())
         page.blocks.push_back(against_measured(figure));
