@@ -20,6 +20,7 @@ extern constinit CommandEntry const run_plan_command;
 extern constinit CommandEntry const scaling_command;
 extern constinit CommandEntry const serve_command;
 extern constinit CommandEntry const rl_command;
+extern constinit CommandEntry const export_command;
 extern constinit CommandEntry const sweep_command;
 extern constinit CommandEntry const merge_command;
 
@@ -28,7 +29,7 @@ namespace {
 constexpr std::array catalog{
     // A training step, the run it is part of, serving, and what these rest on.
     &plan_command,     &estimate_command,  &simulate_command, &run_plan_command,   &goodput_command, &trials_command,
-    &scaling_command,  &serve_command,     &rl_command,       &collective_command, &memory_command,  &flops_command,
+    &scaling_command,  &serve_command,     &rl_command,       &export_command,   &collective_command, &memory_command,  &flops_command,
     &validate_command, &calibrate_command, &models_command,   &hardware_command,   &sweep_command,   &merge_command,
 };
 

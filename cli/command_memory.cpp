@@ -1,4 +1,5 @@
 #include "cli/memory_view.hpp"
+#include "cli/export/plan_import.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_options.hpp"
 #include "core/graph/plan_check.hpp"
@@ -40,10 +41,11 @@ std::vector<MemorySheet::Variant> variants_of(ClosedForm& form, ParallelPlan con
     return variants;
 }
 
-int memory(Options const& options, CommandContext& context) {
+int memory(Options const& options, CLI::App const& app, CommandContext& context) {
     Format const format = options.output.format();
-    Subject const subject = find_subject(options.plan);
-    ParallelPlan const plan = single_plan(options.plan, &subject.cluster);
+    PlanOptions const asked = with_import(options.plan, app, context);
+    Subject const subject = find_subject(asked);
+    ParallelPlan const plan = single_plan(asked, &subject.cluster);
     StepGraph const graph = build_step_graph(subject.model, plan, subject.workload);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     std::vector<StageMemory> const stages = memory_by_stage(form, plan);
@@ -60,13 +62,14 @@ int memory(Options const& options, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_plan_options(app, options->plan, Axes::single);
+    add_import_options(app, options->plan);
     add_output_options(app, options->output);
     app.footer(
         "Exit code 1 when the plan does not fit.\n\nExamples:\n"
         "  sextant memory --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 2\n"
         "  sextant memory --model mixtral-8x7b --cluster a100-sxm-80gb --gpus 32 --tp 2 --pp 4 --ep 4 --zero 1 "
         "--format csv\n");
-    return [options, &context] { return memory(*options, context); };
+    return [options, &app, &context] { return memory(*options, app, context); };
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "cli/export/plan_import.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/page/plan_pages.hpp"
@@ -120,8 +121,21 @@ std::string missing_support(Subject const& subject, std::vector<SearchSpace> con
     return text + "without --only-validated such plans are shown, with wider intervals\n";
 }
 
-int plan(Options const& o, CommandContext& context) {
+/// The plan that a file of another program describes, beside those of the search.
+std::optional<StepReport> present_report(std::optional<PlanOptions> const& present) {
+    if (!present) return {};
+    Subject const subject = find_subject(*present);
+    ParallelPlan const plan = single_plan(*present, &subject.cluster);
+    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
+    return make_report(form, plan, subject.limit);
+}
+
+int plan(Options const& given, CLI::App const& app, CommandContext& context) {
+    Options o = given;
     Format const format = o.output.format();
+    SearchImport const imported = import_for_search(given.plan, app, context);
+    o.plan = imported.search;
+    std::optional<StepReport> const present = present_report(imported.present);
     Subject const subject = find_subject(o.plan);
     SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
     constraints.width = width_from(o.space);
@@ -181,7 +195,7 @@ int plan(Options const& o, CommandContext& context) {
     std::vector<std::string> const explanation = o.explain && !reports.empty()
                                                      ? explain(reports.front(), subject.cluster, form.timing())
                                                      : std::vector<std::string>{};
-    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified};
+    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified, present};
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
@@ -195,6 +209,7 @@ int plan(Options const& o, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::search);
+    add_import_options(app, o->plan);
     app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar");
     app.add_option("--space", o->space, "standard, or full: every degree and divisor, partial recompute, offload");
     app.add_option("--top", o->top, "how many plans to show");
@@ -217,8 +232,9 @@ Action describe(CLI::App& app, CommandContext& context) {
         "  sextant plan --model deepseek-v3 --cluster h100-sxm --gpus 2048 --seq 4096 --global-batch 15360 "
         "--max-memory 90%\n"
         "  sextant plan --model llama-2-7b --cluster a100-sxm-80gb --gpus 8,16,32 --objective cost --format csv\n"
-        "  sextant plan --model llama-3.1-8b --cluster h100-sxm --gpus 64 --verify 16\n");
-    return [o, &context] { return plan(*o, context); };
+        "  sextant plan --model llama-3.1-8b --cluster h100-sxm --gpus 64 --verify 16\n"
+        "  sextant plan --model llama-3.1-70b --cluster h100-sxm --from-torchtitan train.toml\n");
+    return [o, &app, &context] { return plan(*o, app, context); };
 }
 
 }  // namespace

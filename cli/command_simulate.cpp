@@ -1,3 +1,4 @@
+#include "cli/export/plan_import.hpp"
 #include "cli/foreign_schedule.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
@@ -154,7 +155,9 @@ std::string link_table(Fabric const& fabric, Format format) {
     return format == Format::text ? table.text() : render(table, format);
 }
 
-int run_simulation(Options const& o, CommandContext& context) {
+int run_simulation(Options const& given, CLI::App const& app, CommandContext& context) {
+    Options o = given;
+    o.plan = with_import(given.plan, app, context);
     Format const format = o.output.format();
     if (o.width < 40 || o.width > 1000) throw InputError("--width: {} is out of range (40 to 1000)", o.width);
     Subject const subject = find_subject(o.plan);
@@ -215,6 +218,7 @@ int run_simulation(Options const& o, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::single);
+    add_import_options(app, o->plan);
     app.add_option("--schedule-file", o->schedule_file,
                    "pipeline schedule in the CSV of torch.distributed.pipelining; gives pp and vpp, too")
         ->option_text("FILE.csv")
@@ -250,7 +254,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         "                   --degrade-link 'node1.*.nic.out:0.5'\n"
         "  sextant simulate --model gpt3-175b --cluster h100-sxm --gpus 64 --tp 8 --pp 8 --schedule zb-h1 --svg "
         "step.svg\n");
-    return [o, &context] { return run_simulation(*o, context); };
+    return [o, &app, &context] { return run_simulation(*o, app, context); };
 }
 
 }  // namespace

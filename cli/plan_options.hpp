@@ -37,6 +37,7 @@ struct PlanOptions {
     std::vector<std::int64_t> stage_layers;
     std::string max_memory;
     std::optional<double> price;
+    std::string from_megatron, from_deepspeed, from_torchtitan;  ///< files of others (cli/export/plan_import.hpp)
 };
 
 enum class Axes : std::uint8_t {

@@ -149,6 +149,7 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
                                                {"iteration_time_s", v.finished() ? Json(v.time.base()) : Json(nullptr)},
                                                {"message", v.message}};
     }
+    if (answer.present) json["present"] = candidate_list({*answer.present}).front();
     json["pareto"] = candidate_list(answer.pareto);
     auto const misfit = [](std::optional<Candidate> const& c) {
         if (!c) return Json(nullptr);

@@ -3,6 +3,7 @@
 #include "planner/search.hpp"
 #include "planner/verify.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct PlanAnswer {
     std::vector<std::string> advice;         ///< what to relax when there is no answer
     MemoryLimit limit;
     std::vector<Verification> verified{};  ///< of the first reports, with --verify
+    std::optional<StepReport> present{};   ///< of a plan that another program's file describes
 };
 std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer);
 

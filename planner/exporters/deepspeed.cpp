@@ -1,6 +1,5 @@
 #include "planner/exporters/deepspeed_settings.hpp"
 #include "planner/exporters/exporter.hpp"
-#include "planner/exporters/megatron_model.hpp"
 
 // DeepSpeed's JSON holds the ZeRO stage, batch sizes and precision. How the model itself is split is up to the model:
 // here Megatron-DeepSpeed (megatron/arguments.py of deepspeedai/Megatron-DeepSpeed).
@@ -99,6 +98,33 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     lines.option("--optimizer", p.optimizer == Optimizer::sgd ? "sgd" : "adam");
 }
 
+/// The architecture, as far as Megatron-DeepSpeed's older arguments have words for it.
+void add_model(ArgumentLines& lines, Translation& t, ModelSpec const& model) {
+    lines.comment("model; rotary base and epsilon are not part of the plan: see its config.json");
+    lines.option("--num-layers", model.layer_count());
+    lines.option("--hidden-size", model.hidden);
+    if (model.mlp.intermediate > 0) lines.option("--ffn-hidden-size", model.mlp.intermediate);
+    lines.option("--num-attention-heads", model.attention.heads);
+    if (model.attention.kv_heads != model.attention.heads && !model.attention.latent)
+        lines.option("--num-key-value-heads", model.attention.kv_heads);
+    if (model.max_positions > 0) lines.option("--max-position-embeddings", model.max_positions);
+    if (model.position == PositionKind::rotary) lines.flag("--use-rotary-position-embeddings");
+    lines.option("--normalization", model.norm == NormKind::rms ? "rmsnorm" : "layernorm");
+    if (model.mlp.gated) lines.flag("--swiglu");
+    if (!model.mlp.bias) lines.flag("--disable-bias-linear");
+    if (!model.tied_embeddings) lines.flag("--untie-embeddings-and-output-weights");
+    lines.option("--vocab-size", model.vocab);
+    if (model.moe) {
+        lines.option("--num-experts", model.moe->experts);
+        lines.option("--topk", model.moe->top_k);
+    }
+    if (model.attention.latent) t.cannot("model", "Megatron-DeepSpeed has no latent attention");
+    if (model.moe && model.moe->shared_intermediate > 0) t.cannot("model", "Megatron-DeepSpeed has no shared experts");
+    if (model.attention.window > 0) t.cannot("model", "Megatron-DeepSpeed has no sliding window");
+    if (model.attention.query_key_norm != AttentionSpec::QueryKeyNorm::none)
+        t.cannot("model", "Megatron-DeepSpeed has no norm of queries and keys");
+}
+
 void add_run(ArgumentLines& lines, LaunchPlan const& launch) {
     lines.comment("the run");
     lines.flag("--deepspeed");
@@ -139,8 +165,7 @@ Export write(LaunchPlan const& launch) {
     add_layout(lines, t.plan, launch.model);
     lines.comment("one step; the same numbers as in ds_config.json");
     add_step(lines, launch, t.plan);
-    for (std::string const& missing : add_megatron_model(lines, launch.model))
-        t.cannot("model", "Megatron-DeepSpeed has no argument for {}", missing);
+    add_model(lines, t, launch.model);
     add_run(lines, launch);
     TorchrunScript script{.header = file_header(deepspeed_exporter, launch, t.notes),
                           .environment = {},

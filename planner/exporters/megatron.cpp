@@ -13,7 +13,7 @@ void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mo
     if (p.cp > 1) {
         lines.option("--context-parallel-size", p.cp);
         lines.option("--cp-comm-type", p.cp_mode == ContextParallel::ring         ? "p2p"
-                                       : p.cp_mode == ContextParallel::all_gather ? "allgather"
+                                       : p.cp_mode == ContextParallel::all_gather ? "all_gather"
                                                                                   : "a2a");
     }
     if (p.sequence_parallel == Switch::on) lines.flag("--sequence-parallel");

@@ -1,5 +1,6 @@
 #include "planner/exporters/exporter.hpp"
 
+#include "core/nearest.hpp"
 #include "planner/exporters/quoting.hpp"
 
 #include <algorithm>
@@ -15,6 +16,22 @@ void Translation::settle(LaunchPlan const& launch) {
     }
 }
 
+namespace {
+
+/// What was left at its default.
+std::string placeholders(LaunchSettings const& s) {
+    LaunchSettings const usual;
+    std::vector<std::string> names;
+    if (s.data == usual.data) names.emplace_back("REPLACE_WITH_DATA_PATH");
+    if (s.tokenizer == usual.tokenizer) names.emplace_back("REPLACE_WITH_TOKENIZER_PATH");
+    if (s.checkpoints == usual.checkpoints) names.emplace_back("REPLACE_WITH_CHECKPOINT_FOLDER");
+    if (s.steps == usual.steps) names.push_back(fmt::format("{} steps", s.steps));
+    if (s.learning_rate == usual.learning_rate) names.push_back(fmt::format("learning rate {}", s.learning_rate));
+    return names.empty() ? "none" : join(names);
+}
+
+}  // namespace
+
 std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, std::vector<NotExpressed> const& notes) {
     ParallelPlan const& p = launch.plan;
     std::string text = fmt::format("# {}, written by 'sextant export --format {}' for {}.\n#\n", entry.title,
@@ -26,9 +43,7 @@ std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, st
                     launch.workload.sequence, launch.workload.global_batch, p.micro_batch, launch.microbatches()));
     if (!launch.summary.empty()) text += comment_lines("Predicted: " + launch.summary);
     if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");
-    text += comment_lines(
-        "REPLACE_WITH_... and the number of steps and the learning rate are placeholders: the plan does not hold "
-        "them.");
+    text += comment_lines("Placeholders, which the plan does not hold: " + placeholders(launch.settings) + ".");
     if (notes.empty()) {
         text += "# Every part of the plan is expressed.\n";
     } else {

@@ -32,11 +32,11 @@ std::string script(char const* engine, char const* version, ServeLaunch const& l
                    std::string const& program, ArgumentLines const& lines) {
     std::string text = "#!/usr/bin/env bash\n";
     text += fmt::format("# {}, written by 'sextant export serve' for {}.\n", engine, version);
-    text +=
-        comment_lines(fmt::format("{} on {}: one replica on {} accelerators (tp {}, pp {}, attention dp {}, ep {}); "
-                                  "{} replicas in all, each started like this behind a load balancer",
-                                  l.model.name, l.cluster.name, l.plan.accelerators(), l.plan.tp, l.plan.pp,
-                                  l.plan.attention_dp, l.plan.ep, l.replicas));
+    text += comment_lines(
+        fmt::format("{} on {}: one replica on {} accelerators (tp {}, pp {}, attention dp {}, ep {}); "
+                    "{} in all, each started like this",
+                    l.model.name, l.cluster.name, l.plan.accelerators(), l.plan.tp, l.plan.pp, l.plan.attention_dp,
+                    l.plan.ep, l.replicas == 1 ? "one" : fmt::format("{} behind a load balancer", l.replicas)));
     if (nodes_of(l) > 1) text += comment_lines(fmt::format("A replica spans {} nodes of {}.", nodes_of(l), l.per_node));
     if (notes.empty()) text += "# Every part of the plan is expressed.\n";
     if (!notes.empty()) text += "# NOT EXPRESSED:\n";

@@ -88,9 +88,11 @@ std::string_view megatron_without_effect() {
            "--init-method --initial-loss-scale --kv- --load --log- --loss- --lr --make-vocab --manual-gc --master- "
            "--master_ --max-position-embeddings --merge-file --min-loss-scale --min-lr --mock-data --moe-aux-loss "
            "--moe-ffn --moe-layer-freq --moe-per-layer --moe-router- --moe-shared-expert-intermediate --moe-z-loss "
-           "--mtp- --multi-latent --no-load --no-save --node-rank --node_rank --norm --num-query-groups --num-workers "
+           "--mtp- --multi-latent --no-load --no-save --node-rank --node_rank --norm --num-key-value-heads "
+           "--num-query-groups --num-workers "
            "--override-opt --position-embedding --q-lora --qk- --rdzv --rerun- --reset- --rope- --rotary- --save "
            "--seed --sgd- --softmax-type --split --swiglu --tensorboard --test-data --tiktoken --timing- --tokenizer "
+           "--topk "
            "--train- --transformer-impl --untie- --use-checkpoint --use-mcore --use-persistent-ckpt --use-rope "
            "--use-rotary --v-head-dim --valid-data --vocab- --wandb --weight-decay --window-";
 }

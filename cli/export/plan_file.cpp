@@ -1,0 +1,99 @@
+#include "cli/export/plan_file.hpp"
+
+#include "core/error.hpp"
+#include "core/json/object_reader.hpp"
+
+namespace sextant::cli {
+namespace {
+
+Switch switch_of(bool on) { return on ? Switch::on : Switch::off; }
+
+ParallelPlan read_plan(ObjectReader in) {
+    ParallelPlan p;
+    for (auto const& [key, value] : {std::pair{"dp", &p.dp},
+                                     {"tp", &p.tp},
+                                     {"pp", &p.pp},
+                                     {"cp", &p.cp},
+                                     {"ep", &p.ep},
+                                     {"expert_tp", &p.expert_tp},
+                                     {"vpp", &p.vpp},
+                                     {"micro_batch", &p.micro_batch},
+                                     {"shard_group", &p.shard_group},
+                                     {"recompute_layers", &p.recompute_layers}})
+        *value = in.integer(key);
+    std::int64_t const zero = in.integer("zero");
+    if (zero < 0 || zero > 3) throw InputError("{}: {} (0, 1, 2 or 3)", in.path_to("zero"), zero);
+    p.zero = static_cast<int>(zero);
+    p.schedule = schedule_from(in.text("schedule"), in.path_to("schedule"));
+    p.recompute = recompute_from(in.text("recompute"), in.path_to("recompute"));
+    p.sequence_parallel = switch_of(in.flag("sequence_parallel"));
+    p.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));
+    p.dispatcher = dispatcher_from(in.text("moe_dispatcher"), in.path_to("moe_dispatcher"));
+    p.offload = offload_from(in.text("offload"), in.path_to("offload"));
+    std::string const attention = in.text("attention");
+    if (attention != name_of(AttentionKernel::flash) && attention != name_of(AttentionKernel::unfused))
+        throw InputError("{}: unknown kernel '{}' (flash or unfused)", in.path_to("attention"), attention);
+    p.attention = attention == name_of(AttentionKernel::flash) ? AttentionKernel::flash : AttentionKernel::unfused;
+    p.optimizer = optimizer_from(in.text("optimizer"), in.path_to("optimizer"));
+    p.precision = precision_from(in.text("precision"), in.path_to("precision"));
+    p.dropout = switch_of(in.flag("dropout"));
+    p.fused_cross_entropy = switch_of(in.flag("fused_cross_entropy"));
+    p.stage_layers = in.integers("stage_layers");
+    in.finish();
+    return p;
+}
+
+/// The entry of this rank. @throws InputError: there is none.
+ObjectReader candidate(ObjectReader& root, std::int64_t rank) {
+    std::vector<ObjectReader> candidates = root.objects("candidates");
+    auto const count = static_cast<std::int64_t>(candidates.size());
+    if (count == 0) throw InputError("{}: there is no plan in it (nothing fitted)", root.where());
+    if (rank < 1 || rank > count) throw InputError("--rank: {} (the file has 1 to {})", rank, count);
+    return candidates[static_cast<std::size_t>(rank - 1)];
+}
+
+}  // namespace
+
+PlanFile read_plan_file(std::string const& path, std::int64_t rank) {
+    JsonDocument const document = JsonDocument::from_file(path);
+    ObjectReader root(document);
+    std::string const format = root.text("format");
+    if (format != "plan" && format != "step_report")
+        throw InputError(
+            "{}: format '{}' is no plan ('sextant plan' and 'sextant estimate' write one with --format json)", path,
+            format);
+    root.format(format, 1);
+    PlanFile out{.model = root.text("model"),
+                 .cluster = root.text("cluster"),
+                 .framework = root.text("framework"),
+                 .workload = {.sequence = root.integer("seq"), .global_batch = root.integer("global_batch")},
+                 .plan = {}};
+    if (format == "step_report" && rank != 1) throw InputError("--rank: {} (a step report has one plan)", rank);
+    out.plan = read_plan(format == "plan" ? candidate(root, rank).object("plan") : root.object("plan"));
+    return out;
+}
+
+ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank) {
+    JsonDocument const document = JsonDocument::from_file(path);
+    ObjectReader root(document);
+    if (std::string const format = root.text("format"); format != "serving-plan")
+        throw InputError("{}: format '{}' is no deployment ('sextant serve plan --format json' writes one)", path,
+                         format);
+    root.format("serving-plan", 1);
+    ServePlanFile out{.model = root.text("model"), .cluster = {}, .plan = {}};
+    ObjectReader entry = candidate(root, rank);
+    out.cluster = entry.text("cluster");
+    out.replicas = entry.integer("replicas");
+    ObjectReader plan = entry.object("plan");
+    out.plan.tp = plan.integer("tp");
+    out.plan.pp = plan.integer("pp");
+    out.plan.ep = plan.integer("ep");
+    out.plan.attention_dp = plan.integer("attention_dp");
+    out.plan.weights = plan.text("weights");
+    out.plan.cache = cache_format_from(plan.text("kv_cache"), plan.path_to("kv_cache"));
+    out.plan.max_batch = plan.integer("max_batch");
+    out.plan.max_batched_tokens = plan.integer("max_batched_tokens");
+    return out;
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/spec/parallel_plan.hpp"
+#include "core/spec/serving_plan.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace sextant::cli {
+
+/// A plan that `sextant plan --format json` or `sextant estimate --format json` wrote.
+struct PlanFile {
+    std::string model, cluster, framework;
+    Workload workload;
+    ParallelPlan plan;
+};
+/// The candidate of this rank (1: the best); a step report has one. @throws InputError: another format or version, no
+/// such rank, an unknown key in the plan.
+PlanFile read_plan_file(std::string const& path, std::int64_t rank);
+
+/// A deployment that `sextant serve plan --format json` wrote.
+struct ServePlanFile {
+    std::string model, cluster;
+    ServingPlan plan;  ///< block size, memory and imbalance are not in the file: the defaults
+    std::int64_t replicas = 1;
+};
+ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank);
+
+}  // namespace sextant::cli

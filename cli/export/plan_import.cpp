@@ -1,0 +1,180 @@
+#include "cli/export/plan_import.hpp"
+
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/nearest.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "planner/exporters/quoting.hpp"
+#include "planner/importers/shell_words.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+struct Source {
+    char const* option;
+    std::string value;
+};
+
+std::optional<Source> source_of(PlanOptions const& o) {
+    std::optional<Source> found;
+    for (Source const& source :
+         {Source{"--from-megatron", o.from_megatron}, Source{"--from-deepspeed", o.from_deepspeed},
+          Source{"--from-torchtitan", o.from_torchtitan}}) {
+        if (source.value.empty()) continue;
+        if (found)
+            throw InputError("{}: {} is given as well (one file describes the plan)", source.option, found->option);
+        found = source;
+    }
+    return found;
+}
+
+/// The JSON that a launch script names with --deepspeed_config, beside the script.
+ForeignPlan import_deepspeed_file(std::string const& path, ModelSpec const& model) {
+    std::string const text = read_text_file(path);
+    std::size_t const first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos) throw InputError("{}: the file is empty", path);
+    if (text[first] == '{') return import_deepspeed(text, "", path, model);
+    std::vector<std::string> const words = shell_words(text, path);
+    auto const option = std::find(words.begin(), words.end(), "--deepspeed_config");
+    if (option == words.end() || option + 1 == words.end())
+        throw InputError("{}: neither JSON nor a script with --deepspeed_config", path);
+    std::string const config = (std::filesystem::path(path).parent_path() / *(option + 1)).string();
+    return import_deepspeed(read_text_file(config), text, path, model);
+}
+
+ForeignPlan read_source(Source const& source, ModelSpec const& model) {
+    std::string_view const option = source.option;
+    if (option == "--from-deepspeed") return import_deepspeed_file(source.value, model);
+    if (option == "--from-torchtitan") return import_torchtitan(read_text_file(source.value), source.value, model);
+    bool const arguments = source.value.starts_with("--");
+    return arguments ? import_megatron(source.value, option, model)
+                     : import_megatron(read_text_file(source.value), source.value, model);
+}
+
+void report(ForeignPlan const& plan, Source const& source, CommandContext& context) {
+    std::string const name = comment_text(source.value.starts_with("--") ? source.option : source.value);
+    if (!plan.ignored.empty())
+        context.err << fmt::format("sextant: {}: without effect here: {}\n", name, comment_text(join(plan.ignored)));
+    for (std::string const& warning : plan.warnings)
+        context.err << fmt::format("sextant: {}: {}\n", name, comment_text(warning));
+}
+
+/// What the file says and a search takes as given.
+void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given) {
+    if (!given("--framework")) o.framework = foreign.framework;
+    if (!given("--seq")) o.sequence = foreign.sequence;
+    if (!given("--global-batch")) o.global_batch = foreign.global_batch;
+    if (!given("--precision")) o.precision = name_of(foreign.plan.precision);
+    if (!given("--optimizer")) o.optimizer = name_of(foreign.plan.optimizer);
+    if (!given("--flash-attention")) o.flash_attention = foreign.plan.attention == AttentionKernel::flash;
+    if (!given("--dropout")) o.dropout = foreign.plan.dropout == Switch::on;
+    if (!given("--fused-cross-entropy")) o.fused_cross_entropy = foreign.plan.fused_cross_entropy == Switch::on;
+}
+
+void require_accelerators(PlanOptions const& o, Source const& source) {
+    if (o.accelerators.empty() && o.dp.empty())
+        throw InputError("{}: {} does not say how many accelerators it runs on (--gpus or --dp does)", source.option,
+                         source.value.starts_with("--") ? "the list" : source.value);
+}
+
+}  // namespace
+
+void add_import_options(CLI::App& app, PlanOptions& o) {
+    auto const add = [&](char const* flag, std::string& target, char const* what, char const* kind) {
+        app.add_option(flag, target, what)->option_text(kind)->group("Plan of another program");
+    };
+    add("--from-megatron", o.from_megatron, "Megatron-LM's arguments, or a script that has them", "FILE|ARGS");
+    add("--from-deepspeed", o.from_deepspeed, "DeepSpeed's JSON, or a launch script that names it", "FILE");
+    add("--from-torchtitan", o.from_torchtitan, "torchtitan's TOML; options given here count before those of a file",
+        "FILE");
+}
+
+Given given_options(CLI::App const& app) {
+    return [&app](char const* name) {
+        CLI::Option const* const option = app.get_option_no_throw(name);
+        return option != nullptr && option->count() > 0;
+    };
+}
+
+PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::int64_t> accelerators,
+                      Given const& given) {
+    auto const degree = [&](char const* option, std::string& target, std::int64_t value) {
+        if (!given(option)) target = std::to_string(value);
+    };
+    degree("--tp", o.tp, p.tp);
+    degree("--pp", o.pp, p.pp);
+    degree("--cp", o.cp, p.cp);
+    degree("--ep", o.ep, p.ep);
+    degree("--micro-batch", o.micro_batch, p.micro_batch);
+    degree("--zero", o.zero, p.zero);
+    bool const own_pipeline = given("--schedule") || given("--vpp") || given("--pp");
+    if (!given("--vpp") && !own_pipeline) o.vpp = std::to_string(p.vpp);
+    if (!own_pipeline) o.schedule = name_of(p.schedule);
+    if (!given("--stage-layers") && !own_pipeline) o.stage_layers = p.stage_layers;
+    if (!given("--gpus") && !given("--dp") && accelerators) o.accelerators = std::to_string(*accelerators);
+    if (!given("--recompute") && !given("--recompute-layers")) o.recompute_layers = p.recompute_layers;
+    if (!given("--recompute")) o.recompute = name_of(p.recompute);
+    if (!given("--offload")) o.offload = name_of(p.offload);
+    if (!given("--cp-mode")) o.cp_mode = name_of(p.cp_mode);
+    if (!given("--moe-dispatcher")) o.moe_dispatcher = name_of(p.dispatcher);
+    if (!given("--expert-tp")) o.expert_tp = p.expert_tp;
+    if (!given("--shard-group") && o.zero != "0") o.shard_group = p.shard_group;
+    if (!given("--precision")) o.precision = name_of(p.precision);
+    if (!given("--optimizer")) o.optimizer = name_of(p.optimizer);
+    bool const own_sequence = given("--sequence-parallel") || given("--no-sequence-parallel") || given("--tp");
+    if (!own_sequence) o.sequence_parallel = p.sequence_parallel == Switch::on;
+    if (!given("--flash-attention")) o.flash_attention = p.attention == AttentionKernel::flash;
+    if (!given("--dropout")) o.dropout = p.dropout == Switch::on;
+    if (!given("--fused-cross-entropy")) o.fused_cross_entropy = p.fused_cross_entropy == Switch::on;
+    return o;
+}
+
+PlanOptions with_import(PlanOptions const& options, CLI::App const& app, CommandContext& context) {
+    auto const source = source_of(options);
+    if (!source) return options;
+    Given const given = given_options(app);
+    ForeignPlan const foreign = read_source(*source, find_model(options.model));
+    report(foreign, *source, context);
+    PlanOptions filled = with_plan(options, foreign.plan, foreign.accelerators, given);
+    fill_subject(filled, foreign, given);
+    require_accelerators(filled, *source);
+    return filled;
+}
+
+SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, CommandContext& context) {
+    auto const source = source_of(options);
+    if (!source) return {.search = options};
+    Given const given = given_options(app);
+    ForeignPlan const foreign = read_source(*source, find_model(options.model));
+    report(foreign, *source, context);
+    SearchImport out{.search = options};
+    fill_subject(out.search, foreign, given);
+    if (!given("--gpus") && foreign.accelerators) out.search.accelerators = std::to_string(*foreign.accelerators);
+    if (out.search.accelerators.empty()) require_accelerators(out.search, *source);
+    // The plan as it is: what restricts the search does not change it.
+    PlanOptions present = out.search;
+    present.dp.clear();
+    present = with_plan(present, foreign.plan, foreign.accelerators, [](char const*) { return false; });
+    out.present = std::move(present);
+    return out;
+}
+
+std::string better_plan_line(PlanOptions const& o) {
+    auto const source = source_of(o);
+    if (!source) return "";
+    std::string line = fmt::format("what would be better: sextant plan --model {} --cluster {}",
+                                   sextant::shell_quoted(o.model), sextant::shell_quoted(o.cluster));
+    bool const arguments = source->value.starts_with("--");
+    line += fmt::format(" {}{}{}", source->option, arguments ? "=" : " ", sextant::shell_quoted(source->value));
+    if (!o.accelerators.empty()) line += " --gpus " + sextant::shell_quoted(o.accelerators);
+    return line + "\n";
+}
+
+}  // namespace sextant::cli
