@@ -28,7 +28,8 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
         report.assumptions.emplace_back("attention data-parallel groups of a replica share its sequences evenly");
     if (report.setup.prefill_replicas > 0)
         report.assumptions.emplace_back(
-            "caches go to another node as one message per rank, one after another of a sender, without meeting others");
+            "replicas fill the nodes in order, prompts first; caches go from rank to rank as one message, which meets "
+            "other caches only");
     if (report.adapter_cost)
         report.assumptions.emplace_back(
             "adapters are on attention and dense feed-forward products, in two bytes, two small kernels each; requests "
@@ -52,7 +53,8 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
 void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimulateReport& report,
               RequestSource& source) {
     IterationModel const model(report.what);
-    ModelledService const service(model, report.adapter_cost);
+    ModelledService service(model, report.adapter_cost);
+    if (report.setup.prefill_replicas > 0) service.connect(report.setup.replicas);
     InterruptGuard const interrupt;
     ServingHooks hooks;
     hooks.stop = &interrupt.flag();

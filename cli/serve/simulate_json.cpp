@@ -127,7 +127,9 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
                         {"copying_s", o.whole.counters.copying.base()}};
     if (o.window.transfers > 0)
         json["transfers"] = {{"count", o.window.transfers},
-                             {"mean_s", o.window.transferring.base() / static_cast<double>(o.window.transfers)}};
+                             {"network", name_of(report.setup.network)},
+                             {"mean_s", o.window.transferring.base() / static_cast<double>(o.window.transfers)},
+                             {"alone_s", o.window.transferring_alone.base() / static_cast<double>(o.window.transfers)}};
     json["utilisation"] = report.utilisation();
     json["iterations"] = o.whole.counters.iterations;
     json["output_tokens"] = o.whole.counters.tokens_out;

@@ -35,6 +35,9 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("N");
     app.add_option("--decode-replicas", o.decode_replicas, "replicas that get their caches and decode")
         ->option_text("N");
+    app.add_option("--network", o.network,
+                   "of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)")
+        ->option_text("fair|ideal");
     app.add_option("--router", o.router, "least-loaded (default) or round-robin")->option_text("NAME");
     app.add_option("--scheduler", o.scheduler,
                    "chunked (default), fcfs (whole prompts), prefill-first, priority, fair (tenants)")

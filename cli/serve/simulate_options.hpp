@@ -17,6 +17,7 @@ struct ServeSimulateOptions {
     ServeOptions serve;
     std::optional<std::int64_t> replicas, prefill_replicas, decode_replicas;
     std::string router = "least-loaded";
+    std::string network;
     std::string scheduler = "chunked";
     double watermark = 0.01;
     bool no_prefix_caching = false;

@@ -72,6 +72,11 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     ServingPlan const& plan = report.what.plan;
     read_replicas(o, setup);
     setup.router = router_from(o.router, "--router");
+    if (!o.network.empty()) {
+        if (setup.prefill_replicas == 0)
+            throw InputError("--network: no cache goes from one replica to another (--prefill-replicas)");
+        setup.network = network_mode_from(o.network, "--network");
+    }
     setup.warmup_share = o.warmup;
     check_option_range(o.watermark, "--watermark", 0, 0.5);
     ReplicaLimits& limits = setup.limits;

@@ -92,7 +92,7 @@ std::string preemption_words(ServeSimulateReport const& report) {
     std::string out = fmt::format("{}, {} tokens computed again", c.preemptions,
                                   human_count(static_cast<double>(c.recomputed_tokens)));
     if (report.setup.limits.preemption == PreemptionPolicy::swap)
-        out += fmt::format("; {} to host memory, {} tokens, copies stop iterations for {} in all", c.swaps,
+        out += fmt::format("; {} to the host, {} tokens, {} of copies", c.swaps,
                            human_count(static_cast<double>(c.swapped_tokens)), human(c.copying));
     return out;
 }
@@ -117,12 +117,10 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
             fmt::format("{:.4g} tokens per step of a sequence, of {} at most ({:.4g} without last steps)",
                         report.tokens_per_step(), guesses.tokens + 1, guesses.tokens_per_step()));
     if (report.adapter_cost)
-        pairs.emplace_back(
-            "adapters",
-            fmt::format("{} of rank {}, {} resident at {} in a GPU; {} of {} admissions found "
-                        "theirs, the others waited for a copy",
-                        report.adapters, report.adapter_rank, report.setup.limits.adapter_slots,
-                        human(report.adapter_cost->bytes), percent(report.adapter_hit_rate()), c.adapters_wanted));
+        pairs.emplace_back("adapters",
+                           fmt::format("{} of rank {}, {} resident of {} each; {} of the admissions found theirs",
+                                       report.adapters, report.adapter_rank, report.setup.limits.adapter_slots,
+                                       human(report.adapter_cost->bytes), percent(report.adapter_hit_rate())));
     if (o.whole.counters.preemptions > 0) pairs.emplace_back("preemptions", preemption_words(report));
     if (std::int64_t const prefills = report.setup.prefill_replicas; prefills > 0) {
         double const prompts = report.per_second(o.window.prefill_busy.base());
@@ -132,10 +130,10 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
                                        percent(std::min(1.0, prompts / static_cast<double>(prefills))),
                                        percent(std::min(1.0, decodes / (replicas - static_cast<double>(prefills))))));
         if (o.window.transfers > 0)
-            pairs.emplace_back("transfers", fmt::format("{} each, senders busy {} of the time",
-                                                        latency_text(o.window.transferring / o.window.transfers),
-                                                        percent(report.per_second(o.window.transferring.base()) /
-                                                                static_cast<double>(prefills))));
+            pairs.emplace_back("transfers",
+                               fmt::format("{} each, {} if no link were shared",
+                                           latency_text(o.window.transferring / o.window.transfers),
+                                           latency_text(o.window.transferring_alone / o.window.transfers)));
     }
     pairs.emplace_back("busy", fmt::format("{} of the time, in {} iterations", percent(report.utilisation()),
                                            human_count(static_cast<double>(c.iterations))));

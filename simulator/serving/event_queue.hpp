@@ -14,12 +14,13 @@ struct ServingEvent {
         enter,       ///< a request reaches the queue of a replica
         iteration,   ///< one of a replica's iterations ends
         wake,        ///< its first stage is free again
-        transferred  ///< a cache has arrived where it goes on
+        departed,    ///< the latency of a cache's transfer is over
+        transferred  ///< caches have arrived where they go on
     };
     Seconds at;
     std::uint64_t order;  ///< events of one time happen in the order in which they were planned
     Kind kind;
-    std::int32_t index;  ///< of the request on its way, or of the replica
+    std::int32_t index;  ///< of the request on its way, of the replica, or the stamp of the transfers
     std::int32_t lane;
     bool operator>(ServingEvent const& other) const { return at != other.at ? at > other.at : order > other.order; }
 };
@@ -59,6 +60,7 @@ public:
         things_[static_cast<std::size_t>(place)] = thing;
         return place;
     }
+    [[nodiscard]] T const& at(std::int32_t place) const { return things_[static_cast<std::size_t>(place)]; }
     T take(std::int32_t place) {
         free_.push_back(place);
         return things_[static_cast<std::size_t>(place)];

@@ -95,6 +95,7 @@ void Replica::enter_prefilled(FinishedRequest const& prefilled) {
     sequence.scheduled = prefilled.scheduled;
     sequence.first_token = sequence.last_token = prefilled.first_token;
     sequence.prefilled = true;
+    --expected_;
     waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 

@@ -112,6 +112,9 @@ public:
 
     void enter(ServingRequest const& request, std::int64_t number);
 
+    /// The cache of a request is on its way.
+    void expect() { ++expected_; }
+
     /// A request whose prompt another replica has processed, cache and first token included.
     void enter_prefilled(FinishedRequest const& prefilled);
 
@@ -130,7 +133,8 @@ public:
 
     [[nodiscard]] std::int64_t waiting() const { return waiting_.size(); }
     [[nodiscard]] std::int64_t running() const { return running_; }
-    [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting_.size(); }
+    /// Requests that are not done, those included whose caches are on their way.
+    [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting_.size() + expected_; }
     [[nodiscard]] ReplicaCounters const& counters() const { return counters_; }
     [[nodiscard]] BlockPool& blocks() { return pool_; }
     [[nodiscard]] BlockPool const& blocks() const { return pool_; }
@@ -218,6 +222,7 @@ private:
     std::vector<std::int32_t> free_slots_;
     std::vector<Lane> lanes_;
     std::int64_t running_ = 0;
+    std::int64_t expected_ = 0;
     Seconds stage_free_{};
     ReplicaCounters counters_;
     std::vector<Decodes::Progress> ended_;

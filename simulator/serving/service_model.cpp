@@ -13,11 +13,11 @@ ModelledService::ModelledService(IterationModel const& model, std::optional<Adap
     : model_(model),
       adapters_(adapters),
       cache_per_token_(model.memory().cache_per_token),
-      host_link_(host_link(model.what().cluster.accelerator).value),
-      send_(collective_curve(model.what().cluster, CollectiveKind::send_receive,
-                             place_group(2, model.what().cluster.domain_size, model.what().cluster.domain_size))) {}
+      host_link_(host_link(model.what().cluster.accelerator).value) {}
 
-Seconds ModelledService::transfer(double tokens) const { return send_.time(cache_per_token_ * tokens); }
+void ModelledService::connect(std::int64_t replicas) {
+    network_.emplace(model_.what().cluster, model_.what().plan.accelerators(), replicas);
+}
 
 ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const {
     ServingPlan const& plan = model_.what().plan;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cost_models/collective_time.hpp"
 #include "cost_models/serving/adapter_cost.hpp"
 #include "cost_models/serving/iteration_model.hpp"
+#include "simulator/serving/cache_network.hpp"
 
 #include <optional>
 
@@ -24,8 +24,10 @@ public:
     [[nodiscard]] virtual Seconds prefill_attention(double past, double tokens) const = 0;
     /// Between arrival and the queue of the scheduler.
     [[nodiscard]] virtual Seconds before_queue(double prompt_tokens) const = 0;
-    /// Of the cache of so many tokens to another replica.
-    [[nodiscard]] virtual Seconds transfer(double tokens) const = 0;
+    /// Of the cache of so many tokens from one replica to another.
+    [[nodiscard]] virtual CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const = 0;
+    /// That transfers share.
+    [[nodiscard]] virtual std::span<FabricLink const> links() const { return {}; }
     /// Of the cache of so many tokens to host memory, or back.
     [[nodiscard]] virtual Seconds host_copy(double tokens) const = 0;
     /// Of an adapter from host memory.
@@ -50,8 +52,16 @@ public:
         return model_.prefill_attention(past, tokens);
     }
     [[nodiscard]] Seconds before_queue(double prompt_tokens) const override;
-    /// Every rank sends its part to its counterpart on another node, all at once, as one message.
-    [[nodiscard]] Seconds transfer(double tokens) const override;
+    /// Every rank sends its part to its counterpart, all at once, as one message.
+    /// @pre `connect` was called
+    [[nodiscard]] CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const override {
+        return network_->transfer(from, to, cache_per_token_ * tokens);
+    }
+    [[nodiscard]] std::span<FabricLink const> links() const override {
+        return network_ ? network_->links() : std::span<FabricLink const>{};
+    }
+    /// Places so many replicas on the cluster. @throws InputError when they do not fit it.
+    void connect(std::int64_t replicas);
     /// Every rank copies its part over its own link to the host, all at once.
     [[nodiscard]] Seconds host_copy(double tokens) const override { return cache_per_token_ * tokens / host_link_; }
     [[nodiscard]] Seconds adapter_load() const override;
@@ -62,7 +72,7 @@ private:
     std::optional<AdapterCost> adapters_;
     Bytes cache_per_token_;  ///< of one rank
     BytesPerSecond host_link_;
-    CollectiveCurve send_;
+    std::optional<CacheNetwork> network_;
 };
 
 }  // namespace sextant

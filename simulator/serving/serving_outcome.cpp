@@ -86,6 +86,7 @@ ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
             .counters = a.counters - b.counters,
             .prefill_busy = a.prefill_busy - b.prefill_busy,
             .transferring = a.transferring - b.transferring,
+            .transferring_alone = a.transferring_alone - b.transferring_alone,
             .transfers = a.transfers - b.transfers};
 }
 

@@ -37,9 +37,10 @@ struct ServingTotals {
     double blocks = 0;  ///< in use, blocks x seconds
     std::int64_t arrived = 0;
     std::int64_t finished = 0;
-    ReplicaCounters counters{};  ///< of all replicas together
-    Seconds prefill_busy{};      ///< of the replicas that process prompts only
-    Seconds transferring{};      ///< caches between replicas, of all senders together
+    ReplicaCounters counters{};    ///< of all replicas together
+    Seconds prefill_busy{};        ///< of the replicas that process prompts only
+    Seconds transferring{};        ///< caches between replicas, each from its sending to its arrival
+    Seconds transferring_alone{};  ///< what that would be if no link were shared
     std::int64_t transfers = 0;
 };
 ServingTotals operator-(ServingTotals const& a, ServingTotals const& b);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simulator/serving/cache_transfers.hpp"
 #include "simulator/serving/replica.hpp"
 #include "simulator/serving/router.hpp"
 
@@ -22,6 +23,7 @@ struct ServingSetup {
     std::int64_t replicas = 1;
     std::int64_t prefill_replicas = 0;  ///< of these; they process prompts, the others decode. 0: each does both
     Router router = Router::least_loaded;
+    NetworkMode network = NetworkMode::fair;
     std::int64_t concurrency = 0;   ///< of a closed loop; 0: requests come at their times
     double interval_variation = 1;  ///< coefficient of variation of the intervals between arrivals
     double warmup_share = 0.1;      ///< of the requests, not measured

@@ -22,14 +22,15 @@ struct Arrived {
 };
 
 /// One run.
-class Simulation {
+class ServingRun {
 public:
-    Simulation(ServingSetup const& setup, ServiceModel const& service, RequestSource& source, ServingHooks const& hooks)
+    ServingRun(ServingSetup const& setup, ServiceModel const& service, RequestSource& source, ServingHooks const& hooks)
         : setup_(setup),
           service_(service),
           source_(source),
           hooks_(hooks),
           fleet_(setup, service),
+          transfers_(setup.network, service.links()),
           overload_(setup.interval_variation),
           to_prompts_(setup.router, 0,
                       static_cast<std::size_t>(setup.prefill_replicas > 0 ? setup.prefill_replicas : setup.replicas)),
@@ -37,9 +38,7 @@ public:
                       static_cast<std::size_t>(setup.replicas - setup.prefill_replicas)),
           first_measured_(static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source.count()))),
           watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)),
-          record_(setup.objective, first_measured_) {
-        sender_free_.assign(static_cast<std::size_t>(setup.replicas), {});
-    }
+          record_(setup.objective, first_measured_) {}
 
     ServingOutcome run() {
         next_ = source_.next();
@@ -111,11 +110,13 @@ private:
                 fleet_.change(to_prompts_.route(fleet_.replicas())).enter(request.request, request.number);
                 break;
             }
-            case Kind::transferred: {
-                FinishedRequest const request = transferred_.take(event.index);
-                fleet_.change(to_decodes_.route(fleet_.replicas())).enter_prefilled(request);
+            case Kind::departed:
+                if (transfers_.depart(event.index, event.at, events_)) arrived_cache(event.index);
                 break;
-            }
+            case Kind::transferred:
+                for (std::int32_t const number : transfers_.arrivals(event.index, events_))
+                    arrived_cache(number);
+                break;
             case Kind::wake: fleet_.wake(replica); break;
             case Kind::iteration: finish_iteration(replica, static_cast<std::size_t>(event.lane)); break;
         }
@@ -146,14 +147,23 @@ private:
             interrupted_ = stopped_ = true;
     }
 
-    /// The cache of a processed prompt goes to a replica that decodes, after those that this one sent before.
+    /// The cache of a processed prompt goes to a replica that decodes.
     void send(FinishedRequest const& request) {
-        Seconds& free = sender_free_[static_cast<std::size_t>(request.replica)];
-        Seconds const time = service_.transfer(request.request.prompt);
-        free = std::max(free, request.finished) + time;
-        totals_.transferring += time;
+        std::size_t const to = to_decodes_.route(fleet_.replicas());
+        fleet_.change(to).expect();
+        CacheTransfer transfer =
+            service_.transfer(request.request.prompt, request.replica, static_cast<std::int64_t>(to));
+        totals_.transferring_alone += transfer.alone();
         ++totals_.transfers;
-        events_.plan(free, Kind::transferred, transferred_.put(request));
+        transfers_.send(
+            {.request = request, .to = static_cast<std::int32_t>(to), .at = totals_.at, .what = std::move(transfer)},
+            events_);
+    }
+
+    void arrived_cache(std::int32_t number) {
+        CacheTransfers::Sent const sent = transfers_.take(number);
+        totals_.transferring += totals_.at - sent.at;
+        fleet_.change(static_cast<std::size_t>(sent.to)).enter_prefilled(sent.request);
     }
 
     [[nodiscard]] ServingTotals snapshot() const {
@@ -214,12 +224,11 @@ private:
     EventQueue events_;
     std::optional<ServingRequest> next_;
     OnTheWay<Arrived> arrived_;
-    OnTheWay<FinishedRequest> transferred_;
+    CacheTransfers transfers_;
     std::int64_t most_waiting_ = 0, most_blocks_ = 0;
     ServingTotals totals_, from_, last_arrival_;
     OverloadTrial overload_;
     Routing to_prompts_, to_decodes_;
-    std::vector<Seconds> sender_free_;
     std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;
     bool stopped_ = false, interrupted_ = false, overloaded_ = false;
     std::vector<FinishedRequest> done_;
@@ -233,7 +242,7 @@ private:
 ServingOutcome simulate_serving(ServingSetup const& setup, ServiceModel const& service, RequestSource& source,
                                 ServingHooks const& hooks) {
     check_serving_setup(setup);
-    return Simulation(setup, service, source, hooks).run();
+    return ServingRun(setup, service, source, hooks).run();
 }
 
 }  // namespace sextant

@@ -120,3 +120,19 @@ TEST_CASE("serve simulate: adapters that cannot be are refused, and those that l
     CHECK_THAT(result.err, contains("does not fit"));
     CHECK_THAT(result.err, contains("900 adapters"));
 }
+
+TEST_CASE("serve simulate: caches that share NICs take longer than alone, with --network ideal they do not") {
+    Arguments const load{"--concurrency",     "40", "--count",  "500",  "--prefill-replicas", "4",
+                         "--decode-replicas", "2",  "--prompt", "8000", "--output-tokens",    "20"};
+    Arguments ideal = load;
+    ideal.insert(ideal.end(), {"--network", "ideal"});
+    Json const shared = report(load);
+    Json const alone = report(ideal);
+    CHECK(at(shared, "/transfers/mean_s") > at(shared, "/transfers/alone_s"));
+    CHECK(at(alone, "/transfers/mean_s") == Approx(at(alone, "/transfers/alone_s")).epsilon(1e-6));
+    CHECK(at(shared, "/output_tokens") == 500 * 20);
+    check_refused({"--rate", "1", "--network", "ideal"}, "--network: no cache goes");
+    Arguments unknown = load;
+    unknown.insert(unknown.end(), {"--network", "fare"});
+    check_refused(unknown, "fair");
+}

@@ -15,7 +15,17 @@ public:
     }
     [[nodiscard]] Seconds prefill_attention(double, double) const override { return {}; }
     [[nodiscard]] Seconds before_queue(double) const override { return before_; }
-    [[nodiscard]] Seconds transfer(double tokens) const override { return tokens * transfer_token; }
+    [[nodiscard]] CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const override {
+        if (fabric.empty()) return {.latency = tokens * transfer_token};
+        auto const link = [](std::int64_t replica) { return static_cast<std::int32_t>(replica); };
+        return {.links = {link(from), link(to)},
+                .rate = rate,
+                .bytes = tokens * units::MB,
+                .latency = tokens * transfer_token};
+    }
+    [[nodiscard]] std::span<FabricLink const> links() const override { return fabric; }
+    std::vector<FabricLink> fabric;  ///< one for each replica, a megabyte a token goes over that of sender and receiver
+    BytesPerSecond rate = 10 * units::GB / units::s;
     [[nodiscard]] Seconds host_copy(double tokens) const override { return tokens * copied_token; }
     [[nodiscard]] Seconds adapter_load() const override { return adapter_copy; }
     [[nodiscard]] Times adapters(double different, double tokens) const override {

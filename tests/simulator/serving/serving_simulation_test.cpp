@@ -375,12 +375,14 @@ TEST_CASE("serve: caches that move between replicas cost their transfer once, af
     setup.replicas = 2;
     setup.prefill_replicas = 1;
     setup.warmup_share = 0;
-    // Two at once: both prompts in one iteration, the second cache leaves after the first.
+    // Two at once: both prompts in one iteration; 1 and 2 GB share 1 GB/s until the smaller one is there after 2 s.
     std::vector<ServingRequest> const requests{{.arrival = 0 * s, .prompt = 1000, .output = 11},
                                                {.arrival = 0 * s, .prompt = 2000, .output = 11},
                                                {.arrival = 5 * s, .prompt = 500, .output = 1}};
     FixedService service(100 * ms);
-    service.transfer_token = 1 * ms;
+    service.transfer_token = {};
+    service.fabric = {{"a", 1 * units::GB / s}, {"b", 5 * units::GB / s}};
+    service.rate = 1 * units::GB / s;
     ListedSource source(requests);
     std::vector<FinishedRequest> all(3);
     ServingHooks hooks;
@@ -388,11 +390,12 @@ TEST_CASE("serve: caches that move between replicas cost their transfer once, af
     ServingOutcome const out = simulate_serving(setup, service, source, hooks);
     check_conserved(out, 3);
     CHECK(out.whole.transfers == 2);
-    CHECK(out.whole.transferring.base() == Approx(3));
+    CHECK(out.whole.transferring.base() == Approx(2 + 3));
+    CHECK(out.whole.transferring_alone.base() == Approx(1 + 2));
     CHECK(all[0].ttft().base() == Approx(0.1));
-    CHECK(all[0].finished.base() == Approx(0.1 + 1 + 10 * 0.1));
+    CHECK(all[0].finished.base() == Approx(0.1 + 2 + 10 * 0.1));
     CHECK(all[1].ttft().base() == Approx(0.1));
-    CHECK(all[1].finished.base() == Approx(0.1 + 1 + 2 + 10 * 0.1));
+    CHECK(all[1].finished.base() == Approx(0.1 + 3 + 10 * 0.1));
     CHECK(all[2].e2e().base() == Approx(0.1));  // one token: nothing moves
     CHECK(out.itl.largest.base() == Approx(3.1));
     CHECK(out.whole.prefill_busy.base() == Approx(0.2));

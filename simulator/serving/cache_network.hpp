@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/spec/cluster_spec.hpp"
+#include "cost_models/collective_time.hpp"
+#include "simulator/network/topology.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sextant {
+
+/// A cache on its way from one replica to another: `latency`, then `bytes` of every rank over `links`.
+struct CacheTransfer {
+    std::vector<std::int32_t> links{};  ///< of all ranks, which move in step; none: nothing is shared
+    BytesPerSecond rate{};              ///< of a rank alone
+    Bytes bytes{};                      ///< of a rank
+    Seconds latency{};
+    [[nodiscard]] Seconds alone() const { return bytes > Bytes{} ? latency + bytes / rate : latency; }
+};
+
+/// The ways between replicas that fill a cluster one after another: rank k of one sends to rank k of the other, inside
+/// a domain by the scale-up network, else through both NICs and what is above them (`Topology`). Alone a transfer takes
+/// what `collective_curve` says of a send and receive.
+class CacheNetwork {
+public:
+    /// @throws InputError when they do not fit the cluster.
+    CacheNetwork(ClusterSpec const& cluster, std::int64_t accelerators_per_replica, std::int64_t replicas);
+
+    [[nodiscard]] std::span<FabricLink const> links() const { return topology_.links(); }
+    /// @param bytes of a rank
+    [[nodiscard]] CacheTransfer transfer(std::int64_t from, std::int64_t to, Bytes bytes) const;
+
+private:
+    std::int64_t ranks_;
+    Topology topology_;
+    CollectiveCurve inside_, outside_;
+};
+
+}  // namespace sextant
