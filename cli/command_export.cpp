@@ -95,17 +95,17 @@ Wanted wanted_formats(Options const& o, std::string const& framework) {
     return wanted;
 }
 
-std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const& launch, bool folder) {
+std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const& launch, ExportOutput const& output) {
     std::vector<ExportedFormat> out;
+    // A job needs the files that it starts: they come along wherever there is a folder for them.
+    bool const with_training = wanted.training_asked || !output.folder.empty();
     for (ExporterEntry const* entry : wanted.training) {
         Export const exported = entry->write(launch);
-        // A job needs the files that it starts: they come along wherever there is a folder for them.
-        if (wanted.training_asked || folder) out.push_back({entry->name, exported.files, exported.not_expressed});
+        if (with_training) out.push_back({entry->name, exported.files, exported.not_expressed});
         auto const job = [&](char const* format, ExportedFile file) {
             file.name = fmt::format("{}-{}", entry->name, file.name);
-            out.push_back({format,
-                           {std::move(file)},
-                           wanted.training_asked || folder ? std::vector<NotExpressed>{} : exported.not_expressed});
+            out.push_back(
+                {format, {std::move(file)}, with_training ? std::vector<NotExpressed>{} : exported.not_expressed});
         };
         if (wanted.slurm) job(slurm, slurm_job(launch, exported));
         if (wanted.kubernetes) job(kubernetes, kubernetes_job(launch, exported));
@@ -135,7 +135,7 @@ int run(Options const& o, CLI::App const& app, CommandContext& context) {
                             .checkpoint = launch.checkpoint,
                             .nodes = launch.nodes,
                             .per_node = launch.per_node};
-    deliver_export(o.output, write_formats(wanted, launch, !o.output.folder.empty()), facts, context);
+    deliver_export(o.output, write_formats(wanted, launch, o.output), facts, context);
     if (!report.fits)
         context.err << fmt::format("sextant: export: the plan does not fit into memory ({} of {})\n",
                                    human(report.estimate.peak()), human(report.limit.usable));

@@ -119,6 +119,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!own_pipeline) o.schedule = name_of(p.schedule);
     if (!given("--stage-layers") && !own_pipeline) o.stage_layers = p.stage_layers;
     if (!given("--gpus") && !given("--dp") && accelerators) o.accelerators = std::to_string(*accelerators);
+    if (!given("--gpus") && !given("--dp") && !accelerators && p.dp > 1) o.dp = std::to_string(p.dp);
     if (!given("--recompute") && !given("--recompute-layers")) o.recompute_layers = p.recompute_layers;
     if (!given("--recompute")) o.recompute = name_of(p.recompute);
     if (!given("--offload")) o.offload = name_of(p.offload);

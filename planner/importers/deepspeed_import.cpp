@@ -21,7 +21,8 @@ void read_launch(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     in.finish(out, megatron_without_effect(), megatron_not_counted());
 }
 
-void settle_batches(DeepSpeedSettings const& s, ForeignPlan& out, std::string_view where) {
+/// Where only the JSON is there, the replicas are known and how many accelerators each takes is not.
+void settle_batches(DeepSpeedSettings const& s, std::string_view launch, ForeignPlan& out, std::string_view where) {
     ParallelPlan& p = out.plan;
     std::int64_t const inner = p.tp * p.pp * p.cp;
     if (s.micro_batch) p.micro_batch = *s.micro_batch;
@@ -37,7 +38,8 @@ void settle_batches(DeepSpeedSettings const& s, ForeignPlan& out, std::string_vi
                 "{}: train_batch_size: {} / ({} x {}) replicas of {} ranks are {} accelerators, but the "
                 "launch has {}",
                 where, *s.train_batch, *s.micro_batch, *s.accumulation_steps, inner, said, *out.accelerators);
-        out.accelerators = said;
+        p.dp = *s.train_batch / replica;
+        if (!launch.empty()) out.accelerators = said;
     }
     set_data_parallel(out, where);
     if (!out.global_batch && out.accelerators && s.accumulation_steps)
@@ -74,7 +76,7 @@ ForeignPlan import_deepspeed(std::string_view json, std::string_view launch, std
                 : s.offloads_optimizer              ? Offload::optimizer
                 : checkpoints                       ? Offload::activations
                                                     : Offload::none;
-    settle_batches(s, out, where);
+    settle_batches(s, launch, out, where);
     if (s.shard_group && p.zero == 3 && *s.shard_group != p.dp * p.cp) p.shard_group = *s.shard_group;
     return out;
 }

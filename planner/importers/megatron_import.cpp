@@ -11,53 +11,52 @@ namespace {
 
 constexpr std::int64_t most_layers = 1 << 16;
 
-/// Layers of each stage of "E|t*4|(tt|)*3tL": groups and letters with a number after '*' are repeated.
-std::vector<std::int64_t> layout_layers(std::string const& layout, ArgumentReader const& in) {
-    auto const wrong = [&](char const* why) {
-        return InputError("{}: --pipeline-model-parallel-layout: '{}' {} (such as 'Et*3|(t*4|)*6t*3L')", in.where(),
-                          layout, why);
-    };
-    auto const repeated = [&](std::string const& text, bool groups) {
-        std::string out;
-        std::string unit;
-        for (std::size_t i = 0; i < text.size(); ++i) {
-            if (text[i] == ',') continue;
-            if (text[i] == '(' && groups) {
-                std::size_t const end = text.find(')', i);
-                if (end == std::string::npos) throw wrong("has a '(' without ')'");
-                unit = text.substr(i + 1, end - i - 1);
-                i = end;
-            } else if (text[i] == '*' && !unit.empty()) {
-                std::size_t digits = i + 1;
-                std::int64_t times = 0;
-                while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9' && times < most_layers)
-                    times = 10 * times + (text[digits++] - '0');
-                if (digits == i + 1 || (groups && text[i - 1] != ')')) {
-                    out += "*";
-                    unit.clear();
-                    continue;
-                }
-                if (times > most_layers) throw wrong("repeats too often");
-                for (std::int64_t k = 1; k < times; ++k)
-                    out += unit;
-                unit.clear();
-                i = digits - 1;
-                continue;
-            } else {
-                unit = text[i];
-            }
-            out += unit;
-            if (out.size() > static_cast<std::size_t>(4 * most_layers)) throw wrong("is too long");
+InputError wrong_layout(ArgumentReader const& in, std::string const& layout, char const* why) {
+    return InputError("{}: --pipeline-model-parallel-layout: '{}' {} (such as 'Et*3|(t*4|)*6t*3L')", in.where(), layout,
+                      why);
+}
+
+/// The number after text[at] == '*', one where there is none; `at` goes behind it.
+std::int64_t times_after(std::string const& text, std::size_t& at) {
+    if (at >= text.size() || text[at] != '*') return 1;
+    std::int64_t times = 0;
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+        times = std::min(8 * most_layers, 10 * times + (text[at] - '0'));
+    return times;
+}
+
+/// A layout with its repetitions written out: first "(tt|)*3", then "t*4".
+std::string unrolled(ArgumentReader const& in, std::string const& layout) {
+    std::string flat;
+    for (std::size_t at = 0; at < layout.size();) {
+        if (layout[at] == ',') {
+            ++at;
+            continue;
         }
-        return out;
-    };
-    std::string const flat = repeated(repeated(layout, true), false);
+        std::string unit(1, layout[at++]);
+        if (unit == "(") {
+            std::size_t const end = layout.find(')', at);
+            if (end == std::string::npos) throw wrong_layout(in, layout, "has a '(' without ')'");
+            unit = unrolled(in, layout.substr(at, end - at));
+            at = end + 1;
+        }
+        std::int64_t const times = times_after(layout, at);
+        if (times * static_cast<std::int64_t>(unit.size()) + static_cast<std::int64_t>(flat.size()) > 4 * most_layers)
+            throw wrong_layout(in, layout, "is too long");
+        for (std::int64_t k = 0; k < times; ++k)
+            flat += unit;
+    }
+    return flat;
+}
+
+/// Layers of each stage of "E|t*4|(tt|)*3tL".
+std::vector<std::int64_t> layout_layers(std::string const& layout, ArgumentReader const& in) {
     std::vector<std::int64_t> layers{0};
-    for (char const c : flat) {
+    for (char const c : unrolled(in, layout)) {
         if (c == '|') layers.push_back(0);
         if (c == 't') ++layers.back();
         if (std::string_view("|tELm").find(c) == std::string_view::npos)
-            throw wrong("has a letter that is none of EtmL|");
+            throw wrong_layout(in, layout, "has a letter that is none of E, t, m, L and |");
     }
     return layers;
 }

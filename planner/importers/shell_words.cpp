@@ -84,6 +84,9 @@ public:
     }
 
 private:
+    /// Between double quotes an expansion is not cut at blanks.
+    enum class Quotes { none, around };
+
     [[nodiscard]] char at(std::size_t ahead) const {
         return at_ + ahead < script_.size() ? script_[at_ + ahead] : '\0';
     }
@@ -113,7 +116,7 @@ private:
                 if (at(1) != '\n') out.append(script_.substr(at_ + 1, 1));
                 at_ += 2;
             } else if (c == '$') {
-                variable(out, true);
+                variable(out, Quotes::around);
             } else {
                 out.append(script_.substr(at_++, 1));
             }
@@ -123,7 +126,7 @@ private:
     }
 
     /// From '$' on. What is not known stays as it is written.
-    void variable(Expansion& out, bool quoted) {
+    void variable(Expansion& out, Quotes quotes) {
         std::size_t const begin = at_++;
         bool const braces = at(0) == '{';
         if (braces) ++at_;
@@ -142,20 +145,26 @@ private:
         bool const all = rest == "[@]" || rest == "[*]";
         bool const fallback = rest.starts_with(":-") && rest.find('$') == std::string_view::npos;
         auto const found = values_.find(name);
-        if (found != values_.end() && (all || rest.empty() || rest.starts_with(":-"))) {
-            if (quoted && !all) {
-                for (std::size_t i = 0; i < found->second.size(); ++i)
-                    out.append((i > 0 ? " " : "") + found->second[i]);
-            } else if (quoted) {
-                out.append_words(found->second);
-            } else {
-                for (std::size_t i = 0; i < found->second.size(); ++i)
-                    out.append_fields((i > 0 ? " " : "") + found->second[i]);
-            }
-        } else if (fallback) {
+        if (found != values_.end() && (all || rest.empty() || rest.starts_with(":-")))
+            expand(out, found->second, quotes, all ? Elements::apart : Elements::joined);
+        else if (fallback)
             out.append(rest.substr(2));
-        } else {
+        else
             out.append(script_.substr(begin, at_ - begin));
+    }
+
+    enum class Elements { joined, apart };
+    static void expand(Expansion& out, Words const& values, Quotes quotes, Elements elements) {
+        if (quotes == Quotes::around && elements == Elements::apart) {
+            out.append_words(values);
+            return;
+        }
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            std::string const text = (i > 0 ? " " : "") + values[i];
+            if (quotes == Quotes::around)
+                out.append(text);
+            else
+                out.append_fields(text);
         }
     }
 
@@ -176,7 +185,7 @@ private:
                 if (at(1) == '\n') ++line_;
                 at_ = std::min(at_ + 2, script_.size());
             } else if (c == '$') {
-                variable(text, false);
+                variable(text, Quotes::none);
             } else {
                 plain += c;
                 text.append(script_.substr(at_++, 1));
@@ -206,7 +215,7 @@ private:
             else if (c == '"')
                 double_quoted(value);
             else if (c == '$')
-                variable(value, true);
+                variable(value, Quotes::around);
             else
                 value.append(script_.substr(at_++, 1));
         }

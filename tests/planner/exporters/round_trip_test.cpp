@@ -91,7 +91,7 @@ TEST_CASE("an exported plan comes back as the plan its file expresses, and all e
     ClusterSpec const cluster = find_cluster("h100-sxm", "--cluster");
     Random random(7);
     int whole = 0;
-    constexpr int rounds = 1500;
+    constexpr int rounds = 4000;
     for (int i = 0; i < rounds; ++i) {
         Case const c = random_case(random);
         LaunchPlan const launch = make_launch_plan(c.model, cluster, c.workload, c.plan, {});

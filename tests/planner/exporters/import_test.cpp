@@ -1,0 +1,147 @@
+#include "core/error.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "planner/importers/foreign_plan.hpp"
+#include "planner/importers/shell_words.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+
+using namespace sextant;
+using Words = std::vector<std::string>;
+
+namespace {
+
+ModelSpec const& llama() {
+    static ModelSpec const model = find_model("llama-2-7b");
+    return model;
+}
+
+bool has(std::vector<std::string> const& list, std::string const& part) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](auto const& text) { return text.find(part) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("words of a script are those that a shell would see", "[import]") {
+    CHECK(shell_words("a 'b c' \"d e\" f\\ g # h\ni", "s") == Words{"a", "b c", "d e", "f g", "i"});
+    CHECK(shell_words("TP=8\nrun --tp $TP --x=\"${TP}0\" $OTHER", "s") ==
+          Words{"run", "--tp", "8", "--x=80", "$OTHER"});
+    CHECK(shell_words("ARGS=\"--a 1 \\\n --b 2\"\nrun $ARGS \"$ARGS\"", "s") ==
+          Words{"run", "--a", "1", "--b", "2", "--a 1  --b 2"});
+    CHECK(shell_words("A=(--a 'x y'\n --b)\nA+=(--c)\nrun ${A[@]} \"${A[@]}\"", "s") ==
+          Words{"run", "--a", "x", "y", "--b", "--c", "--a", "x y", "--b", "--c"});
+    CHECK(shell_words("N=${M:-4}; run $N ${M:-5}", "s") == Words{"run", "4", "5"});
+    CHECK(shell_words("run ''", "s") == Words{"run", ""});
+    CHECK_THROWS_WITH(shell_words("a\n'b", "s.sh"), contains("s.sh: line 2"));
+}
+
+TEST_CASE("a Megatron-LM script gives its plan", "[import]") {
+    ForeignPlan const f = import_megatron(R"(#!/bin/bash
+GPUS=8
+TP=4
+DIST=(--nproc_per_node $GPUS --nnodes 4)
+MODEL="--num-layers 32 --hidden-size 4096 --seq-length 4096"
+torchrun ${DIST[@]} pretrain_gpt.py $MODEL --tensor-model-parallel-size $TP --sequence-parallel \
+  --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 4 --micro-batch-size 2 \
+  --global-batch-size 128 --bf16 --use-distributed-optimizer --overlap-grad-reduce --hidden-dropout 0 \
+  --attention-dropout 0 --recompute-granularity full --recompute-method block --recompute-num-layers 1 \
+  --log-interval 10 --tp-comm-overlap --my-own 3 --save "$UNKNOWN"
+)",
+                                          "train.sh", llama());
+    CHECK(f.accelerators == 32);
+    CHECK(f.plan.tp == 4);
+    CHECK(f.plan.pp == 2);
+    CHECK(f.plan.dp == 4);
+    CHECK(f.plan.vpp == 4);
+    CHECK(f.plan.schedule == Schedule::interleaved);
+    CHECK(f.plan.recompute_layers == 4);
+    CHECK(f.plan.zero == 1);
+    CHECK(f.plan.dropout == Switch::off);
+    CHECK(f.plan.precision == Precision::bf16);
+    CHECK(f.global_batch == 128);
+    CHECK(f.ignored == Words{"--log-interval", "--save"});
+    CHECK(has(f.warnings, "--tp-comm-overlap"));
+    CHECK(has(f.warnings, "--my-own: not known here"));
+}
+
+TEST_CASE("what is wrong in a file of others is said with its name", "[import]") {
+    auto const megatron = [](std::string const& text) { return import_megatron(text, "train.sh", llama()); };
+    CHECK_THROWS_WITH(megatron(""), contains("no argument"));
+    CHECK_THROWS_WITH(megatron("--tensor-model-parallel-size x"), contains("'x' is not a whole number"));
+    CHECK_THROWS_WITH(megatron("--tensor-model-parallel-size 0"), contains("out of range"));
+    CHECK_THROWS_WITH(megatron("--tensor-model-parallel-size $TP"), contains("the value of $TP"));
+    CHECK_THROWS_WITH(megatron("--tensor-model-parallel-size"), contains("a value is missing"));
+    CHECK_THROWS_WITH(megatron("--num-layers 80"), contains("80 layers, but llama-2-7b has 32"));
+    CHECK_THROWS_WITH(megatron("--recompute-granularity some"), contains("full or selective"));
+    CHECK_THROWS_WITH(megatron("--nnodes 3 --tensor-model-parallel-size 2"), contains("no multiple"));
+    CHECK_THROWS_WITH(megatron("--pipeline-model-parallel-layout 'E(t|*3'"), contains("without ')'"));
+    CHECK_THROWS_WITH(megatron("--pipeline-model-parallel-layout 'Et*99999999999|L'"), contains("too long"));
+    auto const deepspeed = [](std::string const& text) { return import_deepspeed(text, "", "ds.json", llama()); };
+    CHECK_THROWS_AS(deepspeed("{"), InputError);
+    CHECK_THROWS_WITH(deepspeed("[]"), contains("no object"));
+    CHECK_THROWS_WITH(deepspeed(R"({"zero_optimization": {"stage": 4}})"), contains("stage: 4"));
+    CHECK_THROWS_WITH(deepspeed(R"({"train_batch_size": -1})"), contains("train_batch_size"));
+    CHECK_THROWS_WITH(deepspeed(R"({"train_batch_size": 10, "train_micro_batch_size_per_gpu": 3,
+                                    "gradient_accumulation_steps": 1})"),
+                      contains("no multiple"));
+    auto const titan = [](std::string const& text) { return import_torchtitan(text, "t.toml", llama()); };
+    CHECK_THROWS_WITH(titan("a ="), contains("t.toml: line 1"));
+    CHECK_THROWS_WITH(titan("[parallelism]\ntensor_parallel_degree = \"8\""), contains("no whole number"));
+    CHECK_THROWS_WITH(titan("[parallelism]\npipeline_parallel_schedule = \"X\""), contains("'X' is not known"));
+    CHECK_THROWS_WITH(titan("[activation_checkpoint]\nselective_ac_option = \"0\""), contains("'op' or a number"));
+}
+
+TEST_CASE("a DeepSpeed file as trainers write it gives what it says and no more", "[import]") {
+    ForeignPlan const f = import_deepspeed(R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2,
+        "bf16": {"enabled": true}, "fp16": {"enabled": false}, "zero_optimization": {"stage": 3,
+        "offload_optimizer": {"device": "cpu"}, "stage3_max_live_parameters": 1e9, "zero_hpz_partition_size": 8},
+        "new_key": 1})",
+                                           "", "ds.json", llama());
+    CHECK_FALSE(f.accelerators);
+    CHECK_FALSE(f.global_batch);
+    CHECK(f.plan.micro_batch == 2);
+    CHECK(f.plan.zero == 3);
+    CHECK(f.plan.offload == Offload::optimizer);
+    CHECK(f.plan.precision == Precision::bf16);
+    CHECK(f.ignored == Words{"zero_optimization.stage3_max_live_parameters"});
+    CHECK(has(f.warnings, "zero_hpz_partition_size"));
+    CHECK(has(f.warnings, "new_key: not known here"));
+}
+
+TEST_CASE("a torchtitan file with nothing in it has torchtitan's defaults", "[import]") {
+    ForeignPlan const f = import_torchtitan("", "t.toml", llama());
+    CHECK_FALSE(f.accelerators);
+    CHECK(f.sequence == 2048);
+    CHECK(f.plan.micro_batch == 8);
+    CHECK(f.plan.zero == 3);
+    CHECK(f.plan.recompute == Recompute::full);  // every second layer
+    CHECK(f.plan.recompute_layers == 16);
+}
+
+TEST_CASE("random bytes as a file of others end in a plan or in a refusal", "[import]") {
+    std::mt19937_64 random(11);
+    std::vector<std::string> const seeds{
+        "--tensor-model-parallel-size 2 --pipeline-model-parallel-layout 'Et|(t*2|)*3tL' --cp-comm-type p2p ${A[@]} "
+        "\"x",
+        R"({"train_batch_size": 8, "zero_optimization": {"stage": 1}, "bf16": {"enabled": true}})",
+        "[parallelism]\ntensor_parallel_degree = 2\nmodule_fqns_per_model_part = [[\"layers.0\"], []]\n"};
+    int read = 0;
+    for (int i = 0; i < 6000; ++i) {
+        std::string text = seeds[random() % seeds.size()];
+        for (std::size_t k = random() % 6; k > 0; --k)
+            text[random() % text.size()] = static_cast<char>(random() % 2 == 0 ? random() % 128 : random() % 256);
+        if (random() % 4 == 0) text.resize(random() % text.size());
+        for (int format = 0; format < 3; ++format) {
+            try {
+                if (format == 0) static_cast<void>(import_megatron(text, "f", llama()));
+                if (format == 1) static_cast<void>(import_deepspeed(text, text, "f", llama()));
+                if (format == 2) static_cast<void>(import_torchtitan(text, "f", llama()));
+                ++read;
+            } catch (InputError const&) {
+            }
+        }
+    }
+    CHECK(read > 100);
+}
