@@ -142,10 +142,10 @@ PlanOptions with_import(PlanOptions const& options, CLI::App const& app, Command
     if (!source) return options;
     Given const given = given_options(app);
     ForeignPlan const foreign = read_source(*source, find_model(options.model));
-    report(foreign, *source, context);
     PlanOptions filled = with_plan(options, foreign.plan, foreign.accelerators, given);
     fill_subject(filled, foreign, given);
     require_accelerators(filled, *source);
+    report(foreign, *source, context);
     return filled;
 }
 

@@ -1,0 +1,197 @@
+#include "tests/cli/questions.hpp"
+#include "tests/cli/report_checks.hpp"
+#include "tests/cli/scratch_folder.hpp"
+#include "tests/fixtures.hpp"
+
+#include <filesystem>
+
+namespace {
+
+Arguments const small{"--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--gpus", "16", "--tp", "2", "--pp", "2"};
+
+/// The JSON report of an export.
+Json exported(Arguments const& arguments) {
+    RunResult const result = run_sextant(Arguments{"export"} + arguments + Arguments{"--report", "json"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+/// What `--report json` says of one plan, without the texts of the headline.
+Json plan_of(Arguments const& estimate) { return report(Arguments{"estimate"} + estimate).at("plan"); }
+
+}  // namespace
+
+TEST_CASE("export: the files of a plan come back as that plan", "[cli][export]") {
+    ScratchFolder const folder("export_back");
+    Arguments const plan = small + Arguments{"--micro-batch", "2", "--recompute", "full"};
+    REQUIRE(run_sextant(Arguments{"export"} + plan +
+                        Arguments{"--format", "megatron,deepspeed,torchtitan", "--output", folder.path("out")})
+                .code == 0);
+    Json const wanted = plan_of(plan);
+    Arguments const model{"--model", "llama-3.2-1b", "--cluster", "h100-sxm"};
+    CHECK(plan_of(model + Arguments{"--from-megatron", folder.path("out/megatron.sh")}) == wanted);
+    CHECK(plan_of(model + Arguments{"--from-deepspeed", folder.path("out/deepspeed.sh")}) == wanted);
+    CHECK(plan_of(model + Arguments{"--from-torchtitan", folder.path("out/torchtitan.toml")}) == wanted);
+}
+
+TEST_CASE("export: a plan file gives its candidates by rank", "[cli][export]") {
+    ScratchFolder const folder("export_rank");
+    std::string const file = folder.path("plan.json");
+    REQUIRE(run_sextant({"plan", "--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--gpus", "16", "--top", "3",
+                         "--format", "json", "--output", file})
+                .code == 0);
+    Json const plans = Json::parse(sextant::read_text_file(file)).at("candidates");
+    for (std::size_t rank = 1; rank <= plans.size(); ++rank) {
+        std::string const script = folder.path("megatron-" + std::to_string(rank));
+        REQUIRE(run_sextant({"export", "--plan", file, "--rank", std::to_string(rank), "--output", script}).code == 0);
+        CHECK(plan_of({"--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-megatron",
+                       script + "/megatron.sh"}) == plans[rank - 1].at("plan"));
+    }
+    check_refused({"export", "--plan", file, "--rank", "4"}, "--rank: 4 (the file has 1 to 3)");
+    check_refused({"export", "--plan", folder.file("other.json", R"({"format": "memory", "version": 1})")},
+                  "is no plan");
+    check_refused({"export", "--plan", folder.file("cut.json", R"({"format": "pl)")}, "cut.json");
+    check_refused({"export", "--plan", folder.path("none.json")}, "none.json");
+}
+
+TEST_CASE("export: the report says what is not expressed, and where the files are", "[cli][export]") {
+    Json const json = exported(small + Arguments{"--schedule", "zb-h1", "--format", "megatron,slurm,kubernetes"});
+    CHECK(json.at("format") == "export");
+    CHECK(json.at("files").size() == 3);
+    REQUIRE(json.at("not_expressed").size() == 1);
+    CHECK(json.at("not_expressed")[0].at("field") == "schedule");
+    CHECK(json.at("nodes") == 2);
+    CHECK(json.at("gpus_per_node") == 8);
+    CHECK(json.at("checkpoint_interval_steps").get<std::int64_t>() > 0);
+    std::string const script = json.at("files")[0].at("text");
+    CHECK_THAT(script, contains("# - schedule: "));
+    CHECK_THAT(script, contains("--save-interval " + json.at("checkpoint_interval_steps").dump()));
+
+    RunResult const result = run_sextant(Arguments{"export"} + small + Arguments{"--schedule", "zb-h1"});
+    CHECK(result.code == 0);
+    CHECK(result.out == script);
+    CHECK_THAT(result.err, contains("not expressed by megatron"));
+}
+
+TEST_CASE("export: no file is replaced unless it is asked for", "[cli][export]") {
+    ScratchFolder const folder("export_force");
+    Arguments const command =
+        Arguments{"export"} + small + Arguments{"--format", "deepspeed", "--output", folder.path("out")};
+    REQUIRE(run_sextant(command).code == 0);
+    sextant::write_text_file(folder.path("out/deepspeed.sh"), "mine\n");
+    std::filesystem::remove(folder.path("out/ds_config.json"));
+    check_refused(command, "deepspeed.sh is there already");
+    CHECK_FALSE(std::filesystem::exists(folder.path("out/ds_config.json")));  // refused before anything is written
+    CHECK(sextant::read_text_file(folder.path("out/deepspeed.sh")) == "mine\n");
+    CHECK(run_sextant(command + Arguments{"--force"}).code == 0);
+    CHECK(sextant::read_text_file(folder.path("out/deepspeed.sh")).starts_with("#!"));
+    auto const mode = std::filesystem::status(folder.path("out/deepspeed.sh")).permissions();
+    CHECK((mode & std::filesystem::perms::owner_exec) != std::filesystem::perms::none);
+    check_refused(Arguments{"export"} + small + Arguments{"--output", folder.file("plain", "x")}, "is no folder");
+}
+
+TEST_CASE("export: the same question gives the same files", "[cli][export]") {
+    Arguments const command = Arguments{"export"} + small + Arguments{"--format", "all", "--report", "json"};
+    CHECK(run_sextant(command).out == run_sextant(command).out);
+}
+
+TEST_CASE("export: fabrics set what their description says and nothing else", "[cli][export]") {
+    auto const job = [](char const* cluster, char const* format) {
+        return run_sextant({"export", "--model", "llama-3.2-1b", "--cluster", cluster, "--dp", "16", "--global-batch",
+                            "64", "--format", format})
+            .out;
+    };
+    CHECK_THAT(job("h100-sxm", "slurm"), contains("export NCCL_IB_DISABLE=0"));
+    CHECK_THAT(job("aws-p5", "slurm"), contains("export FI_PROVIDER=efa"));
+    CHECK_THAT(job("gcp-a3-mega", "kubernetes"), contains("TCPX"));
+    CHECK_THAT(job("h100-roce", "kubernetes"), contains("NCCL_IB_GID_INDEX"));
+    CHECK_THAT(job("mi300x", "kubernetes"), contains("amd.com/gpu: 8"));
+    for (char const* format : {"slurm", "kubernetes"}) {
+        std::string const tpu = job("tpu-v5p", format);
+        CHECK(tpu.find("NCCL_IB") == std::string::npos);
+        CHECK_FALSE(tpu.empty());
+    }
+    CHECK_THAT(job("tpu-v5p", "kubernetes"), contains("google.com/tpu: 4"));
+}
+
+TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][export]") {
+    for (std::string const engine : {"vllm", "sglang", "tensorrt-llm"}) {
+        Json const json = [&] {
+            RunResult const result =
+                run_sextant({"export",       "serve",    "--engine",   engine, "--model",        "mixtral-8x7b",
+                             "--cluster",    "h100-sxm", "--tp",       "2",    "--attention-dp", "2",
+                             "--ep",         "4",        "--kv-cache", "fp8",  "--max-batch",    "64",
+                             "--model-path", "org/name", "--report",   "json"});
+            INFO(result.err);
+            REQUIRE(result.code == 0);
+            return Json::parse(result.out);
+        }();
+        std::string const text = json.at("files")[0].at("text");
+        CHECK_THAT(text, contains("model_default=org/name"));
+        if (engine == "vllm") CHECK_THAT(text, contains("--max-num-seqs 32") && contains("--enable-expert-parallel"));
+        if (engine == "sglang") CHECK_THAT(text, contains("--tp-size 4") && contains("--enable-dp-attention"));
+        if (engine == "tensorrt-llm") CHECK_THAT(text, contains("--tp_size 4") && contains("--ep_size 4"));
+    }
+    check_refused({"export", "serve", "--engine", "lmdeploy", "--model", "gpt2", "--cluster", "h100-sxm"},
+                  "unknown engine 'lmdeploy'");
+    check_refused({"export", "serve", "--engine", "vllm"}, "which model is served");
+}
+
+TEST_CASE("export: wrong questions are refused in one sentence", "[cli][export]") {
+    check_refused({"export"}, "which model is trained");
+    check_refused(Arguments{"export"} + small + Arguments{"--format", "megatrn"}, "did you mean 'megatron'");
+    check_refused(Arguments{"export"} + small + Arguments{"--format", "megatron,nemo"}, "need a folder");
+    check_refused(Arguments{"export"} + small + Arguments{"--report", "xml"}, "unknown report");
+    check_refused(Arguments{"export"} + small + Arguments{"--steps", "0"}, "--steps");
+    check_refused(Arguments{"export"} + small + Arguments{"--learning-rate", "nan"}, "--learning-rate");
+    check_refused(Arguments{"export"} + small + Arguments{"--gpus-per-node", "0"}, "--gpus-per-node");
+    check_refused(Arguments{"export"} + small + Arguments{"--data", "\xff"}, "not UTF-8");
+}
+
+TEST_CASE("estimate: what the command line says counts before the file", "[cli][import]") {
+    ScratchFolder const folder("import_override");
+    std::string const file = folder.file("train.sh",
+                                         "--nnodes 2 --nproc-per-node 8 --tensor-model-parallel-size 2 --bf16 "
+                                         "--micro-batch-size 1 --global-batch-size 64 --seq-length 2048 "
+                                         "--use-distributed-optimizer --attention-dropout 0 --hidden-dropout 0");
+    Arguments const command{"--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-megatron", file};
+    CHECK(plan_of(command).at("dp") == 8);
+    CHECK(plan_of(command + Arguments{"--tp", "4"}).at("dp") == 4);
+    CHECK(plan_of(command + Arguments{"--gpus", "32"}).at("dp") == 16);
+    CHECK(plan_of(command + Arguments{"--recompute", "full"}).at("recompute") == "full");
+    CHECK(report(Arguments{"estimate"} + command + Arguments{"--seq", "1024"}).at("seq") == 1024);
+    CHECK(report(Arguments{"estimate"} + command).at("framework") == "megatron");
+    CHECK(report(Arguments{"memory"} + command).at("plan").at("tp") == 2);
+    CHECK(run_sextant(Arguments{"simulate"} + command).code == 0);
+
+    RunResult const text = run_sextant(Arguments{"estimate"} + command);
+    CHECK_THAT(text.out, contains("what would be better: sextant plan --model llama-3.2-1b"));
+    check_refused(Arguments{"estimate"} + command + Arguments{"--from-torchtitan", file}, "is given as well");
+    check_refused(
+        {"estimate", "--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-megatron", folder.path("no")}, "no");
+    check_refused({"estimate", "--model", "llama-3.2-1b", "--cluster", "h100-sxm",
+                   "--from-megatron=--tensor-model-parallel-size 2 --bf16"},
+                  "does not say how many accelerators");
+}
+
+TEST_CASE("plan: an imported plan stands beside the best", "[cli][import]") {
+    ScratchFolder const folder("import_plan");
+    std::string const file = folder.file(
+        "t.toml",
+        "[training]\nlocal_batch_size = 1\nglobal_batch_size = 64\nseq_len = 2048\n[parallelism]\n"
+        "data_parallel_shard_degree = 2\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = \"full\"\n");
+    Arguments const command{"--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--from-torchtitan", file};
+    Json const json = report(Arguments{"plan"} + command);
+    Json const& present = json.at("present");
+    CHECK(present.at("plan").at("tp") == 8);
+    CHECK(present.at("plan") == plan_of(command));
+    CHECK(json.at("framework") == "torchtitan");
+    CHECK(json.at("global_batch") == 64);
+    Json const& best = json.at("candidates")[0].at("report");
+    CHECK(best.at("gpus") == 16);
+    CHECK(best.at("iteration_time_s") <= present.at("report").at("iteration_time_s"));
+    CHECK_THAT(run_sextant(Arguments{"plan"} + command).out, contains("present: tp8"));
+    // What restricts the search does not touch the present plan.
+    CHECK(report(Arguments{"plan"} + command + Arguments{"--tp", "1"}).at("present").at("plan").at("tp") == 8);
+}
