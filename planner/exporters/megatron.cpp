@@ -81,7 +81,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     if (p.precision == Precision::fp4) lines.option("--fp4-format", "e2m1");
 }
 
-void add_run(ArgumentLines& lines, LaunchPlan const& launch) {
+void add_run(ArgumentLines& lines, LaunchPlan const& launch, int zero) {
     lines.comment("the run");
     lines.option("--train-iters", launch.settings.steps);
     lines.option("--lr", fmt::format("{}", launch.settings.learning_rate));
@@ -91,7 +91,7 @@ void add_run(ArgumentLines& lines, LaunchPlan const& launch) {
     lines.variable("--save", "checkpoints");
     lines.variable("--load", "checkpoints");
     if (launch.checkpoint.steps > 0) lines.option("--save-interval", launch.checkpoint.steps);
-    lines.flag("--async-save");
+    if (zero < 2) lines.flag("--async-save");  // not in the format of its FSDP
 }
 
 /// TF32 is PyTorch's choice, not Megatron-LM's; one queue of work keeps the order of kernels that its overlap counts on
@@ -121,7 +121,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
-    translate_for_megatron(t, launch.model);
+    translate_for_megatron(t, launch);
     t.settle(launch);
     ArgumentLines lines;
     lines.comment("how the model is split");
@@ -132,7 +132,7 @@ Export write(LaunchPlan const& launch) {
     add_step(lines, launch, t.plan);
     for (std::string const& missing : add_megatron_model(lines, launch.model))
         t.cannot("model", "Megatron-LM has no argument for {}", missing);
-    add_run(lines, launch);
+    add_run(lines, launch, t.plan.zero);
     TorchrunScript const script{.header = file_header(megatron_exporter, launch, t.notes),
                                 .environment = environment_of(launch, t.plan),
                                 .arguments = lines.text(),

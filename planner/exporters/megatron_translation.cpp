@@ -45,6 +45,17 @@ void translate_state(Translation& t) {
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
 }
 
+/// What Megatron-Core stops at when it starts; the files say it all the same.
+void note_refusals(Translation& t, LaunchPlan const& launch) {
+    ParallelPlan const& p = t.plan;
+    if (p.vpp > 1 && launch.microbatches() % p.pp != 0)
+        t.cannot("micro_batch",
+                 "interleaving wants a multiple of the {} stages as microbatches: Megatron-Core refuses {}", p.pp,
+                 launch.microbatches());
+    if (launch.model.moe && p.tp > 1 && p.sequence_parallel == Switch::off)
+        t.cannot("sequence_parallel", "Megatron-Core refuses experts with tensor parallelism and without it");
+}
+
 }  // namespace
 
 bool precision_aware(ParallelPlan const& p) {
@@ -55,9 +66,10 @@ bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
     return p.stage_layers.empty() && model.layer_count() % (p.pp * p.vpp) == 0;
 }
 
-void translate_for_megatron(Translation& t, ModelSpec const& model) {
-    translate_schedule(t, model);
+void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
+    translate_schedule(t, launch.model);
     translate_state(t);
+    note_refusals(t, launch);
 }
 
 }  // namespace sextant

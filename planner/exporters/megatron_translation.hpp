@@ -5,8 +5,8 @@
 namespace sextant {
 
 /// Takes out of a plan what Megatron-Core cannot run, and says so: schedules but 1F1B and interleaved, layers
-/// recomputed by halves of a chunk, combinations of optimizer, sharding and offload.
-void translate_for_megatron(Translation& t, ModelSpec const& model);
+/// recomputed by halves of a chunk, combinations of optimizer, sharding and offload. What it will refuse is noted.
+void translate_for_megatron(Translation& t, LaunchPlan const& launch);
 
 /// Moments of other formats and state in host memory are the precision-aware optimizer's, which is Adam's and needs the
 /// distributed optimizer.

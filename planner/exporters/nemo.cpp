@@ -10,8 +10,9 @@ namespace {
 char const* truth(bool value) { return value ? "True" : "False"; }
 char const* truth(Switch value) { return truth(value == Switch::on); }
 
-void translate_for_nemo(Translation& t, ModelSpec const& model) {
-    translate_for_megatron(t, model);
+void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
+    ModelSpec const& model = launch.model;
+    translate_for_megatron(t, launch);
     ParallelPlan& p = t.plan;
     if (!divides_evenly(p, model)) {
         t.cannot("stage_layers",
@@ -154,7 +155,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
-    translate_for_nemo(t, launch.model);
+    translate_for_nemo(t, launch);
     t.settle(launch);
     std::string python = "#!/usr/bin/env python3\n" + file_header(nemo_exporter, launch, t.notes);
     python +=

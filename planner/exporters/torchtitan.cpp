@@ -1,6 +1,8 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
+#include <algorithm>
+
 // Tables and keys of torchtitan/config/job_config.py.
 
 namespace sextant {
@@ -17,7 +19,7 @@ char const* schedule_class(Schedule schedule) {
     }
 }
 
-void translate_schedule(Translation& t) {
+void translate_schedule(Translation& t, std::int64_t microbatches) {
     ParallelPlan& p = t.plan;
     if (p.pp == 1) {
         t.replace(&ParallelPlan::schedule, Schedule::one_f_one_b, "schedule",
@@ -34,6 +36,13 @@ void translate_schedule(Translation& t) {
             "torch.distributed.pipelining has no {}; the file runs 1F1B ('sextant simulate --write-schedule' writes "
             "the schedule itself, for pipeline_parallel_schedule_csv)",
             name_of(p.schedule));
+    std::int64_t const rounds = std::max<std::int64_t>(1, microbatches / p.pp);
+    if (p.schedule == Schedule::one_f_one_b && microbatches < p.pp)
+        t.cannot("micro_batch", "1F1B wants as many microbatches as stages: PyTorch refuses {} on {}", microbatches,
+                 p.pp);
+    if (p.schedule == Schedule::interleaved && microbatches % rounds != 0)
+        t.cannot("micro_batch", "interleaving runs {} rounds of equal length: PyTorch refuses {} microbatches", rounds,
+                 microbatches);
 }
 
 /// Without a pipeline FSDP2 frees the weights after the forward pass (ZeRO 3) or keeps them (ZeRO 2); with one, it
@@ -217,7 +226,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
-    translate_schedule(t);
+    translate_schedule(t, launch.microbatches());
     translate_sharding(t);
     translate_experts(t, launch.model);
     translate_recompute(t, launch.model);

@@ -86,7 +86,7 @@ std::string shown(std::vector<std::string> const& names) {
 
 }  // namespace
 
-TEST_CASE("an exported plan comes back as the plan its file expresses, and all else is said", "[export]") {
+TEST_CASE("an exported plan comes back as the plan its file expresses, and all else is said", "[export][INV-69]") {
     auto const* const format = GENERATE("megatron", "deepspeed", "torchtitan");
     ClusterSpec const cluster = find_cluster("h100-sxm", "--cluster");
     Random random(7);
