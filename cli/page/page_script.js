@@ -191,7 +191,8 @@ function legendBelow(layout, names, width) {
   Object.assign(layout.legend, {yref: 'container', y: 0, yanchor: 'bottom'});
 }
 
-function addMarks(layout, marks, colours) {
+// Names of upright lines stand above the chart, or within it where the top is the buttons'.
+function addMarks(layout, marks, colours, above) {
   layout.shapes = [];
   layout.annotations = layout.annotations || [];
   for (const mark of marks || []) {
@@ -202,14 +203,15 @@ function addMarks(layout, marks, colours) {
       : {type: 'line', y0: mark.at, y1: mark.at, x0: 0, x1: 1, xref: 'paper', line});
     const place = logarithmic ? Math.log10(mark.at) : mark.at;
     const note = {text: plain(mark.label), showarrow: false, font: {size: 11.5, color: colours.text}, bgcolor: colours.ground, opacity: 0.92};
-    layout.annotations.push(upright ? {...note, x: place, y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'center'}
+    layout.annotations.push(upright ? {...note, x: place, y: 1, yref: 'paper',
+      ...(above ? {yanchor: 'bottom', xanchor: 'center'} : {yanchor: 'top', xanchor: 'right', xshift: -3})}
       : {...note, y: place, x: 1, xref: 'paper', xanchor: 'right', yanchor: 'bottom'});
   }
 }
 
 function barChart(chart, colours) {
   const shorten = (name) => {
-    const most = narrow() || printing.now ? 26 : 44;
+    const most = narrow() ? 18 : printing.now ? 26 : 44;
     return plain(name.length > most ? name.slice(0, most - 1) + '\u2026' : name);
   };
   const places = chart.categories.map((_, i) => i);
@@ -227,7 +229,7 @@ function barChart(chart, colours) {
   layout.bargap = 0.28;
   layout.legend.traceorder = 'normal';
   if (chart.marks.length) layout.legend.y = 1 + 20 / (layout.height - 100);
-  addMarks(layout, chart.marks, colours);
+  addMarks(layout, chart.marks, colours, true);
   return {data, layout};
 }
 
@@ -303,6 +305,12 @@ function slotNames(series, range, width) {
   });
 }
 
+// Slots have an edge where they are wide enough to keep their colour beside it.
+function slotEdge(series, range, width) {
+  const mean = series.length.reduce((a, b) => a + b, 0) / series.length.length;
+  return !series.within && (mean / (range[1] - range[0])) * width > 5 ? 0.6 : 0;
+}
+
 function timelineChart(chart, colours, width) {
   const end = Math.max(...chart.series.flatMap((series) => series.start.map((start, i) => start + series.length[i])));
   const layout = baseLayout(colours, 80 + (printing.now ? 20 : chart.rows.length > 12 ? 26 : 34) * Math.max(3, chart.rows.length));
@@ -310,7 +318,7 @@ function timelineChart(chart, colours, width) {
   const data = chart.series.map((series, i) => ({
     type: 'bar', orientation: 'h', name: plain(series.name), base: series.start, x: series.length,
     y: series.within ? series.row.map((row) => row + 0.31) : series.row, width: series.within ? 0.2 : 0.86,
-    marker: {color: roles[series.role] || cycle[i % cycle.length], line: {width: series.within ? 0 : 0.6, color: colours.ground}},
+    marker: {color: roles[series.role] || cycle[i % cycle.length], line: {width: slotEdge(series, [0, end], width - 100), color: colours.ground}},
     text: series.within ? undefined : slotNames(series, [0, end], width - 100), textposition: 'inside', insidetextanchor: 'middle', textangle: 0,
     constraintext: 'none', textfont: {size: 10.5}, customdata: series.label.map(plain), cliponaxis: true,
     hovertemplate: `${plain(series.name)} %{customdata}<br>from <b>%{base:.5~g}</b>, for <b>%{x:.4~g}</b> ${plain(chart.x.title)}<extra></extra>`,
@@ -322,8 +330,9 @@ function timelineChart(chart, colours, width) {
   return {data, layout, zoomed: (plot) => {
     const range = plot.layout.xaxis.range;
     const named = chart.series.map((series, i) => i).filter((i) => !chart.series[i].within);
-    const names = named.map((i) => slotNames(chart.series[i], range, plot._fullLayout.xaxis._length));
-    Plotly.restyle(plot, {text: names}, named);
+    const room = plot.querySelector('.nsewdrag').getBoundingClientRect().width;
+    const names = named.map((i) => slotNames(chart.series[i], range, room));
+    Plotly.restyle(plot, {text: names, 'marker.line.width': named.map((i) => slotEdge(chart.series[i], range, room))}, named);
   }};
 }
 
@@ -333,30 +342,37 @@ function drawChart(plot) {
   const chart = JSON.parse(document.getElementById(plot.id.replace('chart', 'data')).textContent);
   const width = printing.now ? printing.width : plot.clientWidth;
   const made = drawers[chart.kind](chart, theme(), width);
-  const settings = {responsive: true, displaylogo: false, scrollZoom: chart.kind === 'timeline',
+  const settings = {responsive: true, displaylogo: false, scrollZoom: false,
     displayModeBar: chart.kind === 'bars' ? false : chart.kind === 'timeline' ? true : 'hover',
     modeBarButtons: [['toImage'], ['zoom2d', 'pan2d'], ['zoomIn2d', 'zoomOut2d', 'resetScale2d']], toImageButtonOptions: {filename: plot.id}};
   if (printing.now) made.layout.width = width;
-  const done = Plotly.react(plot, made.data, made.layout, settings);
+  Plotly.react(plot, made.data, made.layout, settings);
   if (made.zoomed && !plot.dataset.listens) {
     plot.dataset.listens = '1';
     plot.on('plotly_relayout', (change) => {
       if (Object.keys(change).some((key) => key.startsWith('xaxis'))) made.zoomed(plot);
     });
   }
-  return done;
 }
 
 // One after the other, so that the page answers in between.
 function sextantDrawCharts() {
   const plots = Array.from(document.querySelectorAll('.plot'));
-  const redraw = () => plots.forEach(drawChart);
+  const draw = (plot) => {
+    try {
+      drawChart(plot);
+    } catch (problem) {  // the others can still be drawn
+      console.error(problem);
+      plot.textContent = 'This chart could not be drawn.';
+    }
+  };
+  const redraw = () => plots.forEach(draw);
   const next = (i) => {
     if (i === plots.length) {
       window.sextantChartsReady = performance.now();
       return;
     }
-    drawChart(plots[i]);
+    draw(plots[i]);
     setTimeout(next, 0, i + 1);
   };
   next(0);

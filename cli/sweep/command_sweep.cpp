@@ -204,7 +204,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_flag("--mpi", o->mpi, "share the points with the other processes of mpirun, where it is not noticed");
     app.add_option("--output", o->file, "write to this file; csv and jsonl grow as points finish")->type_name("FILE");
     app.add_option("--format", o->format,
-                   "text, csv, jsonl, json or markdown (default: by the file's ending, text without a file)")
+                   "text, csv, jsonl, json, markdown or html (default: by the file's ending, text without a file)")
         ->type_name("NAME");
     app.add_flag("--resume", o->resume, "go on with the file of an interrupted sweep");
     app.add_flag("--overwrite", o->overwrite, "begin the file anew");

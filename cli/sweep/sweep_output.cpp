@@ -1,5 +1,7 @@
 #include "cli/sweep/sweep_output.hpp"
 
+#include "cli/page/plotting_library.hpp"
+#include "cli/page/sweep_page.hpp"
 #include "cli/sweep/sweep_view.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -23,7 +25,7 @@ struct NamedFormat {
 constexpr std::array formats{
     NamedFormat{SweepFormat::text, "text", ".txt"},        NamedFormat{SweepFormat::csv, "csv", ".csv"},
     NamedFormat{SweepFormat::jsonl, "jsonl", ".jsonl"},    NamedFormat{SweepFormat::json, "json", ".json"},
-    NamedFormat{SweepFormat::markdown, "markdown", ".md"},
+    NamedFormat{SweepFormat::markdown, "markdown", ".md"}, NamedFormat{SweepFormat::html, "html", ".html"},
 };
 
 void refuse_too_many(SweepRecord const& record, SweepOutput::Options const& options) {
@@ -40,7 +42,10 @@ SweepFormat sweep_format(std::string const& name, std::string const& file) {
     if (name.empty() && file.empty()) return SweepFormat::text;
     std::vector<std::string> known;
     for (NamedFormat const& candidate : formats) {
-        if (name.empty() ? file.ends_with(candidate.ending) : name == candidate.name) return candidate.format;
+        if (name.empty() ? file.ends_with(candidate.ending) : name == candidate.name) {
+            if (candidate.format == SweepFormat::html) require_plotting_library();  // before all points are worked out
+            return candidate.format;
+        }
         known.emplace_back(candidate.name);
     }
     if (name.empty()) return SweepFormat::csv;
@@ -52,6 +57,7 @@ std::string sweep_report(SweepTable const& table, SweepFormat format) {
     switch (format) {
         case SweepFormat::json: return sweep_json(table);
         case SweepFormat::markdown: return sweep_rows(table).markdown();
+        case SweepFormat::html: return sweep_page(table);
         default: return sweep_text(table);
     }
 }
@@ -118,7 +124,7 @@ void SweepOutput::finish() {
             context_.out << report;
         else
             write_text_file(options_.file, report);
-        if (options_.format == SweepFormat::text || options_.format == SweepFormat::json) return;
+        if (options_.format != SweepFormat::markdown) return;  // the sensitivity is in the report
     }
     if (!table_.sensitivity) return;
     // Standard output may hold the rows.

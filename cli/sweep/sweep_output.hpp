@@ -11,7 +11,7 @@
 namespace sextant::cli {
 
 /// Formats of a sweep: rows one by one (csv, jsonl), or the whole at the end.
-enum class SweepFormat : std::uint8_t { text, csv, jsonl, json, markdown };
+enum class SweepFormat : std::uint8_t { text, csv, jsonl, json, markdown, html };
 
 /// The format of that name; without a name that of the file's ending, csv for another ending, text without a file.
 /// @throws InputError naming the formats.
