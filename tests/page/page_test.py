@@ -1,0 +1,207 @@
+"""The pages of --format html in headless Chromium: page_test.py SEXTANT SOURCE_FOLDER
+
+Each kind of page loads without a complaint, from the disk alone; tables sort and filter; charts zoom; a page of 1,000 plans is
+small and soon ready; names from files stay text. Ends with 77 (skipped) where there is no browser or no plotting library.
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from chromium import Chromium, find_chromium  # noqa: E402
+
+skipped = 77
+hostile = "</script><img src=x onerror=\"document.title='stolen'\"><b>&amp;\u2028'--><!--<script>"
+
+program, source = (os.path.abspath(path) for path in sys.argv[1:3])
+data = os.path.join(source, "tests", "data")
+failures = []
+
+
+def check(condition, text):
+    if not condition:
+        failures.append(text)
+        print("FAILED:", text)
+
+
+def page_of(name, *arguments, code=(0,)):
+    path = os.path.join(folder.name, name + ".html")
+    output = ["--format", "html", "--output", path]
+    if arguments[0] == "sweep":  # whose own options come before the command that it asks
+        arguments = (arguments[0], *output, *arguments[1:])
+        output = []
+    result = subprocess.run([program, *arguments, *output], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if result.returncode == 3 and "plotting library" in result.stderr:
+        print("skipped:", result.stderr.strip())
+        sys.exit(skipped)
+    check(result.returncode in code, f"{name}: exit code {result.returncode}: {result.stderr[-500:]}")
+    return path
+
+
+def plan(*more):
+    return ["plan", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--gpus", "64", *more]
+
+
+def every_kind():
+    """A page of each kind, its figures, charts and tables at least."""
+    scaling = os.path.join(data, "scaling", "chinchilla_digitised.csv")
+    step = ["--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--gpus", "8", "--tp", "2", "--pp", "2", "--global-batch", "32"]
+    serving = ["--model", "llama-3.1-8b", "--cluster", "h100-sxm"]
+    return {
+        "plan": (plan("--top", "20", "--explain"), 3, 1),
+        "estimate": (["estimate", *step, "--explain"], 2, 1),
+        "simulate": (["simulate", *step], 3, 2),
+        "serve-estimate": (["serve", "estimate", *serving], 5, 1),
+        "serve-simulate": (["serve", "simulate", *serving, "--rate", "4", "--count", "600"], 4, 1),
+        "serve-plan": (["serve", "plan", *serving, "--rate", "5", "--tpot", "40ms", "--requests", "500"], 2, 1),
+        "scaling-optimum": (["scaling", "optimum", "--flops", "1e21,1e22"], 1, 1),
+        "scaling-predict": (["scaling", "predict", "--params", "7B", "--tokens", "1T"], 1, 1),
+        "scaling-fit": (["scaling", "fit", "--law", "chinchilla", "--data", scaling, "--quick", "--bootstrap", "40", "--starts", "3"], 3, 1),
+        "validate": (["validate", "train", os.path.join(data, "train_excerpt.csv")], 3, 3),
+        "sweep": (["sweep", "--axis", "gpus=8,16,32", "--axis", "tp=1,2", "--sensitivity", "mfu", "estimate", "--model",
+                   "llama-3.1-8b", "--cluster", "h100-sxm"], 2, 2),
+    }
+
+
+def check_kind(browser, name, arguments, charts, tables):
+    path = page_of(name, *arguments)
+    browser.open(path)
+    check(browser.complaints() == [], f"{name}: {browser.complaints()}")
+    drawn = browser.evaluate("document.querySelectorAll('.plot .main-svg').length > 0 && "
+                             "Array.from(document.querySelectorAll('.plot')).filter((p) => p.querySelector('.main-svg')).length")
+    check(drawn is not False and drawn >= charts, f"{name}: {drawn} charts drawn, {charts} expected")
+    check(browser.evaluate("document.querySelectorAll('table.data').length") >= tables, f"{name}: too few tables")
+    check(browser.evaluate("document.querySelectorAll('.figure').length") >= 2, f"{name}: no figures")
+    check(len(browser.evaluate("document.querySelector('.verdict').textContent")) > 10, f"{name}: no verdict")
+    browser.open(path, width=400, height=800, phone=True)
+    wide = browser.evaluate("document.documentElement.scrollWidth")
+    check(wide <= 400, f"{name}: a phone has to scroll sideways: {wide} pixels")
+
+
+column = """(name) => { const table = document.querySelector('table.data');
+  const at = Array.from(table.tHead.rows[0].cells).findIndex((cell) => cell.textContent === name);
+  return Array.from(table.tBodies[0].rows).filter((row) => !row.hidden).map((row) => row.cells[at].textContent); }"""
+
+
+def check_table(browser):
+    """Sorting by a number and back, filtering by words, comparisons and choices."""
+    browser.open(page_of("table", *plan("--top", "200", "--every-plan")))
+    step = f"({column})('step s')"
+    click = "Array.from(document.querySelectorAll('table.data th')).find((cell) => cell.textContent === 'step s').firstChild.click()"
+    before = browser.evaluate(step)
+    browser.evaluate(click)
+    rising = [float(text) for text in browser.evaluate(step)]
+    browser.evaluate(click)
+    falling = [float(text) for text in browser.evaluate(step)]
+    check(len(before) == 200, f"table: {len(before)} rows of 200")
+    check(rising == sorted(rising) and falling == sorted(rising, reverse=True) and rising != falling, "table: sorting")
+    search = "(text) => { const field = document.querySelector('.controls input'); field.value = text; " \
+             "field.dispatchEvent(new Event('input')); }"
+    browser.evaluate(f"({search})('tp=2 mfu>30')")
+    shown = list(zip(browser.evaluate(f"({column})('tp')"), browser.evaluate(f"({column})('MFU %')")))
+    check(0 < len(shown) < 200 and all(tp == "2" and float(mfu) > 30 for tp, mfu in shown), f"table: filter by condition: {shown[:3]}")
+    check(" of 200 rows" in browser.evaluate("document.querySelector('.controls .count').textContent"), "table: count of rows")
+    browser.evaluate(f"({search})('no such word')")
+    check(browser.evaluate(step) == [], "table: a word that is nowhere leaves no rows")
+    browser.evaluate(f"({search})('')")
+    browser.evaluate("(() => { const select = Array.from(document.querySelectorAll('.controls label')).find((label) => "
+                     "label.textContent.startsWith('tp')).querySelector('select'); select.value = '1'; "
+                     "select.dispatchEvent(new Event('change')); })()")
+    chosen = browser.evaluate(f"({column})('tp')")
+    check(0 < len(chosen) < 200 and set(chosen) == {"1"}, "table: choice of tp")
+
+
+def check_zoom(browser):
+    """A drag over the timeline shows less time and more names; a double click shows all again."""
+    path = page_of("zoom", "simulate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--gpus", "8", "--pp", "4",
+                   "--global-batch", "64")
+    browser.open(path)
+    width = "(() => { const range = document.getElementById('chart0')._fullLayout.xaxis.range; return range[1] - range[0]; })()"
+    names = "document.querySelectorAll('#chart0 .bartext').length"
+    box = browser.evaluate("(() => { const b = document.querySelector('#chart0 .nsewdrag').getBoundingClientRect(); "
+                           "return [b.left, b.top, b.width, b.height]; })()")
+    whole, few = browser.evaluate(width), browser.evaluate(names)
+    y = box[1] + box[3] / 2
+    x = [box[0] + share * box[2] for share in (0.3, 0.35, 0.4)]
+
+    def mouse(kind, at, clicks=1):
+        browser.call("Input.dispatchMouseEvent", type=kind, x=at, y=y, button="left", buttons=1, clickCount=clicks)
+
+    mouse("mousePressed", x[0])
+    mouse("mouseMoved", x[1])
+    mouse("mouseMoved", x[2])
+    mouse("mouseReleased", x[2])
+    browser.wait(f"{width} < {0.2 * whole}", 10)
+    browser.wait(f"{names} > 0", 10)
+    check(abs(browser.evaluate(width) / whole - 0.1) < 0.02, "zoom: a tenth of the time is shown")
+    browser.evaluate("void Plotly.relayout('chart0', {'xaxis.range': [0, " + str(whole) + "]})")
+    browser.wait(f"{width} > {0.99 * whole}", 10)
+    check(abs(browser.evaluate(width) / whole - 1) < 0.01, f"zoom: all again ({few} names before)")
+    check(browser.complaints() == [], f"zoom: {browser.complaints()}")
+
+
+def check_names(browser):
+    """Names of models and files that are HTML stay text: in the title, in tables, in charts."""
+    model = json.load(open(os.path.join(source, "models", "llama-3.1-8b.json"), encoding="utf-8"))
+    path = os.path.join(folder.name, "a\"'><img src onerror><b>.json")  # a file's name is the model's
+    json.dump(model, open(path, "w", encoding="utf-8"))
+    rows = os.path.join(folder.name, "rows.csv")
+    with open(os.path.join(data, "train_excerpt.csv"), newline="", encoding="utf-8") as table:
+        header, *lines = csv.reader(table)
+    with open(rows, "w", newline="", encoding="utf-8") as table:
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(header)
+        for line in lines[:60]:
+            line[header.index("source_id")] = hostile
+            writer.writerow(line)
+    for name, arguments in {"hostile-model": ["estimate", "--model", path, "--cluster", "h100-sxm", "--dp", "8"],
+                            "hostile-rows": ["validate", "train", rows]}.items():
+        page = page_of(name, *arguments, code=(0, 1))
+        browser.open(page)
+        time.sleep(0.2)  # an injected image would have failed to load by now
+        check(browser.complaints() == [], f"{name}: {browser.complaints()}")
+        check(browser.evaluate("document.title") != "stolen", f"{name}: a name was executed")
+        check(browser.evaluate("document.querySelectorAll('main img, main b, header img, header b').length") == 0, f"{name}: a name became markup")
+        check("onerror" in browser.evaluate("document.body.textContent"), f"{name}: the name is not shown")
+
+
+def check_size_and_speed(browser):
+    """1,000 plans: under 6 MB; tables answer and charts stand within 2 s of the start, in the best of up to five loads."""
+    path = page_of("thousand", *plan("--top", "1000", "--every-plan", "--space", "full"))
+    size = os.path.getsize(path) / 1e6
+    check(size < 6, f"1,000 plans: {size:.2f} MB")
+    times = []
+    while len(times) < 5 and (len(times) < 2 or min(t[1] for t in times) > 2000):
+        browser.open(path)
+        times.append(browser.evaluate("[window.sextantTablesReady, window.sextantChartsReady]"))
+    count = browser.evaluate("document.querySelector('table.data').tBodies[0].rows.length")
+    tables, charts = min(t[0] for t in times), min(t[1] for t in times)
+    print(f"1,000 plans: {size:.2f} MB, {count} rows, tables after {tables:.0f} ms, charts after {charts:.0f} ms")
+    check(count == 1000, f"1,000 plans: {count} rows")
+    check(charts < 2000, f"1,000 plans: interactive after {charts:.0f} ms")
+
+
+if __name__ == "__main__":
+    browser_program = find_chromium()
+    if browser_program is None:
+        print("skipped: no Chromium (apt-get install chromium)")
+        sys.exit(skipped)
+    folder = tempfile.TemporaryDirectory(prefix="pages-")
+    page_of("probe", *every_kind()["estimate"][0])
+    browser = Chromium(browser_program)
+    try:
+        for kind, (arguments, charts, tables) in every_kind().items():
+            check_kind(browser, kind, arguments, charts, tables)
+        check_table(browser)
+        check_zoom(browser)
+        check_names(browser)
+        check_size_and_speed(browser)
+    finally:
+        browser.close()
+        folder.cleanup()
+    print(f"{len(failures)} failures")
+    sys.exit(1 if failures else 0)
