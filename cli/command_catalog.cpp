@@ -23,6 +23,9 @@ extern constinit CommandEntry const rl_command;
 extern constinit CommandEntry const export_command;
 extern constinit CommandEntry const sweep_command;
 extern constinit CommandEntry const merge_command;
+extern constinit CommandEntry const completion_command;
+extern constinit CommandEntry const man_command;
+extern constinit CommandEntry const doctor_command;
 
 namespace {
 
@@ -31,6 +34,10 @@ constexpr std::array catalog{
     &plan_command,     &estimate_command,  &simulate_command, &run_plan_command,   &goodput_command, &trials_command,
     &scaling_command,  &serve_command,     &rl_command,       &export_command,   &collective_command, &memory_command,  &flops_command,
     &validate_command, &calibrate_command, &models_command,   &hardware_command,   &sweep_command,   &merge_command,
+    // About the program itself.
+    &completion_command,
+    &man_command,
+    &doctor_command,
 };
 
 }  // namespace

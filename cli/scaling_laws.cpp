@@ -38,7 +38,13 @@ ScalingSubcommand describe_scaling_laws(CLI::App& scaling, CommandContext& conte
     auto const o = std::make_shared<Options>();
     CLI::App& app = *scaling.add_subcommand("laws", "the laws that --law knows by name");
     add_output_options(app, o->output);
-    app.add_subcommand("list", "all of them, and the rules for learning rate and batch (default)")->fallthrough();
+    auto* const list =
+        app.add_subcommand("list", "all of them, and the rules for learning rate and batch (default)");
+    list->fallthrough();
+    list->footer(
+        "Examples:\n"
+        "  sextant scaling laws list\n"
+        "  sextant scaling laws list --format csv\n");
     auto* const show = app.add_subcommand("show", "parameters, source and limits of one; --format json is a law file");
     show->add_option("name", o->name, "a law, or a file of one")->required()->type_name("NAME|FILE.json");
     show->fallthrough();

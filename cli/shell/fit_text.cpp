@@ -81,8 +81,10 @@ std::vector<std::string> cell_lines(std::string_view row, Span const& column, st
     std::string_view cell = letters(row, column.begin, column.width);
     if (width >= column.width) return {std::string(cell)};
     cell.remove_prefix(std::min(cell.find_first_not_of(' '), cell.size()));
+    cell = cell.substr(0, cell.find_last_not_of(' ') + 1);
     std::vector<std::string> out;
-    for (std::string_view const line : lines_of(wrapped(cell, "", width)))
+    std::string const text = wrapped(cell, "", width);
+    for (std::string_view const line : lines_of(text))
         out.emplace_back(line);
     return out;
 }
@@ -90,8 +92,9 @@ std::vector<std::string> cell_lines(std::string_view row, Span const& column, st
 /// The longest word that a column holds, and its header: no narrower can it be.
 std::size_t longest_word(std::vector<std::string_view> const& rows, Span const& column) {
     std::size_t longest = 0;
-    for (std::string_view const row : rows) {
-        std::string_view cell = letters(row, column.begin, column.width);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i == 1) continue;  // the rule
+        std::string_view cell = letters(rows[i], column.begin, column.width);
         while (!cell.empty()) {
             std::size_t const end = std::min(cell.find(' '), cell.size());
             longest = std::max(longest, width_of(cell.substr(0, end)));

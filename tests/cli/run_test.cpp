@@ -11,11 +11,10 @@
 
 using namespace sextant::cli;
 
-TEST_CASE("no command, --help and -h print the same overview with every command") {
-    auto const overview = run_sextant({});
+TEST_CASE("--help, -h and help print the same overview with every command") {
+    auto const overview = run_sextant({"--help"});
     CHECK(overview.code == 0);
     CHECK(overview.err.empty());
-    CHECK(run_sextant({"--help"}).out == overview.out);
     CHECK(run_sextant({"-h"}).out == overview.out);
     CHECK(run_sextant({"help"}).out == overview.out);
     for (auto const* entry : command_catalog())
@@ -69,20 +68,23 @@ TEST_CASE("each command's help exits 0, names its options and has an example") {
     }
 }
 
-TEST_CASE("each cli/command_<name>.cpp is in the catalog, and the catalog has nothing else") {
+TEST_CASE("each cli/command_<name>.cpp is in the catalog, and each command of the catalog has such a file") {
     std::set<std::string> files;
-    for (auto const& file : std::filesystem::directory_iterator(SEXTANT_SOURCE_DIR "/cli")) {
+    std::set<std::string> in_folders;
+    for (auto const& file : std::filesystem::recursive_directory_iterator(SEXTANT_SOURCE_DIR "/cli")) {
         auto const stem = file.path().stem().string();
-        if (file.path().extension() == ".cpp" && stem.starts_with("command_") && stem != "command_catalog") {
-            auto name = stem.substr(std::string("command_").size());
-            std::replace(name.begin(), name.end(), '_', '-');
-            files.insert(name);
-        }
+        if (file.path().extension() != ".cpp" || !stem.starts_with("command_") || stem == "command_catalog") continue;
+        auto name = stem.substr(std::string("command_").size());
+        std::replace(name.begin(), name.end(), '_', '-');
+        (file.path().parent_path().filename() == "cli" ? files : in_folders).insert(name);
     }
     std::set<std::string> names;
-    for (auto const* entry : command_catalog())
+    for (auto const* entry : command_catalog()) {
         names.insert(entry->name);
-    CHECK(files == names);
+        CHECK((files.contains(entry->name) || in_folders.contains(entry->name)));
+    }
+    for (auto const& file : files)
+        CHECK(names.contains(file));
 }
 
 TEST_CASE("a report that cannot be written is an error, not a silent success") {

@@ -1,0 +1,36 @@
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/shell/man_page.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace sextant::cli {
+namespace {
+
+Action describe(CLI::App& app, CommandContext& context) {
+    auto output = std::make_shared<OutputOptions>();
+    output->format_name = "man";  // roff, whatever the reader: lines are not fitted
+    app.add_option("--output", output->file, "write the page to this file instead of standard output")
+        ->option_text("FILE");
+    app.footer(
+        "Read it with 'man -l'.\n\nExamples:\n"
+        "  sextant man\n"
+        "  sextant man --output sextant.1\n");
+    return [output, &context] {
+        deliver(*output, context, man_page(describe_commands(), SEXTANT_VERSION));
+        return exit_code::done;
+    };
+}
+
+}  // namespace
+
+extern constinit CommandEntry const man_command;
+constinit CommandEntry const man_command{
+    .name = "man",
+    .summary = "the manual page of this program, with every command and option",
+    .describe = describe,
+};
+
+}  // namespace sextant::cli

@@ -1,0 +1,28 @@
+#include "cli/shell/doctor.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sextant::cli {
+
+std::string doctor_json(DoctorReport const& report) {
+    nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+    for (Finding const& finding : report.findings) {
+        nlohmann::ordered_json each{{"name", finding.name},
+                                    {"kind", finding.kind},
+                                    {"what", finding.what},
+                                    {"present", finding.present},
+                                    {"found", finding.version}};
+        if (!finding.present) each["remedy"] = finding.remedy;
+        findings.push_back(std::move(each));
+    }
+    nlohmann::ordered_json const out{{"format", "doctor"},
+                                     {"version", 1},
+                                     {"program_version", report.version},
+                                     {"compiler", report.compiler},
+                                     {"cores", report.cores},
+                                     {"memory_bytes", report.memory_bytes},
+                                     {"findings", std::move(findings)}};
+    return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sextant::cli

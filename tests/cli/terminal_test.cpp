@@ -1,0 +1,130 @@
+#include "cli/shell/fit_text.hpp"
+
+#include "cli/run.hpp"
+#include "cli/table.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+using namespace sextant::cli;
+
+namespace {
+
+std::size_t longest_line(std::string const& text) {
+    std::size_t longest = 0;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);)
+        longest =
+            std::max<std::size_t>(longest, static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+                                      return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+                                  })));
+    return longest;
+}
+
+std::vector<std::string> sorted_words(std::string const& text) {
+    std::istringstream in(text);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;)
+        if (word.find_first_not_of('-') != std::string::npos) words.push_back(word);
+    std::sort(words.begin(), words.end());
+    return words;
+}
+
+std::string without_escapes(std::string text) {
+    for (std::size_t at = text.find('\x1b'); at != std::string::npos; at = text.find('\x1b', at))
+        text.erase(at, text.find('m', at) + 1 - at);
+    return text;
+}
+
+Table wide_table() {
+    Table table({{"name"}, {"a long header", Align::right}, {"µs", Align::right}, {"words"}, {"last", Align::right}});
+    table.add_row({"one", "1234567", "12", "many words stand in this cell and they need room", "3.5"});
+    table.add_row({"two", "1", "1 µs", "few", "100"});
+    return table;
+}
+
+RunResult run_for(Terminal const& terminal, std::vector<char const*> argv) {
+    std::ostringstream out;
+    std::ostringstream err;
+    set_terminal(out, terminal);
+    set_terminal(err, terminal);
+    argv.insert(argv.begin(), "sextant");
+    int const code = run(static_cast<int>(argv.size()), argv.data(), out, err);
+    return {code, out.str(), err.str()};
+}
+
+}  // namespace
+
+TEST_CASE("fit_text leaves alone what is no terminal's, and what fits") {
+    std::string const report = wide_table().text();
+    CHECK(fit_text(report, 0) == report);
+    CHECK(fit_text(report, 500) == report);
+    CHECK(fit_text("", 80).empty());
+    CHECK(fit_text("no end of line", 80) == "no end of line");
+}
+
+TEST_CASE("fit_text wraps words inside their column before it cuts a table") {
+    std::string const fitted = fit_text(wide_table().text(), 70);
+    CHECK(fitted ==
+          "name  a long header    µs  words                                  last\n"
+          "----  -------------  ----  -------------------------------------  ----\n"
+          "one         1234567    12  many words stand in this cell and       3.5\n"
+          "                           they need room\n"
+          "two               1  1 µs  few                                     100\n");
+}
+
+TEST_CASE("fit_text cuts a table that is far too wide into blocks that begin with the first column") {
+    Table table({{"n", Align::right}, {"aaaaaaaaaaaaaaa"}, {"bbbbbbbbbbbbbbb"}, {"ccccccccccccccc"}});
+    table.add_row({"1", "x", "y", "z"});
+    CHECK(fit_text(table.text(), 36) ==
+          "n  aaaaaaaaaaaaaaa  bbbbbbbbbbbbbbb\n-  ---------------  ---------------\n1  x                y\n\n"
+          "n  ccccccccccccccc\n-  ---------------\n1  z\n");
+}
+
+TEST_CASE("fit_text keeps every word of every report within the terminal") {
+    auto const columns = GENERATE(60U, 80U, 100U, 137U);
+    std::vector<std::vector<std::string>> const questions{
+        {"plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "16"},
+        {"hardware"},
+        {"models"},
+        {"hardware", "show", "h100-sxm"},
+        {"estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--dp", "8", "--explain"}};
+    for (auto const& question : questions) {
+        INFO(question[0] << " " << columns);
+        std::string const report = run_sextant(question).out;
+        std::string const fitted = fit_text(report, columns);
+        std::vector<std::string> before = sorted_words(report);
+        std::vector<std::string> after = sorted_words(fitted);
+        before.erase(std::unique(before.begin(), before.end()), before.end());  // a repeated first column repeats words
+        after.erase(std::unique(after.begin(), after.end()), after.end());
+        CHECK(before == after);
+        if (columns >= 80) CHECK(longest_line(fitted) <= std::max<std::size_t>(columns, 110));
+    }
+}
+
+TEST_CASE("colour is for terminals alone, and changes no letter") {
+    std::string const report = wide_table().text() + "fits\ndoes not fit, assumed\nbenefits\n";
+    std::string const painted = coloured(report);
+    CHECK(painted != report);
+    CHECK(without_escapes(painted) == report);
+    CHECK_THAT(painted, contains("\nbenefits\n"));
+    CHECK_THAT(painted, contains("\x1b[31mdoes not fit\x1b[0m"));
+    Terminal const plain{.columns = 80, .colour = Colour::never};
+    Terminal const full{.columns = 80, .colour = Colour::used};
+    CHECK_THAT(run_for(plain, {"hardware"}).out, !contains("\x1b"));
+    CHECK_THAT(run_for(full, {"hardware"}).out, contains("\x1b[1m"));
+    CHECK_THAT(run_for(full, {"nothing"}).err, contains("\x1b[31merror:\x1b[0m"));
+    CHECK_THAT(run_for(full, {"hardware", "--format", "csv"}).out, !contains("\x1b"));
+    CHECK(run_for(full, {"hardware", "--format", "json"}).out == run_sextant({"hardware", "--format", "json"}).out);
+    CHECK_THAT(run_sextant({"hardware"}).out, !contains("\x1b"));
+}
+
+TEST_CASE("help fits the terminal, and its examples stay whole") {
+    auto const help = run_for({.columns = 80, .colour = Colour::never}, {"plan", "--help"}).out;
+    CHECK(sorted_words(help) == sorted_words(run_sextant({"plan", "--help"}).out));
+    std::istringstream in(help);
+    for (std::string line; std::getline(in, line);)
+        if (!line.starts_with("  sextant ")) CHECK(line.size() <= 80);
+}
