@@ -76,7 +76,8 @@ TEST_CASE("html_page: a hostile name adds no element, wherever it stands") {
     std::string const plain = without_assets(html_page(page_with("name")));
     std::string const page = without_assets(html_page(page_with(hostile)));
     CHECK(count_of(page, "<") == count_of(plain, "<"));
-    CHECK(count_of(page, "\"") == count_of(plain, "\""));
+    auto const quotes = [](std::string const& text) { return count_of(text, "\"") - count_of(text, "\\\""); };
+    CHECK(quotes(page) == quotes(plain));
     CHECK(count_of(page, "<img") == 0);
     CHECK(count_of(page, "&lt;img") > 10);
 }
@@ -92,8 +93,9 @@ TEST_CASE("html_page: every script of the page carries the nonce that its policy
 }
 
 TEST_CASE("--format html is a page of the question, or says with code 3 what is missing") {
-    RunResult const result =
-        run_sextant({"estimate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--dp", "8", "--format", "html"});
+    Arguments const question{"estimate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--tp", "2",
+                             "--dp",     "4",       "--zero",       "1"};
+    RunResult const result = run_sextant(question + Arguments{"--format", "html"});
     if (plotting_library().empty()) {
         CHECK(result.code == 3);
         CHECK(result.out.empty());
@@ -101,8 +103,8 @@ TEST_CASE("--format html is a page of the question, or says with code 3 what is 
         CHECK_THROWS_AS(require_plotting_library(), UnavailableError);
         return;
     }
-    Json const json = report({"estimate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--dp", "8"});
-    CHECK((result.code == 0 || result.code == 1));
+    REQUIRE(result.code == 0);
+    Json const json = report(question);
     std::string const page = without_assets(result.out);
     CHECK_THAT(page, contains("llama-3.1-8b on 8 x h100-sxm"));
     CHECK_THAT(page, contains("MFU"));
