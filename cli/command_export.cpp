@@ -151,7 +151,7 @@ void add_settings(CLI::App& app, LaunchSettings& s) {
     add("--checkpoints", s.checkpoints, "folder of checkpoints (default: a marked placeholder)", "DIR");
     add("--image", s.image, "container image of the Kubernetes job (default: a marked placeholder)", "NAME");
     add("--steps", s.steps, "optimizer steps (default: 1000, a placeholder)", "N");
-    add("--learning-rate", s.learning_rate, "(default: 3e-4, a placeholder)", "RATE");
+    add("--learning-rate", s.learning_rate, "peak learning rate (default: 3e-4, a placeholder)", "RATE");
     add("--gpus-per-node", s.per_node, "accelerators of a node (default: a domain of up to 8, else 4)", "N");
 }
 
@@ -191,7 +191,7 @@ extern constinit CommandEntry const export_command;
 constinit CommandEntry const export_command{
     .name = "export",
     .summary =
-        "a plan as files that start it: Megatron-LM, DeepSpeed, torchtitan, ..., Slurm, Kubernetes, serving engines",
+        "launch files of a plan: Megatron-LM, DeepSpeed, torchtitan, FSDP2, NeMo, MaxText, Slurm, Kubernetes, serving",
     .describe = describe,
 };
 

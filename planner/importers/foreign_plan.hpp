@@ -13,8 +13,8 @@ namespace sextant {
 
 /// A plan as the files of another program describe it.
 struct ForeignPlan {
-    std::string framework;                     ///< whose constants it runs with: "megatron", "deepspeed", "torchtitan"
-    ParallelPlan plan;                         ///< dp is what `accelerators` leaves; without them it is known from batches, or 1
+    std::string framework;  ///< whose constants it runs with: "megatron", "deepspeed", "torchtitan"
+    ParallelPlan plan;      ///< dp is what `accelerators` leaves; without them it is known from batches, or 1
     std::optional<std::int64_t> accelerators;  ///< absent: the file does not say on how many it runs
     std::optional<std::int64_t> sequence;
     std::optional<std::int64_t> global_batch;

@@ -1,108 +1,13 @@
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
-#include "planner/importers/argument_reader.hpp"
-
-#include <toml++/toml.h>
+#include "planner/importers/foreign_plan.hpp"
+#include "planner/importers/toml_values.hpp"
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 namespace sextant {
 namespace {
-
-constexpr std::int64_t most = std::int64_t{1} << 31;
-
-/// The values of a TOML file by their dotted names.
-class TomlValues {
-public:
-    TomlValues(std::string_view text, std::string_view where) : where_(where) {
-        try {
-            root_ = toml::parse(text);
-        } catch (toml::parse_error const& error) {
-            throw InputError("{}: line {}: {}", where, error.source().begin.line, error.description());
-        }
-        add("", root_);
-    }
-
-    toml::node const* find(std::string const& name) {
-        auto const found = values_.find(name);
-        if (found == values_.end()) return nullptr;
-        found->second.asked = true;
-        return found->second.node;
-    }
-    std::optional<std::int64_t> integer(std::string const& name, std::int64_t least) {
-        toml::node const* const node = find(name);
-        if (node == nullptr) return {};
-        auto const value = node->value_exact<std::int64_t>();
-        if (!value) throw InputError("{}: {} is no whole number", where_, name);
-        if (*value < least || *value > most)
-            throw InputError("{}: {}: {} is out of range ({} to {})", where_, name, *value, least, most);
-        return value;
-    }
-    std::int64_t degree(std::string const& name) { return integer(name, 1).value_or(1); }
-    std::optional<std::string> text(std::string const& name) {
-        toml::node const* const node = find(name);
-        if (node == nullptr) return {};
-        if (auto const value = node->value_exact<std::string>()) return value;
-        throw InputError("{}: {} is no text", where_, name);
-    }
-    bool flag(std::string const& name) {
-        toml::node const* const node = find(name);
-        if (node == nullptr) return false;
-        if (auto const value = node->value_exact<bool>()) return *value;
-        throw InputError("{}: {} is neither true nor false", where_, name);
-    }
-    /// Texts of a list; of a list of lists, those of each.
-    std::vector<std::vector<std::string>> lists(std::string const& name) {
-        std::vector<std::vector<std::string>> out;
-        toml::node const* const node = find(name);
-        if (node == nullptr) return out;
-        toml::array const* const outer = node->as_array();
-        if (outer == nullptr) throw InputError("{}: {} is no list", where_, name);
-        for (toml::node const& entry : *outer) {
-            std::vector<std::string> inner;
-            if (toml::array const* const list = entry.as_array())
-                for (toml::node const& item : *list)
-                    inner.push_back(item.value_or<std::string>(""));
-            else
-                inner.push_back(entry.value_or<std::string>(""));
-            out.push_back(std::move(inner));
-        }
-        return out;
-    }
-    [[nodiscard]] bool has_text(std::string const& name, std::string_view wanted) {
-        for (auto const& list : lists(name))
-            if (std::find(list.begin(), list.end(), wanted) != list.end()) return true;
-        return false;
-    }
-    [[nodiscard]] std::vector<std::string> not_asked() const {
-        std::vector<std::string> names;
-        for (auto const& [name, value] : values_)
-            if (!value.asked) names.push_back(name);
-        return names;
-    }
-    [[nodiscard]] std::string_view where() const { return where_; }
-
-private:
-    struct Value {
-        toml::node const* node = nullptr;
-        bool asked = false;
-    };
-    void add(std::string const& prefix, toml::table const& table) {
-        for (auto const& [key, node] : table) {
-            std::string name = prefix + std::string(key.str());
-            if (toml::table const* const inner = node.as_table())
-                add(name + ".", *inner);
-            else
-                values_[std::move(name)] = {&node};
-        }
-    }
-
-    toml::table root_;
-    std::map<std::string, Value> values_;
-    std::string_view where_;
-};
 
 struct ScheduleClass {
     std::string_view name;
@@ -258,7 +163,7 @@ void read_training(TomlValues& in, ForeignPlan& out) {
             "host");
     }
     bool const compiled = in.flag("compile.enable") || in.flag("training.compile");
-    bool const loss = in.find("compile.components") == nullptr || in.has_text("compile.components", "loss");
+    bool const loss = !in.has("compile.components") || in.has_text("compile.components", "loss");
     p.fused_cross_entropy = compiled && loss ? Switch::on : Switch::off;
 }
 
