@@ -60,7 +60,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("IN", o->in, "files of all shards of one sweep, each with its .sweep.json beside it")
         ->required()
         ->option_text("FILE...");
-    app.add_option("--format", o->format, "csv, jsonl, json, markdown, html or text (default: by the ending of OUT, or csv)")
+    app.add_option("--format", o->format,
+                   "csv, jsonl, json, markdown, html or text (default: by the ending of OUT, or csv)")
         ->type_name("NAME");
     app.add_option("--sensitivity", o->sensitivity, "say which axis moves this column most")->option_text("PATH");
     app.add_flag("--overwrite", o->overwrite, "replace OUT if it is there");

@@ -15,9 +15,10 @@ namespace {
 CommandEntry const& command_called(std::string const& name) {
     std::vector<std::string> known;
     for (auto const* entry : command_catalog()) {
-        if (name == "sweep" || name == "merge") continue;
-        if (name == entry->name) return *entry;
-        known.emplace_back(entry->name);
+        std::string_view const candidate = entry->name;
+        if (candidate == "sweep" || candidate == "merge") continue;
+        if (name == candidate) return *entry;
+        known.emplace_back(candidate);
     }
     throw InputError("sweep: '{}' is no command to sweep{} (commands: {})", name.substr(0, 60),
                      did_you_mean(name, known), join(known));
@@ -49,8 +50,8 @@ CommandOption described(CLI::Option const& option) {
 }  // namespace
 
 CommandOption const* CommandOptions::find(std::string_view name) const {
-    std::string wanted = "--" + std::string(name);
-    std::replace(wanted.begin() + 2, wanted.end(), '_', '-');
+    std::string wanted = (name.size() == 1 ? "-" : "--") + std::string(name);
+    std::replace(wanted.begin() + 1, wanted.end(), '_', '-');
     for (CommandOption const& option : options)
         if (std::find(option.names.begin(), option.names.end(), wanted) != option.names.end()) return &option;
     return nullptr;
@@ -77,12 +78,30 @@ CommandOptions options_of_command(std::vector<std::string>& words) {
     auto const end = words.begin() + (has_subcommands ? 2 : 1);
     out.words.assign(words.begin(), end);
     words.erase(words.begin(), end);
-    for (CLI::Option const* const option : chosen.get_options())
-        if (!option->get_lnames().empty() || !option->get_snames().empty()) out.options.push_back(described(*option));
+    for (CLI::App const* level = &chosen; level != nullptr;
+         level = level->get_fallthrough() ? level->get_parent() : nullptr)
+        for (CLI::Option const* const option : level->get_options())
+            if (!option->get_lnames().empty()) out.options.push_back(described(*option));
     if (out.find("format") == nullptr)
         throw InputError("sweep: '{}' writes no JSON report, so there is nothing to put into rows",
                          join(out.words, " "));
     return out;
+}
+
+void refuse_unknown_options(CommandOptions const& options, std::vector<std::string> const& arguments) {
+    for (std::string const& argument : arguments) {
+        std::string_view const name = std::string_view(argument).substr(0, argument.find('='));
+        if (!name.starts_with("--") || name.size() == 2) continue;
+        bool const known = std::any_of(options.options.begin(), options.options.end(), [&](CommandOption const& o) {
+            return std::find(o.names.begin(), o.names.end(), name) != o.names.end();
+        });
+        if (known) continue;
+        std::vector<std::string> names = options.names();
+        for (std::string& other : names)
+            other.insert(0, "--");
+        throw InputError("sweep: neither it nor '{}' has an option '{}'{}", join(options.words, " "), name,
+                         did_you_mean(name, names));
+    }
 }
 
 std::vector<ArgumentPlace> places_of(CommandOption const& option, std::vector<std::string> const& arguments) {

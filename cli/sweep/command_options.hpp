@@ -21,7 +21,7 @@ struct CommandOptions {
     std::vector<std::string> words;  ///< "serve", "estimate"
     std::vector<CommandOption> options;
 
-    /// The option called `--name`, or null. Underscores stand for dashes too.
+    /// The option called `--name` (`-n` of one letter), or null. Underscores stand for dashes too.
     [[nodiscard]] CommandOption const* find(std::string_view name) const;
     /// Long names without their dashes.
     [[nodiscard]] std::vector<std::string> names() const;
@@ -30,6 +30,9 @@ struct CommandOptions {
 /// The options of the command that `words` begins with; the words that are not its name are left in it.
 /// @throws InputError: no such command or subcommand, one that writes no JSON, or a sweep itself.
 CommandOptions options_of_command(std::vector<std::string>& words);
+
+/// @throws InputError for the first "--name" among the arguments that is no option, with the nearest one.
+void refuse_unknown_options(CommandOptions const& options, std::vector<std::string> const& arguments);
 
 /// Where the values of an option stand in arguments: "--cluster X", "--cluster=X", "-c X" and "-cX".
 struct ArgumentPlace {

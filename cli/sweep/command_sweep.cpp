@@ -196,6 +196,7 @@ void add_axis_options(CLI::App& app, Options& o) {
 
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
+    app.name("sextant sweep COMMAND");
     app.allow_extras();
     add_axis_options(app, *o);
     app.add_option("--threads", o->threads, "points at the same time (0: all cores)")->option_text("N");
@@ -225,6 +226,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         "      --axis micro-batch=1,2,4 --output grid.csv\n");
     return [o, &app, &context] {
         o->request.words = app.remaining();
+        if (o->list_columns) o->request.look = Look::at_first_report;
         return sweep(*o, context);
     };
 }

@@ -24,7 +24,7 @@ void check_same_sweep(SweepRecord const& a, std::string const& file_a, SweepReco
 }
 
 void check_finished(std::string const& file, SweepRecord const& record) {
-    ScannedRows const scanned = scan_rows(file, record, [](std::string_view) {});
+    ScannedRows const scanned = scan_rows(file, record, [](SweepRow const&) {});
     if (scanned.rows < record.row_count())
         throw InputError("{}: has {} of {} rows (finish it with --resume)", file, grouped(scanned.rows),
                          grouped(record.row_count()));

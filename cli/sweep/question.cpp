@@ -2,6 +2,7 @@
 
 #include "cli/sweep/grid.hpp"
 #include "cli/sweep/profile_axis.hpp"
+#include "cli/sweep/report_cells.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
@@ -29,13 +30,18 @@ void check_flag_values(SweepAxis const& axis) {
             throw InputError("--axis: {}: '{}' (it is a flag: true or false)", axis.name, value);
 }
 
+bool is_factor(std::string const& value) {
+    return value.size() > 1 && value[0] == 'x' && cell_from_text(value.substr(1)).kind == SweepCell::Kind::number;
+}
+
 /// The axes that are options of the command; the others stay without a target.
 std::vector<bool> resolve_options(SweepQuestion& question, CommandOptions const& options) {
     std::vector<bool> resolved(question.axes.size(), false);
     for (std::size_t i = 0; i < question.axes.size(); ++i) {
         SweepAxis const& axis = question.axes[i];
         CommandOption const* const option = options.find(axis.name);
-        if (option == nullptr) continue;
+        // "price=x1,x2" is not the option's value, but a factor on the profile's.
+        if (option == nullptr || std::all_of(axis.values.begin(), axis.values.end(), is_factor)) continue;
         if (is_reserved(option->names.front().substr(2)))
             throw InputError("--axis: {}: cannot be varied (it is the sweep's own option)", axis.name);
         if (!places_of(*option, question.arguments).empty())
@@ -134,13 +140,14 @@ SweepQuestion make_question(SweepRequest const& request) {
     question.arguments = request.words;
     CommandOptions const options = options_of_command(question.arguments);
     question.command = options.words;
+    refuse_unknown_options(options, question.arguments);
     question.always = {"--format=json"};
     CommandOption const* const threads = options.find("threads");
     if (threads != nullptr && places_of(*threads, question.arguments).empty())
         question.always.emplace_back("--threads=1");
     for (std::string const& text : request.axes)
         question.axes.push_back(parse_axis(text, "--axis"));
-    if (question.axes.empty())
+    if (question.axes.empty() && request.look == Look::at_all_points)
         throw InputError("sweep: nothing varies (--axis NAME=VALUES, such as --axis gpus=64..4096x2)");
     question.groups = axis_groups(question.axes, request.zips, "--zip");
     question.points = point_count(question.axes, question.groups);
@@ -152,7 +159,7 @@ SweepQuestion make_question(SweepRequest const& request) {
     for (std::size_t i = 0; i < question.axes.size(); ++i)
         if (!resolved[i]) question.targets[i] = profile_target(question.axes[i].name, options, first);
     refuse_same_target(question);
-    choose_columns(question, request);
+    if (request.look == Look::at_all_points) choose_columns(question, request);
     static_cast<void>(question.arguments_at(0));  // a change that finds no place to stand is refused now
     return question;
 }

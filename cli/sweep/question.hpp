@@ -39,6 +39,11 @@ struct SweepQuestion {
     [[nodiscard]] std::vector<std::string> arguments_at(std::int64_t point) const;
 };
 
+enum class Look : std::uint8_t {
+    at_all_points,
+    at_first_report,  ///< only to see what there is: needs no axes and no columns
+};
+
 /// What `sextant sweep` was given besides where to write.
 struct SweepRequest {
     std::vector<std::string> words;  ///< the command and its arguments
@@ -46,6 +51,7 @@ struct SweepRequest {
     std::vector<std::string> zips;
     std::string columns;      ///< comma-separated; empty: the usual ones of the command
     std::string sensitivity;  ///< a column more, if it is not among them
+    Look look = Look::at_all_points;
 };
 
 /// Finds the command, resolves every axis (an option or flag of the command, else a value of the cluster, framework or

@@ -29,7 +29,7 @@ void lock(int file, std::string const& path) {
 }  // namespace
 
 ScannedRows scan_rows(std::string const& path, SweepRecord const& record,
-                      std::function<void(std::string_view line)> const& seen) {
+                      std::function<void(SweepRow const& row)> const& seen) {
     std::ifstream in(path, std::ios::binary);
     if (!in) throw InputError("{}: cannot be read ({})", path, std::strerror(errno));
     ScannedRows scanned;
@@ -44,7 +44,11 @@ ScannedRows scan_rows(std::string const& path, SweepRecord const& record,
     // A line without an end is torn: getline then meets the end of the file.
     while (scanned.rows < record.row_count() && std::getline(in, line) && !in.eof()) {
         if (!line.starts_with(row_beginning(record, record.point_of(scanned.rows)))) break;
-        seen(line);
+        try {
+            seen(parse_row(record, line, path));
+        } catch (InputError const&) {
+            break;  // the beginning of the row, and then something else
+        }
         ++scanned.rows;
         scanned.end += static_cast<std::int64_t>(line.size()) + 1;
     }
@@ -52,7 +56,7 @@ ScannedRows scan_rows(std::string const& path, SweepRecord const& record,
 }
 
 ResultFile::ResultFile(std::string path, SweepRecord record, Existing existing,
-                       std::function<void(std::string_view line)> const& seen)
+                       std::function<void(SweepRow const& row)> const& seen)
     : path_(std::move(path)), record_(std::move(record)) {
     try {
         open(existing);
@@ -101,7 +105,7 @@ void ResultFile::check_record() const {
                          name_of(record_.rows));
 }
 
-void ResultFile::scan(std::function<void(std::string_view line)> const& seen) {
+void ResultFile::scan(std::function<void(SweepRow const& row)> const& seen) {
     ScannedRows const scanned = scan_rows(path_, record_, seen);
     rows_ = scanned.rows;
     if (ftruncate(file_, scanned.end) != 0 || lseek(file_, 0, SEEK_END) < 0)

@@ -18,10 +18,10 @@ enum class Existing : std::uint8_t { refuse, resume, overwrite };
 /// The record is written before the first row; the file is locked while this lives.
 class ResultFile {
 public:
-    /// Begins the file, or goes on with it. @param seen gets every whole row that is there, without its line end.
+    /// Begins the file, or goes on with it. @param seen gets every whole row that is there.
     /// @throws InputError: there and not to be touched, of another sweep, shard or format, in use, not to be written.
     ResultFile(std::string path, SweepRecord record, Existing existing,
-               std::function<void(std::string_view line)> const& seen);
+               std::function<void(SweepRow const& row)> const& seen);
     ~ResultFile();
     ResultFile(ResultFile const&) = delete;
     ResultFile& operator=(ResultFile const&) = delete;
@@ -34,7 +34,7 @@ public:
 private:
     void open(Existing existing);
     void check_record() const;
-    void scan(std::function<void(std::string_view line)> const& seen);
+    void scan(std::function<void(SweepRow const& row)> const& seen);
 
     std::string path_;
     SweepRecord record_;
@@ -42,13 +42,13 @@ private:
     std::int64_t rows_ = 0;
 };
 
-/// Calls `seen` with every whole row of a finished or unfinished file, in order, without line ends; stops at the first
-/// that is not the row it should be. Returns how many there were and where the last one ends.
+/// Calls `seen` with every whole row of a finished or unfinished file, in order; stops at the first line that is not
+/// the row it should be. Returns how many there were and where the last one ends.
 struct ScannedRows {
     std::int64_t rows = 0;
     std::int64_t end = 0;  ///< bytes from the start
 };
 ScannedRows scan_rows(std::string const& path, SweepRecord const& record,
-                      std::function<void(std::string_view line)> const& seen);
+                      std::function<void(SweepRow const& row)> const& seen);
 
 }  // namespace sextant::cli

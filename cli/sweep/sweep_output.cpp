@@ -2,6 +2,7 @@
 
 #include "cli/page/plotting_library.hpp"
 #include "cli/page/sweep_page.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/sweep/sweep_view.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -82,9 +83,8 @@ SweepOutput::SweepOutput(SweepRecord record, Options options, CommandContext& co
     if (options_.file.empty())
         lines_ = header_line(record_);
     else
-        file_ = std::make_unique<ResultFile>(options_.file, record_, options_.existing, [this](std::string_view line) {
-            note(parse_row(record_, line, options_.file));
-        });
+        file_ = std::make_unique<ResultFile>(options_.file, record_, options_.existing,
+                                             [this](SweepRow const& row) { note(row); });
 }
 
 void SweepOutput::note(SweepRow const& row) {
@@ -121,14 +121,16 @@ void SweepOutput::finish() {
     if (!is_streamed(options_.format)) {
         std::string const report = sweep_report(table_, options_.format);
         if (options_.file.empty())
-            context_.out << report;
+            context_.out << (options_.format == SweepFormat::text ? for_terminal(report, terminal_of(context_.out))
+                                                                  : report);
         else
             write_text_file(options_.file, report);
         if (options_.format != SweepFormat::markdown) return;  // the sensitivity is in the report
     }
     if (!table_.sensitivity) return;
     // Standard output may hold the rows.
-    (options_.file.empty() ? context_.err : context_.out) << sensitivity_text(*table_.sensitivity);
+    std::ostream& out = options_.file.empty() ? context_.err : context_.out;
+    out << for_terminal(sensitivity_text(*table_.sensitivity), terminal_of(out));
 }
 
 }  // namespace sextant::cli

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -22,10 +23,10 @@ double number_in(std::string const& text) {
 std::string figure(double value, std::string_view column) {
     if (!std::isfinite(value)) return "-";
     if (column.ends_with("bytes_per_s")) return human(BytesPerSecond::from_base(value));
-    if (column.ends_with("_bytes")) return human(Bytes::from_base(value));
+    if (column.ends_with("_bytes") || column.ends_with(".bytes")) return human(Bytes::from_base(value));
     bool const rate = column.ends_with("_per_s");
     if (column.ends_with("_s") && !rate) return human(Seconds::from_base(value));
-    if (std::abs(value) >= 1e4) return human_count(value);
+    if (std::abs(value) >= 1e4 && std::abs(value) < 1e15) return human_count(value);
     return fmt::format("{:.4g}", value);
 }
 
@@ -51,23 +52,30 @@ Align alignment(SweepTable const& table, std::size_t column) {
 
 }  // namespace
 
-std::vector<std::string> short_names(std::vector<std::string> const& columns) {
+std::vector<std::string> short_names(std::vector<std::string> const& columns, std::vector<SweepAxis> const& axes) {
     auto const tail = [](std::string const& path, std::size_t parts) {
         std::size_t at = path.size();
-        while (parts-- > 0 && at != std::string::npos && at > 0)
-            at = path.rfind('.', at - 1);
-        return at == std::string::npos ? path : path.substr(at == 0 ? 0 : at + 1);
+        for (; parts > 0 && at != std::string::npos; --parts)
+            at = at == 0 ? std::string::npos : path.rfind('.', at - 1);
+        return at == std::string::npos ? path : path.substr(at + 1);
+    };
+    // Of these the last part says little, and an index nothing.
+    auto const vague = [](std::string const& name) {
+        constexpr std::array<std::string_view, 5> words{"value", "mean", "low", "high", "count"};
+        return std::find(words.begin(), words.end(), name) != words.end() ||
+               (name.front() >= '0' && name.front() <= '9');
     };
     std::vector<std::string> names;
     for (std::string const& path : columns) {
         std::size_t parts = 1;
-        auto const clashes = [&] {
+        auto const taken = [&] {
             std::string const mine = tail(path, parts);
-            return mine != path && std::count_if(columns.begin(), columns.end(), [&](std::string const& other) {
-                                       return tail(other, parts) == mine;
-                                   }) > 1;
+            auto const same = [&](std::string const& other) { return other != path && tail(other, parts) == mine; };
+            return mine != path &&
+                   (vague(mine) || std::any_of(columns.begin(), columns.end(), same) ||
+                    std::any_of(axes.begin(), axes.end(), [&](SweepAxis const& axis) { return axis.name == mine; }));
         };
-        while (clashes())
+        while (taken())
             ++parts;
         names.push_back(tail(path, parts));
     }
@@ -81,7 +89,7 @@ Table sweep_rows(SweepTable const& table) {
     for (SweepAxis const& axis : table.axes)
         header.push_back({axis.name, all_numbers(axis.values) ? Align::right : Align::left});
     if (!all_done) header.push_back({"status"});
-    std::vector<std::string> const names = short_names(table.columns);
+    std::vector<std::string> const names = short_names(table.columns, table.axes);
     for (std::size_t i = 0; i < names.size(); ++i)
         header.push_back({heading(names[i]), alignment(table, i)});
     if (!all_done) header.push_back({"reason"});

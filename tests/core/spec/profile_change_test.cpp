@@ -1,0 +1,129 @@
+#include "core/spec/profile_change.hpp"
+#include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/network_calibration.hpp"
+#include "core/spec/parameters.hpp"
+#include "tests/catch.hpp"
+
+#include <algorithm>
+#include <array>
+
+using namespace sextant;
+
+namespace {
+
+ClusterSpec changed(std::string const& changes) { return find_cluster("h100-sxm:" + changes, "test"); }
+
+}  // namespace
+
+TEST_CASE("a name is split from its changes, and a value may hold spaces and colons") {
+    ChangedName const name = split_changes("my/h100.json:scale_out.bandwidth=25 GB/s:l2=x2:a:b=c:d", "test");
+    CHECK(name.name == "my/h100.json");
+    REQUIRE(name.changes.size() == 3);
+    CHECK(name.changes[0].key == "scale_out.bandwidth");
+    CHECK(name.changes[0].value == "25 GB/s");
+    CHECK(name.changes[1].value == "x2:a");
+    CHECK(name.changes[2].key == "b");
+    CHECK(name.changes[2].value == "c:d");
+    CHECK(split_changes("C:/models/config.json", "test").name == "C:/models/config.json");
+    CHECK_THROWS_WITH(split_changes("h100-sxm:l2=", "test"), contains("l2: has no value"));
+}
+
+TEST_CASE("a factor multiplies and a quantity replaces a value of a cluster, and the name says so") {
+    ClusterSpec const plain = find_cluster("h100-sxm", "test");
+    ClusterSpec const half = changed("inter_node_bandwidth=x0.5");
+    CHECK(half.scale_out->bandwidth.value.base() == 0.5 * plain.scale_out->bandwidth.value.base());
+    CHECK(half.scale_out->bandwidth.basis == Basis::assumed);
+    CHECK(half.name == "h100-sxm:inter_node_bandwidth=x0.5");
+    CHECK(changed("scale_out.bandwidth=25 GB/s").scale_out->bandwidth.value.base() == 25e9);
+    CHECK(changed("hbm_capacity=141 GB").accelerator.memory_capacity.value.base() == 141e9);
+    CHECK(changed("gpus_per_node=4").domain_size == 4);
+    ClusterSpec const both = changed("peak=x2:price=x3");
+    for (auto const& [precision, peak] : both.accelerator.peak)
+        CHECK(peak.value.base() == 2 * plain.accelerator.peak.at(precision).value.base());
+    CHECK(both.accelerator.price_usd_per_hour->value == 3 * plain.accelerator.price_usd_per_hour->value);
+    CHECK(find_cluster("h100-sxm", "test").name == "h100-sxm");  // what is kept between look-ups is not touched
+}
+
+TEST_CASE("a factor on a network's latency scales every fitted latency and nothing of the other network") {
+    ClusterSpec const plain = find_cluster("h100-sxm", "test");
+    ClusterSpec const slow = changed("inter_node_latency=x3");
+    REQUIRE(plain.network_model->out);
+    for (auto const& field : scale_out_times)
+        CHECK((*slow.network_model->out).*field.member == 3 * (*plain.network_model->out).*field.member);
+    CHECK(slow.network_model->up == plain.network_model->up);
+}
+
+TEST_CASE("a change of one leaves every other value as it is") {
+    // INV: keys are independent.
+    for (std::string const& key : changeable_keys(find_cluster("h100-sxm", "test"))) {
+        INFO(key);
+        ClusterSpec const same = changed(key + "=x1");
+        ClusterSpec const plain = find_cluster("h100-sxm", "test");
+        CHECK(same.scale_up.bandwidth.value == plain.scale_up.bandwidth.value);
+        CHECK(same.accelerator.memory_bandwidth.value == plain.accelerator.memory_bandwidth.value);
+        CHECK(same.domain_size == plain.domain_size);
+        CHECK(same.host_memory.value == plain.host_memory.value);
+    }
+}
+
+TEST_CASE("constants of a framework change in every entry of its timing") {
+    FrameworkProfile const plain = find_framework("megatron", "test");
+    FrameworkProfile const half = find_framework("megatron:tp_overlap=x0.5:usable_fraction=0.8", "test");
+    REQUIRE(half.timing.size() == plain.timing.size());
+    for (std::size_t i = 0; i < plain.timing.size(); ++i)
+        CHECK(half.timing[i].tp_overlap.value == 0.5 * plain.timing[i].tp_overlap.value);
+    CHECK(half.memory.usable_fraction.value == 0.8);
+    CHECK(find_engine("vllm:memory_utilisation=0.5", "test").memory_utilisation.value == 0.5);
+}
+
+TEST_CASE("a model with changed fields is the model that its config would describe") {
+    ModelSpec const half = find_model("llama-3.1-70b:layers=40");
+    CHECK(half.layers.size() == 40);
+    CHECK(half.name == "llama-3.1-70b:layers=40");
+    CHECK(find_model("llama-3.1-70b:num_hidden_layers=x0.5").layers.size() == 40);
+    CHECK(find_model("gpt2:layers=24").layers.size() == 24);  // n_layer
+    auto const deep = count_parameters(find_model("llama-3.1-70b:layers=80"));
+    CHECK(deep.total == count_parameters(find_model("llama-3.1-70b")).total);
+    CHECK(find_model("llama-3.1-70b:tie_word_embeddings=true").name.ends_with("true"));
+}
+
+TEST_CASE("changes that cannot be are refused with the reason") {
+    auto const [name, part] = GENERATE(table<char const*, char const*>({
+        {"inter_node_bandwith=x2", "did you mean 'inter_node_bandwidth'"},
+        {"inter_node_bandwidth=x0", "it must be above 0"},
+        {"inter_node_bandwidth=x-1", "not a factor"},
+        {"inter_node_bandwidth=xnan", "not a factor"},
+        {"inter_node_bandwidth=x1e400", "not a factor"},
+        {"inter_node_bandwidth=25", "no unit"},
+        {"inter_node_bandwidth=25 GB", "is an amount of data"},
+        {"inter_node_latency=2 us", "takes a factor"},
+        {"peak=2 PFLOP/s", "takes a factor"},
+        {"multiprocessors=x0.3", "a whole number"},
+        {"memory_efficiency=x5", "above 0, up to 1"},
+        {"memory_efficiency=lots", "not a number"},
+        {"price=-1", "0 to 1e+06"},
+        {"scale_out.hop_latency=x2", "inter_node_latency=x2 fits"},
+        {"gemm_efficiency.bf16=x2", "peak=x0.9 fits"},
+    }));
+    INFO(name);
+    CHECK_THROWS_AS(changed(name), InputError);
+    CHECK_THROWS_WITH(changed(name), contains(part));
+}
+
+TEST_CASE("model fields that cannot be are refused with the reason") {
+    auto const [name, part] = GENERATE(table<char const*, char const*>({
+        {"llama-3.1-8b:num_hidden_layer=4", "did you mean 'num_hidden_layers'"},
+        {"llama-3.1-8b:layers=x0.3", "a whole number"},
+        {"llama-3.1-8b:layers=many", "not a number"},
+        {"llama-3.1-8b:layers=-4", "1 to 10000"},
+        {"llama-3.1-8b:layers=1e300", "a whole number"},
+        {"llama-3.1-8b:tie_word_embeddings=2", "true or false"},
+        {"llama-3.1-8b:heads=7", "llama-3.1-8b"},
+        {"lama-3.1-8b:layers=4", "did you mean 'llama-3.1-8b'"},
+    }));
+    INFO(name);
+    CHECK_THROWS_WITH(find_model(name), contains(part));
+}
