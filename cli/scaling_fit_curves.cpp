@@ -129,6 +129,11 @@ void fit_isoflop_law(ScalingFitRequest const& request, ScalingFitReport& report)
     for (IsoflopVertex const& v : report.isoflop->vertices)
         if (!v.dropped.empty())
             report.warnings.push_back(fmt::format("{} FLOPs does not count: {}", power_text(v.flops), v.dropped));
+    if (MixedRuns const mixed = mixed_runs(used); mixed.groups > 0)
+        report.warnings.push_back(fmt::format(
+            "mixed experiments: {} rows share size and compute with others, and in {} such groups the losses "
+            "differ, by up to {:.2g} % (keep one experiment with --where COLUMN=VALUE)",
+            mixed.rows, mixed.groups, 100 * mixed.spread));
     report.assumptions.push_back(
         fmt::format("rows belong to a budget within {:g} decades; {}; parabola of the {}", options.tolerance,
                     options.window ? fmt::format("those within {:g} decades of the lowest count", *options.window)

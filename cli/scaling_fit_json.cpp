@@ -13,19 +13,23 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json interval(ParameterInterval const& p) {
+/// What is not bounded is null. @param form whose parameter it is; null for other quantities.
+Json interval(LawForm const* form, ParameterInterval const& p) {
+    auto const shown = [&](double value) {
+        return number(form == nullptr ? value : shown_value(*form, p.name, value));
+    };
     Json out = Json::object();
     if (p.at_80) {
-        out["low_80"] = number(p.at_80->low);
-        out["high_80"] = number(p.at_80->high);
-        out["low_95"] = number(p.at_95->low);
-        out["high_95"] = number(p.at_95->high);
-        out["median"] = number(p.median);
-        out["standard_error"] = number(p.standard_error);
+        out["low_80"] = shown(p.at_80->low);
+        out["high_80"] = shown(p.at_80->high);
+        out["low_95"] = shown(p.at_95->low);
+        out["high_95"] = shown(p.at_95->high);
+        out["median"] = shown(p.median);
+        out["standard_error"] = shown(p.standard_error);
     }
     if (p.profile) {
-        out["profile_low_95"] = p.profile->open_below ? Json(nullptr) : number(p.profile->low);
-        out["profile_high_95"] = p.profile->open_above ? Json(nullptr) : number(p.profile->high);
+        out["profile_low_95"] = p.profile->open_below ? Json(nullptr) : shown(p.profile->low);
+        out["profile_high_95"] = p.profile->open_above ? Json(nullptr) : shown(p.profile->high);
     }
     out["fitted"] = p.fitted;
     return out;
@@ -145,10 +149,10 @@ std::string scaling_fit_json(ScalingFitReport const& r) {
     out["missing"] = r.table.missing;
     out["intervals"] = Json::object();
     for (ParameterInterval const& p : r.parameters)
-        out["intervals"][p.name] = interval(p);
+        out["intervals"][p.name] = interval(r.study ? r.study->problem.form : nullptr, p);
     out["quantities"] = Json::object();
     for (ParameterInterval const& p : r.quantities) {
-        out["quantities"][p.name] = interval(p);
+        out["quantities"][p.name] = interval(nullptr, p);
         out["quantities"][p.name]["value"] = number(p.value);
     }
     if (r.study) add_study(out, r);

@@ -27,16 +27,25 @@ std::string number(double value) {
     return fmt::format("{:.5g}", value);
 }
 
-std::string range(double low, double high) { return fmt::format("{} .. {}", number(low), number(high)); }
-
-std::string range(std::optional<ResampleInterval> const& interval) {
-    return interval ? range(interval->low, interval->high) : "-";
+/// The same for a parameter of a law.
+std::string number(LawForm const* form, std::string_view parameter, double value) {
+    return number(form == nullptr ? value : shown_value(*form, parameter, value));
 }
 
-std::string profile(ParameterInterval const& p) {
+/// Both ends above what saturates are one word.
+std::string range(std::string const& low, std::string const& high) {
+    return low == high && low == "unbounded" ? low : fmt::format("{} .. {}", low, high);
+}
+
+std::string range(LawForm const* form, std::string_view parameter, std::optional<ResampleInterval> const& interval) {
+    if (!interval) return "-";
+    return range(number(form, parameter, interval->low), number(form, parameter, interval->high));
+}
+
+std::string profile(LawForm const* form, ParameterInterval const& p) {
     if (!p.profile) return p.fitted ? "-" : "not fitted";
-    return fmt::format("{} .. {}", p.profile->open_below ? "open" : number(p.profile->low),
-                       p.profile->open_above ? "open" : number(p.profile->high));
+    return range(p.profile->open_below ? "open" : number(form, p.name, p.profile->low),
+                 p.profile->open_above ? "open" : number(form, p.name, p.profile->high));
 }
 
 /// How far the rows lie from the law.
@@ -70,14 +79,19 @@ std::string head(ScalingFitReport const& r) {
     return out + aligned_pairs(pairs);
 }
 
-Table intervals(char const* what, std::vector<ParameterInterval> const& values, bool with_profile) {
+enum class Profiles : std::uint8_t { shown, none };
+
+/// @param form whose parameters they are; null for other quantities.
+Table intervals(char const* what, std::vector<ParameterInterval> const& values, LawForm const* form,
+                Profiles profiles) {
     std::vector<Column> columns{{what}, {"value", Align::right}, {"80 %"}, {"95 %"}, {"std. error", Align::right}};
-    if (with_profile) columns.push_back({"profile 95 %"});
+    if (profiles == Profiles::shown) columns.push_back({"profile 95 %"});
     Table table(columns);
     for (ParameterInterval const& p : values) {
-        std::vector<std::string> cells{p.name, number(p.value), range(p.at_80), range(p.at_95),
-                                       p.at_80 ? number(p.standard_error) : "-"};
-        if (with_profile) cells.push_back(profile(p));
+        std::vector<std::string> cells{p.name, number(form, p.name, p.value), range(form, p.name, p.at_80),
+                                       range(form, p.name, p.at_95),
+                                       p.at_80 ? number(form, p.name, p.standard_error) : "-"};
+        if (profiles == Profiles::shown) cells.push_back(profile(form, p));
         table.add_row(cells);
     }
     return table;
@@ -93,8 +107,8 @@ std::string basins(LawStudy const& study) {
         std::vector<std::string> cells{
             fmt::format("{:.10g} (+{:.2g} %)", b.objective, 100 * (b.objective / study.fit.objective - 1)),
             fmt::format("{}", b.starts)};
-        for (double const v : b.values)
-            cells.push_back(number(v));
+        for (std::size_t k = 0; k < b.values.size(); ++k)
+            cells.push_back(number(study.problem.form, study.problem.form->parameters[k].name, b.values[k]));
         table.add_row(cells);
     }
     return "\n" + table.text();
@@ -109,8 +123,10 @@ std::string sensitivity(LawStudy const& study, std::string const& quantity) {
     Table table(columns);
     for (ObjectiveRow const& o : study.objectives) {
         std::vector<std::string> cells{name_of(o.objective) + (o.fit.converged ? "" : " (did not converge)")};
-        for (double const v : o.fit.values)
-            cells.push_back(o.fit.converged ? number(v) : "-");
+        for (std::size_t k = 0; k < o.fit.values.size(); ++k)
+            cells.push_back(o.fit.converged
+                                ? number(study.problem.form, study.problem.form->parameters[k].name, o.fit.values[k])
+                                : "-");
         cells.push_back(o.fit.converged ? number(o.quantity) : "-");
         table.add_row(cells);
     }
@@ -146,7 +162,7 @@ std::string study_text(ScalingFitReport const& r) {
     std::string out;
     if (!r.quantities.empty()) {
         std::string const at = study.flops > 0 ? fmt::format("at {} FLOPs", power_text(study.flops)) : "follows";
-        out += "\n" + intervals(at.c_str(), r.quantities, false).text();
+        out += "\n" + intervals(at.c_str(), r.quantities, nullptr, Profiles::none).text();
     }
     std::string const first = r.quantities.empty() ? "" : r.quantities.front().name;
     return out + basins(study) + sensitivity(study, first) + influence(r, first) + back_tests(study, first);
@@ -212,7 +228,10 @@ Table scaling_fit_table(ScalingFitReport const& r) {
 }
 
 std::string scaling_fit_text(ScalingFitReport const& r) {
-    std::string out = head(r) + "\n" + intervals("parameter", r.parameters, r.study.has_value()).text();
+    std::string out = head(r) + "\n" +
+                      intervals("parameter", r.parameters, r.study ? r.study->problem.form : nullptr,
+                                r.study ? Profiles::shown : Profiles::none)
+                          .text();
     if (r.study) out += study_text(r);
     if (r.isoflop) out += isoflop_text(r);
     if (r.allocation) out += fmt::format("\nR2 of ln N* over ln C: {:.5f}\n", r.allocation->first.r2);

@@ -130,6 +130,32 @@ std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tol
     return budgets;
 }
 
+MixedRuns mixed_runs(std::vector<IsoflopRow> const& rows) {
+    constexpr double same = 1e-3;
+    std::vector<IsoflopRow> sorted = rows;
+    std::sort(sorted.begin(), sorted.end(), [](IsoflopRow const& a, IsoflopRow const& b) {
+        return std::pair(a.flops, a.parameters) < std::pair(b.flops, b.parameters);
+    });
+    auto const belong = [](IsoflopRow const& a, IsoflopRow const& b) {
+        return b.flops <= a.flops * (1 + same) && std::abs(b.parameters / a.parameters - 1) <= same;
+    };
+    MixedRuns out;
+    for (std::size_t begin = 0; begin < sorted.size();) {
+        std::size_t end = begin + 1;
+        double low = sorted[begin].loss;
+        double high = low;
+        for (; end < sorted.size() && belong(sorted[begin], sorted[end]); ++end) {
+            low = std::min(low, sorted[end].loss);
+            high = std::max(high, sorted[end].loss);
+        }
+        if (end - begin > 1) out.rows += end - begin;
+        if (high / low - 1 > mixed_loss_spread) ++out.groups;
+        out.spread = std::max(out.spread, high / low - 1);
+        begin = end;
+    }
+    return out;
+}
+
 IsoflopFit fit_isoflop(std::vector<IsoflopRow> const& rows, IsoflopOptions const& options, std::string const& where) {
     IsoflopFit fit;
     fit.of = options.of;

@@ -54,6 +54,16 @@ struct IsoflopFit {
 /// level's; rows within twice the tolerance of one belong to no other.
 std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tolerance);
 
+/// Runs of one size and one compute whose losses differ: several experiments in one table.
+struct MixedRuns {
+    std::size_t rows = 0;    ///< that share their size and compute (within 0.1 %) with another
+    std::size_t groups = 0;  ///< of such rows whose losses differ by more than `mixed_loss_spread`
+    double spread = 0;       ///< largest difference in a group, over its lowest loss
+};
+/// Runs that differ in the seed alone end within 0.3 % of each other (assumed), so three times that is another recipe.
+constexpr double mixed_loss_spread = 0.01;
+MixedRuns mixed_runs(std::vector<IsoflopRow> const& rows);
+
 /// Least-squares parabolas of the loss over log N (and over log D) at each budget, and power laws through their
 /// vertices. A budget with fewer than three different sizes, a parabola that opens downwards or a vertex outside the
 /// sampled sizes is dropped, and says so.

@@ -39,6 +39,12 @@ LawForm const& find_law_form(std::string_view name, std::string_view where) {
     throw InputError("{}: unknown law '{}'{}", where, name, did_you_mean(name, names));
 }
 
+double shown_value(LawForm const& form, std::string_view parameter, double value) {
+    for (LawParameter const& p : form.parameters)
+        if (p.name == parameter && value > p.endless) return std::numeric_limits<double>::infinity();
+    return value;
+}
+
 double law_value(LawForm const& form, std::span<double const> parameters, std::span<double const> inputs) {
     std::vector<double> unknowns(parameters.begin(), parameters.end());
     for (std::size_t k = 0; k < unknowns.size(); ++k)

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ struct LawParameter {
     double screen_low = 0;
     double screen_high = 0;
     int screen_points = 0;
+    /// Of a parameter where an effect saturates: above this it never does, at any input a table may have.
+    double endless = std::numeric_limits<double>::infinity();
 };
 
 /// What `LawForm::evaluate` returns for a row: the quantity, or its natural logarithm.
@@ -54,6 +57,10 @@ std::span<LawForm const* const> law_form_catalog();
 
 /// @throws InputError naming the nearest law there is.
 LawForm const& find_law_form(std::string_view name, std::string_view where);
+
+/// The value, or infinity where the parameter of that name is above its `endless`; names that the form does not have
+/// stay as they are.
+double shown_value(LawForm const& form, std::string_view parameter, double value);
 
 /// Value of a law for one row of inputs (in their own units, in the order of `form.inputs`).
 /// @pre as many parameters and inputs as the form has, all on a logarithmic scale positive.

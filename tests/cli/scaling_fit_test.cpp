@@ -274,3 +274,48 @@ TEST_CASE("scaling fit: rows that no law describes end with code 1 and without p
     CHECK(result.out.empty());
     CHECK(!result.err.empty());
 }
+
+TEST_CASE("scaling fit: where an effect never saturates the interval is unbounded, not a number") {
+    // Losses of a data-constrained law whose repetitions are all worth as much as new tokens.
+    std::string csv = "n,d,unique,loss\n";
+    for (int i = 0; i < 6; ++i)
+        for (int k = 0; k < 6; ++k) {
+            double const n = 1e8 * std::pow(2, i), d = 4e9 * std::pow(1.6, k);
+            csv += fmt::format("{},{},{},{}\n", n, d, 4e9,
+                               1.8691 + 520.82 * std::pow(n, -0.35266) + 1487.7 * std::pow(d, -0.35266) +
+                                   0.002 * std::sin(3.0 * i + 5.0 * k));
+        }
+    ScratchFolder const scratch("scaling_endless");
+    std::string const file = scratch.file("repeated.csv", csv);
+    Arguments const more{"--quick", "--bootstrap", "60"};
+    Json const j = report("data-constrained", file, more);
+    CHECK(j.at("intervals").at("R_D").at("high_95").is_null());
+    CHECK(j.at("parameters").at("R_D").is_number());  // a law file needs it
+    RunResult const text = run_sextant(fit("data-constrained", file, more));
+    auto const line = text.out.substr(text.out.find("\nR_D"));
+    CHECK_THAT(line.substr(1, line.find('\n', 1)), contains("unbounded") && !contains("e+"));
+}
+
+TEST_CASE("scaling fit isoflop: several experiments in one table are warned of, one is not") {
+    auto const rows = [](std::string& csv, double floor, char const* name) {
+        for (double const flops : {1e18, 4e18, 1.6e19})
+            for (int k = -3; k <= 3; ++k) {
+                double const n = 3e7 * std::sqrt(flops / 1e18) * std::pow(1.6, k);
+                csv += fmt::format("{},{},{},{},{}\n", name, flops, n, flops / (6 * n), floor + 0.05 * k * k);
+            }
+    };
+    std::string one = "recipe,flops,params,tokens,loss\n";
+    rows(one, 3, "a");
+    std::string two = one;
+    rows(two, 3.3, "b");
+    ScratchFolder const scratch("scaling_mixed");
+    auto const warnings = [&](std::string const& csv, Arguments const& more) {
+        return report("isoflop", scratch.file("runs.csv", csv), more).at("warnings").dump();
+    };
+    Arguments const quick{"--quick", "--bootstrap", "0"};
+    CHECK_THAT(warnings(one, quick), !contains("mixed experiments"));
+    CHECK_THAT(warnings(two, quick), contains("mixed experiments: 42 rows") && contains("21 such groups"));
+    Arguments filtered = quick;
+    filtered.insert(filtered.end(), {"--where", "recipe=b"});
+    CHECK_THAT(warnings(two, filtered), !contains("mixed experiments"));
+}

@@ -81,8 +81,8 @@ constexpr LawParameter parameters[] = {
     {"E", LawScale::logarithmic, LawRole::shape, 1.2, 2, 2},
     {"alpha", LawScale::linear, LawRole::shape, 0.25, 0.45, 3},
     {"beta", LawScale::linear, LawRole::shape, 0.25, 0.45, 3},
-    {"R_D", LawScale::logarithmic, LawRole::shape, 1, 3000, 9},
-    {"R_N", LawScale::logarithmic, LawRole::shape, 0.3, 300, 7},
+    {"R_D", LawScale::logarithmic, LawRole::shape, 1, 3000, 9, 1e6},
+    {"R_N", LawScale::logarithmic, LawRole::shape, 0.3, 300, 7, 1e6},
 };
 constexpr char const* inputs[] = {"parameters", "tokens", "unique_tokens"};
 

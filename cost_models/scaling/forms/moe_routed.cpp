@@ -56,7 +56,7 @@ constexpr LawParameter parameters[] = {
     {"c", LawScale::linear, LawRole::coefficient},
     {"d", LawScale::linear, LawRole::coefficient},
     {"E_start", LawScale::logarithmic, LawRole::shape, 1.02, 12, 14},
-    {"E_max", LawScale::logarithmic, LawRole::shape, 40, 6000, 14},
+    {"E_max", LawScale::logarithmic, LawRole::shape, 40, 6000, 14, 1e7},
 };
 constexpr char const* inputs[] = {"parameters", "experts"};
 
