@@ -2,6 +2,7 @@
 #include "cli/goodput_view.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/seed_option.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
@@ -22,7 +23,7 @@ struct Options {
     GoodputOptions goodput;
     OutputOptions output;
     std::int64_t trials = 200;
-    std::int64_t seed = 1;
+    std::uint64_t seed = 1;
     std::int64_t threads = 0;
     bool search = false;
     bool timeline = false;
@@ -38,10 +39,9 @@ StudyOptions study_options(Options const& o, TrialOptions const& trial, std::ato
         throw InputError("--trials: {} is out of range (0 for the closed form alone, up to {})", o.trials, most_trials);
     if (o.threads < 0 || o.threads > 1024)
         throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
-    if (o.seed < 0) throw InputError("--seed: {} is negative", o.seed);
     StudyOptions options{
         .trial = trial, .trials = o.trials, .threads = static_cast<unsigned>(o.threads), .stop = &stop};
-    options.trial.seed = static_cast<std::uint64_t>(o.seed);
+    options.trial.seed = o.seed;
     if (trial.chance == TrialOptions::Chance::off) options.trials = std::min<std::int64_t>(1, o.trials);
     return options;
 }
@@ -111,7 +111,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_goodput_options(app, o->goodput);
     app.add_option("--trials", o->trials, "simulated runs (default: 200; 0: closed form alone)")->option_text("N");
-    app.add_option("--seed", o->seed, "of chance (default: 1)")->option_text("N");
+    add_seed_option(app, o->seed, "of chance (default: 1)");
     app.add_option("--threads", o->threads, "0: all cores (default); the result does not depend on it")
         ->option_text("N");
     app.add_flag("--search-interval", o->search, "find the best interval by simulation too");

@@ -3,6 +3,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/page/scaling_pages.hpp"
 #include "cli/scaling_subcommand.hpp"
+#include "cli/seed_option.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
@@ -72,7 +73,7 @@ void add_fit_options(CLI::App& app, ScalingFitRequest& r) {
         ->option_text("N");
     app.add_option("--bootstrap-by", r.group, "draw whole groups of rows with the same value here, not single rows")
         ->option_text("COLUMN");
-    app.add_option("--seed", r.seed, "of the resamples (default: 1)")->option_text("N");
+    add_seed_option(app, r.seed, "of the resamples (default: 1)");
     app.add_option("--threads", r.threads, "0: all cores (default: 0)")->option_text("N");
     app.add_option("--at", r.at,
                    "compute at which tokens per parameter and losses are given (default: ten times the largest run)")

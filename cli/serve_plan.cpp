@@ -2,6 +2,7 @@
 #include "cli/output.hpp"
 #include "cli/page/serve_pages.hpp"
 #include "cli/scaling_numbers.hpp"
+#include "cli/seed_option.hpp"
 #include "cli/serve_options.hpp"
 #include "cli/serve_plan_report.hpp"
 #include "cli/serve_subcommand.hpp"
@@ -199,7 +200,7 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--max-gpus", o.most, "accelerators at most (default: 4096)")->option_text("N");
     app.add_option("--requests", o.requests, "of one simulation, at least (default: 4000)")->option_text("N");
     app.add_option("--top", o.top, "deployments shown (default: 10)")->option_text("N");
-    app.add_option("--seed", o.seed, "of the arrivals and lengths (default: 1)")->option_text("N");
+    add_seed_option(app, o.seed, "of the arrivals and lengths (default: 1)");
     app.add_option("--threads", o.threads, "0: all cores (default: 0)")->option_text("N");
     app.add_flag("--progress", o.progress, "say what is simulated, also when standard error is no terminal");
     add_output_options(app, o.output, formats_and_page);

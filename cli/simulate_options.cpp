@@ -1,6 +1,7 @@
 #include "cli/simulate_options.hpp"
 
 #include "cli/named_factor.hpp"
+#include "cli/seed_option.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 
@@ -93,7 +94,7 @@ void add_simulate_options(CLI::App& app, SimulateOptions& o) {
     app.add_option("--other-traffic", o.other_traffic, "share of the scale-out network that others use")
         ->option_text("SHARE")
         ->group(what_if);
-    app.add_option("--seed", o.seed, "of the jitter")->option_text("N")->group(what_if);
+    add_seed_option(app, o.seed, "of the jitter")->group(what_if);
     app.add_option("--repeat", o.repetitions, "runs with seeds one after another; the report has quantiles")
         ->option_text("N")
         ->group(what_if);

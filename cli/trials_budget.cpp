@@ -3,6 +3,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/scaling_numbers.hpp"
+#include "cli/seed_option.hpp"
 #include "cli/trials_subcommand.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
@@ -13,6 +14,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <memory>
@@ -42,7 +44,8 @@ struct Options {
                           .straggler_chance = 0.02,
                           .straggler_factor = 2,
                           .rank_noise = 0.2};
-    std::int64_t runs = 200, seed = 1, threads = 0;
+    std::int64_t runs = 200, threads = 0;
+    std::uint64_t seed = 1;
     bool progress = false;
     OutputOptions output;
 };
@@ -71,7 +74,10 @@ std::vector<SearchMethod> methods_of(std::string const& text) {
                 SearchMethod::pbt};
     for (std::size_t begin = 0; begin <= text.size();) {
         std::size_t const end = std::min(text.find(',', begin), text.size());
-        methods.push_back(search_method_from(text.substr(begin, end - begin), "--method"));
+        SearchMethod const method = search_method_from(text.substr(begin, end - begin), "--method");
+        if (std::find(methods.begin(), methods.end(), method) != methods.end())
+            throw InputError("--method: '{}' names {} twice (each method once)", text, name_of(method));
+        methods.push_back(method);
         begin = end + 1;
     }
     return methods;
@@ -192,12 +198,7 @@ int budget(Options const& o, CommandContext& context) {
     if (o.runs < 0 || o.runs > 100000) throw InputError("--runs: {} is out of range (0 to 100000)", o.runs);
     if (o.threads < 0 || o.threads > 1024)
         throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
-    if (o.seed < 0) throw InputError("--seed: {} is negative", o.seed);
-    BudgetReport report{.answers = {},
-                        .machine = o.machine,
-                        .trial = {},
-                        .seed = static_cast<std::uint64_t>(o.seed),
-                        .assumptions = {}};
+    BudgetReport report{.answers = {}, .machine = o.machine, .trial = {}, .seed = o.seed, .assumptions = {}};
     (void)successive_halving(1, o.least, o.eta, o.full);  // refuses lengths before they are divided by
     set_cost(o, report);
     set_machine(o, report);
@@ -261,7 +262,7 @@ void add_options(CLI::App& app, Options& o) {
     add("--rank-noise", o.machine.rank_noise, "how far the order at a rung is from the last (default: 0.2)", "X");
     app.add_option("--runs", o.runs, "simulated searches of each method (default: 200; 0: tables alone)")
         ->option_text("N");
-    app.add_option("--seed", o.seed, "of chance (default: 1)")->option_text("N");
+    add_seed_option(app, o.seed, "of chance (default: 1)");
     app.add_option("--threads", o.threads, "0: all cores (default)")->option_text("N");
     app.add_flag("--progress", o.progress, "progress on stderr, even if it is no terminal");
     add_output_options(app, o.output);

@@ -89,6 +89,9 @@ TEST_CASE("trials schedule and transfer write every format") {
 TEST_CASE("trials refuses what it cannot use in one sentence") {
     check_refused({"trials"}, "subcommand");
     check_refused(budget + Arguments{"--method", "hyperbound"}, "hyperband");
+    check_refused(budget + Arguments{"--method", "asha,random,asha"}, "asha twice");
+    check_refused(budget + Arguments{"--method", "asha,"}, "--method");
+    check_refused(budget + Arguments{"--seed", "-1"}, "--seed: -1 is negative");
     check_refused(budget + Arguments{"--method", "grid"}, "--grid");
     check_refused(budget + Arguments{"--grid", "3x0"}, "--grid");
     check_refused(budget + Arguments{"--trials", "0"}, "--trials");
