@@ -22,7 +22,7 @@ int measured_steps(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     double const variation = o.rl.variation.value_or(assumed_variation);
     check_lengths({.kind = LengthKind::lognormal, .mean = 1, .variation = variation, .maximum = 1});
-    std::vector<RlRow> const rows = predict_rl_rows(read_csv(o.measured), variation);
+    std::vector<RlRow> const rows = predict_rl_rows(read_csv(o.measured), variation, rl_overheads_from(o.rl.overheads));
     switch (format) {
         case Format::json: deliver(o.output, context, rl_rows_json(rows)); break;
         case Format::text: deliver(o.output, context, rl_rows_text(rows)); break;
@@ -56,9 +56,9 @@ int rl(Options const& o, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_rl_options(app, o->rl);
-    app.add_option(
-           "--measured", o->measured,
-           "predict the published steps of a table (docs/rl.md) and compare; of the others only --variation counts")
+    app.add_option("--measured", o->measured,
+                   "predict the published steps of a table (docs/rl.md) and compare; of the others only --variation "
+                   "and --overheads count")
         ->option_text("FILE.csv");
     add_output_options(app, o->output);
     app.footer(

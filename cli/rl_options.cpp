@@ -1,9 +1,11 @@
 #include "cli/rl_options.hpp"
 
+#include "cli/seed_option.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
@@ -31,7 +33,7 @@ void add_step_options(CLI::App& app, RlOptions& o) {
     add("--variation", o.variation, "standard deviation of lengths over their mean (default: 0.6, assumed)", "CV");
     app.add_flag("--random-lengths", o.random_lengths, "draw the lengths (default: equally likely slices, no chance)")
         ->group("Step");
-    add("--seed", o.seed, "of the draw and of the order (default: 1)", "N");
+    add_seed_option(app, o.seed, "of the draw and of the order (default: 1)")->group("Step");
     add("--epochs", o.epochs, "times that each response is trained on (default: 1)", "N");
 }
 
@@ -126,6 +128,13 @@ std::int64_t one_number_of_gpus(RlOptions const& o, ClusterSpec const& cluster) 
 
 }  // namespace
 
+RlOverheads rl_overheads_from(std::string const& name) {
+    if (name == "fitted") return fitted_rl_overheads();
+    if (name == "none") return {};
+    throw InputError("--overheads: unknown '{}'{} (known: fitted, none)", name,
+                     did_you_mean(name, std::vector<std::string>{"fitted", "none"}));
+}
+
 void add_rl_options(CLI::App& app, RlOptions& o) {
     add_step_options(app, o);
     add_role_options(app, o);
@@ -137,6 +146,11 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
     app.get_option("--gpus")->description("accelerators, of engines and trainer together")->option_text("N");
     app.get_option("--seq")->description("longest prompt and response together (default: the model's context)");
     app.get_option("--global-batch")->description("responses of one update (default: all of a step)");
+    app.add_option("--overheads", o.overheads,
+                   "what a step takes beyond the kernels: fitted (to NeMo RL 0.3), or none: a lower bound (default: "
+                   "fitted)")
+        ->option_text("NAME")
+        ->group("Step");
     app.add_option("--threads", o.threads, "worker threads (0: all cores); the answer does not depend on it");
 }
 
@@ -178,6 +192,8 @@ RlQuestion rl_question(RlOptions const& o) {
     q.reference = o.no_reference ? ReferenceModel::none : ReferenceModel::kept;
     q.old_scores = o.engine_scores ? OldScores::from_engine : OldScores::recomputed;
     q.offload = state_offload_from(o.state_offload, "--state-offload");
+    q.overheads = rl_overheads_from(o.overheads);
+    if (auto const price = hourly_price(q.machine.cluster)) q.usd_per_hour = price->value;
     q.staleness = o.staleness;
     q.staleness_penalty = o.staleness_penalty;
     check_rl_question(q);

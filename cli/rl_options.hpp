@@ -37,12 +37,16 @@ struct RlOptions {
     std::int64_t staleness = 1;
     double staleness_penalty = 0;
     std::int64_t threads = 0;
+    std::string overheads = "fitted";
 };
 
 /// Standard deviation over mean of response lengths when nobody says: assumed, see docs/rl.md.
 inline constexpr double assumed_variation = 0.6;
 
 void add_rl_options(CLI::App& app, RlOptions& options);
+
+/// "fitted" or "none". @throws InputError for another name.
+RlOverheads rl_overheads_from(std::string const& name);
 
 /// @throws InputError: unknown names, or what `check_rl_question` refuses.
 RlQuestion rl_question(RlOptions const& options);

@@ -29,6 +29,16 @@ std::string rl_rows_json(std::vector<RlRow> const& rows) {
                    {"gpu", row.device},       {"num_gpus", row.accelerators}, {"step_time_s", row.measured.base()}};
         entry["pred_step_time_s"] = row.predicted ? Json(row.predicted->step.base()) : Json(nullptr);
         entry["pred_tokens_per_s_per_gpu"] = row.predicted ? Json(row.predicted->tokens_per_s_per_gpu) : Json(nullptr);
+        if (row.predicted) {
+            RlPhases const& p = row.predicted->phases;
+            entry["pred_phases"] = {
+                {"generation_s", p.generation.base()},
+                {"scores_s", (p.reward + p.policy_scores + p.reference_scores + p.critic_values).base()},
+                {"training_s", (p.policy_training + p.critic_training + p.swaps).base()},
+                {"weight_sync_s", p.sync.base()},
+                {"controller_s", p.controller.base()},
+                {"offload_s", p.offload.base()}};
+        }
         entry["skip_reason"] = row.skip_reason;
         entry["assumptions"] = row.assumptions;
         json["rows"].push_back(entry);

@@ -43,12 +43,21 @@ std::string headline(RlReport const& report) {
     return wrapped(text);
 }
 
+std::string range_text(RlOverheads const& overheads, Seconds step) {
+    RlInterval const range = rl_interval(overheads, step);
+    return fmt::format("{} to {}", human(range.low), human(range.high));
+}
+
 /// Modes side by side, a figure a line.
 std::string modes_text(RlReport const& report) {
     std::vector<Column> columns{{""}};
-    std::vector<std::vector<std::string>> rows{{"GPUs"},         {"engines"},   {"step"},        {"generation"},
-                                               {"scores"},       {"training"},  {"weights"},     {"engines busy"},
-                                               {"trainer busy"}, {"samples/s"}, {"tokens/s/GPU"}};
+    std::vector<std::vector<std::string>> rows{{"GPUs"},         {"engines"},   {"step"},         {"generation"},
+                                               {"scores"},       {"training"},  {"weights"},      {"engines busy"},
+                                               {"trainer busy"}, {"samples/s"}, {"tokens/s/GPU"}, {"80 % range"}};
+    bool const ranged = report.question.overheads.log_error > 0;
+    bool const priced = report.question.usd_per_hour.has_value();
+    if (!ranged) rows.pop_back();
+    if (priced) rows.insert(rows.end(), {{"USD/step"}, {"USD/1000 samples"}});
     std::string reasons;
     for (RlModeAnswer const& mode : report.answer.modes) {
         if (!mode.best) {
@@ -64,12 +73,29 @@ std::string modes_text(RlReport const& report) {
               percent(s.train_busy), fmt::format("{:.4g}", s.responses_per_s),
               fmt::format("{:.4g}", s.tokens_per_s_per_gpu)})
             rows[i++].push_back(cell);
+        if (ranged) rows[i++].push_back(range_text(report.question.overheads, s.step));
+        if (priced) {
+            rows[i++].push_back(fmt::format("{:.4g}", *usd_per_step(report.question, s)));
+            rows[i++].push_back(fmt::format("{:.4g}", *usd_per_thousand_responses(report.question, s)));
+        }
     }
     if (columns.size() == 1) return reasons;
     Table table(columns);
     for (std::vector<std::string> const& row : rows)
         table.add_row(row);
     return table.text() + reasons;
+}
+
+/// How much staleness may cost before nothing is gained.
+std::string break_even_text(RlReport const& report, RlStep const& fast) {
+    std::string out;
+    for (RlMode const mode : {RlMode::colocated, RlMode::split})
+        if (RlStep const* const slow = report.answer.best(mode))
+            if (auto const penalty = break_even_penalty(fast, *slow))
+                out += fmt::format("{}{:.3g} % (over {})",
+                                   out.empty() ? "; it gains as long as a response loses less than " : ", ",
+                                   100 * *penalty, name_of(mode));
+    return out.empty() ? out : out + " of its worth per update behind";
 }
 
 std::string speed_up_text(RlReport const& report) {
@@ -93,7 +119,7 @@ std::string speed_up_text(RlReport const& report) {
            wrapped(fmt::format(
                "asynchronous is {}. Responses by updates behind (at most {}): {}; mean {:.2f}. What that costs in "
                "learning is {}.",
-               text, report.question.staleness, ages, fast->mean_age(),
+               text + break_even_text(report, *fast), report.question.staleness, ages, fast->mean_age(),
                penalty > 0 ? fmt::format("{:g} % of a response's worth per update, as given", 100 * penalty)
                            : std::string("not in these figures: a penalty of 0 is assumed (--staleness-penalty)")));
 }
@@ -116,13 +142,15 @@ std::string phases_text(RlStep const& step) {
     add("reference scores", p.reference_scores);
     add("critic values", p.critic_values);
     add("policy training", p.policy_training,
-        fmt::format("{}, {} an update, MFU {:.0f} %", plan_label(step.training->plan),
-                    human(step.training->estimate.time), 100 * step.training->mfu));
+        fmt::format("{}, {} an update, MFU {:.0f} %", plan_label(step.training->plan), human(step.update),
+                    100 * step.training->mfu * (step.training->estimate.time / step.update)));
     add("critic training", p.critic_training);
     add("swaps", p.swaps, "of policy and critic with host memory");
     add("weight sync", p.sync,
-        fmt::format("{} an engine rank: gather {}{}", human(step.sync.rank_bytes), human(step.sync.gather),
-                    step.sync.broadcast > Seconds{} ? ", broadcast " + human(step.sync.broadcast) : std::string()));
+        fmt::format("{} an engine rank: gather {}{}{}", human(step.sync.rank_bytes), human(step.sync.gather),
+                    step.sync.broadcast > Seconds{} ? ", broadcast " + human(step.sync.broadcast) : std::string(),
+                    step.sync.software > Seconds{} ? ", software " + human(step.sync.software) : std::string()));
+    add("controller", p.controller, "batches, advantages, logging");
     add("offload", p.offload, "training state to host memory and back");
     return aligned_pairs(rows, "  ");
 }
@@ -184,10 +212,10 @@ std::string rl_text(RlReport const& report) {
 
 Table rl_table(RlReport const& report) {
     std::vector<Column> columns{{"mode"}, {"rollout_gpus"}, {"train_gpus"}, {"engine_tp"}, {"replicas"}, {"best"}};
-    for (char const* name :
-         {"step_time_s", "generation_s", "long_tail_s", "reward_s", "policy_scores_s", "reference_scores_s",
-          "critic_values_s", "policy_training_s", "critic_training_s", "swaps_s", "weight_sync_s", "offload_s",
-          "rollout_busy", "train_busy", "samples_per_s", "tokens_per_s_per_gpu", "mean_age", "effective_samples_per_s"})
+    for (char const* name : {"step_time_s", "generation_s", "long_tail_s", "reward_s", "policy_scores_s",
+                             "reference_scores_s", "critic_values_s", "policy_training_s", "critic_training_s",
+                             "swaps_s", "weight_sync_s", "offload_s", "controller_s", "rollout_busy", "train_busy",
+                             "samples_per_s", "tokens_per_s_per_gpu", "mean_age", "effective_samples_per_s"})
         columns.push_back({name, Align::right});
     columns.push_back({"train_plan"});
     columns.push_back({"reason"});
@@ -207,7 +235,7 @@ Table rl_table(RlReport const& report) {
             RlPhases const& p = s.phases;
             for (Seconds const time :
                  {s.step, p.generation, s.generation.straggling(), p.reward, p.policy_scores, p.reference_scores,
-                  p.critic_values, p.policy_training, p.critic_training, p.swaps, p.sync, p.offload})
+                  p.critic_values, p.policy_training, p.critic_training, p.swaps, p.sync, p.offload, p.controller})
                 row.push_back(fmt::format("{:.6g}", time.base()));
             for (double const value : {s.rollout_busy, s.train_busy, s.responses_per_s, s.tokens_per_s_per_gpu,
                                        s.mean_age(), s.effective_rate()})
@@ -217,31 +245,6 @@ Table rl_table(RlReport const& report) {
             table.add_row(row);
         }
     return table;
-}
-
-std::vector<std::string> rl_assumptions(RlReport const& report) {
-    RlQuestion const& q = report.question;
-    std::vector<std::string> out;
-    if (q.lengths.variation > 0)
-        out.push_back(
-            fmt::format("lengths of responses: {}, variation {:.2g}; lengths of one prompt's responses do not "
-                        "depend on each other",
-                        name_of(q.lengths.kind), q.lengths.variation));
-    out.emplace_back("a response is admitted when the cache holds it to its end; nothing is preempted");
-    out.emplace_back("training on packed sequences of the mean length; scores with the microbatches of training");
-    if (!q.reward) out.push_back(fmt::format("rewards by rules take {} a step", human(q.reward_time)));
-    out.emplace_back("weights go from device to device, every byte once; gather and broadcast one after the other");
-    out.emplace_back(
-        "weights that wait in host memory, and state that is offloaded, move at the host link's full rate");
-    if (report.answer.best(RlMode::asynchronous) != nullptr) {
-        out.push_back(
-            fmt::format("a response loses {:g} of its worth per update that it is behind", q.staleness_penalty));
-        out.emplace_back("responses under way when weights change go on with the cache they have");
-    }
-    out.emplace_back(
-        "no time for data loading, moving responses, logging or the controller: published steps took 1.4 to 3.2 times "
-        "as long as predicted (docs/rl.md)");
-    return out;
 }
 
 }  // namespace sextant::cli

@@ -3,6 +3,7 @@
 #include "cli/table.hpp"
 #include "planner/rl/rl_split.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,14 @@ std::string rl_text(RlReport const& report);
 std::string rl_json(RlReport const& report);
 /// Every step that was priced, a row each: csv and markdown.
 Table rl_table(RlReport const& report);
+
+/// US dollars of a step on all accelerators, and of 1,000 responses; nothing without a price.
+std::optional<double> usd_per_step(RlQuestion const& question, RlStep const& step);
+std::optional<double> usd_per_thousand_responses(RlQuestion const& question, RlStep const& step);
+
+/// Share of its worth that a response may lose per update behind before asynchrony is worth no more than `slow`:
+/// p with (1 - p mean age) fast / slow = 1; nothing where it is no faster, or nothing is behind.
+std::optional<double> break_even_penalty(RlStep const& fast, RlStep const& slow);
 
 /// What the answer stands on that nobody measured, a sentence each.
 std::vector<std::string> rl_assumptions(RlReport const& report);

@@ -19,6 +19,7 @@ Json phases_object(RlStep const& s) {
             {"critic_training_s", p.critic_training.base()},
             {"swaps_s", p.swaps.base()},
             {"weight_sync_s", p.sync.base()},
+            {"controller_s", p.controller.base()},
             {"offload_s", p.offload.base()}};
 }
 
@@ -44,7 +45,7 @@ Json memory_array(RlStep const& s) {
     return list;
 }
 
-Json step_object(RlStep const& s) {
+Json step_object(RlQuestion const& q, RlStep const& s) {
     Json json{{"mode", name_of(s.mode)},
               {"rollout_gpus", s.rollout_accelerators},
               {"train_gpus", s.train_accelerators},
@@ -55,17 +56,25 @@ Json step_object(RlStep const& s) {
         return json;
     }
     json["step_time_s"] = s.step.base();
+    if (q.overheads.log_error > 0) {
+        RlInterval const range = rl_interval(q.overheads, s.step);
+        json["step_time_80_low_s"] = range.low.base();
+        json["step_time_80_high_s"] = range.high.base();
+    }
+    if (auto const usd = usd_per_step(q, s)) {
+        json["usd_per_step"] = *usd;
+        json["usd_per_thousand_samples"] = *usd_per_thousand_responses(q, s);
+    }
+    if (s.followed > 0) json["followed_replicas"] = s.followed;
     json["phases"] = phases_object(s);
     json["generation"] = generation_object(s.generation);
-    json["weight_sync"] = {{"rank_bytes", s.sync.rank_bytes.base()},
-                           {"gathered_from", s.sync.gathered_from},
-                           {"gather_s", s.sync.gather.base()},
-                           {"broadcast_s", s.sync.broadcast.base()},
-                           {"copy_s", s.sync.copy.base()}};
+    json["weight_sync"] = {{"rank_bytes", s.sync.rank_bytes.base()}, {"gathered_from", s.sync.gathered_from},
+                           {"gather_s", s.sync.gather.base()},       {"broadcast_s", s.sync.broadcast.base()},
+                           {"copy_s", s.sync.copy.base()},           {"software_s", s.sync.software.base()}};
     json["state_offloaded"] = s.state_offloaded;
     json["train_plan"] = Json::parse(plan_object_json(s.training->plan));
-    json["update_time_s"] = s.training->estimate.time.base();
-    json["mfu"] = s.training->mfu;
+    json["update_time_s"] = s.update.base();
+    json["mfu"] = s.training->mfu * (s.training->estimate.time / s.update);
     json["memory"] = memory_array(s);
     json["rollout_busy"] = s.rollout_busy;
     json["train_busy"] = s.train_busy;
@@ -97,10 +106,14 @@ Json question_object(RlReport const& report) {
               {"longest_tokens", report.longest}}},
             {"update_batch", q.batch()},
             {"updates", q.updates()},
+            {"usd_per_gpu_hour", q.usd_per_hour ? Json(*q.usd_per_hour) : Json(nullptr)},
+            {"overheads", q.overheads.log_error > 0 ? "fitted" : "none"},
             {"staleness", q.staleness},
             {"staleness_penalty", q.staleness_penalty},
             {"seed", q.seed}};
 }
+
+Json optional(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
 
 Json speed_up_object(RlAnswer const& answer) {
     Json json = Json::object();
@@ -111,7 +124,8 @@ Json speed_up_object(RlAnswer const& answer) {
         json[name] = nullptr;
         if (fast != nullptr && slow != nullptr)
             json[name] = {{"raw", fast->responses_per_s / slow->responses_per_s},
-                          {"with_staleness", fast->effective_rate() / slow->effective_rate()}};
+                          {"with_staleness", fast->effective_rate() / slow->effective_rate()},
+                          {"break_even_penalty", optional(break_even_penalty(*fast, *slow))}};
     }
     return json;
 }
@@ -122,11 +136,12 @@ std::string rl_json(RlReport const& report) {
     Json json{{"format", "rl"}, {"version", 1}, {"question", question_object(report)}};
     Json modes = Json::array();
     for (RlModeAnswer const& mode : report.answer.modes) {
-        Json entry{{"mode", name_of(mode.mode)}, {"best", mode.best ? step_object(*mode.best) : Json(nullptr)}};
+        Json entry{{"mode", name_of(mode.mode)},
+                   {"best", mode.best ? step_object(report.question, *mode.best) : Json(nullptr)}};
         if (!mode.best) entry["reason"] = mode.reason;
         entry["splits"] = Json::array();
         for (RlStep const& s : mode.splits)
-            entry["splits"].push_back(step_object(s));
+            entry["splits"].push_back(step_object(report.question, s));
         modes.push_back(entry);
     }
     json["modes"] = modes;

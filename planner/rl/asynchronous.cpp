@@ -9,7 +9,6 @@
 namespace sextant {
 namespace {
 
-constexpr std::int64_t most_replicas = 8;
 constexpr std::int64_t measured_steps = 8;
 Seconds const never = Seconds::from_base(std::numeric_limits<double>::infinity());
 
@@ -18,12 +17,12 @@ public:
     AsynchronousRun(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths, Asynchrony const& how,
                     Seconds resolution)
         : lengths_(lengths), how_(how), resolution_(resolution) {
-        std::int64_t const followed = std::min(most_replicas, fleet.replicas);
+        std::int64_t const followed = std::min(how.replicas, fleet.replicas);
         auto const n = static_cast<std::int64_t>(lengths.size());
         batch_ = std::max<std::int64_t>(1, (n * followed + fleet.replicas - 1) / fleet.replicas);
         slots_ = fleet.limits.sequences;
         for (std::int64_t r = 0; r < followed; ++r)
-            replicas_.emplace_back(fleet.model, fleet.prompt, fleet.limits);
+            replicas_.emplace_back(fleet.model, fleet.prompt, fleet.limits, fleet.slowdown);
     }
 
     AsynchronousStep result() {
@@ -36,6 +35,7 @@ public:
         while (version_ < warm + measured_steps)
             advance();
         AsynchronousStep out;
+        out.followed = static_cast<std::int64_t>(replicas_.size());
         Seconds const whole = trained_until_ - from;
         out.step = whole / measured_steps;
         out.generating = std::min(1.0, (busy_engines() - busy) / (whole * static_cast<double>(replicas_.size())));

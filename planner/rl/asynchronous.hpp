@@ -12,14 +12,16 @@ struct Asynchrony {
     std::int64_t staleness = 1;  ///< updates that a response may be behind when it is trained on, at most
     Seconds train;               ///< of a step: scores, updates, sending the weights
     Seconds pause;               ///< of the engines, for new weights
+    std::int64_t replicas = 8;   ///< followed, at most
 };
 
 /// The steady state.
 struct AsynchronousStep {
     Seconds step;
-    double generating = 0;    ///< share of the time in which an engine computes
-    double training = 0;      ///< share of the time in which the trainer does
-    std::vector<double> age;  ///< share of the responses by updates that they were behind when trained on, from 0 on
+    double generating = 0;      ///< share of the time in which an engine computes
+    double training = 0;        ///< share of the time in which the trainer does
+    std::int64_t followed = 0;  ///< replicas
+    std::vector<double> age;    ///< share of the responses by updates that they were behind when trained on, from 0 on
     [[nodiscard]] double mean_age() const;
 };
 
@@ -29,7 +31,7 @@ struct AsynchronousStep {
 /// begun in all. A step takes N complete responses, the oldest version first, and waits for every response of version
 /// v - k that is not complete; so no response is ever more than k updates old, and k = 0 is the synchronous split.
 /// Responses under way when new weights arrive go on with the cache they have and count as of their first token.
-/// Of more than eight replicas eight are followed, with their share of the responses.
+/// Of more than `Asynchrony::replicas` only these are followed, with their share of the responses.
 ///
 /// The step is never shorter than the training, nor than `saturated_generation` and the pause.
 /// Source of the bound on what is begun: AReaL, arXiv:2505.24298, eq. 3.

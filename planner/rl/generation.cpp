@@ -19,7 +19,7 @@ std::vector<std::int64_t> dealt(std::vector<std::int64_t> const& lengths, std::i
 }
 
 RolloutReplica run_all(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths) {
-    RolloutReplica replica(fleet.model, fleet.prompt, fleet.limits);
+    RolloutReplica replica(fleet.model, fleet.prompt, fleet.limits, fleet.slowdown);
     for (std::int64_t const tokens : lengths)
         replica.submit({.tokens = tokens});
     std::vector<FinishedRollout> finished;
@@ -57,7 +57,7 @@ BatchGeneration generate_batch(RolloutFleet const& fleet, std::vector<std::int64
 Seconds saturated_generation(RolloutFleet const& fleet, std::vector<std::int64_t> const& lengths) {
     if (lengths.empty()) return {};
     // One replica with its own share of every round; the order within the shares is that of the draw.
-    RolloutReplica replica(fleet.model, fleet.prompt, fleet.limits);
+    RolloutReplica replica(fleet.model, fleet.prompt, fleet.limits, fleet.slowdown);
     std::size_t next = 0;
     auto const top_up = [&] {
         while (replica.waiting() < 2) {

@@ -14,6 +14,7 @@ struct RolloutFleet {
     std::int64_t replicas = 1;
     RolloutPrompt prompt;
     RolloutLimits limits;
+    double slowdown = 1;  ///< of every iteration, over the model's
 };
 
 /// One batch from empty engines to the last response.

@@ -4,6 +4,7 @@
 #include "core/spec/model_spec.hpp"
 #include "core/spec/serving_plan.hpp"
 #include "planner/rl/output_lengths.hpp"
+#include "planner/rl/rl_overheads.hpp"
 #include "planner/run_plan/training_run.hpp"
 
 #include <cstdint>
@@ -68,6 +69,10 @@ struct RlQuestion {
 
     std::int64_t staleness = 1;
     double staleness_penalty = 0;  ///< of a response's worth, per update that it is behind
+
+    RlOverheads overheads{};               ///< beyond the kernels
+    std::optional<double> usd_per_hour{};  ///< of an accelerator
+    std::int64_t followed_replicas = 8;    ///< of an asynchronous fleet; more have their share of the responses
 
     [[nodiscard]] std::int64_t responses() const { return prompts * group; }
     [[nodiscard]] std::int64_t updates() const { return epochs * (responses() / batch()); }

@@ -83,6 +83,15 @@ void set_engine(RlQuestion& q, RowCells const& cells, RlRow& row) {
     q.rollout.weights = std::string(name_of(two_byte_precision(q.machine.cluster.accelerator)));
 }
 
+/// The smallest variation, not below that of `lengths`, with which a step's longest response reaches the maximum:
+/// among hundreds of responses one never stops by itself (assumed).
+double variation_to_the_cut(ResponseLengths lengths, std::int64_t responses) {
+    constexpr double widest = 3;
+    while (longest_of(lengths, responses) < 0.995 * lengths.maximum && lengths.variation < widest)
+        lengths.variation += 0.05;
+    return lengths.variation;
+}
+
 void set_lengths(RlQuestion& q, RowCells const& cells, RlRow& row, double variation) {
     auto const mean = cells.number("avg_seq_len");
     if (!mean || !(*mean >= 1)) throw RowSkip("the lengths of the responses are not stated");
@@ -100,6 +109,10 @@ void set_lengths(RlQuestion& q, RowCells const& cells, RlRow& row, double variat
                  .mean = *mean,
                  .variation = variation,
                  .maximum = longest ? std::max(*mean, *longest - q.prompt_tokens) : 4 * *mean};
+    if (longest) q.lengths.variation = variation_to_the_cut(q.lengths, q.responses());
+    row.assumptions.push_back(
+        "variation of lengths " + std::to_string(q.lengths.variation).substr(0, 4) +
+        (q.lengths.variation > variation ? ", so that the longest response of a step is cut" : ""));
 }
 
 RlMode mode_of(RlRow const& row) {
@@ -117,7 +130,7 @@ std::int64_t rollout_accelerators(RlQuestion const& q, RlMode mode, RowCells con
     return q.accelerators / 2;
 }
 
-RlQuestion question_of(RowCells const& cells, RlRow& row, double variation) {
+RlQuestion question_of(RowCells const& cells, RlRow& row, double variation, RlOverheads const& overheads) {
     RlQuestion q;
     std::string const algorithm = lower_case(cells.stated("algorithm"));
     if (algorithm != "grpo" && algorithm != "ppo") throw RowSkip("algorithm '" + algorithm + "'");
@@ -134,18 +147,19 @@ RlQuestion question_of(RowCells const& cells, RlRow& row, double variation) {
     set_lengths(q, cells, row, variation);
     q.policy = model_written(cells.stated("model"));
     q.context = static_cast<std::int64_t>(q.prompt_tokens + q.lengths.maximum) + 1;
+    q.overheads = overheads;
+    q.followed_replicas = 256;
     q.machine.framework = find_framework("megatron", "train_engine");
     q.machine.limit = default_memory_limit(q.machine.cluster, q.machine.framework);
     q.machine.constraints.base.precision = two_byte_precision(q.machine.cluster.accelerator);
     set_training_degrees(q.machine.constraints, cells, row);
     set_engine(q, cells, row);
-    row.assumptions.push_back("variation of lengths " + std::to_string(variation).substr(0, 4));
     return q;
 }
 
-void predict(RowCells const& cells, RlRow& row, double variation) {
+void predict(RowCells const& cells, RlRow& row, double variation, RlOverheads const& overheads) {
     RlMode const mode = mode_of(row);
-    RlPlanner planner(question_of(cells, row, variation));
+    RlPlanner planner(question_of(cells, row, variation, overheads));
     RlQuestion const& q = planner.question();
     std::int64_t const engines = rollout_accelerators(q, mode, cells, row);
     for (std::int64_t const tp : possible_rollout_tp(q)) {
@@ -165,7 +179,7 @@ std::vector<std::string_view> rl_columns() {
             "max_seq_or_resp_len", "avg_seq_len", "global_batch_gen", "step_time_s"};
 }
 
-std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation) {
+std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation, RlOverheads const& overheads) {
     static_cast<void>(table.require(rl_columns()));
     std::vector<RlRow> rows;
     for (CsvRecord const& record : table.records) {
@@ -180,7 +194,7 @@ std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation) {
                   .measured = cells.number("step_time_s").value_or(0) * units::s,
                   .assumptions = {}};
         try {
-            predict(cells, row, variation);
+            predict(cells, row, variation, overheads);
         } catch (RowSkip const& skip) {
             row.skip_reason = skip.what();
         } catch (InputError const& error) {

@@ -32,10 +32,11 @@ std::vector<std::string_view> rl_columns();
 ///
 /// Prompts are not stated: their length is what the row's tokens a second leave over the responses,
 /// rate GPUs time / responses - mean. Lengths of responses are lognormal with `variation` around the row's mean, cut at
-/// the row's maximum less the prompt. One step off is `asynchronous` with a staleness of one, half of the accelerators
-/// for the engines where the row names no division. Nothing is fitted to these rows.
+/// the row's maximum less the prompt, and vary at least so much that the longest of a step reaches it. One step off is
+/// `asynchronous` with a staleness of one, half of the accelerators for the engines where the row names no division.
+/// Nothing is fitted to these rows.
 /// @throws InputError when columns are missing.
-std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation);
+std::vector<RlRow> predict_rl_rows(CsvTable const& table, double variation, RlOverheads const& overheads);
 
 /// A model of one source in both modes: responses a second and accelerator, asynchronous over colocated.
 struct RlSpeedUp {

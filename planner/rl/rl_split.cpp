@@ -6,6 +6,7 @@ namespace sextant {
 namespace {
 
 constexpr std::int64_t every_number_up_to = 32;
+constexpr std::int64_t most_followed = 256;
 
 /// More responses a second; of equals the one that is first.
 bool better(RlStep const& a, RlStep const& b) {
@@ -27,6 +28,17 @@ void note(RlModeAnswer& answer, RlStep step) {
     answer.splits.push_back(std::move(step));
 }
 
+/// The best division once more, with every replica (up to `most_followed`) instead of the search's few.
+void follow_all(RlPlanner& planner, RlModeAnswer& answer) {
+    std::int64_t const few = planner.question().followed_replicas;
+    planner.follow(most_followed);
+    RlStep step = planner.step(answer.mode, answer.best->rollout_accelerators, answer.best->engine.tp);
+    planner.follow(few);
+    for (RlStep& other : answer.splits)
+        if (other.rollout_accelerators == step.rollout_accelerators) other = step;
+    answer.best = std::move(step);
+}
+
 RlModeAnswer search_mode(RlPlanner& planner, RlMode mode, RlSearch const& search) {
     RlQuestion const& q = planner.question();
     RlModeAnswer answer;
@@ -45,6 +57,8 @@ RlModeAnswer search_mode(RlPlanner& planner, RlMode mode, RlSearch const& search
     if (!search.rollout_accelerators && answer.best)
         for (std::int64_t const n : refine_splits(splits, answer.best->rollout_accelerators, domain))
             if (!stopped()) note(answer, best_engine(planner, mode, n));
+    if (mode == RlMode::asynchronous && answer.best && answer.best->followed < answer.best->replicas && !stopped())
+        follow_all(planner, answer);
     std::sort(answer.splits.begin(), answer.splits.end(),
               [](RlStep const& a, RlStep const& b) { return a.rollout_accelerators < b.rollout_accelerators; });
     return answer;

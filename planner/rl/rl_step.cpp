@@ -1,6 +1,7 @@
 #include "planner/rl/rl_step.hpp"
 
 #include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
 #include "planner/rl/generation.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,8 @@ RolloutFleet fleet_of(RlStep const& step, RlQuestion const& q, IterationModel co
     return {.model = model,
             .replicas = step.replicas,
             .prompt = prompt_of(q),
-            .limits = {.sequences = step.engine.max_batch, .cache_tokens = cache_tokens}};
+            .limits = {.sequences = step.engine.max_batch, .cache_tokens = cache_tokens},
+            .slowdown = q.overheads.generation};
 }
 
 std::string engine_label(ServingPlan const& plan) {
@@ -42,8 +44,8 @@ double RlStep::mean_age() const { return AsynchronousStep{.step = {}, .age = age
 RlPlanner::RlPlanner(RlQuestion question)
     : question_((check_rl_question(question), std::move(question))),
       lengths_(draw_lengths(question_.lengths, question_.responses(), question_.drawing, question_.seed)),
-      apart_(question_.machine, update_workload(question_)),
-      beside_engines_(beside_engines(question_), update_workload(question_)) {}
+      apart_(question_.machine, update_workload(question_), question_.overheads),
+      beside_engines_(beside_engines(question_), update_workload(question_), question_.overheads) {}
 
 RlPlanner::Engine const& RlPlanner::engine(std::int64_t tp) {
     if (auto const found = engines_.find(tp); found != engines_.end()) return found->second;
@@ -63,6 +65,7 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
         return false;
     }
     step.training = policy.report;
+    step.update = policy.update;
     double const minibatches = static_cast<double>(question_.responses() / question_.batch());
     RlPhases& phases = step.phases;
     if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches * policy.forward;
@@ -70,7 +73,8 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
         phases.reference_scores = minibatches * policy.forward + policy.weights / host_rate(question_);
         step.waiting_weights += policy.weights;
     }
-    phases.policy_training = static_cast<double>(question_.updates()) * policy.report->estimate.time;
+    phases.policy_training = static_cast<double>(question_.updates()) * policy.update;
+    phases.controller = question_.overheads.controller;
     step.memory.push_back({.role = "policy training",
                            .needed = policy.report->estimate.peak(),
                            .usable = trainer.setting().limit.usable});
@@ -112,7 +116,7 @@ bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
     }
     double const minibatches = static_cast<double>(question_.responses() / question_.batch());
     step.phases.critic_values = minibatches * critic.forward;
-    step.phases.critic_training = static_cast<double>(question_.updates()) * critic.report->estimate.time;
+    step.phases.critic_training = static_cast<double>(question_.updates()) * critic.update;
     StageMemory const& policy = step.training->estimate.memory;
     Bytes const usable = trainer.setting().limit.usable;
     Bytes const both = std::max(policy.reserved() + critic.state, critic.report->estimate.peak() + policy.state());
@@ -162,7 +166,9 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     AsynchronousStep const flow = run_asynchronously(fleet, lengths_,
                                                      {.staleness = question_.staleness,
                                                       .train = step.phases.on_trainer() + step.sync.total(),
-                                                      .pause = step.sync.total()});
+                                                      .pause = step.sync.total(),
+                                                      .replicas = question_.followed_replicas});
+    step.followed = flow.followed;
     step.step = flow.step;
     step.rollout_busy = flow.generating;
     step.train_busy = step.phases.on_trainer() / flow.step;
@@ -173,10 +179,17 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     return true;
 }
 
+void RlPlanner::synchronise(RlStep& step, Engine const& engine, RolloutPlacement placement) {
+    step.sync = weight_sync(engine.what, step.training->plan, placement, step.replicas);
+    double const bytes = 2 * static_cast<double>(count_parameters(question_.policy).total);
+    if (placement == RolloutPlacement::colocated)
+        step.sync.software = question_.overheads.sync + bytes * question_.overheads.sync_per_byte;
+    step.phases.sync = step.sync.total();
+}
+
 void RlPlanner::colocated(RlStep& step, Engine const& engine) {
     if (!train(step, beside_engines_)) return;
-    step.sync = weight_sync(engine.what, step.training->plan, RolloutPlacement::colocated, step.replicas);
-    step.phases.sync = step.sync.total();
+    synchronise(step, engine, RolloutPlacement::colocated);
     StageMemory const& policy = step.training->estimate.memory;
     Bytes state = policy.state();
     Bytes host = step.waiting_weights;
@@ -221,8 +234,7 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
 
 void RlPlanner::apart(RlStep& step, Engine const& engine) {
     if (!train(step, apart_)) return;
-    step.sync = weight_sync(engine.what, step.training->plan, RolloutPlacement::split, step.replicas);
-    step.phases.sync = step.sync.total();
+    synchronise(step, engine, RolloutPlacement::split);
     if (!generate(step, engine, {})) return;
     if (step.mode == RlMode::asynchronous) return;
     step.step = step.phases.generation + step.phases.on_trainer() + step.phases.sync;

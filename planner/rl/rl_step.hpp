@@ -23,11 +23,13 @@ struct RlPhases {
     Seconds critic_values;
     Seconds policy_training;
     Seconds critic_training;
-    Seconds swaps;    ///< of policy and critic, where a rank cannot hold the state of both
-    Seconds sync;     ///< new weights to the engines
+    Seconds swaps;  ///< of policy and critic, where a rank cannot hold the state of both
+    Seconds sync;   ///< new weights to the engines
+    Seconds controller;
     Seconds offload;  ///< training state out to host memory and back, around the generation
     [[nodiscard]] Seconds on_trainer() const {
-        return reward + policy_scores + reference_scores + critic_values + policy_training + critic_training + swaps;
+        return reward + policy_scores + reference_scores + critic_values + policy_training + critic_training + swaps +
+               controller;
     }
 };
 
@@ -47,7 +49,8 @@ struct RlStep {
     std::int64_t train_accelerators = 0;
     ServingPlan engine;
     std::int64_t replicas = 0;
-    std::optional<StepReport> training;  ///< of one update of the policy
+    std::optional<StepReport> training;  ///< of one update of the policy, by its kernels alone
+    Seconds update;                      ///< of one update of the policy
     BatchGeneration generation;
     RlPhases phases;
     WeightSync sync;
@@ -60,6 +63,7 @@ struct RlStep {
     double rollout_busy = 0;          ///< share of the step in which an engine computes, the mean over the engines
     double train_busy = 0;
     std::vector<double> age{1.0};  ///< share of the responses by updates behind
+    std::int64_t followed = 0;     ///< replicas of an asynchronous step that were followed
     double worth = 1;              ///< what staleness leaves of a response's worth, on average
     bool interrupted = false;
     [[nodiscard]] bool possible() const { return reason.empty(); }
@@ -78,6 +82,8 @@ public:
     RlStep step(RlMode mode, std::int64_t rollout_accelerators, std::int64_t tp);
 
     [[nodiscard]] RlQuestion const& question() const { return question_; }
+    /// Replicas of an asynchronous fleet that the next steps follow.
+    void follow(std::int64_t replicas) { question_.followed_replicas = replicas; }
     [[nodiscard]] std::vector<std::int64_t> const& lengths() const { return lengths_; }
 
 private:
@@ -90,6 +96,7 @@ private:
     bool train_critic(RlStep& step, Trainer& trainer);
     void add_reward(RlStep& step, Trainer& trainer);
     bool generate(RlStep& step, Engine const& engine, Bytes taken);
+    void synchronise(RlStep& step, Engine const& engine, RolloutPlacement placement);
     void colocated(RlStep& step, Engine const& engine);
     void apart(RlStep& step, Engine const& engine);
     void finish(RlStep& step) const;

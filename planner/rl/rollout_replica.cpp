@@ -13,10 +13,11 @@ constexpr std::int64_t longest_piece = 16;
 
 }  // namespace
 
-RolloutReplica::RolloutReplica(IterationModel const& model, RolloutPrompt prompt, RolloutLimits limits)
+RolloutReplica::RolloutReplica(IterationModel const& model, RolloutPrompt prompt, RolloutLimits limits, double slowdown)
     : model_(model),
       prompt_(prompt),
       limits_(limits),
+      slowdown_(slowdown),
       groups_(static_cast<double>(model.what().plan.attention_dp * model.what().plan.pp)) {
     prompt_.fresh = std::clamp(prompt_.fresh, 1.0, std::max(1.0, prompt_.tokens));
     prompt_attention_ = model_.prefill_attention(std::max(0.0, prompt_.tokens - prompt_.fresh), prompt_.fresh);
@@ -77,12 +78,12 @@ void RolloutReplica::prompt_iteration(std::vector<FinishedRollout>& finished) {
         begun.push_back(starting_.front().what);
         starting_.pop_front();
     }
-    Seconds const time = model_({.prefill_tokens = taken / groups_,
-                                 .prefill_attention = prompt_attention_ * (taken / prompt_.fresh / groups_),
-                                 .decodes = decoding / groups_,
-                                 .decode_context = context_ / groups_,
-                                 .samples = (decoding + static_cast<double>(begun.size())) / groups_})
-                             .total();
+    Seconds const time = slowdown_ * model_({.prefill_tokens = taken / groups_,
+                                             .prefill_attention = prompt_attention_ * (taken / prompt_.fresh / groups_),
+                                             .decodes = decoding / groups_,
+                                             .decode_context = context_ / groups_,
+                                             .samples = (decoding + static_cast<double>(begun.size())) / groups_})
+                                         .total();
     spend(time, decoding);
     prefill_ += time;
     iteration_ += 1;
@@ -101,10 +102,10 @@ void RolloutReplica::decode_iterations(Seconds until, std::vector<FinishedRollou
         std::int64_t count = std::min(longest_piece, decoding_.top().last - iteration_);
         auto const time_of = [&](std::int64_t iterations) {
             double const middle = context_ + decoding * (static_cast<double>(iterations) - 1) / 2;
-            return model_({.decodes = decoding / groups_,
-                           .decode_context = middle / groups_,
-                           .samples = decoding / groups_})
-                .total();
+            return slowdown_ * model_({.decodes = decoding / groups_,
+                                       .decode_context = middle / groups_,
+                                       .samples = decoding / groups_})
+                                   .total();
         };
         Seconds each = time_of(count);
         if (now_ + static_cast<double>(count) * each > until) {

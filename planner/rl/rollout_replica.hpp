@@ -41,7 +41,7 @@ struct RolloutLimits {
 /// their middle one (their time is nearly linear in the growing cache).
 class RolloutReplica {
 public:
-    RolloutReplica(IterationModel const& model, RolloutPrompt prompt, RolloutLimits limits);
+    RolloutReplica(IterationModel const& model, RolloutPrompt prompt, RolloutLimits limits, double slowdown = 1);
 
     /// @throws InputError when the cache cannot hold this response even alone.
     void submit(Rollout const& rollout);
@@ -86,6 +86,7 @@ private:
     IterationModel const& model_;
     RolloutPrompt prompt_;
     RolloutLimits limits_;
+    double slowdown_;
     double groups_;
     Seconds prompt_attention_;  ///< of one prompt
     std::deque<Rollout> queue_;

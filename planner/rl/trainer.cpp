@@ -13,7 +13,8 @@ TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerato
     role.interrupted = planned.interrupted;
     if (!planned.report) return role;
     ClosedForm form(model, update_, setting_.cluster, setting_.framework, setting_.constraints.base.precision);
-    role.forward = forward_pass(form, planned.report->plan);
+    role.update = overheads_.training_of(model) * planned.report->estimate.time;
+    role.forward = overheads_.scoring_of(model) * forward_pass(form, planned.report->plan);
     role.state = planned.report->estimate.memory.state();
     role.weights = planned.report->estimate.memory.weights;
     role.report = std::move(planned.report);

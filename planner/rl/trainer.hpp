@@ -1,5 +1,6 @@
 #pragma once
 
+#include "planner/rl/rl_overheads.hpp"
 #include "planner/run_plan/training_run.hpp"
 
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace sextant {
 struct TrainerRole {
     std::optional<StepReport> report;  ///< of one update; absent: no plan
     std::string reason;
+    Seconds update;   ///< of one update
     Seconds forward;  ///< of the sequences of one update
     Bytes state;      ///< weights, gradients and optimizer of a rank
     Bytes weights;    ///< the working copy of a rank
@@ -23,7 +25,8 @@ struct TrainerRole {
 /// Best training plans by search (`plan_step`), each (model, number of accelerators) once. Not thread-safe.
 class Trainer {
 public:
-    Trainer(RunSetting setting, Workload update) : setting_(std::move(setting)), update_(update) {}
+    Trainer(RunSetting setting, Workload update, RlOverheads overheads = {})
+        : setting_(std::move(setting)), update_(update), overheads_(overheads) {}
     TrainerRole const& role(ModelSpec const& model, std::int64_t accelerators);
     [[nodiscard]] RunSetting const& setting() const { return setting_; }
     [[nodiscard]] Workload const& update() const { return update_; }
@@ -31,6 +34,7 @@ public:
 private:
     RunSetting setting_;
     Workload update_;
+    RlOverheads overheads_;
     std::map<std::pair<std::string, std::int64_t>, TrainerRole> roles_;
 };
 

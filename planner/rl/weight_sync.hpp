@@ -20,7 +20,8 @@ struct WeightSync {
     Seconds gather;                  ///< these parts, brought together on the trainer's side
     Seconds broadcast;               ///< from there to the same rank of every replica; split only
     Seconds copy;                    ///< into the engine's layout, through device memory
-    [[nodiscard]] Seconds total() const { return gather + broadcast + copy; }
+    Seconds software;                ///< beyond the transfers: `RlOverheads::sync` and its share by byte
+    [[nodiscard]] Seconds total() const { return gather + broadcast + copy + software; }
 };
 
 /// Resharding, assumed to go straight from device to device and every byte once: an all-gather of the bytes that an

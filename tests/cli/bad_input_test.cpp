@@ -242,3 +242,20 @@ TEST_CASE("bad input: no output file is begun", "[INV-11]") {
     check_refused(plan + Arguments{"--tp", "5", "--output", scratch.path("report.txt")}, {"--tp"});
     CHECK(scratch.count() == 0);
 }
+
+TEST_CASE("a negative seed is refused by every command that takes one, and is not wrapped around", "[seed]") {
+    std::vector<Arguments> const commands{
+        {"goodput", "--gpus", "64", "--cluster", "h100-sxm"},
+        {"trials", "budget"},
+        {"simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "8", "--tp", "8", "--global-batch", "8"},
+        {"rl", "-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "8", "--prompts", "8", "--prompt-tokens", "9"},
+        {"scaling", "fit", "--law", "chinchilla", "--data", "x.csv"},
+        {"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--rate", "1"},
+        {"serve", "simulate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--rate", "1"},
+    };
+    for (Arguments const& command : commands)
+        for (std::string const seed : {"-1", "-9223372036854775808"})
+            check_refused(command + Arguments{"--seed", seed}, {"--seed: " + seed + " is negative"});
+    check_refused(commands[1] + Arguments{"--seed", "1.5"}, {"--seed"});
+    check_refused(commands[1] + Arguments{"--seed", "99999999999999999999"}, {"--seed"});
+}

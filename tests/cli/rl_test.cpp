@@ -134,3 +134,34 @@ TEST_CASE("rl: published steps are compared, and a table without their columns i
     std::string const broken = folder.file("broken.csv", header + "a,Qwen3-32B,GRPO,On policy,H100,-3,1,1,1,1,,,x,\n");
     CHECK(run_sextant({"rl", "--measured", broken}).code == 2);
 }
+
+TEST_CASE("rl: dollars follow the price, the range holds the step, and asynchrony has a break-even penalty") {
+    Json const cheap = report({"--price", "2"});
+    Json const dear = report({"--price", "4"});
+    for (std::size_t i = 0; i < cheap.at("modes").size(); ++i) {
+        Json const& best = cheap.at("modes")[i].at("best");
+        double const step = best.at("step_time_s");
+        CHECK(best.at("usd_per_step").get<double>() ==
+              Approx(2 * cheap.at("question").at("gpus").get<double>() * step / 3600));
+        CHECK(dear.at("modes")[i].at("best").at("usd_per_step").get<double>() ==
+              Approx(2 * best.at("usd_per_step").get<double>()));
+        CHECK(best.at("step_time_80_low_s") < step);
+        CHECK(best.at("step_time_80_high_s") > step);
+    }
+    Json const& gain = cheap.at("speed_up_of_asynchrony").at("over_split");
+    double const age = cheap.at("modes")[2].at("best").at("mean_age");
+    if (gain.at("break_even_penalty").is_number()) {
+        double const penalty = gain.at("break_even_penalty");
+        CHECK(gain.at("raw").get<double>() * (1 - penalty * age) == Approx(1));
+    }
+    Json const bare = report({"--overheads", "none"});
+    CHECK(bare.at("modes")[0].at("best").at("step_time_s") < cheap.at("modes")[0].at("best").at("step_time_s"));
+    CHECK_FALSE(bare.at("modes")[0].at("best").contains("step_time_80_low_s"));
+    RunResult const text = run_sextant(with({"--price", "2"}));
+    CHECK_THAT(text.out, contains("80 % range") && contains("USD/1000 samples") && contains("overheads fitted"));
+    for (Arguments const& wrong : {Arguments{"--overheads", "some"}, Arguments{"--price", "-1"}}) {
+        RunResult const result = run_sextant(with(wrong));
+        CHECK(result.code == 2);
+        CHECK_THAT(result.err, contains(wrong.front()));
+    }
+}

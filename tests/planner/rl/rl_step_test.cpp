@@ -179,7 +179,7 @@ TEST_CASE("rl_rows: rows are predicted or say why not, and pairs of modes give a
         "a,LLAMA3.1_8B,GRPO,On policy,abacus,16,4096,1060,2048,512,,,97.7,\n"
         "a,LLAMA3.1_8B,DPO,On policy,H100,16,4096,1060,2048,512,,,97.7,\n",
         "rows");
-    std::vector<RlRow> const rows = predict_rl_rows(table, 0.6);
+    std::vector<RlRow> const rows = predict_rl_rows(table, 0.6, {});
     REQUIRE(rows.size() == 6);
     REQUIRE(rows[0].scored());
     REQUIRE(rows[1].scored());
@@ -192,5 +192,5 @@ TEST_CASE("rl_rows: rows are predicted or say why not, and pairs of modes give a
     CHECK(rl_errors(rows).n == 2);
     REQUIRE(rl_speed_ups(rows).size() == 1);
     CHECK(rl_speed_ups(rows)[0].measured == Approx(97.7 / 74.6));
-    CHECK_THROWS_AS(predict_rl_rows(parse_csv("source_id,model\na,b\n", "short"), 0.6), InputError);
+    CHECK_THROWS_AS(predict_rl_rows(parse_csv("source_id,model\na,b\n", "short"), 0.6, {}), InputError);
 }
