@@ -26,5 +26,7 @@ void collective_goals();
 void scaling_goals();
 /// Those of simulated serving.
 void serving_goals();
+/// Those of sweeps.
+void sweep_goals();
 
 }  // namespace sextant::perf

@@ -145,6 +145,7 @@ int main() {
     perf::collective_goals();
     perf::scaling_goals();
     perf::serving_goals();
+    perf::sweep_goals();
     program_goal("sextant --help", {"--help"}, 0.010);
     program_goal("plan llama-3.1-70b on 512 H100, cold", {"plan", "-m", "llama-3.1-70b", "-c", "h100-sxm", "-n", "512"},
                  0.3);

@@ -94,6 +94,7 @@ TEST_CASE("planted violations of the layers are found", "[INV-1]") {
         {"cost_models/a.cpp", "#include <cuda_runtime.h>"},
         {"simulator/a.cpp", "#include <nccl.h>"},
         {"core/a.cpp", "#include <CLI/CLI.hpp>"},
+        {"cli/a.cpp", "#include <mpi.h>"},
         {"core/a.cpp", "    std::cout << 1;"},
         {"simulator/a.cpp", "    if (bad) std::exit(1);"},
         {"core/a.cpp", "    auto home = std::getenv(\"HOME\");"},
