@@ -78,10 +78,12 @@ void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = foreign.plan.fused_cross_entropy == Switch::on;
 }
 
-void require_accelerators(PlanOptions const& o, Source const& source) {
-    if (o.accelerators.empty() && o.dp.empty())
-        throw InputError("{}: {} does not say how many accelerators it runs on (--gpus or --dp does)", source.option,
-                         source.value.starts_with("--") ? "the list" : source.value);
+void require_accelerators(PlanOptions const& o, ForeignPlan const& foreign, Source const& source) {
+    if (!o.accelerators.empty() || !o.dp.empty()) return;
+    std::string const name = source.value.starts_with("--") ? "the list" : source.value;
+    std::string const why = foreign.no_accelerators.empty() ? "does not say how many accelerators it runs on"
+                                                            : "is no whole plan: " + foreign.no_accelerators;
+    throw InputError("{}: {} {} (--gpus or --dp does)", source.option, name, why);
 }
 
 }  // namespace
@@ -144,7 +146,7 @@ PlanOptions with_import(PlanOptions const& options, CLI::App const& app, Command
     ForeignPlan const foreign = read_source(*source, find_model(options.model));
     PlanOptions filled = with_plan(options, foreign.plan, foreign.accelerators, given);
     fill_subject(filled, foreign, given);
-    require_accelerators(filled, *source);
+    require_accelerators(filled, foreign, *source);
     report(foreign, *source, context);
     return filled;
 }
@@ -158,7 +160,7 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
     SearchImport out{.search = options};
     fill_subject(out.search, foreign, given);
     if (!given("--gpus") && foreign.accelerators) out.search.accelerators = std::to_string(*foreign.accelerators);
-    if (out.search.accelerators.empty()) require_accelerators(out.search, *source);
+    if (out.search.accelerators.empty()) require_accelerators(out.search, foreign, *source);
     // The plan as it is: what restricts the search does not change it.
     PlanOptions present = out.search;
     present.dp.clear();

@@ -118,13 +118,16 @@ void check_model_size(ForeignModelSize const& size, ModelSpec const& model, std:
     check(size.experts, model.moe ? model.moe->experts : 0, "experts");
 }
 
-void set_data_parallel(ForeignPlan& out, std::string_view where) {
+void set_data_parallel(ForeignPlan& out) {
     if (!out.accelerators) return;
     ParallelPlan& p = out.plan;
     std::int64_t const inner = p.tp * p.pp * p.cp;
-    if (*out.accelerators % inner != 0)
-        throw InputError("{}: {} accelerators are no multiple of tp x pp x cp = {} x {} x {}", where, *out.accelerators,
-                         p.tp, p.pp, p.cp);
+    if (*out.accelerators % inner != 0) {
+        out.no_accelerators = fmt::format("its {} accelerators are no multiple of tp x pp x cp = {} x {} x {}",
+                                          *out.accelerators, p.tp, p.pp, p.cp);
+        out.accelerators.reset();
+        return;
+    }
     p.dp = *out.accelerators / inner;
 }
 

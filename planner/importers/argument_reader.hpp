@@ -57,8 +57,9 @@ struct ForeignModelSize {
 /// @throws InputError naming what differs.
 void check_model_size(ForeignModelSize const& size, ModelSpec const& model, std::string_view where);
 
-/// Sets dp to what `accelerators` leaves. @throws InputError: they are no multiple of tp x pp x cp.
-void set_data_parallel(ForeignPlan& plan, std::string_view where);
+/// Sets dp to what `accelerators` leaves. A number that is no multiple of tp x pp x cp is taken for a placeholder, as
+/// in scripts that leave the number of nodes to the reader: it goes, and `no_accelerators` says why.
+void set_data_parallel(ForeignPlan& plan);
 
 /// What Megatron-LM and Megatron-DeepSpeed spell alike: accelerators, degrees, batches, recompute, precision, dropout.
 void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model);

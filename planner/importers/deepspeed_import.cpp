@@ -41,7 +41,7 @@ void settle_batches(DeepSpeedSettings const& s, std::string_view launch, Foreign
         p.dp = *s.train_batch / replica;
         if (!launch.empty()) out.accelerators = said;
     }
-    set_data_parallel(out, where);
+    set_data_parallel(out);
     if (!out.global_batch && out.accelerators && s.accumulation_steps)
         out.global_batch = p.micro_batch * *s.accumulation_steps * p.dp;
 }

@@ -16,6 +16,7 @@ struct ForeignPlan {
     std::string framework;  ///< whose constants it runs with: "megatron", "deepspeed", "torchtitan"
     ParallelPlan plan;      ///< dp is what `accelerators` leaves; without them it is known from batches, or 1
     std::optional<std::int64_t> accelerators;  ///< absent: the file does not say on how many it runs
+    std::string no_accelerators;               ///< why not, where the file says a number that cannot be
     std::optional<std::int64_t> sequence;
     std::optional<std::int64_t> global_batch;
     std::vector<std::string> ignored;   ///< arguments without effect on speed or memory

@@ -143,7 +143,7 @@ void read_sharding(ArgumentReader& in, ForeignPlan& out) {
     bool const overlaps = in.flag("--overlap-grad-reduce");
     static_cast<void>(in.flag("--overlap-param-gather"));
     static_cast<void>(in.flag("--no-gradient-accumulation-fusion"));
-    set_data_parallel(out, in.where());
+    set_data_parallel(out);
     std::int64_t const ranks = p.dp * p.cp;
     if (instances > 1 && out.accelerators) {
         if (ranks % instances != 0)

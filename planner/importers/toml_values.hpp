@@ -24,7 +24,7 @@ public:
     std::int64_t degree(std::string const& name) { return integer(name, 1).value_or(1); }
     std::optional<std::string> text(std::string const& name);
     bool flag(std::string const& name);  ///< false where it is not there
-    /// A list of lists of texts; a text of the outer list counts as a list of one.
+    /// A list of lists of texts; a text where a list could be counts as a list of one.
     std::vector<std::vector<std::string>> lists(std::string const& name);
     /// Whether a list holds this text.
     bool has_text(std::string const& name, std::string_view wanted);

@@ -87,6 +87,11 @@ bool TomlValues::flag(std::string const& name) {
 }
 
 std::vector<std::vector<std::string>> TomlValues::lists(std::string const& name) {
+    if (auto const found = values_.find(name);
+        found != values_.end() && std::holds_alternative<std::string>(found->second.value)) {
+        found->second.asked = true;
+        return {{std::get<std::string>(found->second.value)}};
+    }
     Lists const* const value = find<Lists>(name, "list");
     return value != nullptr ? *value : Lists{};
 }

@@ -140,7 +140,9 @@ void read_recompute(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
 void read_training(TomlValues& in, ForeignPlan& out) {
     ParallelPlan& p = out.plan;
     out.sequence = in.integer("training.seq_len", 1).value_or(2048);
-    std::int64_t const local = in.integer("training.local_batch_size", 1).value_or(8);
+    constexpr std::int64_t usual_batch = 8;
+    auto const old_name = in.integer("training.batch_size", 1);  // before torchtitan 0.1
+    std::int64_t const local = in.integer("training.local_batch_size", 1).value_or(old_name.value_or(usual_batch));
     std::int64_t const global = in.integer("training.global_batch_size", -1).value_or(-1);
     p.micro_batch = p.pp > 1 ? in.integer("parallelism.pipeline_parallel_microbatch_size", 1).value_or(1) : local;
     if (global > 0)
@@ -217,6 +219,9 @@ ForeignPlan import_torchtitan(std::string_view text, std::string_view where, Mod
     read_sharding(in, out);
     read_recompute(in, out, model);
     read_training(in, out);
+    if (in.flag("parallelism.enable_async_tensor_parallel"))
+        out.warnings.emplace_back(
+            "parallelism.enable_async_tensor_parallel: overlap of tensor parallelism; the profile's own is counted");
     sort_rest(in, out);
     return out;
 }
