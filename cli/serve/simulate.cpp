@@ -30,6 +30,10 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
         report.assumptions.emplace_back(
             "replicas fill the nodes in order, prompts first; caches go from rank to rank as one message, which meets "
             "other caches only");
+    if (!report.cold_start_words.empty()) report.assumptions.push_back(report.cold_start_words);
+    if (report.setup.outages.mtbf > Seconds{})
+        report.assumptions.emplace_back(
+            "replicas fail after exponential times in service; the router knows at once, and tokens that are out stay");
     if (report.adapter_cost)
         report.assumptions.emplace_back(
             "adapters are on attention and dense feed-forward products, in two bytes, two small kernels each; requests "
@@ -126,8 +130,25 @@ double ServeSimulateReport::adapter_hit_rate() const {
     return 1 - static_cast<double>(c.adapters_loaded) / static_cast<double>(c.adapters_wanted);
 }
 
+double ServeSimulateReport::replicas_up() const {
+    return setup.changes() ? per_second(outcome.window.up) : static_cast<double>(setup.replicas);
+}
+
+double ServeSimulateReport::replicas_held() const {
+    return setup.changes() ? per_second(outcome.window.held) : static_cast<double>(setup.replicas);
+}
+
+double ServeSimulateReport::gpu_hours() const {
+    return outcome.whole.held * static_cast<double>(what.plan.accelerators()) / 3600;
+}
+
+double ServeSimulateReport::availability() const {
+    double const all = outcome.whole.up + outcome.whole.down;
+    return all > 0 ? outcome.whole.up / all : 0;
+}
+
 double ServeSimulateReport::utilisation() const {
-    return std::min(1.0, per_second(outcome.window.counters.busy.base()) / static_cast<double>(setup.replicas));
+    return std::min(1.0, per_second(outcome.window.counters.busy.base()) / replicas_up());
 }
 
 double ServeSimulateReport::mean_cache_use() const {
@@ -141,7 +162,8 @@ double ServeSimulateReport::tokens_per_step() const {
 
 std::optional<double> ServeSimulateReport::usd_per_million_output_tokens() const {
     if (!price || output_tokens_per_s() <= 0) return std::nullopt;
-    return *price * static_cast<double>(accelerators()) / (output_tokens_per_s() * 3600) * 1e6;
+    return *price * (static_cast<double>(what.plan.accelerators()) * replicas_held()) / (output_tokens_per_s() * 3600) *
+           1e6;
 }
 
 ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context) {

@@ -58,7 +58,10 @@ Json series_json(ServingOutcome const& outcome) {
                        {"waiting", s.waiting},
                        {"running", s.running},
                        {"cache_use", s.cache_use},
-                       {"tokens_out", s.tokens_out}});
+                       {"tokens_out", s.tokens_out},
+                       {"replicas_up", s.up},
+                       {"replicas_held", s.held},
+                       {"busy_s", s.busy.base()}});
     return out;
 }
 
@@ -116,6 +119,19 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
+    if (report.setup.changes())
+        json["fleet"] = {{"up_mean", report.replicas_up()},
+                         {"held_mean", report.replicas_held()},
+                         {"gpu_hours", report.gpu_hours()},
+                         {"cost_usd", report.price ? Json(*report.price * report.gpu_hours()) : Json(nullptr)},
+                         {"availability", report.availability()},
+                         {"started", o.started},
+                         {"stopped", o.stopped},
+                         {"failures", o.failures},
+                         {"drains", o.drains},
+                         {"restarted_requests", o.restarted},
+                         {"restarted_tokens", o.restarted_tokens},
+                         {"cold_start_s", report.setup.autoscale.cold_start.base()}};
     if (report.adapter_cost)
         json["adapters"] = {{"bytes_each", report.adapter_cost->bytes.base()},
                             {"wanted", o.whole.counters.adapters_wanted},

@@ -69,12 +69,39 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
         ->option_text("TIME");
 }
 
+void add_fleet_options(CLI::App& app, ServeSimulateOptions& o) {
+    app.add_option("--autoscale", o.autoscale, "replicas that follow the load, instead of --replicas")
+        ->option_text("MIN..MAX");
+    app.add_option("--scale-target", o.scale_target,
+                   "of a replica: waiting:N or requests:N (default: half of --max-batch), or busy:SHARE of the time")
+        ->option_text("WHAT:N");
+    app.add_option("--scale-every", o.scale_every, "time between two looks (default: 15 s)")->option_text("TIME");
+    app.add_option("--scale-down-after", o.scale_down_after,
+                   "how long fewer replicas have to be enough before some go (default: 300 s)")
+        ->option_text("TIME");
+    app.add_option("--cold-start", o.cold_start, "until a new replica serves (default: by its weights and the storage)")
+        ->option_text("TIME");
+    app.add_option("--weights-from", o.weights_from,
+                   "storage that weights are read from: local-nvme (default), parallel-fs, object-store, host-memory")
+        ->option_text("NAME");
+    app.add_option("--replica-mtbf", o.replica_mtbf,
+                   "mean time in service of a replica until it fails (default: never)")
+        ->option_text("TIME");
+    app.add_option("--replica-repair", o.replica_repair, "until it serves again (default: a cold start)")
+        ->option_text("TIME");
+    app.add_option("--drain-at", o.drains, "takes a replica out (default: the first, the second, ...); may be repeated")
+        ->option_text("TIME[:REPLICA]");
+    app.add_option("--drain-for", o.drain_for, "until drained replicas serve again (default: never)")
+        ->option_text("TIME");
+}
+
 }  // namespace
 
 void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& o) {
     add_serve_options(app, o.serve);
     add_replica_options(app, o);
     add_load_options(app, o);
+    add_fleet_options(app, o);
     app.add_option("--requests", o.requests_file, "a row per request")->option_text("FILE.csv");
     app.add_option("--timeline", o.timeline, "queue, batch, cache and tokens over time, for Perfetto")
         ->option_text("FILE.json");

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sextant::cli {
 
@@ -18,6 +19,9 @@ struct ServeSimulateOptions {
     std::optional<std::int64_t> replicas, prefill_replicas, decode_replicas;
     std::string router = "least-loaded";
     std::string network;
+    std::string autoscale, scale_target, scale_every, scale_down_after, cold_start, weights_from;
+    std::string replica_mtbf, replica_repair, drain_for;
+    std::vector<std::string> drains;
     std::string scheduler = "chunked";
     double watermark = 0.01;
     bool no_prefix_caching = false;
@@ -46,6 +50,9 @@ struct ServeSimulateOptions {
 
 /// Adds all of them but those of the output.
 void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& options);
+
+/// Autoscaling, failures and drains: the part of `read_serve_simulate_setup` about replicas that come and go.
+void read_fleet_changes(ServeSimulateOptions const& options, ServeSimulateReport& report);
 
 /// Takes the resident adapters out of the memory of the report, where there are adapters.
 void read_adapters(ServeSimulateOptions const& options, ServeSimulateReport& report);

@@ -28,6 +28,7 @@ struct ServeSimulateReport {
     Bytes host_cache{};           ///< of an accelerator, for sequences that make room
     std::optional<double> price;  ///< US dollars per accelerator and hour
     ServingOutcome outcome;
+    std::string cold_start_words;  ///< where its time is derived
     std::vector<std::string> tenants;
     std::vector<std::string> assumptions;
 
@@ -45,7 +46,11 @@ struct ServeSimulateReport {
     }
     [[nodiscard]] double hit_rate() const;
     [[nodiscard]] double adapter_hit_rate() const;  ///< admissions that found theirs resident
-    [[nodiscard]] double utilisation() const;       ///< of the first stage, mean over replicas
+    [[nodiscard]] double replicas_up() const;       ///< mean over the window
+    [[nodiscard]] double replicas_held() const;
+    [[nodiscard]] double gpu_hours() const;  ///< paid for, of the whole run
+    [[nodiscard]] double availability() const;
+    [[nodiscard]] double utilisation() const;  ///< of the first stage, mean over replicas
     [[nodiscard]] double mean_cache_use() const;
     [[nodiscard]] double tokens_per_step() const;  ///< of a sequence that decodes
     [[nodiscard]] std::optional<double> usd_per_million_output_tokens() const;

@@ -104,6 +104,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     }
     if (o.rate) check_option_range(*o.rate, "--rate", 1e-6, 1e9);
     if (o.seed < 0) throw InputError("--seed: {} is negative", o.seed);
+    read_fleet_changes(o, report);
     if (!o.slo_ttft.empty()) setup.objective.ttft = parse_quantity<Seconds>(o.slo_ttft, "--slo-ttft");
     if (!o.slo_tpot.empty()) setup.objective.tpot = parse_quantity<Seconds>(o.slo_tpot, "--slo-tpot");
     int const ways =

@@ -83,8 +83,11 @@ void add_throughput(ServeSimulateReport const& report, Pairs& pairs) {
                         report.good_share() * report.requests_per_s(), objective_words(report.setup.objective)));
     if (auto const usd = report.usd_per_million_output_tokens())
         pairs.emplace_back(
-            "cost", fmt::format("{:.4g} USD per million output tokens, {:.4g} USD/h for {} GPUs", *usd,
-                                *report.price * static_cast<double>(report.accelerators()), report.accelerators()));
+            "cost",
+            fmt::format("{:.4g} USD per million output tokens, {:.4g} USD/h for {} GPUs", *usd,
+                        *report.price * report.replicas_held() * static_cast<double>(report.what.plan.accelerators()),
+                        static_cast<std::int64_t>(
+                            report.replicas_held() * static_cast<double>(report.what.plan.accelerators()) + 0.5)));
 }
 
 std::string preemption_words(ServeSimulateReport const& report) {
@@ -97,10 +100,30 @@ std::string preemption_words(ServeSimulateReport const& report) {
     return out;
 }
 
+void add_fleet(ServeSimulateReport const& report, Pairs& pairs) {
+    ServingOutcome const& o = report.outcome;
+    ServingSetup const& setup = report.setup;
+    if (!setup.changes()) return;
+    std::string words = fmt::format("{:.3g} replicas serve on average, {:.3g} are paid for: {:.4g} GPU-hours in all",
+                                    report.replicas_up(), report.replicas_held(), report.gpu_hours());
+    if (report.price) words += fmt::format(", {:.4g} USD", *report.price * report.gpu_hours());
+    pairs.emplace_back("fleet", words);
+    if (setup.autoscale.on())
+        pairs.emplace_back("autoscaler", fmt::format("{} started, {} stopped; a cold start takes {}", o.started,
+                                                     o.stopped, human(setup.autoscale.cold_start)));
+    if (setup.outages.mtbf > Seconds{} || !setup.outages.drains.empty())
+        pairs.emplace_back("outages", fmt::format("{} failures, {} drains: replicas are there {} of the time",
+                                                  o.failures, o.drains, percent(report.availability())));
+    if (o.restarted > 0)
+        pairs.emplace_back("restarted", fmt::format("{} requests, {} tokens computed again elsewhere", o.restarted,
+                                                    human_count(static_cast<double>(o.restarted_tokens))));
+}
+
 void add_state(ServeSimulateReport const& report, Pairs& pairs) {
     ServingOutcome const& o = report.outcome;
     ReplicaCounters const& c = o.window.counters;
-    double const replicas = static_cast<double>(report.setup.replicas);
+    double const replicas = report.replicas_up();
+    add_fleet(report, pairs);
     pairs.emplace_back("batch",
                        fmt::format("{:.4g} requests run in a replica, of {} at most",
                                    report.per_second(o.window.running) / replicas, report.setup.limits.max_batch));
@@ -143,6 +166,7 @@ std::string replicas_words(ServingSetup const& setup) {
     if (setup.prefill_replicas > 0)
         return fmt::format("{} replicas for prompts and {} that decode,", setup.prefill_replicas,
                            setup.replicas - setup.prefill_replicas);
+    if (setup.autoscale.on()) return fmt::format("{} to {} replicas", setup.autoscale.least, setup.autoscale.most);
     return setup.replicas == 1 ? "a replica" : fmt::format("{} replicas", setup.replicas);
 }
 
@@ -248,24 +272,31 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("recomputed_tokens", o.whole.counters.recomputed_tokens);
     add("swaps", o.whole.counters.swaps);
     if (report.adapter_cost) add("adapter_hit_rate", report.adapter_hit_rate());
+    if (report.setup.changes()) {
+        add("replicas_up_mean", report.replicas_up());
+        add("gpu_hours", report.gpu_hours());
+        add("availability", report.availability());
+        add("failures", o.failures);
+        add("restarted_requests", o.restarted);
+    }
     add("utilisation", report.utilisation());
     return table;
 }
 
 std::string request_csv_header() {
     return "number,arrival_s,prompt,output,prefix,tenant,priority,replica,cached_tokens,preemptions,queue_s,ttft_s,"
-           "tpot_s,e2e_s,adapter\n";
+           "tpot_s,e2e_s,adapter,restarts\n";
 }
 
 std::string request_csv_row(FinishedRequest const& r, std::vector<std::string> const& tenants) {
     auto const tenant = static_cast<std::size_t>(r.request.tenant);
-    return fmt::format("{},{:.9g},{},{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.9g},{}\n", r.number,
+    return fmt::format("{},{:.9g},{},{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.9g},{},{}\n", r.number,
                        r.request.arrival.base(), r.request.prompt, r.request.output,
                        r.request.prefix >= 0 ? fmt::format("{}", r.request.prefix) : "",
                        tenant < tenants.size() ? csv_cell(tenants[tenant]) : "", r.request.priority, r.replica,
                        r.cached_tokens, r.preemptions, (r.scheduled - r.request.arrival).base(), r.ttft().base(),
                        r.request.output > 1 ? fmt::format("{:.9g}", r.tpot().base()) : "", r.e2e().base(),
-                       r.request.adapter >= 0 ? fmt::format("{}", r.request.adapter) : "");
+                       r.request.adapter >= 0 ? fmt::format("{}", r.request.adapter) : "", r.restarts);
 }
 
 std::string serve_simulate_trace(ServeSimulateReport const& report) {

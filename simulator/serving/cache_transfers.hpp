@@ -21,7 +21,8 @@ public:
     struct Sent {
         FinishedRequest request;
         std::int32_t to = 0;
-        Seconds at{};  ///< when it left
+        std::int32_t from_life = 0, to_life = 0;  ///< of both replicas: with another one the cache is lost
+        Seconds at{};                             ///< when it left
         CacheTransfer what;
     };
     void send(Sent sent, EventQueue& events);

@@ -9,9 +9,26 @@ Fleet::Fleet(ServingSetup const& setup, ServiceModel const& service) : prefill_r
         if (prefill_replicas_ > 0) limits.role = i < prefill_replicas_ ? ReplicaRole::prefill : ReplicaRole::decode;
         replicas_.emplace_back(limits, service, static_cast<std::uint64_t>(i));
     }
+    states_.assign(replicas_.size(), State::up);
+    counts_[static_cast<std::size_t>(State::up)] = setup.replicas;
+    lives_.assign(replicas_.size(), 0);
+    takes_.assign(replicas_.size(), 1);
     dirty_.assign(replicas_.size(), 0);
     wake_planned_.assign(replicas_.size(), 0);
     before_.assign(replicas_.size(), {});
+}
+
+void Fleet::set_state(std::size_t replica, State state) {
+    --counts_[static_cast<std::size_t>(states_[replica])];
+    ++counts_[static_cast<std::size_t>(state)];
+    states_[replica] = state;
+    takes_[replica] = state == State::up ? 1 : 0;
+}
+
+std::vector<FinishedRequest> Fleet::fail(std::size_t replica) {
+    ++lives_[replica];
+    wake_planned_[replica] = 0;
+    return change(replica).fail();
 }
 
 void Fleet::start_touched(Seconds now, EventQueue& events) {
@@ -24,11 +41,12 @@ void Fleet::start(std::size_t index, Seconds now, EventQueue& events) {
     Replica& replica = replicas_[index];
     auto const number = static_cast<std::int32_t>(index);
     while (auto const started = replica.start(now))
-        events.plan(started->ends, ServingEvent::Kind::iteration, number, static_cast<std::int32_t>(started->lane));
+        events.plan(started->ends, ServingEvent::Kind::iteration, number, static_cast<std::int32_t>(started->lane),
+                    lives_[index]);
     bool const blocked = now < replica.stage_free() && replica.has_idle_lane() && replica.outstanding() > 0;
     if (blocked && wake_planned_[index] == 0) {
         wake_planned_[index] = 1;
-        events.plan(replica.stage_free(), ServingEvent::Kind::wake, number);
+        events.plan(replica.stage_free(), ServingEvent::Kind::wake, number, 0, lives_[index]);
     }
     Load const load{replica.waiting(), replica.running(), replica.blocks().in_use()};
     waiting_ += load.waiting - before_[index].waiting;

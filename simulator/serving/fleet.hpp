@@ -5,6 +5,7 @@
 #include "simulator/serving/serving_outcome.hpp"
 #include "simulator/serving/serving_setup.hpp"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,25 @@ public:
         }
         return replicas_[replica];
     }
+    enum class State : std::uint8_t {
+        off,       ///< not there, and not paid for
+        starting,  ///< loads the model
+        up,
+        draining,  ///< ends what it has begun
+        down       ///< failed, or drained as planned
+    };
+    [[nodiscard]] State state(std::size_t replica) const { return states_[replica]; }
+    void set_state(std::size_t replica, State state);
+    /// Of each replica: whether it takes requests.
+    [[nodiscard]] std::vector<char> const& takes() const { return takes_; }
+    /// Raised when it fails: what it had begun by then does not end.
+    [[nodiscard]] std::int32_t life(std::size_t replica) const { return lives_[replica]; }
+    [[nodiscard]] std::vector<FinishedRequest> fail(std::size_t replica);
+    [[nodiscard]] std::int64_t up() const { return in(State::up); }
+    [[nodiscard]] std::int64_t serving() const { return in(State::up) + in(State::draining); }
+    [[nodiscard]] std::int64_t down() const { return in(State::down); }
+    [[nodiscard]] std::int64_t held() const { return static_cast<std::int64_t>(replicas_.size()) - in(State::off); }
+
     /// Its first stage is free.
     void wake(std::size_t replica) {
         wake_planned_[replica] = 0;
@@ -41,6 +61,7 @@ public:
     void conclude(ServingOutcome& out);
 
 private:
+    [[nodiscard]] std::int64_t in(State state) const { return counts_[static_cast<std::size_t>(state)]; }
     void start(std::size_t index, Seconds now, EventQueue& events);
     struct Load {
         std::int64_t waiting = 0, running = 0, blocks = 0;
@@ -48,7 +69,10 @@ private:
 
     std::int64_t prefill_replicas_;
     std::vector<Replica> replicas_;
-    std::vector<char> dirty_, wake_planned_;
+    std::vector<State> states_;
+    std::array<std::int64_t, 5> counts_{};
+    std::vector<std::int32_t> lives_;
+    std::vector<char> takes_, dirty_, wake_planned_;
     std::vector<std::size_t> touched_;
     std::vector<Load> before_;
     std::int64_t waiting_ = 0, running_ = 0, blocks_ = 0;

@@ -88,12 +88,15 @@ void Replica::enter_prefilled(FinishedRequest const& prefilled) {
     Sequence& sequence = at(slot);
     sequence.request = prefilled.request;
     sequence.number = prefilled.number;
-    sequence.target = sequence.computed = prefilled.request.prompt;
-    sequence.generated = 1;
+    sequence.target = sequence.computed = prefilled.request.prompt + prefilled.tokens - 1;
+    sequence.generated = prefilled.tokens;
+    sequence.restarts = prefilled.restarts;
+    sequence.begun = true;
     sequence.cached = prefilled.cached_tokens;
     sequence.preemptions = prefilled.preemptions;
     sequence.scheduled = prefilled.scheduled;
-    sequence.first_token = sequence.last_token = prefilled.first_token;
+    sequence.first_token = prefilled.first_token;
+    sequence.last_token = prefilled.finished;
     sequence.prefilled = true;
     --expected_;
     waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
@@ -289,7 +292,9 @@ void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad&
         if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) return;
         if (!adapter_fits(sequence) || !reserve(sequence)) return;
         link(lane, slot);
-        if (sequence.preemptions == 0) {
+        bool const first_time = !sequence.begun;
+        if (first_time) {
+            sequence.begun = true;
             sequence.scheduled = now;
             sequence.cached = sequence.computed;
             counters_.cached_tokens += sequence.computed;
@@ -297,7 +302,7 @@ void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad&
         }
         std::int64_t const left = sequence.target - sequence.computed;
         std::int64_t const chunk = chunked ? std::min(budget, left) : left;
-        waiting_.charge(sequence.request.tenant, sequence.preemptions == 0 ? sequence.request.prompt : 0);
+        waiting_.charge(sequence.request.tenant, first_time ? sequence.request.prompt : 0);
         add_chunk(lane, slot, chunk, load);
         if (chunk < left) lane.prefilling.push_back(slot);
         budget -= chunk;
@@ -384,16 +389,96 @@ void Replica::leave_cohort(Lane& lane, Seconds last_token) {
         }
 }
 
+void Replica::stop_decoding(Lane& lane, std::int32_t slot, std::int64_t& context) {
+    Sequence& sequence = at(slot);
+    Decodes::Progress const progress = lane.decoding->leave(slot);
+    release_blocks(sequence, progress.blocks);
+    // The lane's last decode, or the prefill after which it has not decoded yet.
+    if (progress.tokens > 0) sequence.last_token = lane.cohorts.front().last_token;
+    sequence.generated += static_cast<std::int32_t>(progress.tokens);
+    leave_cohort(lane, sequence.last_token);
+    context = sequence.target + progress.tokens;
+}
+
+FinishedRequest Replica::state_of(Sequence const& sequence) const {
+    return {.number = sequence.number,
+            .request = sequence.request,
+            .replica = 0,
+            .preemptions = sequence.preemptions,
+            .restarts = sequence.restarts,
+            .tokens = sequence.generated,
+            .cached_tokens = sequence.cached,
+            .scheduled = sequence.begun ? sequence.scheduled : FinishedRequest::never,
+            .first_token = sequence.first_token,
+            .finished = sequence.last_token};
+}
+
+void Replica::enter_again(FinishedRequest const& lost) {
+    std::int32_t const slot = new_slot();
+    Sequence& sequence = at(slot);
+    sequence.request = lost.request;
+    sequence.number = lost.number;
+    sequence.generated = lost.tokens;
+    sequence.target = lost.request.prompt + lost.tokens;
+    sequence.cached = lost.cached_tokens;
+    sequence.preemptions = lost.preemptions;
+    sequence.restarts = lost.restarts;
+    sequence.begun = lost.begun();
+    sequence.scheduled = lost.scheduled;
+    sequence.first_token = lost.first_token;
+    sequence.last_token = lost.finished;
+    waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
+}
+
+std::vector<FinishedRequest> Replica::give_away_waiting() {
+    std::vector<FinishedRequest> out;
+    while (!waiting_.empty()) {
+        std::int32_t const slot = waiting_.front();
+        waiting_.pop();
+        if (at(slot).swapped) host_.give_back(blocks_of(at(slot).target));
+        out.push_back(state_of(at(slot)));
+        free_slots_.push_back(slot);
+    }
+    return out;
+}
+
+std::vector<FinishedRequest> Replica::fail() {
+    std::vector<FinishedRequest> out;
+    for (Lane& lane : lanes_) {
+        // Blocks for the step in flight were taken before it.
+        if (lane.in_flight && lane.steps) pool_.give_back(lane.decoding->blocks_wanted());
+        while (lane.newest >= 0) {
+            std::int32_t const slot = lane.newest;
+            std::int64_t context = 0;
+            if (at(slot).decodes)
+                stop_decoding(lane, slot, context);
+            else
+                release_blocks(at(slot), blocks_of(at(slot).target));
+            unlink(lane, slot);
+            out.push_back(state_of(at(slot)));
+            free_slots_.push_back(slot);
+        }
+        lane.prefilling.clear();
+        lane.completing.clear();
+        lane.cohorts.clear();
+        lane.in_flight = lane.steps = false;
+    }
+    std::reverse(out.begin(), out.end());
+    std::vector<FinishedRequest> const waiting = give_away_waiting();
+    out.insert(out.end(), waiting.begin(), waiting.end());
+    pool_.drop_idle();
+    adapters_.clear();
+    expected_ = 0;
+    copies_ = {};
+    stage_free_ = {};
+    return out;
+}
+
 void Replica::preempt(Lane& lane, std::int32_t slot) {
     Sequence& sequence = at(slot);
     if (sequence.decodes) {
-        Decodes::Progress const progress = lane.decoding->leave(slot);
-        release_blocks(sequence, progress.blocks);
-        // The lane's last decode, or the prefill after which it has not decoded yet.
-        if (progress.tokens > 0) sequence.last_token = lane.cohorts.front().last_token;
-        sequence.generated += static_cast<std::int32_t>(progress.tokens);
-        leave_cohort(lane, sequence.last_token);
-        std::int64_t const context = sequence.target + progress.tokens;
+        std::int64_t context = 0;
+        stop_decoding(lane, slot, context);
         if (!swap_out(sequence, context)) counters_.recomputed_tokens += context;
     } else {
         release_blocks(sequence, blocks_of(sequence.target));
@@ -441,14 +526,9 @@ void Replica::complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Secon
     unlink(lane, slot);
     waiting_.charge(sequence.request.tenant, sequence.request.output);
     free_slots_.push_back(slot);
-    done.push_back({.number = sequence.number,
-                    .request = sequence.request,
-                    .replica = 0,
-                    .preemptions = sequence.preemptions,
-                    .cached_tokens = sequence.cached,
-                    .scheduled = sequence.scheduled,
-                    .first_token = sequence.first_token,
-                    .finished = now});
+    done.push_back(state_of(sequence));
+    done.back().finished = now;
+    if (limits_.role != ReplicaRole::prefill) done.back().tokens = sequence.request.output;
 }
 
 void Replica::finish(std::size_t lane_number, Seconds now, std::vector<FinishedRequest>& done,

@@ -114,9 +114,18 @@ public:
 
     /// The cache of a request is on its way.
     void expect() { ++expected_; }
+    /// It is lost.
+    void expect_no_more() { --expected_; }
 
     /// A request whose prompt another replica has processed, cache and first token included.
     void enter_prefilled(FinishedRequest const& prefilled);
+
+    /// A request that another replica has lost: its prompt and the tokens that are out are computed again.
+    void enter_again(FinishedRequest const& lost);
+    /// Those that wait go, in order.
+    [[nodiscard]] std::vector<FinishedRequest> give_away_waiting();
+    /// Everything goes, what runs first: caches, tokens of the iterations in flight, prefixes, adapters.
+    [[nodiscard]] std::vector<FinishedRequest> fail();
 
     struct Started {
         std::size_t lane;
@@ -156,6 +165,8 @@ private:
         std::int32_t shared_blocks = 0;  ///< of the prefix it holds
         std::int32_t before = -1;        ///< neighbours in order of admission
         std::int32_t after = -1;
+        std::int32_t restarts = 0;
+        bool begun = false;  ///< it was scheduled once
         bool decodes = false;
         bool holds_prefix = false;
         bool prefilled = false;  ///< elsewhere: joins the decodes when there is room
@@ -193,6 +204,8 @@ private:
     void link(Lane& lane, std::int32_t slot);
     void join(Lane& lane, std::int32_t slot, Seconds last_token);
     [[nodiscard]] std::int32_t new_slot();
+    [[nodiscard]] FinishedRequest state_of(Sequence const& sequence) const;
+    void stop_decoding(Lane& lane, std::int32_t slot, std::int64_t& context);
     void admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load);
     [[nodiscard]] bool may_admit(Lane const& lane) const;
     bool reserve(Sequence& sequence);

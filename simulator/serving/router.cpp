@@ -23,15 +23,16 @@ Router router_from(std::string_view name, std::string_view where) {
     throw InputError("{}: unknown router '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
 }
 
-std::size_t Routing::route(std::vector<Replica> const& replicas) {
-    std::size_t best = turn_;
-    if (router_ == Router::least_loaded)
-        for (std::size_t i = 1; i < count_; ++i) {
-            std::size_t const other = (turn_ + i) % count_;
-            if (replicas[first_ + other].outstanding() < replicas[first_ + best].outstanding()) best = other;
-        }
-    turn_ = (best + 1) % count_;
-    return first_ + best;
+std::optional<std::size_t> Routing::route(std::vector<Replica> const& replicas, std::vector<char> const& takes) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < count_; ++i) {
+        std::size_t const other = first_ + (turn_ + i) % count_;
+        if (takes[other] == 0) continue;
+        if (!best || replicas[other].outstanding() < replicas[*best].outstanding()) best = other;
+        if (router_ == Router::round_robin) break;
+    }
+    if (best) turn_ = (*best - first_ + 1) % count_;
+    return best;
 }
 
 }  // namespace sextant

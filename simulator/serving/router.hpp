@@ -3,6 +3,7 @@
 #include "simulator/serving/replica.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,8 @@ Router router_from(std::string_view name, std::string_view where);
 class Routing {
 public:
     Routing(Router router, std::size_t first, std::size_t count) : router_(router), first_(first), count_(count) {}
-    std::size_t route(std::vector<Replica> const& replicas);
+    /// @param takes of each replica: whether it takes requests. Nothing when none does.
+    std::optional<std::size_t> route(std::vector<Replica> const& replicas, std::vector<char> const& takes);
 
 private:
     Router router_;

@@ -87,7 +87,10 @@ ServingTotals operator-(ServingTotals const& a, ServingTotals const& b) {
             .prefill_busy = a.prefill_busy - b.prefill_busy,
             .transferring = a.transferring - b.transferring,
             .transferring_alone = a.transferring_alone - b.transferring_alone,
-            .transfers = a.transfers - b.transfers};
+            .transfers = a.transfers - b.transfers,
+            .up = a.up - b.up,
+            .down = a.down - b.down,
+            .held = a.held - b.held};
 }
 
 }  // namespace sextant

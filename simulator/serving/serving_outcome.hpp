@@ -26,6 +26,9 @@ struct ServingSample {
     std::int64_t running = 0;
     double cache_use = 0;         ///< share of the blocks
     std::int64_t tokens_out = 0;  ///< since the start
+    std::int64_t up = 0;          ///< replicas that serve
+    std::int64_t held = 0;        ///< that are paid for
+    Seconds busy{};               ///< of all first stages, since the start
 };
 
 /// Sums over a span of time.
@@ -42,6 +45,9 @@ struct ServingTotals {
     Seconds transferring{};        ///< caches between replicas, each from its sending to its arrival
     Seconds transferring_alone{};  ///< what that would be if no link were shared
     std::int64_t transfers = 0;
+    double up = 0;    ///< replicas that serve, replicas x seconds
+    double down = 0;  ///< that failed or were drained
+    double held = 0;  ///< that are paid for: those, and those that start
 };
 ServingTotals operator-(ServingTotals const& a, ServingTotals const& b);
 ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b);
@@ -66,6 +72,12 @@ struct ServingOutcome {
     std::int64_t blocks_total = 0;  ///< of all replicas
     std::int64_t host_blocks_taken = 0;
     std::int64_t host_blocks_given = 0;
+    std::int64_t failures = 0;
+    std::int64_t drains = 0;
+    std::int64_t started = 0;  ///< replicas, by the autoscaler
+    std::int64_t stopped = 0;
+    std::int64_t restarted = 0;         ///< requests that began again elsewhere
+    std::int64_t restarted_tokens = 0;  ///< of prompts and outputs, computed again for that
     Seconds onset{};                    ///< of overload
     double capacity = 0;                ///< requests a second that were served while overloaded
     double offered = 0;                 ///< requests a second that arrived meanwhile

@@ -24,11 +24,15 @@ struct FinishedRequest {
     ServingRequest request;
     std::int32_t replica = 0;
     std::int32_t preemptions = 0;
+    std::int32_t restarts = 0;       ///< after its replica, or its cache on the way, was lost
+    std::int32_t tokens = 0;         ///< of its output so far
     std::int32_t cached_tokens = 0;  ///< of the prompt, found in the prefix cache
     Seconds scheduled{};             ///< first iteration begins
     Seconds first_token{};
     Seconds finished{};
 
+    static constexpr Seconds never = -1 * units::s;  ///< `scheduled` of a request that has not begun
+    [[nodiscard]] bool begun() const { return scheduled >= Seconds{}; }
     [[nodiscard]] Seconds ttft() const { return first_token - request.arrival; }
     [[nodiscard]] Seconds e2e() const { return finished - request.arrival; }
     /// Mean time per token after the first. @pre more than one token.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulator/serving/cache_transfers.hpp"
+#include "simulator/serving/fleet_changes.hpp"
 #include "simulator/serving/replica.hpp"
 #include "simulator/serving/router.hpp"
 
@@ -28,6 +29,10 @@ struct ServingSetup {
     double interval_variation = 1;  ///< coefficient of variation of the intervals between arrivals
     double warmup_share = 0.1;      ///< of the requests, not measured
     LatencyObjective objective{};
+    Autoscale autoscale{};
+    Outages outages{};
+    /// Replicas come and go.
+    [[nodiscard]] bool changes() const { return autoscale.on() || outages.mtbf > Seconds{} || !outages.drains.empty(); }
 };
 
 /// @throws InputError: limits that cannot work, with the option that sets them.

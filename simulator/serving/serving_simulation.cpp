@@ -2,12 +2,14 @@
 
 #include "simulator/serving/event_queue.hpp"
 #include "simulator/serving/fleet.hpp"
+#include "simulator/serving/fleet_keeper.hpp"
 #include "simulator/serving/latency_record.hpp"
 #include "simulator/serving/overload_trial.hpp"
 #include "simulator/serving/router.hpp"
 #include "simulator/serving/sample_series.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -30,6 +32,7 @@ public:
           source_(source),
           hooks_(hooks),
           fleet_(setup, service),
+          keeper_(setup, fleet_),
           transfers_(setup.network, service.links()),
           overload_(setup.interval_variation),
           to_prompts_(setup.router, 0,
@@ -44,13 +47,18 @@ public:
         next_ = source_.next();
         for (std::int64_t i = 0; i < setup_.concurrency && next_; ++i)
             arrive(Seconds{});
-        while (!stopped_ && (!events_.empty() || (open() && next_)))
+        keeper_.begin(events_);
+        while (!stopped_ && (has_work() || (open() && next_)))
             advance();
         return conclude();
     }
 
 private:
     [[nodiscard]] bool open() const { return setup_.concurrency == 0; }
+
+    [[nodiscard]] bool has_work() const {
+        return events_.size() > keeper_.background() || totals_.arrived > totals_.finished;
+    }
 
     /// Everything that happens at the next time.
     void advance() {
@@ -62,12 +70,12 @@ private:
         while (!events_.empty() && events_.next_at() == now)
             happen(events_.pop());
         fleet_.start_touched(now, events_);
-        if (overload_.suspected()) follow_overload();
+        if (overload_.suspected() && keeper_.at_full_size()) follow_overload();
         most_waiting_ = std::max(most_waiting_, fleet_.waiting());
         most_blocks_ = std::max(most_blocks_, fleet_.blocks());
         if (series_.wants(now))
-            series_.add(
-                {now, fleet_.waiting(), fleet_.running(), cache_use(fleet_.blocks()), fleet_.counters().tokens_out});
+            series_.add({now, fleet_.waiting(), fleet_.running(), cache_use(fleet_.blocks()),
+                         fleet_.counters().tokens_out, fleet_.serving(), fleet_.held(), fleet_.counters().busy});
     }
 
     void pass_time(Seconds now) {
@@ -76,6 +84,9 @@ private:
         totals_.waiting += span * static_cast<double>(fleet_.waiting());
         totals_.running += span * static_cast<double>(fleet_.running());
         totals_.blocks += span * static_cast<double>(fleet_.blocks());
+        totals_.up += span * static_cast<double>(fleet_.serving());
+        totals_.down += span * static_cast<double>(fleet_.down());
+        totals_.held += span * static_cast<double>(fleet_.held());
         totals_.at = now;
     }
 
@@ -93,7 +104,11 @@ private:
     void look() {
         if (hooks_.progress) hooks_.progress(totals_.arrived);
         if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) interrupted_ = stopped_ = true;
-        if (open()) overload_.look(totals_, fleet_.waiting(), fleet_.running());
+        if (!open()) return;
+        if (keeper_.at_full_size())
+            overload_.look(totals_, fleet_.waiting(), fleet_.running());
+        else if (setup_.autoscale.on())
+            overload_ = OverloadTrial(setup_.interval_variation);
     }
 
     void follow_overload() {
@@ -107,7 +122,11 @@ private:
         switch (event.kind) {
             case Kind::enter: {
                 Arrived const request = arrived_.take(event.index);
-                fleet_.change(to_prompts_.route(fleet_.replicas())).enter(request.request, request.number);
+                if (auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes()))
+                    fleet_.change(*to).enter(request.request, request.number);
+                else
+                    stranded_.push_back(
+                        {.number = request.number, .request = request.request, .scheduled = FinishedRequest::never});
                 break;
             }
             case Kind::departed:
@@ -117,8 +136,20 @@ private:
                 for (std::int32_t const number : transfers_.arrivals(event.index, events_))
                     arrived_cache(number);
                 break;
-            case Kind::wake: fleet_.wake(replica); break;
-            case Kind::iteration: finish_iteration(replica, static_cast<std::size_t>(event.lane)); break;
+            case Kind::wake:
+                if (event.life == fleet_.life(replica)) fleet_.wake(replica);
+                break;
+            case Kind::iteration:
+                if (event.life == fleet_.life(replica)) finish_iteration(replica, static_cast<std::size_t>(event.lane));
+                break;
+            case Kind::failure:
+            case Kind::drain: again(keeper_.happen(event, events_)); break;
+            case Kind::serves:
+                again(keeper_.happen(event, events_));
+                again(std::exchange(stranded_, {}));
+                send_stranded();
+                break;
+            case Kind::scale: again(keeper_.scale(event.at, totals_.arrived - totals_.finished, events_)); break;
         }
     }
 
@@ -131,7 +162,7 @@ private:
         std::int64_t left = 0;
         for (FinishedRequest& request : done_) {
             request.replica = static_cast<std::int32_t>(replica);
-            if (request.replica < setup_.prefill_replicas && request.request.output > 1) {
+            if (request.replica < setup_.prefill_replicas && request.tokens < request.request.output) {
                 send(request);
                 continue;
             }
@@ -145,25 +176,65 @@ private:
                 arrive(totals_.at);
         if (!next_ && ++since_last_arrival_ % 4096 == 0 && hooks_.stop != nullptr && *hooks_.stop)
             interrupted_ = stopped_ = true;
+        if (fleet_.state(replica) == Fleet::State::draining) keeper_.settle(replica, totals_.at, events_);
+    }
+
+    /// Requests that lost their replica begin again at another: prompt and the tokens that are out are computed there.
+    void again(std::vector<FinishedRequest> const& requests) {
+        for (FinishedRequest request : requests) {
+            auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes());
+            if (!to) {
+                stranded_.push_back(request);
+                continue;
+            }
+            if (request.begun()) {
+                ++request.restarts;
+                ++restarted_;
+                restarted_tokens_ += request.request.prompt + request.tokens;
+            }
+            fleet_.change(*to).enter_again(request);
+        }
+    }
+
+    void send_stranded() {
+        std::vector<FinishedRequest> const waiting = std::exchange(stranded_caches_, {});
+        for (FinishedRequest const& request : waiting)
+            send(request);
     }
 
     /// The cache of a processed prompt goes to a replica that decodes.
     void send(FinishedRequest const& request) {
-        std::size_t const to = to_decodes_.route(fleet_.replicas());
+        auto const found = to_decodes_.route(fleet_.replicas(), fleet_.takes());
+        if (!found) {
+            stranded_caches_.push_back(request);
+            return;
+        }
+        std::size_t const to = *found;
         fleet_.change(to).expect();
-        CacheTransfer transfer =
-            service_.transfer(request.request.prompt, request.replica, static_cast<std::int64_t>(to));
+        CacheTransfer transfer = service_.transfer(request.request.prompt + request.tokens - 1, request.replica,
+                                                   static_cast<std::int64_t>(to));
         totals_.transferring_alone += transfer.alone();
         ++totals_.transfers;
-        transfers_.send(
-            {.request = request, .to = static_cast<std::int32_t>(to), .at = totals_.at, .what = std::move(transfer)},
-            events_);
+        transfers_.send({.request = request,
+                         .to = static_cast<std::int32_t>(to),
+                         .from_life = fleet_.life(static_cast<std::size_t>(request.replica)),
+                         .to_life = fleet_.life(to),
+                         .at = totals_.at,
+                         .what = std::move(transfer)},
+                        events_);
     }
 
     void arrived_cache(std::int32_t number) {
         CacheTransfers::Sent const sent = transfers_.take(number);
         totals_.transferring += totals_.at - sent.at;
-        fleet_.change(static_cast<std::size_t>(sent.to)).enter_prefilled(sent.request);
+        auto const to = static_cast<std::size_t>(sent.to);
+        bool const there = sent.to_life == fleet_.life(to);
+        if (there && sent.from_life == fleet_.life(static_cast<std::size_t>(sent.request.replica))) {
+            fleet_.change(to).enter_prefilled(sent.request);
+            return;
+        }
+        if (there) fleet_.change(to).expect_no_more();
+        again({sent.request});
     }
 
     [[nodiscard]] ServingTotals snapshot() const {
@@ -212,6 +283,9 @@ private:
         out.most_waiting = most_waiting_;
         out.most_cache_use = cache_use(most_blocks_);
         fleet_.conclude(out);
+        keeper_.conclude(out);
+        out.restarted = restarted_;
+        out.restarted_tokens = restarted_tokens_;
         out.series = series_.samples();
         return out;
     }
@@ -221,10 +295,14 @@ private:
     RequestSource& source_;
     ServingHooks const& hooks_;
     Fleet fleet_;
+    FleetKeeper keeper_;
     EventQueue events_;
     std::optional<ServingRequest> next_;
     OnTheWay<Arrived> arrived_;
     CacheTransfers transfers_;
+    std::vector<FinishedRequest> stranded_;         ///< while no replica takes requests
+    std::vector<FinishedRequest> stranded_caches_;  ///< while none takes caches
+    std::int64_t restarted_ = 0, restarted_tokens_ = 0;
     std::int64_t most_waiting_ = 0, most_blocks_ = 0;
     ServingTotals totals_, from_, last_arrival_;
     OverloadTrial overload_;

@@ -136,3 +136,50 @@ TEST_CASE("serve simulate: caches that share NICs take longer than alone, with -
     unknown.insert(unknown.end(), {"--network", "fare"});
     check_refused(unknown, "fair");
 }
+
+TEST_CASE("serve simulate: an autoscaled fleet pays for what it holds, and says what a cold start is made of") {
+    Arguments const load{"--rate", "4", "--count", "1500", "--prompt", "300", "--output-tokens", "100"};
+    Arguments scaled = load;
+    scaled.insert(scaled.end(), {"--autoscale", "1..6", "--scale-target", "requests:10", "--price", "2"});
+    Json const json = report(scaled);
+    CHECK(at(json, "/fleet/held_mean") < 6);
+    CHECK(at(json, "/fleet/held_mean") >= at(json, "/fleet/up_mean"));
+    CHECK(at(json, "/fleet/started") > 0);
+    CHECK(at(json, "/fleet/cost_usd") == Approx(2 * at(json, "/fleet/gpu_hours")));
+    // 70.56 GB on each of two accelerators at 40 GB/s a node, and 30 s.
+    CHECK(at(json, "/fleet/cold_start_s") == Approx(2 * 70.56 / 40 + 30).epsilon(0.05));
+    CHECK(json.at("assumptions").dump().find("local-nvme") != std::string::npos);
+    CHECK(at(json, "/output_tokens") == 150000);
+    Arguments given = scaled;
+    given.insert(given.end(), {"--cold-start", "3 s"});
+    CHECK(at(report(given), "/fleet/cold_start_s") == 3);
+    Arguments fixed = load;
+    fixed.insert(fixed.end(), {"--replicas", "6"});
+    CHECK_FALSE(report(fixed).contains("fleet"));
+}
+
+TEST_CASE("serve simulate: failures and drains are counted, and every token still comes out") {
+    Json const json =
+        report({"--rate", "2", "--count", "1500", "--replicas", "3", "--prompt", "300", "--output-tokens", "100",
+                "--replica-mtbf", "120 s", "--replica-repair", "20 s", "--drain-at", "100 s:2", "--drain-for", "30 s"});
+    CHECK(at(json, "/fleet/failures") > 3);
+    CHECK(at(json, "/fleet/drains") <= 1);
+    CHECK(at(json, "/fleet/restarted_requests") > 0);
+    CHECK(at(json, "/fleet/availability") == Approx(120.0 / 140).margin(0.12));
+    CHECK(at(json, "/output_tokens") == 150000);
+    check_refused({"--rate", "1", "--replica-repair", "5 s"}, "--replica-repair: no replica fails");
+    check_refused({"--rate", "1", "--replica-mtbf", "0 s"}, "--replica-mtbf");
+    check_refused({"--rate", "1", "--replica-mtbf", "nan s"}, "--replica-mtbf");
+    check_refused({"--rate", "1", "--drain-for", "5 s"}, "--drain-for: nothing");
+    check_refused({"--rate", "1", "--drain-at", "5 s"}, "no replica is sure to stay");
+    check_refused({"--rate", "1", "--drain-at", "5 s:7", "--replicas", "2"}, "there is no replica 7");
+    check_refused({"--rate", "1", "--drain-at", "5 s:x", "--replicas", "2"}, "not of the form");
+    check_refused({"--rate", "1", "--autoscale", "4"}, "MIN..MAX");
+    check_refused({"--rate", "1", "--autoscale", "4..2"}, "--autoscale");
+    check_refused({"--rate", "1", "--autoscale", "0..2"}, "--autoscale");
+    check_refused({"--rate", "1", "--autoscale", "1..2", "--replicas", "2"}, "--replicas: --autoscale");
+    check_refused({"--rate", "1", "--autoscale", "1..2", "--scale-target", "busy:3"}, "busy:3");
+    check_refused({"--rate", "1", "--autoscale", "1..2", "--scale-target", "load:3"}, "waiting:N");
+    check_refused({"--rate", "1", "--scale-every", "3 s"}, "the number of replicas is fixed");
+    check_refused({"--rate", "1", "--cold-start", "3 s"}, "no replica starts");
+}
