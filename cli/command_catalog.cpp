@@ -26,6 +26,7 @@ extern constinit CommandEntry const merge_command;
 extern constinit CommandEntry const completion_command;
 extern constinit CommandEntry const man_command;
 extern constinit CommandEntry const doctor_command;
+extern constinit CommandEntry const tables_command;
 
 namespace {
 
@@ -38,6 +39,7 @@ constexpr std::array catalog{
     &completion_command,
     &man_command,
     &doctor_command,
+    &tables_command,
 };
 
 }  // namespace
