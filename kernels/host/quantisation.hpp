@@ -15,13 +15,13 @@ enum class Scaling {
     none,
     per_tensor,
     per_row,
-    per_head,              ///< 128 columns of all rows
-    block128,              ///< runs of 128 in a row; of a cache: one token of one head
-    tile128,               ///< 128 x 128
-    group128,              ///< runs of 128 in a row, scale in fp16
-    group128_asymmetric,   ///< the same with a zero point of the element's bits
-    block32_e8m0,          ///< runs of 32, the scale a power of two: the MX formats
-    block16_e4m3,          ///< runs of 16, scale in e4m3, and one of the tensor in fp32: NVFP4
+    per_head,             ///< 128 columns of all rows
+    block128,             ///< runs of 128 in a row; of a cache: one token of one head
+    tile128,              ///< 128 x 128
+    group128,             ///< runs of 128 in a row, scale in fp16
+    group128_asymmetric,  ///< the same with a zero point of the element's bits
+    block32_e8m0,         ///< runs of 32, the scale a power of two: the MX formats
+    block16_e4m3,         ///< runs of 16, scale in e4m3, and one of the tensor in fp32: NVFP4
 };
 char const* name_of(Scaling scaling);
 /// @throws BadInput for another name.
