@@ -47,7 +47,7 @@ std::vector<Foreign> const& foreign_libraries() {
         {"SimGrid", std::regex("^(simgrid|xbt)/.*"), {"simulator"}},
         {"CUDA", std::regex("^(cuda|cublas|cudnn|curand|nvml|nvToolsExt).*"), {"kernels"}},
         {"NCCL", std::regex("^nccl.*"), {"kernels"}},
-        {"MPI", std::regex("^mpi.*\\.h$"), {"cli/sweep"}},
+        {"MPI", std::regex("^mpi.*\\.h$"), {"cli/sweep", "kernels"}},
         {"CLI11", std::regex("^CLI/.*"), {"cli"}},
     };
     return all;
