@@ -107,7 +107,7 @@ struct Chart {
     bool wide = false;  ///< takes the whole width of a wide window; else two charts stand side by side
 };
 
-/// The chart as JSON in ASCII: what page_script.js draws.
+/// The chart as JSON in ASCII: what page_charts.js draws.
 std::string chart_json(Chart const& chart);
 
 }  // namespace sextant::cli

@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace sextant::cli {
 namespace {
 
-/// Scripts carry it, and nothing else can run: not an attribute, not a script that a name might smuggle in.
-constexpr std::string_view nonce = "c2V4dGFudC1wYWdl";
+/// What scripts must carry to run. It depends on all that the page says, so that nothing in the page can know it: a
+/// name that got past the escapes would still run nothing.
+std::string nonce_of(std::string const& content) { return fmt::format("{:016x}", std::hash<std::string>{}(content)); }
 
 std::string_view asset(std::string_view name) {
     for (EmbeddedText const& text : embedded_page_assets())
@@ -32,7 +34,7 @@ std::string_view class_of(Tone tone) {
     return "plain";
 }
 
-std::string head(Page const& page) {
+std::string head(Page const& page, std::string const& nonce) {
     return fmt::format(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'nonce-{0}'; style-src "
@@ -152,8 +154,7 @@ private:
 }  // namespace
 
 std::string html_page(Page const& page) {
-    std::string out = head(page);
-    out +=
+    std::string out =
         fmt::format("<body>\n<header><p class=\"command\">{}</p><h1>{}</h1>\n", html(page.command), html(page.title));
     for (std::string const& line : page.lines)
         out += fmt::format("<p class=\"asked\">{}</p>\n", html(line));
@@ -166,13 +167,18 @@ std::string html_page(Page const& page) {
         std::visit(blocks, block);
     out += blocks.done();
     out += "</main>\n<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>\n";
-    // The tables work before the plotting library has been read.
-    out += fmt::format("<script nonce=\"{0}\">\n{1}</script>\n", nonce, asset("page_script"));
+    std::string const nonce = nonce_of(out);
+    out.insert(0, head(page, nonce));
+    auto const script = [&](std::string_view text) {
+        out += fmt::format("<script nonce=\"{}\">\n{}\n</script>\n", nonce, text);
+    };
+    script(asset("page_tables"));  // before the plotting library has been read
     if (std::any_of(page.blocks.begin(), page.blocks.end(),
-                    [](PageBlock const& block) { return std::holds_alternative<Chart>(block); }))
-        out +=
-            fmt::format("<script nonce=\"{0}\">\n{1}\n</script>\n<script nonce=\"{0}\">sextantDrawCharts();</script>\n",
-                        nonce, plotting_library());
+                    [](PageBlock const& block) { return std::holds_alternative<Chart>(block); })) {
+        script(asset("page_charts"));
+        script(plotting_library());
+        script("sextantDrawCharts();");
+    }
     return out + "</body>\n</html>\n";
 }
 

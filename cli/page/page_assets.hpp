@@ -4,7 +4,7 @@
 
 namespace sextant {
 
-/// The style and the script of every page.
+/// The style and the scripts of every page.
 std::span<EmbeddedText const> embedded_page_assets();
 
 }  // namespace sextant
