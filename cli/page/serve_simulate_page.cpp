@@ -151,9 +151,9 @@ PagePairs state(ServeSimulateReport const& r) {
 std::string serve_simulate_page(ServeSimulateReport const& r) {
     Page page{.command = "sextant serve simulate",
               .title = fmt::format("{} on {} x {}", r.what.model.name, r.accelerators(), r.what.cluster.name),
-              .lines = {fmt::format("{} replicas of {} ({}), {} scheduler, {} router", r.setup.replicas,
-                                    r.what.plan.accelerators(), serving_plan_text(r.what),
-                                    r.setup.limits.scheduler.name, name_of(r.setup.router)),
+              .lines = {fmt::format("{} replica{} of {} ({}), {} scheduler, {} router", r.setup.replicas,
+                                    r.setup.replicas == 1 ? "" : "s", r.what.plan.accelerators(),
+                                    serving_plan_text(r.what), r.setup.limits.scheduler.name, name_of(r.setup.router)),
                         fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", r.load, r.prompt, r.output,
                                     r.requests, r.seed)}};
     add_answer(page, r);
