@@ -31,8 +31,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
     switch (format) {
         case Format::json: deliver(options.output, context, step_report_json(question, report, reasons)); break;
         case Format::text:
-            deliver(options.output, context,
-                    estimate_text(question, report, reasons) + better_plan_line(options.plan));
+            deliver(options.output, context, estimate_text(question, report, reasons) + better_plan_line(options.plan));
             break;
         case Format::html: deliver(options.output, context, estimate_page(question, report, reasons)); break;
         default: deliver(options.output, context, render(estimate_table(report), format)); break;

@@ -1,5 +1,5 @@
-#include "cli/memory_view.hpp"
 #include "cli/export/plan_import.hpp"
+#include "cli/memory_view.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_options.hpp"
 #include "core/graph/plan_check.hpp"
