@@ -59,8 +59,9 @@ constexpr std::array constants{
     time<&EngineProfile::host_per_iteration>("host_per_iteration", 1000, 10, 1e5),
     time<&EngineProfile::host_per_sequence>("host_per_sequence", 10, 0.1, 1e4),
     time<&EngineProfile::request_overhead>("request_overhead", 10000, 100, 2e5),
-    Constant{"wave_share", 0.3, 0, 1, 0.3, FitScale::linear, set_scale<&EngineProfile::wave_share>,
-             note<&EngineProfile::wave_share>},
+    factor<&EngineProfile::expert_stream_scale>("expert_stream_scale", 0.3),
+    factor<&EngineProfile::expert_compute_scale>("expert_compute_scale", 0.5),
+    factor<&EngineProfile::expert_unpack_scale>("expert_unpack_scale", 0.5),
 };
 
 /// Of a row: residuals are not divided by it, so priors are multiplied by it. assumed

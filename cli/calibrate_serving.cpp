@@ -4,17 +4,22 @@
 #include "cli/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/parallel_for.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "core/spec/engine_fields.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "planner/validation/serving_case.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <ostream>
+#include <utility>
+#include <vector>
 
 namespace sextant::cli {
 namespace {
@@ -40,10 +45,82 @@ private:
     std::map<long long, std::unique_ptr<IterationModel const>> models_;
 };
 
-double predicted_seconds(ServedCase const& c, GapModels& models, EngineProfile const& engine, ServedQuantity quantity) {
-    ServedCase with = c;
-    with.what.engine = c.load == ServedLoad::static_batch ? without_server(engine) : engine;
-    ServedPrediction const p = predict_served(models.at(engine.kernel_gap.value).with_scales(with.what.engine), with);
+/// The constants of an engine that a fit changes.
+std::vector<double> constants_of(EngineProfile const& engine) {
+    std::vector<double> out;
+    for (auto const& field : engine_numbers)
+        out.push_back((engine.*field.member).value);
+    for (auto const& field : engine_times)
+        out.push_back((engine.*field.member).value.base());
+    return out;
+}
+
+/// What is predicted of one row, as often as a fit asks.
+///
+/// A closed loop is simulated under one set of constants, the base; under others the steady state of `closed_loop` says
+/// by what factor the time per token and the waiting change. A fit is repeated with its answer as the base.
+class RowModel {
+public:
+    RowModel(ServedCase c, std::shared_ptr<GapModels> models) : case_(std::move(c)), models_(std::move(models)) {}
+
+    [[nodiscard]] ServedCase const& what() const { return case_; }
+    /// @throws InputError, RowSkip: what the row asks for cannot be served.
+    void set_base(EngineProfile const& engine) {
+        simulated_ = predict_served(model(engine), under(engine));
+        if (is_loop()) steady_ = steady(engine);
+        last_constants_.clear();
+    }
+    [[nodiscard]] ServedPrediction const& base() const { return simulated_; }
+
+    /// The figures of a row are asked for one after the other: the last answer is kept.
+    [[nodiscard]] ServedPrediction operator()(EngineProfile const& engine) {
+        std::vector<double> constants = constants_of(engine);
+        std::lock_guard const lock(guard_);
+        if (constants != last_constants_) {
+            last_ = predict(engine);
+            last_constants_ = std::move(constants);
+        }
+        return last_;
+    }
+
+private:
+    [[nodiscard]] ServedPrediction predict(EngineProfile const& engine) const {
+        if (!is_loop()) return predict_served(model(engine), under(engine));
+        ServingEstimate const now = steady(engine);
+        ServedPrediction out = simulated_;
+        double const slower = now.tpot / steady_.tpot;
+        out.tpot = simulated_.tpot * slower;
+        out.ttft =
+            std::max(0.3 * now.ttft.total(), now.ttft.total() + (simulated_.ttft - steady_.ttft.total()) * slower);
+        double const output = case_.request.output;
+        Seconds const latency = out.ttft + (output - 1) * out.tpot;
+        out.output_tokens_per_s = case_.amount * output / (latency / units::s);
+        return out;
+    }
+    [[nodiscard]] bool is_loop() const { return case_.load == ServedLoad::closed_loop; }
+    [[nodiscard]] ServedCase under(EngineProfile const& engine) const {
+        ServedCase out = case_;
+        out.what.engine = case_.load == ServedLoad::static_batch ? without_server(engine) : engine;
+        return out;
+    }
+    [[nodiscard]] IterationModel model(EngineProfile const& engine) const {
+        bool const alone = case_.load == ServedLoad::static_batch;
+        return models_->at(engine.kernel_gap.value).with_scales(alone ? without_server(engine) : engine);
+    }
+    [[nodiscard]] ServingEstimate steady(EngineProfile const& engine) const {
+        return closed_loop(model(engine), case_.request, case_.amount / case_.replicas);
+    }
+
+    ServedCase case_;
+    std::shared_ptr<GapModels> models_;
+    ServedPrediction simulated_{};
+    ServingEstimate steady_{};
+    std::mutex guard_;
+    std::vector<double> last_constants_;
+    ServedPrediction last_{};
+};
+
+double seconds_of(ServedPrediction const& p, ServedQuantity quantity) {
     switch (quantity) {
         case ServedQuantity::ttft: return p.ttft / units::s;
         case ServedQuantity::tpot: return p.tpot / units::s;
@@ -62,33 +139,41 @@ std::string why_not(ServedCase const& c, ServedPrediction const& p) {
     return "";
 }
 
-using Engines = std::map<std::string, std::vector<ServedMeasurement>>;
+/// The rows of one engine.
+struct EngineRows {
+    std::vector<std::shared_ptr<RowModel>> models;
+    std::vector<ServedMeasurement> figures;
+};
+using Engines = std::map<std::string, EngineRows>;
 
 void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
              std::map<std::string, std::size_t>& left_out) {
     try {
-        auto const c = std::make_shared<ServedCase const>(served_case(row, nullptr));
-        auto& shared = models[c->key];
-        if (!shared) shared = std::make_shared<GapModels>(c->what);
+        ServedCase found = served_case(row, nullptr);
+        auto& shared = models[found.key];
+        if (!shared) shared = std::make_shared<GapModels>(found.what);
+        auto const predict = std::make_shared<RowModel>(std::move(found), shared);
+        ServedCase const* const c = &predict->what();
         EngineProfile const& engine = c->what.engine;
-        ServedPrediction const p = predict_served(shared->at(engine.kernel_gap.value), *c);
-        if (std::string const reason = why_not(*c, p); !reason.empty()) throw RowSkip(reason);
+        predict->set_base(without_fit(engine));
+        if (std::string const reason = why_not(*c, predict->base()); !reason.empty()) throw RowSkip(reason);
         std::string const group =
             fmt::format("{}, {}, {}", c->what.model.name, c->what.cluster.accelerator.name, engine.name);
         auto const add = [&](ServedQuantity quantity, double seconds) {
-            double const first = predicted_seconds(*c, *shared, without_fit(engine), quantity);
+            double const first = seconds_of(predict->base(), quantity);
             constexpr double far = 4;  // assumed: another thing was measured
             if (!(first < far * seconds && seconds < far * first)) {
                 ++left_out["off by more than four times"];
                 return;
             }
-            engines[engine.name].push_back({.group = group,
-                                            .quantity = quantity,
-                                            .seconds = seconds,
-                                            .predict = [c, shared, quantity](EngineProfile const& e) {
-                                                return predicted_seconds(*c, *shared, e, quantity);
-                                            }});
+            engines[engine.name].figures.push_back({.group = group,
+                                                    .quantity = quantity,
+                                                    .seconds = seconds,
+                                                    .predict = [predict, quantity](EngineProfile const& e) {
+                                                        return seconds_of((*predict)(e), quantity);
+                                                    }});
         };
+        engines[engine.name].models.push_back(predict);
         if (c->measured.ttft) add(ServedQuantity::ttft, *c->measured.ttft / units::s);
         if (c->measured.tpot) add(ServedQuantity::tpot, *c->measured.tpot / units::s);
         if (row.output_tokens_per_s && c->load != ServedLoad::open_loop && !c->measured.tpot)
@@ -131,6 +216,32 @@ void add_errors(Table& table, std::string const& engine, std::string const& part
 
 }  // namespace
 
+namespace {
+
+/// Fits, and fits again with closed loops simulated under what was found.
+EngineFit fit_rows(std::string const& name, EngineRows const& rows, ServingFitRequest const& request,
+                   CommandContext& context) {
+    EngineProfile const start = find_engine(name, "engine");
+    EngineFitOptions options;
+    options.threads = request.threads;
+    EngineFit fit;
+    constexpr int passes = 3;
+    for (int pass = 1; pass <= passes; ++pass) {
+        context.err << fmt::format("fitting {}: {} figures, pass {} of {}\n", name, rows.figures.size(), pass, passes);
+        if (pass > 1)
+            parallel_for(rows.models.size(), request.threads,
+                         [&](std::size_t i) { rows.models[i]->set_base(fit.profile); });
+        // The gap between kernels is settled at once; groups are held out of the last fit.
+        EngineFitOptions now = options;
+        if (pass > 1) now.kernel_gaps_us = {fit.profile.kernel_gap.value.in(units::us)};
+        if (pass < passes) now.folds = 1;
+        fit = fit_engine(start, rows.figures, now);
+    }
+    return fit;
+}
+
+}  // namespace
+
 int fit_serving_tables(ServingFitRequest const& request, CommandContext& context) {
     auto const engines = read_engines(request, context);
     if (request.catalogue.empty() && engines.size() > 1)
@@ -147,10 +258,7 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
                   {"p90 %", Align::right},
                   {"bias %", Align::right}});
     for (auto const& [name, rows] : engines) {
-        context.err << fmt::format("fitting {}: {} figures\n", name, rows.size());
-        EngineFitOptions options;
-        options.threads = request.threads;
-        EngineFit const fit = fit_engine(find_engine(name, "engine"), rows, options);
+        EngineFit const fit = fit_rows(name, rows, request, context);
         for (FittedParameter const& p : fit.constants)
             constants.add_row({name, p.name, fmt::format("{:.4g}", p.value),
                                p.spread ? fmt::format("{:.2g}", *p.spread) : std::string("not identified")});

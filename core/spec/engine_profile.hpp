@@ -35,6 +35,8 @@ struct EngineProfile {
     Sourced<double> expert_stream_scale;
     /// Time of the experts' products when those bind, over one product of as many rows: uneven groups, gathered rows.
     Sourced<double> expert_compute_scale;
+    /// The same once more where narrow weights are widened before they are multiplied (int4-weights, int8-weights).
+    Sourced<double> expert_unpack_scale;
     Sourced<Seconds> kernel_gap;          ///< per kernel, within a captured graph
     Sourced<Seconds> host_per_iteration;  ///< scheduler, input preparation, sampling, output: what the device waits for
     Sourced<Seconds> host_per_sequence;   ///< the same for each sequence of the batch

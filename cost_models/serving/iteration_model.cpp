@@ -54,6 +54,8 @@ double IterationModel::Curve::operator()(double at) const {
 IterationModel::IterationModel(ServingCase const& what) : what_(what) {
     check_serving_plan(what_.model, what_.plan);
     memory_ = serving_memory(what_);
+    GemmFormat const& format = *find_gemm_format(what_.plan.weights);
+    widens_weights_ = format.right < format.left;
     tabulate_tokens();
     tabulate_head();
     tabulate_prefill();
@@ -66,8 +68,11 @@ void IterationModel::tabulate_tokens() {
     LayerCosts costs(what_);
     for (double const tokens : doubling_grid(1, most)) {
         LayerTime const time = costs.of_tokens(std::llround(tokens));
-        for (auto [curve, value] :
-             {std::pair{&gemm_, time.gemm}, {&streaming_, time.streaming}, {&communication_, time.communication}}) {
+        for (auto [curve, value] : {std::pair{&gemm_, time.gemm},
+                                    {&expert_reading_, time.expert_reading},
+                                    {&expert_compute_, time.expert_compute},
+                                    {&streaming_, time.streaming},
+                                    {&communication_, time.communication}}) {
             curve->x.push_back(tokens);
             curve->y.push_back(seconds(value));
         }
@@ -119,6 +124,14 @@ double IterationModel::decode_seconds(double sequences, double context) const {
     return inside * std::max(1.0, mean / decode_contexts_.back()) * std::max(1.0, sequences / decode_batches_.back());
 }
 
+double IterationModel::expert_seconds(double tokens) const {
+    double const reading = expert_reading_(tokens) * what_.engine.expert_stream_scale.value;
+    EngineProfile const& engine = what_.engine;
+    double const compute = expert_compute_(tokens) * engine.expert_compute_scale.value *
+                           (widens_weights_ ? engine.expert_unpack_scale.value : 1);
+    return std::cbrt(reading * reading * reading + compute * compute * compute);
+}
+
 Seconds IterationModel::prefill_attention(double past, double tokens) const {
     if (tokens <= 0) return {};
     return std::max(0.0, prefill_(past + tokens) - prefill_(past)) * units::s;
@@ -129,6 +142,7 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     double const tokens = load.prefill_tokens + load.decodes;
     IterationTime time;
     time.gemm = gemm_(tokens) * engine.gemm_scale.value * units::s;
+    if (what_.model.moe) time.gemm += expert_seconds(tokens) * units::s;
     time.streaming = streaming_(tokens) * units::s;
     time.communication = communication_(tokens) * engine.communication_scale.value * units::s;
     time.head = head_(load.samples) * engine.gemm_scale.value * units::s;

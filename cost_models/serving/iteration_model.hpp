@@ -37,7 +37,8 @@ struct IterationLoad {
 /// Products, their streaming kernels and the tensor- or expert-parallel communication depend on the tokens of the
 /// iteration, T = prefill + decodes: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
-/// E)^T). Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
+/// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together.
+/// Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
 /// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
 /// passes all of them; the stages work on different iterations at a time, which `stage_time` is for.
 class IterationModel {
@@ -70,6 +71,7 @@ private:
     };
     void tabulate_tokens();
     void tabulate_head();
+    [[nodiscard]] double expert_seconds(double tokens) const;
     void tabulate_prefill();
     void tabulate_decode();
     [[nodiscard]] double decode_seconds(double sequences, double context) const;
@@ -77,6 +79,9 @@ private:
     ServingCase what_;
     ServingMemory memory_;
     Curve gemm_;  ///< seconds over tokens, all layers
+    Curve expert_reading_;
+    Curve expert_compute_;
+    bool widens_weights_ = false;  ///< narrow weights, wide products
     Curve streaming_;
     Curve communication_;
     Curve head_;     ///< over sequences that get a token

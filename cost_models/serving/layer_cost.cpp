@@ -28,6 +28,15 @@ ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
     return out;
 }
 
+/// Rows of a group after rounding to a kernel's tile: the smallest that holds them, and half of the largest beyond it,
+/// as groups are uneven.
+double padded_rows(double rows) {
+    constexpr std::array tiles{16.0, 32.0, 64.0, 128.0};
+    for (double const tile : tiles)
+        if (rows <= tile) return tile;
+    return rows + tiles.back() / 2;
+}
+
 std::int64_t count_of(ModelSpec const& model, LayerKind kind) {
     return std::count(model.layers.begin(), model.layers.end(), kind);
 }
@@ -65,6 +74,22 @@ Seconds LayerCosts::touched(Bytes bytes, std::int64_t kernels) const {
            static_cast<double>(kernels) * what_.engine.kernel_gap.value;
 }
 
+void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTime& time) const {
+    MoeSpec const& moe = *what_.model.moe;
+    ServingPlan const& plan = what_.plan;
+    double const all_tokens = static_cast<double>(tokens * (plan.ep > 1 ? plan.attention_dp : 1));
+    double const groups =
+        std::max(1.0, touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), all_tokens) /
+                          static_cast<double>(plan.ep));
+    double const rows = static_cast<double>(tokens * moe.top_k) * plan.expert_imbalance /
+                        static_cast<double>(plan.ep > 1 ? plan.tp : 1);
+    auto const n = static_cast<double>(e.n);
+    auto const k = static_cast<double>(e.k);
+    double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
+    time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
+    time.expert_compute += product(1, std::llround(groups * padded_rows(rows / groups)), e.n, e.k, format_);
+}
+
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
     if (!op.in(Pass::forward) || std::holds_alternative<Attention>(op.what)) return;
     Seconds const gap = what_.engine.kernel_gap.value;
@@ -72,15 +97,7 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
         time.gemm += product(1, g->m, g->n, g->k, g->precision == Precision::fp32 ? wide_ : format_);
         time.streaming += gap;
     } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
-        MoeSpec const& moe = *what_.model.moe;
-        double const all_tokens = static_cast<double>(tokens * (what_.plan.ep > 1 ? what_.plan.attention_dp : 1));
-        double const touched_here =
-            touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), all_tokens) /
-            static_cast<double>(what_.plan.ep);
-        double const rows = static_cast<double>(tokens * moe.top_k) * what_.plan.expert_imbalance /
-                            static_cast<double>(what_.plan.ep > 1 ? what_.plan.tp : 1);
-        auto const groups = std::max<std::int64_t>(1, std::llround(touched_here));
-        time.gemm += product(groups, std::llround(std::ceil(rows / static_cast<double>(groups))), e->n, e->k, format_);
+        add_experts(*e, tokens, time);
         time.streaming += gap;
     } else if (auto const* s = std::get_if<Streaming>(&op.what)) {
         time.streaming += touched(s->forward, 1);
@@ -106,6 +123,8 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
         auto const layers = static_cast<double>(count_of(model, kind));
         total.gemm += layer.gemm * layers;
+        total.expert_reading += layer.expert_reading * layers;
+        total.expert_compute += layer.expert_compute * layers;
         total.streaming += layer.streaming * layers;
         total.communication += layer.communication * layers;
     }

@@ -7,7 +7,9 @@ namespace sextant {
 
 /// Time of the layers of a model (all stages) for some tokens, without attention.
 struct LayerTime {
-    Seconds gemm;
+    Seconds gemm;            ///< products that are no experts'
+    Seconds expert_reading;  ///< of the weights of experts that the tokens touch
+    Seconds expert_compute;  ///< products of the same
     Seconds streaming;
     Seconds communication;
 };
@@ -31,6 +33,7 @@ private:
     [[nodiscard]] Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
                                   GemmFormat const& format) const;
     [[nodiscard]] Seconds touched(Bytes bytes, std::int64_t kernels) const;
+    void add_experts(GroupedGemm const& product, std::int64_t tokens, LayerTime& time) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
 
     ServingCase const& what_;

@@ -4,6 +4,7 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
+#include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_model.hpp"
 
 #include <fmt/format.h>
@@ -162,6 +163,7 @@ void apply_load(ServingRow const& row, ServedCase& out) {
         // Drawn uniformly from 0.8 to 1.0 of the nominal lengths.
         out.request.prompt *= 0.9;
         out.request.output *= 0.9;
+        out.least_length = 0.8;
     }
     if (auto const shared = row.noted("shared_prefix: system")) {
         out.request.cached = std::min(static_cast<double>(*shared), out.request.prompt - 1);
@@ -203,6 +205,13 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
         out.assumptions.emplace_back("at most 2048 sequences, and what the cache holds");
     } else {
         plan.max_batch = rounded(std::max(1024.0, out.amount), 1 << 20);
+    }
+    bool const generated = row.notes_have("aic_batch_size") && out.least_length == 1;
+    if (out.load == ServedLoad::closed_loop && out.what.engine.prompts == PromptOrder::mixed &&
+        (out.what.engine.name == "tensorrt-llm" || generated)) {
+        plan.max_batch = std::max<std::int64_t>(1, std::llround(out.amount));
+        plan.max_batched_tokens = (std::llround(out.request.prompt + out.amount) + 63) / 64 * 64;
+        out.assumptions.emplace_back("an iteration holds a prompt and the batch (no token limit is stated)");
     }
     if (auto const tokens = row.noted("max_num_batched_tokens"); tokens && *tokens > 0)
         plan.max_batched_tokens = *tokens;
@@ -278,7 +287,9 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 out = static_batch(model, c.request, together);
                 break;
             }
-            case ServedLoad::closed_loop: out = request_waves(model, c.request, each); break;
+            case ServedLoad::closed_loop:
+                out = served_loop(model, {.concurrency = each, .request = c.request, .least_length = c.least_length});
+                break;
             case ServedLoad::open_loop: out = open_loop(model, c.request, each); break;
             case ServedLoad::unlimited: {
                 // TensorRT-LLM admits a request when all its tokens have a place; others when those so far have.

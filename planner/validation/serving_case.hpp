@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cost_models/serving/request_waves.hpp"
+#include "cost_models/serving/steady_state.hpp"
 #include "planner/validation/serving_row.hpp"
 
 #include <cstdint>
@@ -32,8 +32,9 @@ struct ServedCase {
     ServingCase what;
     ServedLoad load = ServedLoad::closed_loop;
     RequestShape request;
-    double amount = 0;    ///< sequences, or requests a second; of all replicas
-    double replicas = 1;  ///< data-parallel copies of the model
+    double least_length = 1;  ///< requests are drawn evenly from this share of the longest to the longest
+    double amount = 0;        ///< sequences, or requests a second; of all replicas
+    double replicas = 1;      ///< data-parallel copies of the model
     ServedFigures measured;
     std::vector<std::string> assumptions;
     std::string key;  ///< cases of the same key have the same `what`

@@ -1,0 +1,63 @@
+#include "planner/validation/served_loop.hpp"
+
+#include "core/error.hpp"
+#include "simulator/serving/serving_simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant {
+namespace {
+
+LengthDistribution lengths(double mean, double least) {
+    double const longest = 2 * mean / (1 + least);
+    if (least >= 1 || mean < 2) return {.kind = LengthDistribution::Kind::fixed, .mean = std::max(1.0, mean)};
+    return {.kind = LengthDistribution::Kind::uniform,
+            .low = std::max(1.0, std::round(least * longest)),
+            .high = std::round(longest)};
+}
+
+ServingSetup setup_of(IterationModel const& model, double concurrency) {
+    ServingPlan const& plan = model.what().plan;
+    ServingSetup setup;
+    ReplicaLimits& limits = setup.limits;
+    limits.scheduler =
+        scheduler_from(model.what().engine.prompts == PromptOrder::first ? "prefill-first" : "chunked", "prompts");
+    limits.max_batch = plan.max_batch;
+    limits.max_batched_tokens = plan.max_batched_tokens * plan.attention_dp;
+    limits.block_tokens = plan.block_tokens;
+    limits.blocks = static_cast<std::int64_t>(model.memory().cache_tokens) / plan.block_tokens * plan.attention_dp;
+    limits.watermark_blocks = limits.blocks / 100;
+    limits.lanes = plan.pp;
+    limits.prefix_caching = PrefixCaching::off;
+    setup.concurrency = std::max<std::int64_t>(1, std::llround(concurrency));
+    setup.warmup_share = 0;
+    return setup;
+}
+
+}  // namespace
+
+ServingEstimate served_loop(IterationModel const& model, LoopLoad const& load) {
+    // The steady state knows what fits, refuses what does not, and takes an answer apart.
+    ServingEstimate out = closed_loop(model, load.request, load.concurrency);
+    ServingSetup const setup = setup_of(model, load.concurrency);
+    SyntheticWorkload workload{.process = ArrivalProcess::closed,
+                               .prompt = lengths(load.request.prompt - load.request.cached, load.least_length),
+                               .output = lengths(load.request.output, load.least_length)};
+    workload.requests = setup.concurrency * load.rounds;
+    workload.longest =
+        static_cast<std::int32_t>(std::min(static_cast<double>(setup.limits.blocks * setup.limits.block_tokens), 1e9));
+    SyntheticSource source(workload);
+    ModelledService const service(model);
+    ServingOutcome const found = simulate_serving(setup, service, source);
+    Seconds const queue = found.ttft.mean - out.ttft.total() + out.ttft.queue;
+    out.ttft.queue = queue;  // what the steady state does not know of the time to the first token is waiting
+    if (found.tpot.count > 0) out.tpot = found.tpot.mean;
+    double const steps = std::max(0.0, load.request.output - 1);
+    out.latency = out.ttft.total() + steps * out.tpot;
+    out.requests_per_s = load.concurrency / (out.latency / units::s);
+    out.output_tokens_per_s = out.requests_per_s * load.request.output;
+    return out;
+}
+
+}  // namespace sextant
