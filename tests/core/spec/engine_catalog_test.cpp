@@ -66,6 +66,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     EngineProfile engine = find_engine("vllm", "test");
     engine.gemm_scale = {.value = 1.234, .basis = Basis::fitted, .source = "a \"quoted\" source"};
     engine.kernel_gap.value = 2.5 * units::us;
+    engine.prompts = PromptOrder::first;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
     EngineProfile const again = read_text(engine_json(engine));
     CHECK(again.gemm_scale.value == 1.234);
@@ -74,6 +75,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
     CHECK(again.memory_overhead.value.base() == engine.memory_overhead.value.base());
     CHECK(again.interval.rows == 70);
+    CHECK(again.prompts == engine.prompts);
     CHECK(engine_json(again) == engine_json(engine));
 }
 
@@ -83,7 +85,8 @@ TEST_CASE("an engine's file with a fault is refused and the fault is named") {
         INFO(by);
         CHECK_THROWS_WITH(read_text(replaced(good, what, by)), contains(message));
     };
-    refused("\"version\": 1", "\"version\": 2", "version");
+    refused("\"version\": 2", "\"version\": 1", "version");
+    refused("\"prompts\": \"first\"", "\"prompts\": \"later\"", "mixed, first");
     refused("\"gemm_scale\"", "\"gem_scale\"", "gemm_scale");
     refused("\"memory_utilisation\": {\"value\": 0.9", "\"memory_utilisation\": {\"value\": 1.9", "memory_utilisation");
     refused(" us\"", " GB\"", "GB");
