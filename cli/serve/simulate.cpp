@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/page/serve_pages.hpp"
 #include "cli/serve/simulate_options.hpp"
+#include "cli/serve/simulate_plots.hpp"
 #include "cli/serve_subcommand.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -107,6 +108,7 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     simulate(o, context, report, *source);
     note_assumptions(report, *source);
     if (!o.timeline.empty()) write_text_file(o.timeline, serve_simulate_trace(report));
+    if (!o.plots.empty()) write_serve_simulate_plots(report, o.plots);
     switch (format) {
         case Format::json: deliver(o.output, context, serve_simulate_json(report)); break;
         case Format::text: deliver(o.output, context, serve_simulate_text(report)); break;
@@ -128,6 +130,13 @@ double ServeSimulateReport::adapter_hit_rate() const {
     ReplicaCounters const& c = outcome.window.counters;
     if (c.adapters_wanted == 0) return 0;
     return 1 - static_cast<double>(c.adapters_loaded) / static_cast<double>(c.adapters_wanted);
+}
+
+double ServeSimulateReport::token_share(TenantOutcome const& tenant) const {
+    std::int64_t all = 0;
+    for (TenantOutcome const& each : outcome.tenants)
+        all += each.prompt_tokens + each.output_tokens;
+    return all > 0 ? static_cast<double>(tenant.prompt_tokens + tenant.output_tokens) / static_cast<double>(all) : 0;
 }
 
 double ServeSimulateReport::replicas_up() const {

@@ -65,6 +65,25 @@ Json series_json(ServingOutcome const& outcome) {
     return out;
 }
 
+Json tenants_json(ServeSimulateReport const& report) {
+    Json out = Json::array();
+    for (std::size_t i = 0; i < report.outcome.tenants.size(); ++i) {
+        TenantOutcome const& t = report.outcome.tenants[i];
+        Json row{{"name", i < report.tenants.size() ? report.tenants[i] : ""},
+                 {"measured", t.measured},
+                 {"prompt_tokens", t.prompt_tokens},
+                 {"output_tokens", t.output_tokens},
+                 {"token_share", report.token_share(t)},
+                 {"ttft", spread_json(t.ttft)},
+                 {"tpot", spread_json(t.tpot)},
+                 {"e2e", spread_json(t.e2e)}};
+        if (report.setup.objective.any() && t.measured > 0)
+            row["good_share"] = static_cast<double>(t.good) / static_cast<double>(t.measured);
+        out.push_back(std::move(row));
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string serve_simulate_json(ServeSimulateReport const& report) {
@@ -119,6 +138,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
+    if (latencies && !o.tenants.empty()) json["tenants"] = tenants_json(report);
     if (report.setup.changes())
         json["fleet"] = {{"up_mean", report.replicas_up()},
                          {"held_mean", report.replicas_held()},

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 namespace sextant::cli {
 namespace {
@@ -17,6 +19,7 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
                                       {"--prefixes", o.prefixes != 0},
                                       {"--prefix-tokens", o.prefix_tokens.has_value()},
                                       {"--adapters", o.adapters != 0},
+                                      {"--tenants", !o.tenants.empty()},
                                       {"--arrivals", !o.arrivals.empty()}})
         if (given) throw InputError("{}: the trace says that (drop it or --trace)", flag);
     RequestTrace trace = request_trace(read_csv(o.trace), longest_request(report));
@@ -39,6 +42,7 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
     report.prompt = fmt::format("of the trace, mean {:.4g}", prompt / count);
     report.output = fmt::format("of the trace, mean {:.4g}", output / count);
     report.tenants = trace.tenants;
+    report.setup.tenants = static_cast<std::int64_t>(trace.tenants.size());
     if (report.setup.concurrency > 0) {
         report.load = fmt::format("{} requests in flight at all times, of {}", report.setup.concurrency, o.trace);
     } else {
@@ -48,6 +52,43 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
                                        : fmt::format("all requests of {} at once", o.trace);
     }
     return std::make_unique<ListedSource>(std::move(trace.requests));
+}
+
+double number_from(std::string_view text, std::string const& all) {
+    double value = 0;
+    auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= 1e9))
+        throw InputError("--tenants: '{}' in '{}' is no share above 0 (N, or NAME:SHARE,NAME:SHARE,...)", text, all);
+    return value;
+}
+
+/// Their shares; their names go into the report.
+std::vector<double> read_tenants(ServeSimulateOptions const& o, ServeSimulateReport& report) {
+    std::vector<double> shares;
+    if (o.tenants.empty()) return shares;
+    std::string_view const text = o.tenants;
+    if (text.find(':') == std::string_view::npos) {
+        double const count = number_from(text, o.tenants);
+        if (count != std::floor(count) || count > 10000)
+            throw InputError("--tenants: {} is no whole number up to 10000", o.tenants);
+        shares.assign(static_cast<std::size_t>(count), 1);
+        for (std::size_t i = 1; i <= shares.size(); ++i)
+            report.tenants.push_back(fmt::format("tenant{}", i));
+    } else {
+        for (std::size_t begin = 0; begin <= text.size();) {
+            std::size_t const end = std::min(text.find(',', begin), text.size());
+            std::string_view const part = text.substr(begin, end - begin);
+            std::size_t const colon = std::min(part.rfind(':'), part.size());
+            std::string const name(part.substr(0, colon));
+            if (name.empty() || std::count(report.tenants.begin(), report.tenants.end(), name) > 0)
+                throw InputError("--tenants: '{}' has a tenant without a name of its own", o.tenants);
+            report.tenants.push_back(name);
+            shares.push_back(number_from(part.substr(std::min(colon + 1, part.size())), o.tenants));
+            begin = end + 1;
+        }
+    }
+    report.setup.tenants = static_cast<std::int64_t>(shares.size());
+    return shares;
 }
 
 SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport& report) {
@@ -74,6 +115,7 @@ SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport
     }
     w.prefixes = o.prefixes;
     w.adapters = o.adapters;
+    w.tenant_shares = read_tenants(o, report);
     w.requests = o.count.value_or(10000);
     w.seed = static_cast<std::uint64_t>(o.seed);
     w.longest = static_cast<std::int32_t>(longest_request(report));
@@ -81,10 +123,11 @@ SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport
 }
 
 std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, ServeSimulateReport& report) {
-    if (report.setup.limits.scheduler.queue != QueueOrder::arrival)
-        throw InputError("--scheduler: {} wants requests that differ: a --trace with a column '{}'", o.scheduler,
-                         report.setup.limits.scheduler.queue == QueueOrder::priority ? "priority" : "tenant");
+    if (report.setup.limits.scheduler.queue == QueueOrder::priority)
+        throw InputError("--scheduler: priority wants requests that differ: a --trace with a column 'priority'");
     SyntheticWorkload const w = workload_of(o, report);
+    if (report.setup.limits.scheduler.queue == QueueOrder::tenant && w.tenant_shares.size() < 2)
+        throw InputError("--scheduler: fair wants several tenants (--tenants, or a --trace with a column 'tenant')");
     report.prompt = w.prompt.words();
     if (w.prefixes > 0) report.prompt += fmt::format(", after one of {} prefixes of {}", w.prefixes, w.prefix_tokens);
     report.output = w.output.words();

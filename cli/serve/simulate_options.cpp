@@ -22,6 +22,8 @@ void add_load_options(CLI::App& app, ServeSimulateOptions& o) {
     app.add_option("--prefixes", o.prefixes, "different shared prefixes, one before each prompt (default: none)")
         ->option_text("N");
     app.add_option("--prefix-tokens", o.prefix_tokens, "of each, besides the prompt")->option_text("TOKENS");
+    app.add_option("--tenants", o.tenants, "so many alike, or NAME:SHARE,NAME:SHARE,... of the requests")
+        ->option_text("N|LIST");
     app.add_option("--count", o.count, "requests (default: 10000)")->option_text("N");
     app.add_option("--warmup", o.warmup, "share of the requests not measured, the first ones (default: 0.1)")
         ->option_text("SHARE");
@@ -105,6 +107,8 @@ void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& o) {
     app.add_option("--requests", o.requests_file, "a row per request")->option_text("FILE.csv");
     app.add_option("--timeline", o.timeline, "queue, batch, cache and tokens over time, for Perfetto")
         ->option_text("FILE.json");
+    app.add_option("--plots", o.plots, "pictures of latencies, load and cost, and over_time.csv, into this folder")
+        ->option_text("FOLDER");
     app.add_flag("--progress", o.progress, "progress on stderr, even if it is no terminal");
 }
 

@@ -43,7 +43,8 @@ struct ServeSimulateOptions {
     std::int64_t seed = 1;
     double warmup = 0.1;
     std::string slo_ttft, slo_tpot;
-    std::string requests_file, timeline;
+    std::string requests_file, timeline, plots;
+    std::string tenants;
     bool progress = false;
     OutputOptions output;
 };

@@ -46,7 +46,9 @@ struct ServeSimulateReport {
     }
     [[nodiscard]] double hit_rate() const;
     [[nodiscard]] double adapter_hit_rate() const;  ///< admissions that found theirs resident
-    [[nodiscard]] double replicas_up() const;       ///< mean over the window
+    /// Of the tokens, prompts and outputs, of all measured requests.
+    [[nodiscard]] double token_share(TenantOutcome const& tenant) const;
+    [[nodiscard]] double replicas_up() const;  ///< mean over the window
     [[nodiscard]] double replicas_held() const;
     [[nodiscard]] double gpu_hours() const;  ///< paid for, of the whole run
     [[nodiscard]] double availability() const;

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sextant::cli {
 namespace {
 
@@ -46,6 +48,35 @@ std::string latencies(ServeSimulateReport const& report) {
                            latency_text(l.p95), latency_text(l.p99), latency_text(l.largest)});
     }
     return "\n" + table.text();
+}
+
+/// The first so many tenants; the JSON has all.
+std::string tenants_text(ServeSimulateReport const& report) {
+    constexpr std::size_t most = 20;
+    std::vector<TenantOutcome> const& all = report.outcome.tenants;
+    if (all.empty()) return {};
+    Table table({{"tenant"},
+                 {"requests", Align::right},
+                 {"tokens", Align::right},
+                 {"TTFT p50", Align::right},
+                 {"p99", Align::right},
+                 {"TPOT p50", Align::right},
+                 {"p99", Align::right},
+                 {"end to end p50", Align::right},
+                 {"p99", Align::right}});
+    auto const text = [](LatencySpread const& spread, Seconds quantile) {
+        return spread.count > 0 ? latency_text(quantile) : std::string("-");
+    };
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
+        TenantOutcome const& t = all[i];
+        table.add_row({i < report.tenants.size() ? report.tenants[i] : "", fmt::format("{}", t.measured),
+                       percent(report.token_share(t)), text(t.ttft, t.ttft.p50), text(t.ttft, t.ttft.p99),
+                       text(t.tpot, t.tpot.p50), text(t.tpot, t.tpot.p99), text(t.e2e, t.e2e.p50),
+                       text(t.e2e, t.e2e.p99)});
+    }
+    std::string out = "\n" + table.text();
+    if (all.size() > most) out += fmt::format("and {} more tenants (--format json)\n", all.size() - most);
+    return out;
 }
 
 std::string objective_words(LatencyObjective const& objective) {
@@ -219,6 +250,7 @@ std::string serve_simulate_text(ServeSimulateReport const& report) {
         out += latencies(report);
         out += fmt::format("{} requests measured, after a warm-up of {:g} %\n", o.measured,
                            100 * report.setup.warmup_share);
+        out += tenants_text(report);
     }
     if (!report.assumptions.empty()) out += "\nassumed\n";
     for (std::string const& assumption : report.assumptions)

@@ -6,13 +6,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace sextant {
 namespace {
 
 constexpr std::array processes{ArrivalProcess::poisson, ArrivalProcess::gamma, ArrivalProcess::deterministic,
                                ArrivalProcess::closed};
-enum Purpose : std::uint64_t { of_arrivals = 101, of_prompts, of_outputs, of_prefixes, of_adapters = 106 };
+enum Purpose : std::uint64_t {
+    of_arrivals = 101,
+    of_prompts,
+    of_outputs,
+    of_prefixes,
+    of_adapters = 106,
+    of_tenants = 108
+};
 
 void in_range(double value, char const* flag, double least, double most) {
     if (!(value >= least && value <= most))
@@ -54,7 +62,8 @@ SyntheticSource::SyntheticSource(SyntheticWorkload const& workload)
       prompts_(workload.seed, 0, of_prompts),
       outputs_(workload.seed, 0, of_outputs),
       prefixes_(workload.seed, 0, of_prefixes),
-      adapters_(workload.seed, 0, of_adapters) {
+      adapters_(workload.seed, 0, of_adapters),
+      tenants_(workload.seed, 0, of_tenants) {
     in_range(static_cast<double>(workload.requests), "--count", 1, 1e9);
     if (workload.process != ArrivalProcess::closed) in_range(workload.rate, "--rate", 1e-6, 1e9);
     if (workload.process == ArrivalProcess::gamma) in_range(workload.variation, "--cv", 0.05, 20);
@@ -80,6 +89,20 @@ Seconds SyntheticSource::interval() {
     return {};
 }
 
+namespace {
+
+/// With probabilities in proportion to the shares.
+std::int32_t choose(std::vector<double> const& shares, RandomStream& random) {
+    double left = random.uniform() * std::accumulate(shares.begin(), shares.end(), 0.0);
+    for (std::size_t i = 0; i + 1 < shares.size(); ++i) {
+        left -= shares[i];
+        if (left <= 0) return static_cast<std::int32_t>(i);
+    }
+    return static_cast<std::int32_t>(shares.size() - 1);
+}
+
+}  // namespace
+
 std::optional<ServingRequest> SyntheticSource::next() {
     if (given_ == workload_.requests) return std::nullopt;
     ++given_;
@@ -95,6 +118,7 @@ std::optional<ServingRequest> SyntheticSource::next() {
         request.prefix_tokens = workload_.prefix_tokens;
         request.prompt += workload_.prefix_tokens;
     }
+    if (!workload_.tenant_shares.empty()) request.tenant = choose(workload_.tenant_shares, tenants_);
     if (workload_.adapters > 0) request.adapter = static_cast<std::int32_t>(adapters_.below(workload_.adapters));
     return request;
 }

@@ -28,9 +28,10 @@ struct SyntheticWorkload {
     double variation = 1;  ///< standard deviation of an interval over its mean, of gamma
     LengthDistribution prompt{};
     LengthDistribution output{};
-    std::int64_t prefixes = 0;       ///< different prefixes, each as likely; 0: none
-    std::int32_t prefix_tokens = 0;  ///< added in front of every drawn prompt
-    std::int64_t adapters = 0;       ///< different low-rank adapters, each as likely; 0: none
+    std::int64_t prefixes = 0;            ///< different prefixes, each as likely; 0: none
+    std::int32_t prefix_tokens = 0;       ///< added in front of every drawn prompt
+    std::vector<double> tenant_shares{};  ///< of the requests, above zero; empty: one tenant
+    std::int64_t adapters = 0;            ///< different low-rank adapters, each as likely; 0: none
     std::int64_t requests = 10000;
     std::uint64_t seed = 1;
     std::int32_t longest = 1 << 20;  ///< prompt and output together; longer draws are cut (prompt first)
@@ -62,7 +63,7 @@ private:
     [[nodiscard]] Seconds interval();
 
     SyntheticWorkload workload_;
-    RandomStream arrivals_, prompts_, outputs_, prefixes_, adapters_;
+    RandomStream arrivals_, prompts_, outputs_, prefixes_, adapters_, tenants_;
     Seconds now_{};
     std::int64_t given_ = 0;
     std::int64_t clipped_ = 0;

@@ -21,6 +21,9 @@ LatencySpread spread_of(std::vector<double>& values) {
     out.p95 = at(0.95);
     out.p99 = at(0.99);
     out.largest = values.back() * units::s;
+    constexpr int steps = 200;
+    for (int i = 0; i <= steps; ++i)
+        out.curve.push_back(at(static_cast<double>(i) / steps));
     return out;
 }
 

@@ -13,6 +13,7 @@ namespace sextant {
 struct LatencySpread {
     std::int64_t count = 0;
     Seconds mean{}, p50{}, p90{}, p95{}, p99{}, largest{};
+    std::vector<Seconds> curve{};  ///< quantiles 0, 1/200, ... 1; of exact values only
 };
 
 /// Sorts the values, in seconds.
@@ -53,6 +54,15 @@ ServingTotals operator-(ServingTotals const& a, ServingTotals const& b);
 ReplicaCounters operator-(ReplicaCounters a, ReplicaCounters const& b);
 ReplicaCounters& operator+=(ReplicaCounters& sum, ReplicaCounters const& other);
 
+/// What the requests of one tenant got, of those measured.
+struct TenantOutcome {
+    std::int64_t measured = 0;
+    std::int64_t good = 0;
+    std::int64_t prompt_tokens = 0;
+    std::int64_t output_tokens = 0;
+    LatencySpread ttft, tpot, e2e;
+};
+
 /// What a simulation found.
 struct ServingOutcome {
     SteadyState state = SteadyState::steady;
@@ -63,6 +73,7 @@ struct ServingOutcome {
     std::int64_t measured = 0;   ///< requests that finished after the warm-up
     std::int64_t good = 0;       ///< of these, within the objective
     LatencySpread ttft, tpot, itl, e2e, queue;
+    std::vector<TenantOutcome> tenants;  ///< where there are several
     std::int64_t most_waiting = 0;
     double most_cache_use = 0;
     Seconds e2e_sum{};              ///< over all finished requests

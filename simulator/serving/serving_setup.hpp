@@ -29,6 +29,7 @@ struct ServingSetup {
     double interval_variation = 1;  ///< coefficient of variation of the intervals between arrivals
     double warmup_share = 0.1;      ///< of the requests, not measured
     LatencyObjective objective{};
+    std::int64_t tenants = 1;  ///< above one: each has figures of its own
     Autoscale autoscale{};
     Outages outages{};
     /// Replicas come and go.

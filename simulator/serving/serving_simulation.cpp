@@ -41,7 +41,7 @@ public:
                       static_cast<std::size_t>(setup.replicas - setup.prefill_replicas)),
           first_measured_(static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source.count()))),
           watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)),
-          record_(setup.objective, first_measured_) {}
+          record_(setup.objective, first_measured_, setup.tenants) {}
 
     ServingOutcome run() {
         next_ = source_.next();

@@ -1,3 +1,5 @@
+#include "core/csv.hpp"
+#include "core/json/text_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
@@ -182,4 +184,46 @@ TEST_CASE("serve simulate: failures and drains are counted, and every token stil
     check_refused({"--rate", "1", "--autoscale", "1..2", "--scale-target", "load:3"}, "waiting:N");
     check_refused({"--rate", "1", "--scale-every", "3 s"}, "the number of replicas is fixed");
     check_refused({"--rate", "1", "--cold-start", "3 s"}, "no replica starts");
+}
+
+TEST_CASE("serve simulate: tenants get their share of the requests, and their tokens add up") {
+    Json const json = report({"--rate", "3", "--count", "3000", "--warmup", "0", "--prompt", "200", "--output-tokens",
+                              "20", "--tenants", "big:3,small:1", "--scheduler", "fair", "--slo-ttft", "1 s"});
+    Json const& tenants = json.at("tenants");
+    REQUIRE(tenants.size() == 2);
+    CHECK(tenants[0].at("name") == "big");
+    CHECK(at(tenants[0], "/measured") + at(tenants[1], "/measured") == 3000);
+    CHECK(at(tenants[0], "/token_share") == Approx(0.75).margin(0.03));
+    CHECK(at(tenants[0], "/token_share") + at(tenants[1], "/token_share") == Approx(1));
+    CHECK(at(tenants[0], "/output_tokens") == 20 * at(tenants[0], "/measured"));
+    CHECK(at(tenants[0], "/ttft/count") == at(tenants[0], "/measured"));
+    // All requests are some tenant's: means add up.
+    CHECK((at(tenants[0], "/e2e/mean_s") * at(tenants[0], "/measured") +
+           at(tenants[1], "/e2e/mean_s") * at(tenants[1], "/measured")) /
+              3000 ==
+          Approx(at(json, "/e2e/mean_s")).epsilon(1e-9));
+    CHECK(report({"--rate", "3", "--count", "300", "--tenants", "4"}).at("tenants").size() == 4);
+    CHECK_FALSE(report({"--rate", "3", "--count", "300"}).contains("tenants"));
+    for (char const* bad : {"0", "-2", "1.5", "nan", "a:1,a:2", "a:0", "a:x", ":1", "a:1,"})
+        check_refused({"--rate", "1", "--tenants", bad}, "--tenants");
+    check_refused({"--rate", "1", "--scheduler", "fair"}, "fair wants several tenants");
+}
+
+TEST_CASE("serve simulate: pictures and the table over time are written where asked for") {
+    ScratchFolder const folder("serve_plots");
+    std::string const plots = folder.path("plots");
+    Json const json = report({"--rate", "0.5", "--count", "1000", "--plots", plots});
+    CsvTable const table = read_csv(plots + "/over_time.csv");
+    REQUIRE(table.records.size() > 100);
+    std::size_t const tokens = *table.find("tokens_out");
+    CHECK(std::stod(table.records.back().cells[tokens]) <= at(json, "/output_tokens"));
+    for (char const* name : {"latency.svg", "load.svg", "cost.svg"}) {
+        std::string const svg = read_text_file(plots + "/" + name);
+        CHECK(svg.rfind("<svg", 0) == 0);
+        CHECK(svg.find("</svg>") != std::string::npos);
+        CHECK(svg.find("nan") == std::string::npos);
+        CHECK(svg.find("inf") == std::string::npos);
+    }
+    std::string const file = folder.file("file", "x");
+    check_refused({"--rate", "3", "--count", "10", "--plots", file + "/below"}, "--plots");
 }
