@@ -46,17 +46,14 @@ TEST_CASE("parse_toml refuses what it does not read, with the line") {
         }
         return "accepted";
     };
-    CHECK_THAT(message("a = 1\nb = bf16"), contains("t.toml:2: b: 'bf16' is not a TOML value"));
-    CHECK_THAT(message("a = 1\na = 2"), contains("t.toml:2: a: given twice"));
-    CHECK_THAT(message("[x]\n[x]"), contains("there twice"));
-    CHECK_THAT(message("[[x]]"), contains("arrays of tables"));
-    CHECK_THAT(message("a = { b = 1 }"), contains("is not a TOML value"));
-    CHECK_THAT(message("a = \"\"\"x\"\"\""), contains("multi-line"));
-    CHECK_THAT(message("a.b = 1"), contains("dotted keys"));
-    CHECK_THAT(message("gpus 64"), contains("no '='"));
+    CHECK_THAT(message("a = 1\nb = bf16"), contains("t.toml:2: "));
+    CHECK_THAT(message("a = 1\na = 2"), contains("t.toml:2: "));
+    CHECK_THAT(message("\n\na = 2024-01-01"), contains("t.toml:3: a: dates"));
+    CHECK_THAT(message("a = [[1]]"), contains("a: lists and tables inside a list"));
+    CHECK_THAT(message("[[a]]\nb = 1"), contains("inside a list"));
     for (char const* const text :
-         {"a", "a =", "= 1", "[x", "a = \"x", "a = 'x", "a = [1", "a = [1 2]", "a = 1 2", "a = \"\\q\"",
-          "a = \"\\u12\"", "a = \"\\ud800\"", "a = 2024-01-01T00:00:00", "a = [[1]]", "a = .", "]", "a = \"\\u"})
+         {"a", "a =", "= 1", "[x", "[x]\n[x]", "gpus 64", "a = \"x", "a = 'x", "a = [1", "a = [1 2]", "a = 1 2",
+          "a = \"\\q\"", "a = \"\\u12\"", "a = \"\\ud800\"", "a = .", "]", "a = \"\\u"})
         CHECK(message(text) != "accepted");
 }
 
