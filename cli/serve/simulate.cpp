@@ -139,6 +139,11 @@ double ServeSimulateReport::token_share(TenantOutcome const& tenant) const {
     return all > 0 ? static_cast<double>(tenant.prompt_tokens + tenant.output_tokens) / static_cast<double>(all) : 0;
 }
 
+std::optional<Seconds> ServeSimulateReport::ttft_missed_from() const {
+    if (outcome.state != SteadyState::overloaded || !setup.objective.ttft || drift() <= 0) return std::nullopt;
+    return outcome.onset + *setup.objective.ttft * (outcome.capacity / drift());
+}
+
 double ServeSimulateReport::replicas_up() const {
     return setup.changes() ? per_second(outcome.window.up) : static_cast<double>(setup.replicas);
 }

@@ -114,10 +114,13 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
         {"prompt_tokens_per_s", report.per_second(static_cast<double>(o.window.counters.prompt_tokens))}};
     auto const usd = report.usd_per_million_output_tokens();
     json["usd_per_million_output_tokens"] = usd ? Json(*usd) : Json(nullptr);
+    auto const missed = report.ttft_missed_from();
     if (o.state == SteadyState::overloaded)
         json["overload"] = {{"since_s", o.onset.base()},
                             {"capacity_requests_per_s", o.capacity},
                             {"offered_requests_per_s", o.offered},
+                            {"drift_requests_per_s", report.drift()},
+                            {"ttft_missed_from_s", missed ? Json(missed->base()) : Json(nullptr)},
                             {"unfinished", o.whole.arrived - o.whole.finished}};
     bool const latencies = report.has_latencies();
     json["ttft"] = latencies ? spread_json(o.ttft) : Json(nullptr);

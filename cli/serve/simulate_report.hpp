@@ -56,6 +56,11 @@ struct ServeSimulateReport {
     [[nodiscard]] double mean_cache_use() const;
     [[nodiscard]] double tokens_per_step() const;  ///< of a sequence that decodes
     [[nodiscard]] std::optional<double> usd_per_million_output_tokens() const;
+    /// By how many requests a second the queue grows. @pre overloaded
+    [[nodiscard]] double drift() const { return outcome.offered - outcome.capacity; }
+    /// When a request that arrives waits as long as the objective of the first token allows, of an overloaded run: the
+    /// queue is drift (t - onset) by then, and is served at the capacity C, so t = onset + TTFT C / drift.
+    [[nodiscard]] std::optional<Seconds> ttft_missed_from() const;
     /// Latencies hold for a run that goes on.
     [[nodiscard]] bool has_latencies() const {
         return outcome.state != SteadyState::overloaded && outcome.measured > 0;

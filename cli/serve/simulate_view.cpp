@@ -88,13 +88,17 @@ std::string objective_words(LatencyObjective const& objective) {
 
 std::string overload_words(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
-    return wrapped(fmt::format(
+    std::string words = fmt::format(
         "OVERLOADED: {:.4g} requests/s arrive and {:.4g} are served; the queue has not been empty since {}, and grows "
         "by {:.3g} requests a second. Stopped after {} of {} requests at {}, {} of them unfinished: latencies would "
         "only "
         "say how long the run was.",
         o.offered, o.capacity, human(o.onset), o.offered - o.capacity, o.whole.arrived, report.requests,
-        human(o.whole.at), o.whole.arrived - o.whole.finished));
+        human(o.whole.at), o.whole.arrived - o.whole.finished);
+    if (auto const missed = report.ttft_missed_from())
+        words += fmt::format(" From {} on a request waits longer than the {} of the objective.", human(*missed),
+                             human(*report.setup.objective.ttft));
+    return wrapped(words);
 }
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;

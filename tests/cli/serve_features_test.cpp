@@ -227,3 +227,13 @@ TEST_CASE("serve simulate: pictures and the table over time are written where as
     std::string const file = folder.file("file", "x");
     check_refused({"--rate", "3", "--count", "10", "--plots", file + "/below"}, "--plots");
 }
+
+TEST_CASE("serve simulate: an overloaded run says how fast the queue grows, and when the objective is first missed") {
+    Json const json = report({"--rate", "8", "--count", "5000", "--slo-ttft", "2 s"});
+    REQUIRE(json.at("state") == "overloaded");
+    double const drift = at(json, "/overload/drift_requests_per_s");
+    double const capacity = at(json, "/overload/capacity_requests_per_s");
+    CHECK(drift == Approx(at(json, "/overload/offered_requests_per_s") - capacity));
+    CHECK(at(json, "/overload/ttft_missed_from_s") ==
+          Approx(at(json, "/overload/since_s") + 2 * capacity / drift).epsilon(1e-9));
+}
