@@ -63,7 +63,8 @@ void SweepProgress::show() {
 }
 
 void SweepProgress::finish() {
-    if (where_ == Where::nowhere) return;
+    bool const shown = shown_ != started_;
+    if (where_ == Where::nowhere || !shown) return;  // it was over before anybody could have read it
     if (where_ == Where::terminal) out_ << "\r\x1b[K";
     out_ << line(Clock::now()) << std::endl;
     where_ = Where::nowhere;

@@ -21,7 +21,7 @@ public:
     void advance(bool failed);
     /// Writes the line when it is time.
     void show();
-    /// Writes it now, for the last time.
+    /// Writes it now, for the last time, if it was ever shown.
     void finish();
 
 private:

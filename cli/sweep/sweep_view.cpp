@@ -85,6 +85,8 @@ std::vector<std::string> short_names(std::vector<std::string> const& columns, st
 Table sweep_rows(SweepTable const& table) {
     bool const all_done = std::all_of(table.rows.begin(), table.rows.end(),
                                       [](SweepRow const& row) { return row.status == PointStatus::done; });
+    bool const reasons =
+        std::any_of(table.rows.begin(), table.rows.end(), [](SweepRow const& row) { return !row.reason.empty(); });
     std::vector<Column> header;
     for (SweepAxis const& axis : table.axes)
         header.push_back({axis.name, all_numbers(axis.values) ? Align::right : Align::left});
@@ -92,7 +94,7 @@ Table sweep_rows(SweepTable const& table) {
     std::vector<std::string> const names = short_names(table.columns, table.axes);
     for (std::size_t i = 0; i < names.size(); ++i)
         header.push_back({heading(names[i]), alignment(table, i)});
-    if (!all_done) header.push_back({"reason"});
+    if (reasons) header.push_back({"reason"});
     Table out(std::move(header));
     for (SweepRow const& row : table.rows) {
         std::vector<std::string> cells = table.settings(row.point);
@@ -102,7 +104,7 @@ Table sweep_rows(SweepTable const& table) {
             bool const number = cell.kind == SweepCell::Kind::number;
             cells.push_back(number ? figure(number_in(cell.text), table.columns[i]) : cell.text);
         }
-        if (!all_done) cells.push_back(row.reason);
+        if (reasons) cells.push_back(row.reason);
         out.add_row(std::move(cells));
     }
     return out;
