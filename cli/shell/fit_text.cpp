@@ -3,6 +3,7 @@
 #include "cli/table.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace sextant::cli {
@@ -150,9 +151,22 @@ void add_block(std::string& out, std::vector<std::string_view> const& rows, std:
     }
 }
 
+/// Widths for a table that has to be cut: a column gives way only to what is wider than a block of its own.
+std::vector<std::size_t> widths_in_blocks(std::vector<std::string_view> const& rows, std::vector<Span> const& columns,
+                                          std::size_t total) {
+    std::size_t const room = total - std::min(total, columns[0].width + 2);
+    std::vector<std::size_t> widths;
+    for (Span const& column : columns)
+        widths.push_back(std::min(column.width, std::max(room, longest_word(rows, column))));
+    widths[0] = columns[0].width;
+    return widths;
+}
+
 void add_table(std::string& out, std::vector<std::string_view> const& rows, std::vector<Span> const& columns,
                std::size_t total) {
-    auto const widths = shrunk(rows, columns, total);
+    auto widths = shrunk(rows, columns, total);
+    if (std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1)) > total)
+        widths = widths_in_blocks(rows, columns, total);
     std::vector<std::size_t> chosen{0};
     std::size_t width = widths[0];
     for (std::size_t i = 1; i < columns.size(); ++i) {
@@ -198,10 +212,11 @@ void add_sentence(std::string& out, std::string_view line, std::size_t columns) 
 std::string whole_sentence(std::vector<std::string_view> const& lines, std::size_t& i) {
     constexpr std::size_t width_of_reports = 100;  // the default of `wrapped`
     std::string sentence(lines[i]);
-    std::size_t const indent = std::min(sentence.find_first_not_of(' '), sentence.size()) + 2;
+    std::size_t const text = std::min(sentence.find_first_not_of(' '), sentence.size());
     while (i + 1 < lines.size() && !is_picture(lines[i]) && width_of(lines[i]) <= width_of_reports) {
         std::string_view const next = lines[i + 1];
-        if (next.find_first_not_of(' ') != indent || is_picture(next)) break;
+        std::size_t const indent = next.find_first_not_of(' ');
+        if ((indent != text && indent != text + 2) || is_picture(next)) break;
         std::string_view const word = next.substr(indent, next.find(' ', indent) - indent);
         if (width_of(lines[i]) + 1 + width_of(word) <= width_of_reports) break;
         sentence += " " + std::string(next.substr(indent));

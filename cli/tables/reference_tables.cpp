@@ -34,7 +34,10 @@ std::string markdown_of(ReferenceTable const& table) {
 }
 
 std::string text_of(ReferenceTable const& table) {
-    std::string out = table.title + "\n\n" + wrapped(table.introduction, "") + "\n" + table.table.text();
+    std::string out =
+        table.title + "\n\n" +
+        wrapped(std::string_view(table.introduction).substr(0, table.introduction.find_last_not_of('\n') + 1), "") +
+        "\n" + table.table.text();
     if (!table.notes.empty()) out += "\n";
     for (std::string const& note : table.notes)
         out += wrapped("- " + note, "  ");
