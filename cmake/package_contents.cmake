@@ -1,0 +1,10 @@
+# Read by cpack for each kind of package: which components of cmake/install.cmake it has.
+list(GET CPACK_INSTALL_CMAKE_PROJECTS 0 build_folder)
+set(components program site libraries)
+if(CPACK_GENERATOR STREQUAL "DEB")
+  set(components program debian)
+endif()
+set(CPACK_INSTALL_CMAKE_PROJECTS)
+foreach(component IN LISTS components)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS ${build_folder} sextant ${component} /)
+endforeach()
