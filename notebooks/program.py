@@ -12,7 +12,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parent.parent
-plt.rcParams.update({"figure.figsize": (8, 4.5), "figure.dpi": 110, "axes.grid": True, "grid.alpha": 0.3,
+# Colours that people with any colour vision tell apart (Okabe and Ito, 2008).
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+plt.rcParams.update({"axes.prop_cycle": plt.cycler(color=COLOURS), "axes.titlelocation": "left", "figure.figsize": (8, 4.5),
+                     "figure.dpi": 110, "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True,
                      "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False})
 
 
