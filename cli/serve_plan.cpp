@@ -29,6 +29,7 @@ struct Options {
     std::string model;
     std::vector<std::string> clusters;
     std::string engine = "vllm";
+    std::string scheduler;
     std::string prompt = "1024";
     std::string output_tokens = "256";
     std::string arrivals = "poisson";
@@ -108,6 +109,12 @@ ServeQuestion question_of(Options const& o) {
         q.caches.push_back(cache_format_from(cache, "--kv-cache"));
     q.memory_utilisation = o.memory_utilisation;
     q.most_error = o.most_error;
+    if (!o.scheduler.empty()) {
+        q.scheduler = scheduler_from(o.scheduler, "--scheduler");
+        if (q.scheduler->queue != QueueOrder::arrival)
+            throw InputError("--scheduler: the requests of a plan do not differ by {} (chunked, fcfs, prefill-first)",
+                             q.scheduler->queue == QueueOrder::priority ? "priority" : "tenant");
+    }
     q.errors = shipped_format_errors();
     if (o.most < 1 || o.most > 1000000) throw InputError("--max-gpus: {} (1 to 1000000)", o.most);
     q.most_accelerators = o.most;
@@ -166,6 +173,8 @@ void add_options(CLI::App& app, Options& o) {
         ->delimiter(',')
         ->option_text("NAME[,NAME...]");
     app.add_option("--engine", o.engine, "serving engine (default: vllm)")->option_text("NAME|FILE");
+    app.add_option("--scheduler", o.scheduler, "chunked, fcfs or prefill-first (default: as the engine's profile says)")
+        ->option_text("NAME");
     app.add_option("--rate", o.rate, "requests a second, all together")->option_text("R");
     app.add_option("--users", o.users, "instead: users, each with --requests-per-user")->option_text("N");
     app.add_option("--requests-per-user", o.requests_per_user, "of a user, a second (default: one a minute)")

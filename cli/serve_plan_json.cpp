@@ -48,6 +48,8 @@ std::string serve_plan_json(ServePlanReport const& report) {
              {"version", 1},
              {"model", q.model.name},
              {"requests_per_s", q.rate},
+             {"engine", q.engine.name},
+             {"scheduler", q.used_scheduler().name},
              {"prompt", q.prompt.words()},
              {"output", q.output.words()},
              {"objectives",

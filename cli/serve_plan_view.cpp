@@ -100,8 +100,9 @@ Table serve_plan_table(ServePlanReport const& report) {
 std::string serve_plan_text(ServePlanReport const& report) {
     ServeQuestion const& q = report.question;
     ServeAnswer const& a = report.answer;
-    std::string out = fmt::format("{} at {:.4g} requests/s ({}), prompts {}, answers {}\n{}\n\n", q.model.name, q.rate,
-                                  name_of(q.process), q.prompt.words(), q.output.words(), objectives(q));
+    std::string out = fmt::format("{} at {:.4g} requests/s ({}), prompts {}, answers {}; {}, {} scheduler\n{}\n\n",
+                                  q.model.name, q.rate, name_of(q.process), q.prompt.words(), q.output.words(),
+                                  q.engine.name, q.used_scheduler().name, objectives(q));
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
     out += format_errors_text(a);

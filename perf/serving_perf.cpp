@@ -2,7 +2,6 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
-#include "cost_models/serving/serving_memory.hpp"
 #include "perf/goal.hpp"
 #include "simulator/serving/serving_simulation.hpp"
 
@@ -13,12 +12,10 @@ namespace {
 
 /// Wall time of so many requests through a deployment at about three quarters of its capacity.
 double seconds_for(std::int64_t requests, std::string_view scheduler, IterationModel const& model) {
-    ServingCase const& what = model.what();
     ServingSetup setup;
     setup.replicas = 8;
+    setup.limits = replica_limits(model.what(), model.memory());
     setup.limits.scheduler = scheduler_from(scheduler, "perf");
-    setup.limits.blocks =
-        static_cast<std::int64_t>(serving_memory(what).cache_tokens / static_cast<double>(what.plan.block_tokens));
     SyntheticSource source({.rate = 60,
                             .prompt = length_distribution_from("lognormal:800,1", "perf"),
                             .output = length_distribution_from("lognormal:250,0.8", "perf"),

@@ -41,8 +41,10 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
                    "of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)")
         ->option_text("fair|ideal");
     app.add_option("--router", o.router, "least-loaded (default) or round-robin")->option_text("NAME");
-    app.add_option("--scheduler", o.scheduler,
-                   "chunked (default), fcfs (whole prompts), prefill-first, priority, fair (tenants)")
+    app.add_option(
+           "--scheduler", o.scheduler,
+           "chunked, fcfs (whole prompts), prefill-first, priority, fair (tenants); default: chunked, or prefill-first "
+           "where the engine's profile says that prompts go first (sglang)")
         ->option_text("NAME");
     app.add_option("--watermark", o.watermark,
                    "share of the cache kept free when a request is admitted (default: 0.01)")

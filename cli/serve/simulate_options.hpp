@@ -22,7 +22,7 @@ struct ServeSimulateOptions {
     std::string autoscale, scale_target, scale_every, scale_down_after, cold_start, weights_from;
     std::string replica_mtbf, replica_repair, drain_for;
     std::vector<std::string> drains;
-    std::string scheduler = "chunked";
+    std::string scheduler;  ///< empty: the engine's
     double watermark = 0.01;
     bool no_prefix_caching = false;
     std::string preemption = "recompute";

@@ -69,7 +69,6 @@ void check_option_range(double value, char const* flag, double least, double mos
 
 void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     ServingSetup& setup = report.setup;
-    ServingPlan const& plan = report.what.plan;
     read_replicas(o, setup);
     setup.router = router_from(o.router, "--router");
     if (!o.network.empty()) {
@@ -80,14 +79,11 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     setup.warmup_share = o.warmup;
     check_option_range(o.watermark, "--watermark", 0, 0.5);
     ReplicaLimits& limits = setup.limits;
-    limits.scheduler = scheduler_from(o.scheduler, "--scheduler");
-    limits.max_batch = plan.max_batch;
-    limits.max_batched_tokens = plan.max_batched_tokens * plan.attention_dp;
-    limits.block_tokens = plan.block_tokens;
-    limits.blocks = static_cast<std::int64_t>(report.memory.cache_tokens / static_cast<double>(plan.block_tokens)) *
-                    plan.attention_dp;
+    std::int64_t const adapter_slots = limits.adapter_slots;  // read before: the memory is without them
+    limits = replica_limits(report.what, report.memory);
+    limits.adapter_slots = adapter_slots;
+    if (!o.scheduler.empty()) limits.scheduler = scheduler_from(o.scheduler, "--scheduler");
     limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
-    limits.lanes = plan.pp;
     limits.prefix_caching = o.no_prefix_caching ? PrefixCaching::off : PrefixCaching::on;
     read_preemption(o, report);
     if (o.speculate == 0 && (o.acceptance || o.draft_cost))

@@ -165,16 +165,11 @@ std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
 
 ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
                     std::int64_t replicas) {
-    ServingMemory const& memory = model.memory();
     ModelledService const service(model);
     ServingSetup setup;
     setup.replicas = replicas;
-    setup.limits.max_batch = c.plan.max_batch;
-    setup.limits.max_batched_tokens = c.plan.max_batched_tokens * c.plan.attention_dp;
-    setup.limits.block_tokens = c.plan.block_tokens;
-    setup.limits.blocks = static_cast<std::int64_t>(memory.cache_tokens) / c.plan.block_tokens * c.plan.attention_dp;
-    setup.limits.watermark_blocks = setup.limits.blocks / 100;
-    setup.limits.lanes = c.plan.pp;
+    setup.limits = replica_limits(model.what(), model.memory());
+    setup.limits.scheduler = q.used_scheduler();
     setup.interval_variation = q.process == ArrivalProcess::gamma ? q.variation : 1;
     if (q.ttft > Seconds{}) setup.objective.ttft = q.ttft;
     if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
@@ -184,7 +179,7 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationMo
     workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
     workload.seed = q.seed;
     workload.longest = static_cast<std::int32_t>(std::min<double>(
-        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), memory.cache_tokens));
+        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().cache_tokens));
     SyntheticSource source(workload);
     ServingOutcome const o = simulate_serving(setup, service, source, {.stop = q.stop});
     ServeTrial trial;

@@ -2,6 +2,7 @@
 
 #include "cost_models/serving/format_quality.hpp"
 #include "cost_models/serving/steady_state.hpp"
+#include "simulator/serving/replica_limits.hpp"
 #include "simulator/serving/request_source.hpp"
 
 #include <atomic>
@@ -38,6 +39,7 @@ struct ServeQuestion {
     std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
     std::vector<std::int64_t> chunks{2048, 8192};     ///< of `max_batched_tokens`
     std::optional<double> memory_utilisation{};       ///< instead of the engine's
+    std::optional<Scheduler> scheduler{};             ///< instead of the engine's
     std::optional<double> most_error{};               ///< of a format: `format_error_of` above it drops the format
     std::vector<FormatError> errors{};                ///< what `most_error` is compared with
     std::int64_t most_accelerators = 4096;
@@ -47,6 +49,7 @@ struct ServeQuestion {
     unsigned threads = 0;
     std::atomic<bool> const* stop = nullptr;
     std::function<void(std::string const&)> progress{};
+    [[nodiscard]] Scheduler used_scheduler() const { return scheduler.value_or(scheduler_of(engine)); }
 };
 
 /// What a simulation of a candidate showed.

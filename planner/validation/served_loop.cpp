@@ -18,18 +18,9 @@ LengthDistribution lengths(double mean, double least) {
 }
 
 ServingSetup setup_of(IterationModel const& model, double concurrency) {
-    ServingPlan const& plan = model.what().plan;
     ServingSetup setup;
-    ReplicaLimits& limits = setup.limits;
-    limits.scheduler =
-        scheduler_from(model.what().engine.prompts == PromptOrder::first ? "prefill-first" : "chunked", "prompts");
-    limits.max_batch = plan.max_batch;
-    limits.max_batched_tokens = plan.max_batched_tokens * plan.attention_dp;
-    limits.block_tokens = plan.block_tokens;
-    limits.blocks = static_cast<std::int64_t>(model.memory().cache_tokens) / plan.block_tokens * plan.attention_dp;
-    limits.watermark_blocks = limits.blocks / 100;
-    limits.lanes = plan.pp;
-    limits.prefix_caching = PrefixCaching::off;
+    setup.limits = replica_limits(model.what(), model.memory());
+    setup.limits.prefix_caching = PrefixCaching::off;
     setup.concurrency = std::max<std::int64_t>(1, std::llround(concurrency));
     setup.warmup_share = 0;
     return setup;

@@ -1,47 +1,11 @@
 #include "simulator/serving/replica.hpp"
 
-#include "core/error.hpp"
-#include "core/nearest.hpp"
 #include "simulator/serving/even_decodes.hpp"
+#include "simulator/serving/speculative_decodes.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 
 namespace sextant {
-namespace {
-
-constexpr std::array schedulers{
-    Scheduler{"fcfs", BatchPolicy::whole_prompts, QueueOrder::arrival},
-    Scheduler{"prefill-first", BatchPolicy::prefill_first, QueueOrder::arrival},
-    Scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival},
-    Scheduler{"priority", BatchPolicy::chunked, QueueOrder::priority},
-    Scheduler{"fair", BatchPolicy::chunked, QueueOrder::tenant},
-};
-
-}  // namespace
-
-Scheduler scheduler_from(std::string_view name, std::string_view where) {
-    std::vector<std::string> known;
-    for (Scheduler const& scheduler : schedulers) {
-        if (name == scheduler.name) return scheduler;
-        known.emplace_back(scheduler.name);
-    }
-    throw InputError("{}: unknown scheduler '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
-}
-
-std::string_view name_of(PreemptionPolicy policy) {
-    return policy == PreemptionPolicy::recompute ? "recompute" : "swap";
-}
-
-PreemptionPolicy preemption_policy_from(std::string_view name, std::string_view where) {
-    std::vector<std::string> known;
-    for (PreemptionPolicy const policy : {PreemptionPolicy::recompute, PreemptionPolicy::swap}) {
-        if (name == name_of(policy)) return policy;
-        known.emplace_back(name_of(policy));
-    }
-    throw InputError("{}: unknown policy '{}'{} (known: {})", where, name, did_you_mean(name, known), join(known));
-}
 
 Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::uint64_t number)
     : limits_(limits),
@@ -58,10 +22,6 @@ Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::
         else
             lane.decoding = std::make_unique<EvenDecodes>(limits.block_tokens);
     }
-}
-
-std::int64_t Replica::blocks_of(std::int64_t tokens) const {
-    return (tokens + limits_.block_tokens - 1) / limits_.block_tokens;
 }
 
 std::int32_t Replica::new_slot() {
@@ -160,18 +120,6 @@ ServiceModel::Times Replica::adapter_times(Lane const& lane) const {
     return service_.adapters(static_cast<double>(different), static_cast<double>(tokens));
 }
 
-bool Replica::adapter_fits(Sequence const& sequence) const {
-    return limits_.adapter_slots == 0 || sequence.request.adapter < 0 || adapters_.can_hold(sequence.request.adapter);
-}
-
-void Replica::hold_adapter(Sequence const& sequence) {
-    if (limits_.adapter_slots == 0 || sequence.request.adapter < 0) return;
-    ++counters_.adapters_wanted;
-    if (adapters_.hold(sequence.request.adapter) == AdapterSlots::Held::resident) return;
-    ++counters_.adapters_loaded;
-    copies_ += service_.adapter_load();
-}
-
 bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
     lane.completing.clear();
     lane.steps = false;
@@ -215,118 +163,6 @@ void Replica::add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load)
         lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
 }
 
-bool Replica::may_admit(Lane const& lane) const {
-    // Lanes are filled evenly: one that is above the mean leaves the request to the next.
-    return !waiting_.empty() && running_ < limits_.max_batch && lane.running * limits_.lanes <= running_;
-}
-
-void Replica::link(Lane& lane, std::int32_t slot) {
-    waiting_.pop();
-    ++running_;
-    ++lane.running;
-    at(slot).before = lane.newest;
-    if (lane.newest >= 0) at(lane.newest).after = slot;
-    lane.newest = slot;
-    hold_adapter(at(slot));
-}
-
-void Replica::join(Lane& lane, std::int32_t slot, Seconds last_token) {
-    Sequence& sequence = at(slot);
-    sequence.decodes = true;
-    if (limits_.adapter_slots > 0) lane.decoding_adapters.add(sequence.request.adapter);
-    lane.decoding->join(slot, sequence.target, sequence.request.output - sequence.generated);
-    if (!lane.cohorts.empty() && lane.cohorts.back().last_token == last_token)
-        ++lane.cohorts.back().count;
-    else
-        lane.cohorts.push_back({last_token, 1});
-}
-
-std::int64_t Replica::room_to_return(Lane const& lane, Sequence const& sequence) const {
-    if (!sequence.swapped) return blocks_of(sequence.target);
-    // Besides what the next step wants: or it would be the first to go again.
-    std::int64_t const next =
-        std::min<std::int64_t>(sequence.request.output - sequence.generated, 1 + limits_.speculation.tokens);
-    return blocks_of(sequence.target + next) + lane.decoding->blocks_wanted();
-}
-
-bool Replica::swap_out(Sequence& sequence, std::int64_t context) {
-    std::int64_t const blocks = blocks_of(context);
-    if (limits_.preemption != PreemptionPolicy::swap || blocks > host_.available()) return false;
-    host_.take(blocks);
-    copies_ += service_.host_copy(static_cast<double>(context));
-    ++counters_.swaps;
-    counters_.swapped_tokens += context;
-    sequence.target = sequence.computed = static_cast<std::int32_t>(context);
-    sequence.swapped = true;
-    return true;
-}
-
-void Replica::swap_in(Sequence& sequence) {
-    host_.give_back(blocks_of(sequence.target));
-    copies_ += service_.host_copy(static_cast<double>(sequence.target));
-    sequence.swapped = false;
-}
-
-void Replica::admit_computed(Lane& lane) {
-    while (may_admit(lane) && (at(waiting_.front()).prefilled || at(waiting_.front()).swapped)) {
-        std::int32_t const slot = waiting_.front();
-        Sequence& sequence = at(slot);
-        std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
-        if (!adapter_fits(sequence) || room_to_return(lane, sequence) + kept > pool_.available()) return;
-        pool_.take(blocks_of(sequence.target));
-        link(lane, slot);
-        if (sequence.swapped) swap_in(sequence);
-        sequence.prefilled = false;
-        join(lane, slot, sequence.last_token);
-    }
-}
-
-void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load) {
-    bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
-    while (budget > 0 && may_admit(lane)) {
-        std::int32_t const slot = waiting_.front();
-        if (at(slot).prefilled || at(slot).swapped) return;
-        Sequence& sequence = at(slot);
-        // A prompt beyond the limit is processed whole, as the first of its iteration.
-        bool const first = load.prefill_tokens <= 0;
-        if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) return;
-        if (!adapter_fits(sequence) || !reserve(sequence)) return;
-        link(lane, slot);
-        bool const first_time = !sequence.begun;
-        if (first_time) {
-            sequence.begun = true;
-            sequence.scheduled = now;
-            sequence.cached = sequence.computed;
-            counters_.cached_tokens += sequence.computed;
-            counters_.wanted_tokens += sequence.target;
-        }
-        std::int64_t const left = sequence.target - sequence.computed;
-        std::int64_t const chunk = chunked ? std::min(budget, left) : left;
-        waiting_.charge(sequence.request.tenant, first_time ? sequence.request.prompt : 0);
-        add_chunk(lane, slot, chunk, load);
-        if (chunk < left) lane.prefilling.push_back(slot);
-        budget -= chunk;
-    }
-}
-
-bool Replica::reserve(Sequence& sequence) {
-    bool const caching = limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0;
-    std::int64_t const held = caching ? pool_.hold(sequence.request.prefix) : 0;
-    std::int64_t const own = blocks_of(sequence.target) - held;
-    std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
-    if (own + kept > pool_.available()) {
-        if (held > 0) pool_.release(sequence.request.prefix);
-        return false;
-    }
-    pool_.take(own);
-    sequence.shared_blocks = static_cast<std::int32_t>(held);
-    sequence.holds_prefix = held > 0;
-    // One token at least is computed: its output is wanted.
-    sequence.computed =
-        static_cast<std::int32_t>(std::min<std::int64_t>(held * limits_.block_tokens, sequence.target - 1));
-    return true;
-}
-
 void Replica::add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, IterationLoad& load) {
     Sequence& sequence = at(slot);
     load.prefill_tokens += static_cast<double>(tokens);
@@ -339,78 +175,6 @@ void Replica::add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, Iter
     if (sequence.computed < sequence.target) return;
     load.samples += 1;
     lane.completing.push_back(slot);
-}
-
-bool Replica::make_room(Lane& lane) {
-    bool all_stayed = true;
-    while (lane.decoding->count() > 0 && lane.decoding->blocks_wanted() > pool_.available()) {
-        preempt(lane, victim(lane));
-        all_stayed = false;
-    }
-    return all_stayed;
-}
-
-std::int32_t Replica::victim(Lane const& lane) const {
-    std::int32_t worst = lane.newest;
-    if (limits_.scheduler.queue != QueueOrder::priority) return worst;
-    for (std::int32_t slot = at(worst).before; slot >= 0; slot = at(slot).before)
-        if (at(slot).request.priority > at(worst).request.priority) worst = slot;
-    return worst;
-}
-
-void Replica::unlink(Lane& lane, std::int32_t slot) {
-    Sequence& sequence = at(slot);
-    if (sequence.before >= 0) at(sequence.before).after = sequence.after;
-    if (sequence.after >= 0)
-        at(sequence.after).before = sequence.before;
-    else
-        lane.newest = sequence.before;
-    sequence.before = sequence.after = -1;
-    if (limits_.adapter_slots > 0 && sequence.request.adapter >= 0) {
-        adapters_.release(sequence.request.adapter);
-        if (sequence.decodes) lane.decoding_adapters.remove(sequence.request.adapter);
-    }
-    --lane.running;
-    --running_;
-}
-
-void Replica::release_blocks(Sequence& sequence, std::int64_t blocks) {
-    pool_.give_back(blocks - sequence.shared_blocks);
-    if (sequence.holds_prefix) pool_.release(sequence.request.prefix);
-    sequence.shared_blocks = 0;
-    sequence.holds_prefix = false;
-}
-
-void Replica::leave_cohort(Lane& lane, Seconds last_token) {
-    for (Cohort& cohort : lane.cohorts)
-        if (cohort.last_token == last_token) {
-            --cohort.count;
-            return;
-        }
-}
-
-void Replica::stop_decoding(Lane& lane, std::int32_t slot, std::int64_t& context) {
-    Sequence& sequence = at(slot);
-    Decodes::Progress const progress = lane.decoding->leave(slot);
-    release_blocks(sequence, progress.blocks);
-    // The lane's last decode, or the prefill after which it has not decoded yet.
-    if (progress.tokens > 0) sequence.last_token = lane.cohorts.front().last_token;
-    sequence.generated += static_cast<std::int32_t>(progress.tokens);
-    leave_cohort(lane, sequence.last_token);
-    context = sequence.target + progress.tokens;
-}
-
-FinishedRequest Replica::state_of(Sequence const& sequence) const {
-    return {.number = sequence.number,
-            .request = sequence.request,
-            .replica = 0,
-            .preemptions = sequence.preemptions,
-            .restarts = sequence.restarts,
-            .tokens = sequence.generated,
-            .cached_tokens = sequence.cached,
-            .scheduled = sequence.begun ? sequence.scheduled : FinishedRequest::never,
-            .first_token = sequence.first_token,
-            .finished = sequence.last_token};
 }
 
 void Replica::enter_again(FinishedRequest const& lost) {
@@ -428,72 +192,6 @@ void Replica::enter_again(FinishedRequest const& lost) {
     sequence.first_token = lost.first_token;
     sequence.last_token = lost.finished;
     waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
-}
-
-std::vector<FinishedRequest> Replica::give_away_waiting() {
-    std::vector<FinishedRequest> out;
-    while (!waiting_.empty()) {
-        std::int32_t const slot = waiting_.front();
-        waiting_.pop();
-        if (at(slot).swapped) host_.give_back(blocks_of(at(slot).target));
-        out.push_back(state_of(at(slot)));
-        free_slots_.push_back(slot);
-    }
-    return out;
-}
-
-std::vector<FinishedRequest> Replica::fail() {
-    std::vector<FinishedRequest> out;
-    for (Lane& lane : lanes_) {
-        // Blocks for the step in flight were taken before it.
-        if (lane.in_flight && lane.steps) pool_.give_back(lane.decoding->blocks_wanted());
-        while (lane.newest >= 0) {
-            std::int32_t const slot = lane.newest;
-            std::int64_t context = 0;
-            if (at(slot).decodes)
-                stop_decoding(lane, slot, context);
-            else
-                release_blocks(at(slot), blocks_of(at(slot).target));
-            unlink(lane, slot);
-            out.push_back(state_of(at(slot)));
-            free_slots_.push_back(slot);
-        }
-        lane.prefilling.clear();
-        lane.completing.clear();
-        lane.cohorts.clear();
-        lane.in_flight = lane.steps = false;
-    }
-    std::reverse(out.begin(), out.end());
-    std::vector<FinishedRequest> const waiting = give_away_waiting();
-    out.insert(out.end(), waiting.begin(), waiting.end());
-    pool_.drop_idle();
-    adapters_.clear();
-    expected_ = 0;
-    copies_ = {};
-    stage_free_ = {};
-    return out;
-}
-
-void Replica::preempt(Lane& lane, std::int32_t slot) {
-    Sequence& sequence = at(slot);
-    if (sequence.decodes) {
-        std::int64_t context = 0;
-        stop_decoding(lane, slot, context);
-        if (!swap_out(sequence, context)) counters_.recomputed_tokens += context;
-    } else {
-        release_blocks(sequence, blocks_of(sequence.target));
-        counters_.recomputed_tokens += sequence.computed;
-        lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
-    }
-    unlink(lane, slot);
-    if (!sequence.swapped) {
-        sequence.target = sequence.request.prompt + sequence.generated;
-        sequence.computed = 0;
-    }
-    sequence.decodes = false;
-    ++sequence.preemptions;
-    ++counters_.preemptions;
-    waiting_.put_back({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 
 void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,

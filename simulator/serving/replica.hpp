@@ -3,69 +3,17 @@
 #include "simulator/serving/adapter_slots.hpp"
 #include "simulator/serving/block_pool.hpp"
 #include "simulator/serving/decodes.hpp"
+#include "simulator/serving/replica_limits.hpp"
 #include "simulator/serving/service_model.hpp"
 #include "simulator/serving/serving_request.hpp"
-#include "simulator/serving/speculative_decodes.hpp"
 #include "simulator/serving/waiting_queue.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 namespace sextant {
-
-/// What an iteration is made of.
-enum class BatchPolicy : std::uint8_t {
-    whole_prompts,  ///< every decode, and whole prompts in order while they fit the token limit
-    prefill_first,  ///< whole prompts alone while one can be admitted, else every decode
-    chunked         ///< every decode, then prompts in chunks up to the token limit
-};
-
-/// A scheduler by name: "fcfs", "prefill-first", "chunked", "priority", "fair".
-struct Scheduler {
-    std::string_view name;
-    BatchPolicy batch;
-    QueueOrder queue;
-};
-/// @throws InputError with the known names and the nearest one.
-Scheduler scheduler_from(std::string_view name, std::string_view where);
-
-enum class PrefixCaching : std::uint8_t { on, off };
-
-/// What becomes of the cache of a sequence that has to make room.
-enum class PreemptionPolicy : std::uint8_t {
-    recompute,  ///< dropped, and computed again
-    swap        ///< copied to host memory, and back; dropped when there is no room there
-};
-std::string_view name_of(PreemptionPolicy policy);
-/// @throws InputError with the known names and the nearest one.
-PreemptionPolicy preemption_policy_from(std::string_view name, std::string_view where);
-
-/// What a replica does of a request.
-enum class ReplicaRole : std::uint8_t {
-    whole,
-    prefill,  ///< up to its first token
-    decode    ///< the rest; its cache comes from elsewhere
-};
-
-/// Limits of one replica.
-struct ReplicaLimits {
-    Scheduler scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival};
-    std::int64_t max_batch = 256;
-    std::int64_t max_batched_tokens = 8192;  ///< of all attention data-parallel groups
-    std::int64_t block_tokens = 16;
-    std::int64_t blocks = 1;            ///< of the cache
-    std::int64_t watermark_blocks = 0;  ///< kept free when a request is admitted
-    std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
-    PrefixCaching prefix_caching = PrefixCaching::on;
-    PreemptionPolicy preemption = PreemptionPolicy::recompute;
-    std::int64_t host_blocks = 0;    ///< of the cache in host memory
-    std::int64_t adapter_slots = 0;  ///< resident at a time; 0: the adapters of requests do not matter
-    Speculation speculation{};
-    ReplicaRole role = ReplicaRole::whole;
-};
 
 /// Tokens and blocks of one replica, counted where they are made.
 struct ReplicaCounters {
@@ -220,7 +168,9 @@ private:
                     std::vector<TokenGap>& gaps);
     void complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now, std::vector<FinishedRequest>& done);
     void leave_cohort(Lane& lane, Seconds last_token);
-    [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const;
+    [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const {
+        return (tokens + limits_.block_tokens - 1) / limits_.block_tokens;
+    }
     [[nodiscard]] Sequence& at(std::int32_t slot) { return sequences_[static_cast<std::size_t>(slot)]; }
     [[nodiscard]] Sequence const& at(std::int32_t slot) const { return sequences_[static_cast<std::size_t>(slot)]; }
 

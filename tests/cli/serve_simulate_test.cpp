@@ -171,6 +171,16 @@ TEST_CASE("serve simulate: traces that make no sense are refused with their line
     check_refused({"--trace", good, "--rate", "1"}, "more than one load");
 }
 
+TEST_CASE("serve simulate: the scheduler is the engine's unless one is named") {
+    auto const scheduler = [](Arguments more) {
+        more.insert(more.end(), {"--rate", "2", "--count", "50"});
+        return report(more).at("setup").at("scheduler").get<std::string>();
+    };
+    CHECK(scheduler({}) == "chunked");
+    CHECK(scheduler({"--engine", "sglang"}) == "prefill-first");
+    CHECK(scheduler({"--engine", "sglang", "--scheduler", "fcfs"}) == "fcfs");
+}
+
 TEST_CASE("serve simulate: questions that make no sense are refused") {
     check_refused({}, "no load");
     check_refused({"--rate", "0"}, "--rate");

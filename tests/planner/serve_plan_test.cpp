@@ -48,6 +48,20 @@ TEST_CASE("serve plan: what is first keeps the objectives and nothing simulated 
     }
 }
 
+TEST_CASE("serve plan: candidates run under the engine's scheduler unless one is named") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 20);
+    CHECK(q.used_scheduler().name == "chunked");
+    ServeAnswer const mixed = plan_serving(q);
+    q.engine.prompts = PromptOrder::first;
+    CHECK(q.used_scheduler().name == "prefill-first");
+    ServeAnswer const first = plan_serving(q);
+    q.scheduler = scheduler_from("chunked", "test");
+    ServeAnswer const named = plan_serving(q);
+    REQUIRE((mixed.found() && first.found() && named.found()));
+    CHECK(named.ranked.front().trial->tpot_p99 == mixed.ranked.front().trial->tpot_p99);
+    CHECK(first.ranked.front().trial->tpot_p99 != mixed.ranked.front().trial->tpot_p99);
+}
+
 TEST_CASE("serve plan: the same for any number of threads; more load never needs fewer accelerators") {
     ServeQuestion q = question({{"h100-sxm", 3}}, 10);
     std::int64_t last = 0;

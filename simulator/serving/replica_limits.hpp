@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cost_models/serving/serving_memory.hpp"
+#include "simulator/serving/decodes.hpp"
+#include "simulator/serving/speculative_decodes.hpp"
+#include "simulator/serving/waiting_queue.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace sextant {
+
+/// What an iteration is made of.
+enum class BatchPolicy : std::uint8_t {
+    whole_prompts,  ///< every decode, and whole prompts in order while they fit the token limit
+    prefill_first,  ///< whole prompts alone while one can be admitted, else every decode
+    chunked         ///< every decode, then prompts in chunks up to the token limit
+};
+
+/// A scheduler by name: "fcfs", "prefill-first", "chunked", "priority", "fair".
+struct Scheduler {
+    std::string_view name;
+    BatchPolicy batch;
+    QueueOrder queue;
+};
+/// @throws InputError with the known names and the nearest one.
+Scheduler scheduler_from(std::string_view name, std::string_view where);
+
+enum class PrefixCaching : std::uint8_t { on, off };
+
+/// What becomes of the cache of a sequence that has to make room.
+enum class PreemptionPolicy : std::uint8_t {
+    recompute,  ///< dropped, and computed again
+    swap        ///< copied to host memory, and back; dropped when there is no room there
+};
+std::string_view name_of(PreemptionPolicy policy);
+/// @throws InputError with the known names and the nearest one.
+PreemptionPolicy preemption_policy_from(std::string_view name, std::string_view where);
+
+/// What a replica does of a request.
+enum class ReplicaRole : std::uint8_t {
+    whole,
+    prefill,  ///< up to its first token
+    decode    ///< the rest; its cache comes from elsewhere
+};
+
+/// Limits of one replica.
+struct ReplicaLimits {
+    Scheduler scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival};
+    std::int64_t max_batch = 256;
+    std::int64_t max_batched_tokens = 8192;  ///< of all attention data-parallel groups
+    std::int64_t block_tokens = 16;
+    std::int64_t blocks = 1;            ///< of the cache
+    std::int64_t watermark_blocks = 0;  ///< kept free when a request is admitted
+    std::int64_t lanes = 1;             ///< batches in flight: pipeline stages
+    PrefixCaching prefix_caching = PrefixCaching::on;
+    PreemptionPolicy preemption = PreemptionPolicy::recompute;
+    std::int64_t host_blocks = 0;    ///< of the cache in host memory
+    std::int64_t adapter_slots = 0;  ///< resident at a time; 0: the adapters of requests do not matter
+    Speculation speculation{};
+    ReplicaRole role = ReplicaRole::whole;
+};
+
+/// What an engine does when nobody names a scheduler: "prefill-first" where its prompts have iterations of their own,
+/// else "chunked".
+Scheduler scheduler_of(EngineProfile const& engine);
+
+/// Limits of a replica of the plan, its scheduler that of the engine, a hundredth of the cache kept free.
+/// @param memory of a rank; less than `serving_memory` where something else is kept there.
+ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memory);
+
+}  // namespace sextant
