@@ -69,6 +69,15 @@ struct ServeSimulateReport {
 
 std::string_view name_of(SteadyState state);
 
+/// A latency of a run, as text and files call it.
+struct NamedSpread {
+    char const* title;
+    char const* key;
+    LatencySpread const& spread;
+};
+/// @param outcome outlives them.
+std::vector<NamedSpread> named_spreads(ServingOutcome const& outcome);
+
 std::string serve_simulate_text(ServeSimulateReport const& report);
 std::string serve_simulate_json(ServeSimulateReport const& report);
 /// A row per figure: quantity, value.

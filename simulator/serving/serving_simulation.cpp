@@ -1,15 +1,12 @@
 #include "simulator/serving/serving_simulation.hpp"
 
-#include "simulator/serving/event_queue.hpp"
-#include "simulator/serving/fleet.hpp"
 #include "simulator/serving/fleet_keeper.hpp"
 #include "simulator/serving/latency_record.hpp"
 #include "simulator/serving/overload_trial.hpp"
-#include "simulator/serving/router.hpp"
+#include "simulator/serving/request_paths.hpp"
 #include "simulator/serving/sample_series.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace sextant {
 namespace {
@@ -33,12 +30,8 @@ public:
           hooks_(hooks),
           fleet_(setup, service),
           keeper_(setup, fleet_),
-          transfers_(setup.network, service.links()),
+          paths_(setup, service, fleet_, events_, totals_),
           overload_(setup.interval_variation),
-          to_prompts_(setup.router, 0,
-                      static_cast<std::size_t>(setup.prefill_replicas > 0 ? setup.prefill_replicas : setup.replicas)),
-          to_decodes_(setup.router, static_cast<std::size_t>(setup.prefill_replicas),
-                      static_cast<std::size_t>(setup.replicas - setup.prefill_replicas)),
           first_measured_(static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source.count()))),
           watch_every_(std::max<std::int64_t>(1, source.count() / watch_points)),
           record_(setup.objective, first_measured_, setup.tenants) {}
@@ -122,20 +115,11 @@ private:
         switch (event.kind) {
             case Kind::enter: {
                 Arrived const request = arrived_.take(event.index);
-                if (auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes()))
-                    fleet_.change(*to).enter(request.request, request.number);
-                else
-                    stranded_.push_back(
-                        {.number = request.number, .request = request.request, .scheduled = FinishedRequest::never});
+                paths_.enter(request.request, request.number);
                 break;
             }
-            case Kind::departed:
-                if (transfers_.depart(event.index, event.at, events_)) arrived_cache(event.index);
-                break;
-            case Kind::transferred:
-                for (std::int32_t const number : transfers_.arrivals(event.index, events_))
-                    arrived_cache(number);
-                break;
+            case Kind::departed: paths_.departed(event); break;
+            case Kind::transferred: paths_.transferred(event); break;
             case Kind::wake:
                 if (event.life == fleet_.life(replica)) fleet_.wake(replica);
                 break;
@@ -143,13 +127,12 @@ private:
                 if (event.life == fleet_.life(replica)) finish_iteration(replica, static_cast<std::size_t>(event.lane));
                 break;
             case Kind::failure:
-            case Kind::drain: again(keeper_.happen(event, events_)); break;
+            case Kind::drain: paths_.again(keeper_.happen(event, events_)); break;
             case Kind::serves:
-                again(keeper_.happen(event, events_));
-                again(std::exchange(stranded_, {}));
-                send_stranded();
+                paths_.again(keeper_.happen(event, events_));
+                paths_.resume();
                 break;
-            case Kind::scale: again(keeper_.scale(event.at, totals_.arrived - totals_.finished, events_)); break;
+            case Kind::scale: paths_.again(keeper_.scale(event.at, totals_.arrived - totals_.finished, events_)); break;
         }
     }
 
@@ -163,7 +146,7 @@ private:
         for (FinishedRequest& request : done_) {
             request.replica = static_cast<std::int32_t>(replica);
             if (request.replica < setup_.prefill_replicas && request.tokens < request.request.output) {
-                send(request);
+                paths_.send(request);
                 continue;
             }
             ++totals_.finished;
@@ -177,64 +160,6 @@ private:
         if (!next_ && ++since_last_arrival_ % 4096 == 0 && hooks_.stop != nullptr && *hooks_.stop)
             interrupted_ = stopped_ = true;
         if (fleet_.state(replica) == Fleet::State::draining) keeper_.settle(replica, totals_.at, events_);
-    }
-
-    /// Requests that lost their replica begin again at another: prompt and the tokens that are out are computed there.
-    void again(std::vector<FinishedRequest> const& requests) {
-        for (FinishedRequest request : requests) {
-            auto const to = to_prompts_.route(fleet_.replicas(), fleet_.takes());
-            if (!to) {
-                stranded_.push_back(request);
-                continue;
-            }
-            if (request.begun()) {
-                ++request.restarts;
-                ++restarted_;
-                restarted_tokens_ += request.request.prompt + request.tokens;
-            }
-            fleet_.change(*to).enter_again(request);
-        }
-    }
-
-    void send_stranded() {
-        std::vector<FinishedRequest> const waiting = std::exchange(stranded_caches_, {});
-        for (FinishedRequest const& request : waiting)
-            send(request);
-    }
-
-    /// The cache of a processed prompt goes to a replica that decodes.
-    void send(FinishedRequest const& request) {
-        auto const found = to_decodes_.route(fleet_.replicas(), fleet_.takes());
-        if (!found) {
-            stranded_caches_.push_back(request);
-            return;
-        }
-        std::size_t const to = *found;
-        fleet_.change(to).expect();
-        CacheTransfer transfer = service_.transfer(request.request.prompt + request.tokens - 1, request.replica,
-                                                   static_cast<std::int64_t>(to));
-        totals_.transferring_alone += transfer.alone();
-        ++totals_.transfers;
-        transfers_.send({.request = request,
-                         .to = static_cast<std::int32_t>(to),
-                         .from_life = fleet_.life(static_cast<std::size_t>(request.replica)),
-                         .to_life = fleet_.life(to),
-                         .at = totals_.at,
-                         .what = std::move(transfer)},
-                        events_);
-    }
-
-    void arrived_cache(std::int32_t number) {
-        CacheTransfers::Sent const sent = transfers_.take(number);
-        totals_.transferring += totals_.at - sent.at;
-        auto const to = static_cast<std::size_t>(sent.to);
-        bool const there = sent.to_life == fleet_.life(to);
-        if (there && sent.from_life == fleet_.life(static_cast<std::size_t>(sent.request.replica))) {
-            fleet_.change(to).enter_prefilled(sent.request);
-            return;
-        }
-        if (there) fleet_.change(to).expect_no_more();
-        again({sent.request});
     }
 
     [[nodiscard]] ServingTotals snapshot() const {
@@ -284,8 +209,7 @@ private:
         out.most_cache_use = cache_use(most_blocks_);
         fleet_.conclude(out);
         keeper_.conclude(out);
-        out.restarted = restarted_;
-        out.restarted_tokens = restarted_tokens_;
+        paths_.conclude(out);
         out.series = series_.samples();
         return out;
     }
@@ -299,14 +223,10 @@ private:
     EventQueue events_;
     std::optional<ServingRequest> next_;
     OnTheWay<Arrived> arrived_;
-    CacheTransfers transfers_;
-    std::vector<FinishedRequest> stranded_;         ///< while no replica takes requests
-    std::vector<FinishedRequest> stranded_caches_;  ///< while none takes caches
-    std::int64_t restarted_ = 0, restarted_tokens_ = 0;
     std::int64_t most_waiting_ = 0, most_blocks_ = 0;
     ServingTotals totals_, from_, last_arrival_;
+    RequestPaths paths_;
     OverloadTrial overload_;
-    Routing to_prompts_, to_decodes_;
     std::int64_t first_measured_, watch_every_, since_last_arrival_ = 0;
     bool stopped_ = false, interrupted_ = false, overloaded_ = false;
     std::vector<FinishedRequest> done_;
