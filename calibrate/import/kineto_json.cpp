@@ -81,8 +81,9 @@ public:
     }
 
     ImportedTables take() {
-        for (auto const& [id, op] : operators_)
-            if (op.microseconds > 0) guarded([&, this] { add(*op.event, op.microseconds); });
+        for (auto const& entry : operators_)
+            if (entry.second.microseconds > 0)
+                guarded([&, this] { add(*entry.second.event, entry.second.microseconds); });
         for (auto const& [key, entry] : products_) {
             out_.products.push_back(entry.row);
             out_.products.back().microseconds = median(entry.times);

@@ -55,13 +55,16 @@ ObjectReader candidate(ObjectReader& root, std::int64_t rank) {
 }  // namespace
 
 PlanFile read_plan_file(std::string const& path, std::int64_t rank) {
-    JsonDocument const document = JsonDocument::from_file(path);
+    return read_plan_document(JsonDocument::from_file(path), rank);
+}
+
+PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
     ObjectReader root(document);
     std::string const format = root.text("format");
     if (format != "plan" && format != "step_report")
         throw InputError(
-            "{}: format '{}' is no plan ('sextant plan' and 'sextant estimate' write one with --format json)", path,
-            format);
+            "{}: format '{}' is no plan ('sextant plan' and 'sextant estimate' write one with --format json)",
+            document.name(), format);
     root.format(format, 1);
     PlanFile out{.model = root.text("model"),
                  .cluster = root.text("cluster"),
@@ -74,11 +77,14 @@ PlanFile read_plan_file(std::string const& path, std::int64_t rank) {
 }
 
 ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank) {
-    JsonDocument const document = JsonDocument::from_file(path);
+    return read_serve_plan_document(JsonDocument::from_file(path), rank);
+}
+
+ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_t rank) {
     ObjectReader root(document);
     if (std::string const format = root.text("format"); format != "serving-plan")
-        throw InputError("{}: format '{}' is no deployment ('sextant serve plan --format json' writes one)", path,
-                         format);
+        throw InputError("{}: format '{}' is no deployment ('sextant serve plan --format json' writes one)",
+                         document.name(), format);
     root.format("serving-plan", 1);
     ServePlanFile out{.model = root.text("model"), .cluster = {}, .plan = {}};
     ObjectReader entry = candidate(root, rank);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/json/object_reader.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "core/spec/serving_plan.hpp"
 
@@ -17,6 +18,7 @@ struct PlanFile {
 /// The candidate of this rank (1: the best); a step report has one. @throws InputError: another format or version, no
 /// such rank, an unknown key in the plan.
 PlanFile read_plan_file(std::string const& path, std::int64_t rank);
+PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank);
 
 /// A deployment that `sextant serve plan --format json` wrote.
 struct ServePlanFile {
@@ -25,5 +27,6 @@ struct ServePlanFile {
     std::int64_t replicas = 1;
 };
 ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank);
+ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_t rank);
 
 }  // namespace sextant::cli

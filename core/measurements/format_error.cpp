@@ -89,9 +89,9 @@ std::vector<FormatError> format_errors(CsvTable const& bench_rows) {
         row.output = note.number("rms_error");
         out.push_back(test == "gemm" ? read_gemm(std::move(row), note) : read_attention(std::move(row), note));
     }
-    for (auto const& [test, name] :
+    for (auto const& [wanted, name] :
          {std::pair{FormatError::Test::gemm, "gemm"}, {FormatError::Test::attention, "attention"}})
-        if (std::none_of(out.begin(), out.end(), [&](FormatError const& row) { return row.test == test; }))
+        if (std::none_of(out.begin(), out.end(), [test = wanted](FormatError const& row) { return row.test == test; }))
             throw InputError(
                 "{}: has no {} rows of the accuracy benchmark (sextant-bench --bench accuracy writes them)",
                 bench_rows.name, name);
