@@ -40,6 +40,10 @@ struct TokenGap {
     std::int64_t count;
 };
 
+/// Requests that are set aside for want of an adapter slot at a time, and those that may overtake each (assumed: engines
+/// look through the whole queue, and starve rare adapters).
+inline constexpr std::int32_t adapter_lookahead = 64;
+
 /// One replica: continuous batching over a paged cache, one lane (batch in flight) per pipeline stage. Knows no clock;
 /// the simulation tells it when an iteration is over.
 ///
@@ -47,7 +51,8 @@ struct TokenGap {
 /// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the lane that was
 /// admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one of
 /// the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
-/// iteration that needs them. All decodes of a lane take part in every iteration that decodes (`Decodes`).
+/// iteration that needs them. A request whose adapter has no slot lets those behind it pass: `adapter_lookahead` of
+/// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in every iteration that decodes (`Decodes`).
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -114,6 +119,7 @@ private:
         std::int32_t before = -1;        ///< neighbours in order of admission
         std::int32_t after = -1;
         std::int32_t restarts = 0;
+        std::int32_t overtaken = 0;  ///< by requests admitted while it waited for an adapter slot
         bool begun = false;  ///< it was scheduled once
         bool decodes = false;
         bool holds_prefix = false;
@@ -156,6 +162,8 @@ private:
     void stop_decoding(Lane& lane, std::int32_t slot, std::int64_t& context);
     void admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load);
     [[nodiscard]] bool may_admit(Lane const& lane) const;
+    bool pass_over_front();
+    void return_passed();
     bool reserve(Sequence& sequence);
     void add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, IterationLoad& load);
     bool make_room(Lane& lane);
@@ -181,6 +189,7 @@ private:
     AdapterSlots adapters_;
     Seconds copies_{};  ///< that the next iteration waits for
     WaitingQueue waiting_;
+    std::vector<std::int32_t> passed_;  ///< slots of `waiting_` set aside while it is looked through
     std::vector<Sequence> sequences_;
     std::vector<std::int32_t> free_slots_;
     std::vector<Lane> lanes_;

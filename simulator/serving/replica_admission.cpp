@@ -30,6 +30,23 @@ void Replica::link(Lane& lane, std::int32_t slot) {
     if (lane.newest >= 0) at(lane.newest).after = slot;
     lane.newest = slot;
     hold_adapter(at(slot));
+    for (std::int32_t const passed : passed_)
+        ++at(passed).overtaken;
+}
+
+bool Replica::pass_over_front() {
+    std::int32_t const slot = waiting_.front();
+    if (passed_.size() == adapter_lookahead || at(slot).overtaken >= adapter_lookahead) return false;
+    passed_.push_back(slot);
+    waiting_.pass_over();
+    return true;
+}
+
+void Replica::return_passed() {
+    for (; !passed_.empty(); passed_.pop_back()) {
+        Sequence const& sequence = at(passed_.back());
+        waiting_.put_back({passed_.back(), sequence.request.priority, sequence.request.tenant, sequence.number});
+    }
 }
 
 void Replica::join(Lane& lane, std::int32_t slot, Seconds last_token) {
@@ -62,25 +79,34 @@ void Replica::admit_computed(Lane& lane) {
         std::int32_t const slot = waiting_.front();
         Sequence& sequence = at(slot);
         std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
-        if (!adapter_fits(sequence) || room_to_return(lane, sequence) + kept > pool_.available()) return;
+        if (!adapter_fits(sequence)) {
+            if (pass_over_front()) continue;
+            break;
+        }
+        if (room_to_return(lane, sequence) + kept > pool_.available()) break;
         pool_.take(blocks_of(sequence.target));
         link(lane, slot);
         if (sequence.swapped) swap_in(sequence);
         sequence.prefilled = false;
         join(lane, slot, sequence.last_token);
     }
+    return_passed();
 }
 
 void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load) {
     bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
     while (budget > 0 && may_admit(lane)) {
         std::int32_t const slot = waiting_.front();
-        if (at(slot).prefilled || at(slot).swapped) return;
         Sequence& sequence = at(slot);
+        if (!adapter_fits(sequence)) {
+            if (pass_over_front()) continue;
+            break;
+        }
+        if (sequence.prefilled || sequence.swapped) break;
         // A prompt beyond the limit is processed whole, as the first of its iteration.
         bool const first = load.prefill_tokens <= 0;
-        if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) return;
-        if (!adapter_fits(sequence) || !reserve(sequence)) return;
+        if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) break;
+        if (!reserve(sequence)) break;
         link(lane, slot);
         bool const first_time = !sequence.begun;
         if (first_time) {
@@ -97,6 +123,7 @@ void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad&
         if (chunk < left) lane.prefilling.push_back(slot);
         budget -= chunk;
     }
+    return_passed();
 }
 
 bool Replica::reserve(Sequence& sequence) {

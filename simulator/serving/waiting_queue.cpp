@@ -48,6 +48,11 @@ std::int32_t WaitingQueue::front() const {
 }
 
 void WaitingQueue::pop() {
+    if (order_ == QueueOrder::tenant) level_ = std::max(level_, turn_.begin()->first);
+    pass_over();
+}
+
+void WaitingQueue::pass_over() {
     --size_;
     switch (order_) {
         case QueueOrder::arrival: line_.pop_front(); break;
@@ -55,7 +60,6 @@ void WaitingQueue::pop() {
         case QueueOrder::tenant: {
             auto const first = turn_.begin();
             Tenant& who = tenants_.at(first->second);
-            level_ = std::max(level_, who.served);
             who.waiting.pop_front();
             if (who.waiting.empty()) turn_.erase(first);
             break;

@@ -32,6 +32,8 @@ public:
     /// @pre not empty.
     [[nodiscard]] std::int32_t front() const;
     void pop();
+    /// The front leaves without having been served; `put_back` follows, in reverse order.
+    void pass_over();
     /// Tokens were served to a tenant; of use to `QueueOrder::tenant` only.
     void charge(std::int32_t tenant, std::int64_t tokens);
 
