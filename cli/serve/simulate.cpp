@@ -37,7 +37,8 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
             "replicas fail after exponential times in service; the router knows at once, and tokens that are out stay");
     if (report.adapter_cost)
         report.assumptions.emplace_back(
-            "adapters are on attention and dense feed-forward products, in two bytes, two small kernels each; a request "
+            "adapters are on attention and dense feed-forward products, in two bytes, two small kernels each; a "
+            "request "
             "that waits for a slot is overtaken by 64 others at most");
     if (report.setup.limits.preemption == PreemptionPolicy::swap) {
         Sourced<BytesPerSecond> const link = host_link(report.what.cluster.accelerator);

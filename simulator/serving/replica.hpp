@@ -40,8 +40,8 @@ struct TokenGap {
     std::int64_t count;
 };
 
-/// Requests that are set aside for want of an adapter slot at a time, and those that may overtake each (assumed: engines
-/// look through the whole queue, and starve rare adapters).
+/// Requests that are set aside for want of an adapter slot at a time, and those that may overtake each (assumed:
+/// engines look through the whole queue, and starve rare adapters).
 inline constexpr std::int32_t adapter_lookahead = 64;
 
 /// One replica: continuous batching over a paged cache, one lane (batch in flight) per pipeline stage. Knows no clock;
@@ -52,7 +52,8 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one of
 /// the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
 /// iteration that needs them. A request whose adapter has no slot lets those behind it pass: `adapter_lookahead` of
-/// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in every iteration that decodes (`Decodes`).
+/// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
+/// every iteration that decodes (`Decodes`).
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -120,7 +121,7 @@ private:
         std::int32_t after = -1;
         std::int32_t restarts = 0;
         std::int32_t overtaken = 0;  ///< by requests admitted while it waited for an adapter slot
-        bool begun = false;  ///< it was scheduled once
+        bool begun = false;          ///< it was scheduled once
         bool decodes = false;
         bool holds_prefix = false;
         bool prefilled = false;  ///< elsewhere: joins the decodes when there is room
