@@ -112,6 +112,21 @@ TEST_CASE("serve simulate: overload ends the run with exit code 1 and no latency
     }
 }
 
+TEST_CASE("serve simulate: a sweep over the rate shows where the objective is left and the queue grows") {
+    RunResult const result = run_sextant({"sweep", "serve", "simulate", "--model", "llama-3.1-8b", "--cluster",
+                                          "h100-sxm", "--slo-tpot", "20ms", "--axis", "rate=8,20,150", "--columns",
+                                          "state,objective.good_share,tpot.p99_s", "--format", "json"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    Json const rows = Json::parse(result.out).at("rows");
+    REQUIRE(rows.size() == 3);
+    CAPTURE(rows.dump());
+    CHECK(rows[0].at("values").at("state") == "steady");
+    CHECK(at(rows[0], "/values/objective.good_share") > at(rows[1], "/values/objective.good_share"));
+    CHECK(at(rows[0], "/values/tpot.p99_s") < at(rows[1], "/values/tpot.p99_s"));
+    CHECK(rows[2].at("values").at("state") == "overloaded");
+}
+
 TEST_CASE("serve simulate: a trace comes back request by request") {
     ScratchFolder const folder("serve_trace");
     std::string const trace = folder.file("t.csv",

@@ -162,6 +162,9 @@ TEST_CASE("serve plan: wrong questions are refused in one line") {
         {{"--rate", "1", "--price", "1,2"}, "--price"},
         {{"--rate", "1", "--max-gpus", "0"}, "--max-gpus"},
         {{"--rate", "1", "--engine", "none"}, "--engine"},
+        {{"--rate", "1", "--scheduler", "lifo"}, "--scheduler"},
+        {{"--rate", "1", "--scheduler", "fair"}, "tenant"},
+        {{"--rate", "1", "--scheduler", "priority"}, "priority"},
     };
     for (auto const& [more, part] : cases) {
         Arguments arguments = base;
