@@ -12,14 +12,32 @@
 namespace sextant::cli {
 namespace {
 
+/// Whether the command, or one of its subcommands, has reports that rows can be taken from.
+bool writes_json(CLI::App const& app) {
+    CLI::Option const* const format = app.get_option_no_throw("--format");
+    if (format != nullptr && format->get_description().find("json") != std::string::npos) return true;
+    auto const inner = app.get_subcommands([](CLI::App const*) { return true; });
+    return std::any_of(inner.begin(), inner.end(), [](CLI::App const* each) { return writes_json(*each); });
+}
+
+bool writes_json(CommandEntry const& entry) {
+    CLI::App app;
+    std::ostringstream nowhere;
+    CommandContext context{nowhere, nowhere};
+    Action const unused = entry.describe(app, context);
+    return writes_json(app);
+}
+
 CommandEntry const& command_called(std::string const& name) {
-    std::vector<std::string> known;
+    auto const itself = [](std::string_view command) { return command == "sweep" || command == "merge"; };
     for (auto const* entry : command_catalog()) {
-        std::string_view const candidate = entry->name;
-        if (candidate == "sweep" || candidate == "merge") continue;
-        if (name == candidate) return *entry;
-        known.emplace_back(candidate);
+        if (name != entry->name || itself(name)) continue;
+        if (writes_json(*entry)) return *entry;
+        throw InputError("sweep: '{}' writes no JSON report, so there is nothing to put into rows", name);
     }
+    std::vector<std::string> known;
+    for (auto const* entry : command_catalog())
+        if (!itself(entry->name) && writes_json(*entry)) known.emplace_back(entry->name);
     throw InputError("sweep: '{}' is no command to sweep{} (commands: {})", name.substr(0, 60),
                      did_you_mean(name, known), join(known));
 }

@@ -51,6 +51,7 @@ void set_shard(SweepRecord& record, std::string const& text) {
 
 Existing existing_of(Options const& o, SweepFormat format) {
     if (o.resume && o.overwrite) throw InputError("--resume: cannot go together with --overwrite (choose one)");
+    if (o.overwrite && o.file.empty()) throw InputError("--overwrite: needs --output (which file begins anew?)");
     if (o.resume && (o.file.empty() || !is_streamed(format)))
         throw InputError("--resume: needs --output with a file of csv or jsonl (others are written at the end)");
     if (o.resume) return Existing::resume;
@@ -87,9 +88,11 @@ SweepProgress::Where progress_place(Options const& o, CommandContext& context) {
 }
 
 /// A column that was asked for by name and is not in the first report is a typing error more often than not.
-void warn_of_empty(SweepRow const& row, SweepRecord const& record, CommandContext& context) {
+void warn_of_empty(SweepRow const& row, SweepRecord const& record, SweepRequest const& request,
+                   CommandContext& context) {
     for (std::size_t i = 0; i < row.cells.size(); ++i)
-        if (row.cells[i].kind == SweepCell::Kind::empty)
+        if (row.cells[i].kind == SweepCell::Kind::empty &&
+            (!request.columns.empty() || record.columns[i] == request.sensitivity))
             context.err << "sextant sweep: point " << row.point << " has no '" << record.columns[i]
                         << "' (--list-columns shows what there is)\n";
 }
@@ -108,13 +111,13 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
         context.err << "sextant sweep: " << o.file << " has " << grouped(before) << " of "
                     << grouped(record.row_count()) << " rows\n";
     SweepProgress progress(context.err, progress_place(o, context), record.row_count(), before);
-    bool warned = o.request.columns.empty();
+    bool warned = false;
     InterruptGuard const interrupt;
     bool const complete = run_points(
         sequence, pool, ranks, interrupt.flag(),
         [&](SweepRow&& row) {
             if (!warned && row.status == PointStatus::done) {
-                warn_of_empty(row, record, context);
+                warn_of_empty(row, record, o.request, context);
                 warned = true;
             }
             progress.advance(row.status == PointStatus::failed);
@@ -226,6 +229,8 @@ Action describe(CLI::App& app, CommandContext& context) {
         "      --axis micro-batch=1,2,4 --output grid.csv\n");
     return [o, &app, &context] {
         o->request.words = app.remaining();
+        if (auto const* const config = app.get_option_no_throw("--config"); config != nullptr && config->count() > 0)
+            o->request.config = config->as<std::string>();
         if (o->list_columns) o->request.look = Look::at_first_report;
         return sweep(*o, context);
     };

@@ -157,7 +157,9 @@ std::vector<std::vector<std::size_t>> axis_groups(std::vector<SweepAxis> const& 
     for (SweepAxis const& axis : axes)
         names.push_back(axis.name);
     std::vector<std::optional<std::size_t>> zip_of(axes.size());
-    for (std::size_t z = 0; z < zipped.size(); ++z)
+    for (std::size_t z = 0; z < zipped.size(); ++z) {
+        if (zipped[z].find(',') == std::string::npos)
+            throw InputError("{}: '{}' alone (two axes or more, such as gpus,global-batch)", where, zipped[z]);
         for (std::string_view const part : split(zipped[z], ',')) {
             auto const found = std::find(names.begin(), names.end(), part);
             if (found == names.end())
@@ -166,6 +168,7 @@ std::vector<std::vector<std::size_t>> axis_groups(std::vector<SweepAxis> const& 
             if (place) throw InputError("{}: '{}' is named twice", where, part);
             place = z;
         }
+    }
     std::vector<std::vector<std::size_t>> groups;
     std::vector<std::size_t> group_of_zip(zipped.size(), axes.size());
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -61,6 +61,9 @@ AxisTarget profile_target(std::string const& name, CommandOptions const& options
         }
         known.insert(known.end(), keys.begin(), keys.end());
     }
+    if (found.empty() && options.find(name) != nullptr)
+        throw InputError("--axis: {}: factors (x0.5) are of a profile's values, and it is an option of '{}'", name,
+                         join(options.words, " "));
     if (found.empty())
         throw InputError(
             "--axis: '{}' is no option of '{}' and no value of what it names{} (see 'sextant {} --help', "

@@ -4,7 +4,9 @@
 #include "cli/sweep/profile_axis.hpp"
 #include "cli/sweep/report_cells.hpp"
 #include "core/error.hpp"
+#include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
+#include "core/toml.hpp"
 
 #include <algorithm>
 #include <array>
@@ -112,6 +114,14 @@ void choose_columns(SweepQuestion& question, SweepRequest const& request) {
             throw InputError("--columns: '{}' is a column already", name);
 }
 
+/// Whether the file says something of the swept command: [estimate], [serve.plan].
+bool has_table(std::string const& file, std::vector<std::string> const& command) {
+    if (file.empty()) return false;
+    auto const entries = parse_toml(read_text_file(file), file);
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](TomlEntry const& entry) { return entry.section == join(command, "."); });
+}
+
 void put_option(std::vector<std::string>& arguments, AxisTarget const& target, std::string const& value) {
     std::string const& name = target.option.names.front();
     if (target.kind == AxisTarget::Kind::option)
@@ -141,6 +151,7 @@ SweepQuestion make_question(SweepRequest const& request) {
     CommandOptions const options = options_of_command(question.arguments);
     question.command = options.words;
     refuse_unknown_options(options, question.arguments);
+    if (has_table(request.config, question.command)) question.arguments.push_back("--config=" + request.config);
     question.always = {"--format=json"};
     CommandOption const* const threads = options.find("threads");
     if (threads != nullptr && places_of(*threads, question.arguments).empty())

@@ -49,6 +49,7 @@ struct SweepRequest {
     std::vector<std::string> words;  ///< the command and its arguments
     std::vector<std::string> axes;
     std::vector<std::string> zips;
+    std::string config;       ///< a file of --config, whose table of the command counts for every point
     std::string columns;      ///< comma-separated; empty: the usual ones of the command
     std::string sensitivity;  ///< a column more, if it is not among them
     Look look = Look::at_all_points;

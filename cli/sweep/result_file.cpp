@@ -78,6 +78,9 @@ ResultFile::~ResultFile() { close(file_); }
 
 void ResultFile::open(Existing existing) {
     bool const there = exists(path_);
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path_, ignored))
+        throw InputError("{}: is a folder (a file name is expected)", path_);
     if (there && existing == Existing::refuse)
         throw InputError("{}: exists (--resume goes on with it, --overwrite begins anew)", path_);
     if (there && existing == Existing::resume) check_record();

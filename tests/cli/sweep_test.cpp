@@ -3,7 +3,9 @@
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -204,6 +206,26 @@ TEST_CASE("a column that no report has is said, and where to look") {
         run_sextant(small_estimate + Arguments{"--axis", "gpus=8", "--tp", "8", "--columns", "mfuu"});
     CHECK(result.code == 0);
     CHECK_THAT(result.err, contains("has no 'mfuu' (--list-columns"));
+    RunResult const moved =
+        run_sextant(small_estimate + Arguments{"--axis", "gpus=8,16", "--tp", "8", "--sensitivity", "mfuu"});
+    CHECK_THAT(moved.err, contains("has no 'mfuu' (--list-columns"));
+    CHECK(std::count(moved.err.begin(), moved.err.end(), '\n') == 1);  // nothing of the usual columns
+}
+
+TEST_CASE("a sweep takes options of its command from that command's table of --config") {
+    ScratchFolder const folder("sweep");
+    std::string const file = folder.path("x.toml");
+    std::ofstream(file) << "[sweep]\naxis = \"gpus=8,16\"\n[estimate]\ntp = 8\nmodel = \"gpt2\"\n[plan]\ntop = 2\n";
+    RunResult const from_file = run_sextant({"sweep", "estimate", "--config", file, "-c", "h100-sxm", "--tp", "4"});
+    RunResult const from_line =
+        run_sextant({"sweep", "estimate", "-m", "gpt2", "-c", "h100-sxm", "--tp", "4", "--axis", "gpus=8,16"});
+    CHECK(from_line.code == 0);
+    CHECK(from_file.code == 0);
+    auto const rows = [](std::string const& text) { return text.substr(text.find('\n')); };  // below the command line
+    CHECK(rows(from_file.out) == rows(from_line.out));
+    RunResult const written =
+        run_sextant({"sweep", "estimate", "-m", "a b", "--axis", "gpus=8", "--write-config", "-"});
+    CHECK_THAT(written.out, contains("sextant sweep estimate -m 'a b' --config THIS_FILE"));
 }
 
 TEST_CASE("questions that no sweep can answer are refused", "[bad-input]") {
@@ -211,6 +233,12 @@ TEST_CASE("questions that no sweep can answer are refused", "[bad-input]") {
         {"", "no command is named"},
         {"sweep --axis a=1", "'sweep' is no command to sweep"},
         {"estimat --axis a=1", "did you mean 'estimate'"},
+        {"export -m gpt2 --axis gpus=1", "'export' writes no JSON report"},
+        {"completion --axis shell=bash", "'completion' writes no JSON report"},
+        {"estimate -c h100-sxm --axis model=x0.5", "model: factors (x0.5) are of a profile's values"},
+        {"estimate -m gpt2 --axis gpus=1,2 --zip gpus", "'gpus' alone"},
+        {"estimate -m gpt2 --axis gpus=1 --overwrite", "needs --output"},
+        {"estimate -m gpt2 -c h100-sxm --axis gpus=1 --output /tmp --overwrite --format csv", "/tmp: is a folder"},
         {"serve --axis a=1", "a subcommand is needed"},
         {"serve estimat --axis a=1", "did you mean 'estimate'"},
         {"estimate", "nothing varies"},
