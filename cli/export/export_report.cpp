@@ -81,7 +81,7 @@ void deliver_export(ExportOutput const& output, std::vector<ExportedFormat> cons
         throw InputError("--report: unknown report '{}' (text or json)", output.report);
     bool const json = output.report == "json";
     if (output.folder.empty() && formats.size() > 1 && !json)
-        throw InputError("--format: {} formats need a folder (--output DIR), or --report json", formats.size());
+        throw InputError("--format: files of several formats need a folder (--output DIR), or --report json");
     if (!output.folder.empty()) write_files(output, formats);
     if (json) {
         context.out << export_json(output, formats, facts);

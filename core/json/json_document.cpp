@@ -28,6 +28,8 @@ std::string problem_of(std::string_view what) {
     for (std::string_view const separator : {" - ", ": "})
         if (auto const found = what.find(separator); found != std::string_view::npos)
             return std::string(what.substr(found + separator.size()));
+    if (auto const end = what.find("] "); what.starts_with('[') && end != std::string_view::npos)
+        what.remove_prefix(end + 2);  // the library's name of the error
     return std::string(what);
 }
 

@@ -51,6 +51,8 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
                       .checkpoint = {},
                       .summary = {}};
     std::int64_t const world = plan.world_size();
+    if (auto const asked = launch.settings.per_node; asked && *asked < world && world % *asked != 0)
+        throw InputError("--gpus-per-node: {} does not divide the {} accelerators of the plan", *asked, world);
     launch.per_node = std::min(world, launch.settings.per_node.value_or(usual_per_node(launch.cluster)));
     while (world % launch.per_node != 0)
         --launch.per_node;

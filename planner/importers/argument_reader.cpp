@@ -1,6 +1,7 @@
 #include "planner/importers/argument_reader.hpp"
 
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -40,6 +41,7 @@ ArgumentReader::Argument* ArgumentReader::find(std::string_view name) {
             argument.asked = true;
             return &argument;
         }
+    missing_.emplace_back(name);
     return nullptr;
 }
 
@@ -102,7 +104,8 @@ void ArgumentReader::finish(ForeignPlan& plan, std::string_view without_effect,
         else if (harmless)
             plan.ignored.push_back(argument.name);
         else
-            plan.warnings.push_back(argument.name + ": not known here, so counted as without effect");
+            plan.warnings.push_back(argument.name + ": not known here, so counted as without effect" +
+                                    did_you_mean(argument.name, missing_));
     }
 }
 

@@ -47,6 +47,7 @@ private:
     Argument* find(std::string_view name);
 
     std::vector<Argument> arguments_;
+    std::vector<std::string> missing_;  ///< asked for and not there: what an unknown one may be meant to be
     std::string where_;
 };
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/json/object_reader.hpp"
+#include "core/nearest.hpp"
 #include "planner/importers/deepspeed_settings.hpp"
 
 #include <nlohmann/json.hpp>
@@ -100,11 +101,19 @@ public:
             if (known || key.starts_with("stage3_"))
                 out.ignored.push_back(name(key));
             else
-                out.warnings.push_back(name(key) + ": not known here, so counted as without effect");
+                out.warnings.push_back(name(key) + ": not known here, so counted as without effect" + hint_for(key));
         }
     }
 
 private:
+    /// The key that was asked for, is not there, and looks most like it.
+    [[nodiscard]] std::string hint_for(std::string_view key) const {
+        std::vector<std::string> missing;
+        for (std::string const& asked : asked_)
+            if (!json_->contains(asked)) missing.push_back(asked);
+        return did_you_mean(key, missing);
+    }
+
     Json const* json_ = nullptr;
     std::string path_;
     std::string_view where_;

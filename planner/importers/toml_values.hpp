@@ -30,6 +30,8 @@ public:
     bool has_text(std::string const& name, std::string_view wanted);
 
     [[nodiscard]] std::vector<std::string> not_asked() const;
+    /// Asked for and not there: what an unknown one may be meant to be.
+    [[nodiscard]] std::vector<std::string> const& missing() const { return missing_; }
     [[nodiscard]] std::string const& where() const { return where_; }
 
 private:
@@ -45,6 +47,7 @@ private:
 
     friend class TomlReader;
     std::map<std::string, Value> values_;
+    std::vector<std::string> missing_;
     std::string where_;
 };
 

@@ -60,7 +60,10 @@ TomlValues::TomlValues(std::string_view text, std::string_view where) : where_(w
 template <class T>
 T const* TomlValues::find(std::string const& name, char const* kind) {
     auto const found = values_.find(name);
-    if (found == values_.end()) return nullptr;
+    if (found == values_.end()) {
+        missing_.push_back(name);
+        return nullptr;
+    }
     found->second.asked = true;
     T const* const value = std::get_if<T>(&found->second.value);
     if (value == nullptr) throw InputError("{}: {} is no {}", where_, name, kind);

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
+#include "core/nearest.hpp"
 #include "planner/importers/foreign_plan.hpp"
 #include "planner/importers/toml_values.hpp"
 
@@ -198,7 +199,8 @@ void sort_rest(TomlValues const& in, ForeignPlan& out) {
         if (known)
             out.ignored.push_back(name);
         else
-            out.warnings.push_back(name + ": not known here, so counted as without effect");
+            out.warnings.push_back(name + ": not known here, so counted as without effect" +
+                                   did_you_mean(name, in.missing()));
     }
 }
 

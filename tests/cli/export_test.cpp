@@ -146,6 +146,7 @@ TEST_CASE("export: wrong questions are refused in one sentence", "[cli][export]"
     check_refused(Arguments{"export"} + small + Arguments{"--steps", "0"}, "--steps");
     check_refused(Arguments{"export"} + small + Arguments{"--learning-rate", "nan"}, "--learning-rate");
     check_refused(Arguments{"export"} + small + Arguments{"--gpus-per-node", "0"}, "--gpus-per-node");
+    check_refused(Arguments{"export"} + small + Arguments{"--gpus-per-node", "3"}, "does not divide the");
     check_refused(Arguments{"export"} + small + Arguments{"--data", "\xff"}, "not UTF-8");
 }
 

@@ -111,6 +111,16 @@ TEST_CASE("a DeepSpeed file as trainers write it gives what it says and no more"
     CHECK(has(f.warnings, "new_key: not known here"));
 }
 
+TEST_CASE("a misspelt name in a file of others is warned of with the one that it may be", "[import]") {
+    CHECK(has(import_megatron("--tensor-model-parallel-siz 8", "a", llama()).warnings,
+              "did you mean '--tensor-model-parallel-size'?"));
+    CHECK(
+        has(import_deepspeed(R"({"train_bach_size": 8, "zero_optimization": {"stag": 3}})", "", "d", llama()).warnings,
+            "did you mean 'train_batch_size'?"));
+    CHECK(has(import_torchtitan("[parallelism]\ntensor_parallel_degre = 8\n", "t", llama()).warnings,
+              "did you mean 'parallelism.tensor_parallel_degree'?"));
+}
+
 TEST_CASE("a torchtitan file with nothing in it has torchtitan's defaults", "[import]") {
     ForeignPlan const f = import_torchtitan("", "t.toml", llama());
     CHECK_FALSE(f.accelerators);
