@@ -110,7 +110,9 @@ ServingPlan engine_plan(RlOptions const& o, ClusterSpec const& cluster, EnginePr
 void set_lengths(RlQuestion& q, RlOptions const& o) {
     q.prompt_tokens = o.prompt_tokens;
     q.lengths.kind = length_kind_from(o.lengths, "--lengths");
-    if (!(o.output_tokens >= 1)) throw InputError("--output-tokens: {} (a mean of at least 1 token)", o.output_tokens);
+    if (!(o.output_tokens >= 1))
+        throw InputError("--output-tokens: {} (the mean length of a response is needed, at least 1 token)",
+                         o.output_tokens);
     q.lengths.mean = o.output_tokens;
     bool const fixed = q.lengths.kind == LengthKind::fixed;
     q.lengths.variation = fixed ? 0 : o.variation.value_or(assumed_variation);

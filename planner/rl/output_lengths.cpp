@@ -120,14 +120,13 @@ void check_lengths(ResponseLengths const& d) {
     if (!(d.mean >= 1 && d.mean <= most))
         throw InputError("output length: a mean of {} tokens (1 to {:g})", d.mean, most);
     if (!(d.maximum >= d.mean && d.maximum <= most))
-        throw InputError("output length: a maximum of {} tokens below the mean of {} (at least that, up to {:g})",
+        throw InputError("--max-output: a maximum of {} tokens below the mean of {} (at least that, up to {:g})",
                          d.maximum, d.mean, most);
-    if (!(d.variation >= 0 && d.variation <= 10))
-        throw InputError("output length: a variation of {} (0 to 10)", d.variation);
+    if (!(d.variation >= 0 && d.variation <= 10)) throw InputError("--variation: {} (0 to 10)", d.variation);
     if (d.kind != LengthKind::uniform) return;
     double const half = std::sqrt(3.0) * d.variation * d.mean;
     if (d.mean - half < 1)
-        throw InputError("output length: uniform with a variation of {} reaches below one token (at most 0.57)",
+        throw InputError("--variation: uniform with a variation of {} reaches below one token (at most 0.57)",
                          d.variation);
     if (d.mean + half > d.maximum)
         throw InputError("output length: uniform reaches {:.0f} tokens, beyond the maximum of {:.0f}", d.mean + half,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <exception>
 
 namespace sextant {
 namespace {
@@ -101,20 +100,24 @@ std::vector<std::int64_t> possible_rollout_tp(RlQuestion const& q) {
         for (std::int64_t tp = 1; tp <= std::min(q.machine.cluster.domain_size, q.accelerators); tp *= 2)
             wanted.push_back(tp);
     std::vector<std::int64_t> out;
-    std::exception_ptr first;
+    std::string first;
     for (std::int64_t const tp : wanted) {
         ServingPlan plan = q.rollout;
         plan.tp = tp;
         try {
             check_serving_plan(q.policy, plan);
-        } catch (InputError const&) {
-            if (!first) first = std::current_exception();
+        } catch (InputError const& error) {
+            if (first.empty()) first = error.what();
             continue;
         }
         if (plan.accelerators() <= q.accelerators) out.push_back(tp);
     }
     // What is wrong with every one of them is wrong with the first.
-    if (out.empty() && first) std::rethrow_exception(first);
+    if (out.empty() && !first.empty()) {
+        for (std::string_view const degree : {"--tp:", "--pp:", "--ep:"})  // of the engine, not of the trainer
+            if (first.starts_with(degree)) first.insert(2, "rollout-");
+        throw InputError("{}", first);
+    }
     return out;
 }
 

@@ -91,13 +91,14 @@ TEST_CASE("rl: bad input is one line and exit code 2") {
     refused({"rl", "-c", "h100-sxm", "-n", "8"}, "--model");
     refused(with({"--algorithm", "grop"}), "did you mean 'grpo'");
     refused(with({"--lengths", "normal"}), "lognormal");
-    refused(with({"--variation", "nan"}), "variation");
+    refused({"rl", "-m", "qwen2.5-1.5b", "-c", "h100-sxm", "-n", "8"}, "--output-tokens: 0 (the mean length");
+    refused(with({"--variation", "nan"}), "--variation");
     refused(with({"--max-output", "1e9"}), "out");
     refused(with({"--max-output", "200000"}), "longer than the context");
-    refused(with({"--max-output", "100"}), "below the mean");
+    refused(with({"--max-output", "100"}), "--max-output: a maximum of 100 tokens below the mean");
     refused(with({"--rollout-gpus", "8"}), "--rollout-gpus");
     refused(with({"--rollout-tp", "2,x"}), "--rollout-tp");
-    refused(with({"--rollout-tp", "5"}), "attention heads");
+    refused(with({"--rollout-tp", "5"}), "--rollout-tp: 5 does not divide the");
     refused(with({"--max-batch", "0"}), "batch");
     refused(with({"--rollout-pp", "0"}), "pp");
     refused(with({"--memory-utilisation", "nan"}), "memory");
