@@ -115,6 +115,18 @@ int dispatch(std::vector<std::string> arguments, CommandContext& context) {
     return run_command(entry, std::move(arguments), context);
 }
 
+/// A message may quote a file of others, whose control characters are not for the terminal.
+std::string printable(std::string_view message) {
+    constexpr std::size_t longest = 4000;
+    std::string out;
+    for (char const c : message.substr(0, longest))
+        if (auto const byte = static_cast<unsigned char>(c); (byte < 0x20 && c != '\n') || byte == 0x7F)
+            out += fmt::format("\\x{:02x}", byte);
+        else
+            out += c;
+    return message.size() > longest ? out + "..." : out;
+}
+
 }  // namespace
 
 int run(int argc, char const* const* argv, std::ostream& out, std::ostream& err) {
@@ -129,13 +141,13 @@ int run(int argc, char const* const* argv, std::ostream& out, std::ostream& err)
             throw InputError("standard output: the report could not be written (is the disk full or the pipe closed?)");
         return code;
     } catch (InputError const& error) {
-        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << error.what() << "\n";
+        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << printable(error.what()) << "\n";
         return exit_code::bad_input;
     } catch (UnavailableError const& error) {
-        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << error.what() << "\n";
+        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << printable(error.what()) << "\n";
         return exit_code::unavailable;
     } catch (std::exception const& error) {
-        err << "sextant: internal error: " << error.what() << "\n";
+        err << "sextant: internal error: " << printable(error.what()) << "\n";
         return exit_code::our_bug;
     }
 }

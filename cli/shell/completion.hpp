@@ -14,10 +14,10 @@ std::string bash_completion(std::span<CommandDescription const> commands);
 std::string zsh_completion(std::span<CommandDescription const> commands);
 std::string fish_completion(std::span<CommandDescription const> commands);
 
-/// `text` in single quotes for bash and zsh.
-std::string shell_quoted(std::string_view text);
-
 /// Every command and subcommand, each before its subcommands.
 std::vector<CommandDescription const*> flattened(std::span<CommandDescription const> commands);
+
+/// "fit" of the path "scaling fit".
+std::string last_word(std::string const& path);
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/shell/completion.hpp"
 #include "core/nearest.hpp"
+#include "planner/exporters/quoting.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,6 @@ void add_flattened(std::vector<CommandDescription const*>& out, std::span<Comman
         add_flattened(out, command.subcommands);
     }
 }
-
-std::string last_word(std::string const& path) { return path.substr(path.rfind(' ') + 1); }
 
 /// "--format|-f) ...": what follows an option.
 std::string value_cases(CommandDescription const& command) {
@@ -32,16 +31,19 @@ std::string value_cases(CommandDescription const& command) {
     return out;
 }
 
-std::string words_of(CommandDescription const& command) {
+std::string options_of(CommandDescription const& command) {
     std::vector<std::string> words;
     for (auto const& option : command.options)
         words.insert(words.end(), option.names.begin(), option.names.end());
-    for (auto const& subcommand : command.subcommands)
-        words.push_back(last_word(subcommand.path));
     return join(words, " ");
 }
 
+/// What completes a word that is no option: a subcommand, a listed value, else a file.
 std::string arguments_of(CommandDescription const& command) {
+    std::vector<std::string> subcommands;
+    for (auto const& subcommand : command.subcommands)
+        subcommands.push_back(last_word(subcommand.path));
+    if (!subcommands.empty()) return fmt::format("_sextant_words {}", shell_quoted(join(subcommands, " ")));
     for (auto const& option : command.options) {
         if (!option.names.empty()) continue;
         if (!option.values.empty()) return fmt::format("_sextant_words {}", shell_quoted(join(option.values, " ")));
@@ -67,12 +69,7 @@ _sextant() {
 
 }  // namespace
 
-std::string shell_quoted(std::string_view text) {
-    std::string out = "'";
-    for (char const c : text)
-        out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return out + "'";
-}
+std::string last_word(std::string const& path) { return path.substr(path.rfind(' ') + 1); }
 
 std::vector<CommandDescription const*> flattened(std::span<CommandDescription const> commands) {
     std::vector<CommandDescription const*> out;
@@ -94,9 +91,7 @@ std::string bash_completion(std::span<CommandDescription const> commands) {
         out += fmt::format("        {})\n            case $prev in\n{}            esac\n", shell_quoted(command->path),
                            value_cases(*command));
         out += fmt::format("            if [[ $cur == -* ]]; then _sextant_words {}; return; fi\n",
-                           shell_quoted(words_of(*command)));
-        if (!command->subcommands.empty())
-            out += fmt::format("            _sextant_words {}\n", shell_quoted(words_of(*command)));
+                           shell_quoted(options_of(*command)));
         out += fmt::format("            {} ;;\n", arguments_of(*command));
     }
     return out + "    esac\n}\ncomplete -F _sextant sextant\n";

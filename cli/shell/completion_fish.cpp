@@ -17,8 +17,6 @@ std::string quoted(std::string_view text) {
     return out + "'";
 }
 
-std::string last_word(std::string const& path) { return path.substr(path.rfind(' ') + 1); }
-
 /// True where this command, and none of its subcommands, is being typed.
 std::string condition(CommandDescription const& command) {
     std::string out;

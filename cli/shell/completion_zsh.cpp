@@ -1,5 +1,6 @@
 #include "cli/shell/completion.hpp"
 #include "core/nearest.hpp"
+#include "planner/exporters/quoting.hpp"
 
 #include <fmt/format.h>
 
@@ -15,8 +16,6 @@ std::string escaped(std::string_view text) {
     }
     return out;
 }
-
-std::string last_word(std::string const& path) { return path.substr(path.rfind(' ') + 1); }
 
 std::string function_name(std::string path) {
     for (char& c : path)

@@ -6,6 +6,7 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 #include "core/toml.hpp"
+#include "planner/exporters/quoting.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -82,7 +83,7 @@ std::vector<std::string> keys_of(CLI::App const& app) {
 }
 
 /// A table of the file must be a command: a misspelt one would silently be left out.
-void check_section(TomlEntry const& entry, std::string const& file) {
+void check_section(TomlEntry const& entry, Leaf const& leaf, std::string const& file) {
     std::vector<std::string> known;
     for (auto const* command : command_catalog())
         known.emplace_back(command->name);
@@ -90,6 +91,20 @@ void check_section(TomlEntry const& entry, std::string const& file) {
     if (std::find(known.begin(), known.end(), command) == known.end())
         throw InputError("{}:{}: [{}]: no such command{}", file, entry.line, entry.section,
                          did_you_mean(command, known));
+    CLI::App const* app = leaf.app;
+    while (app->get_parent() != nullptr)
+        app = app->get_parent();
+    if (command != leaf.section.substr(0, leaf.section.find('.'))) return;
+    for (std::size_t begin = command.size(); begin < entry.section.size();) {
+        std::size_t const end = std::min(entry.section.find('.', begin + 1), entry.section.size());
+        std::string const name = entry.section.substr(begin + 1, end - begin - 1);
+        auto const inner = app->get_subcommands([&](CLI::App const* s) { return s->get_name() == name; });
+        if (inner.empty())
+            throw InputError("{}:{}: [{}]: '{}' is no subcommand of '{}'", file, entry.line, entry.section, name,
+                             entry.section.substr(0, begin));
+        app = inner.front();
+        begin = end;
+    }
 }
 
 std::vector<std::string> arguments_of(TomlEntry const& entry, CLI::Option const& option, std::string const& where) {
@@ -114,7 +129,7 @@ std::vector<std::string> arguments_from(std::string const& file, Leaf const& lea
     std::set<CLI::Option const*> from_file;
     auto const keys = keys_of(*leaf.app);
     for (TomlEntry const& entry : parse_toml(read_text_file(file), file)) {
-        if (!entry.section.empty()) check_section(entry, file);
+        if (!entry.section.empty()) check_section(entry, leaf, file);
         if (!entry.section.empty() && entry.section != leaf.section) continue;
         std::string const where = fmt::format("{}:{}", file, entry.line);
         if (std::find(keys.begin(), keys.end(), entry.key) == keys.end()) {
@@ -164,7 +179,11 @@ std::vector<std::string> with_config(std::string const& command, CLI::App& app, 
 std::string config_text(std::string_view path, CLI::App const& chosen) {
     std::string section(path);
     std::replace(section.begin(), section.end(), ' ', '.');
-    std::string out = fmt::format("# Options of 'sextant {0}': sextant {0} --config THIS_FILE\n[{1}]\n", path, section);
+    std::string words(path);  // of 'sweep', with the command that is swept, whose options are not among these
+    for (std::string const& word : chosen.remaining())
+        words += " " + shell_quoted(word);
+    std::string out =
+        fmt::format("# Options of 'sextant {}': sextant {} --config THIS_FILE\n[{}]\n", path, words, section);
     for (auto const* option : chosen.get_options()) {
         if (option->get_lnames().empty()) continue;
         std::string const name = option->get_lnames().front();

@@ -20,6 +20,14 @@ std::string without_defaults_of_flags(std::string help) {
     return help;
 }
 
+/// "sextant serve": what stands before the name of a subcommand on the command line.
+std::string words_before(CLI::App const& app) {
+    CLI::App const* const parent = app.get_parent();
+    if (parent == nullptr) return "";
+    std::string const before = words_before(*parent);
+    return before.empty() ? parent->get_name() : before + " " + parent->get_name();
+}
+
 /// A line of the help: examples stay whole (they are copied), options go on under what they say.
 std::string fitted_line(std::string const& line, std::size_t columns) {
     if (line.size() <= columns || line.starts_with("  sextant ")) return line + "\n";
@@ -32,7 +40,7 @@ std::string fitted_line(std::string const& line, std::size_t columns) {
 }  // namespace
 
 std::string help_for(CLI::App const& app, Terminal const& terminal) {
-    std::string const help = without_defaults_of_flags(app.help());
+    std::string const help = without_defaults_of_flags(app.help(words_before(app)));
     if (terminal.columns == 0 && terminal.colour == Colour::never) return help;
     std::string out;
     for (std::size_t at = 0; at < help.size();) {

@@ -1,5 +1,6 @@
 #include "cli/sweep/question.hpp"
 #include "core/json/text_file.hpp"
+#include "planner/exporters/quoting.hpp"
 
 #include <fmt/format.h>
 
@@ -49,12 +50,6 @@ void add_file(Digest& digest, std::string_view argument) {
     }
 }
 
-bool is_safe(char c) {
-    constexpr std::string_view others = "_-./:=,+@%";
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
-}
-
 }  // namespace
 
 std::string digest_of(SweepQuestion const& question) {
@@ -83,14 +78,7 @@ std::string shell_text(std::vector<std::string> const& words) {
     std::string text;
     for (std::string const& word : words) {
         if (!text.empty()) text += ' ';
-        if (!word.empty() && std::all_of(word.begin(), word.end(), is_safe)) {
-            text += word;
-            continue;
-        }
-        text += '\'';
-        for (char const c : word)
-            text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        text += '\'';
+        text += shell_quoted(word);
     }
     return text;
 }

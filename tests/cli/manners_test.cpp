@@ -3,6 +3,7 @@
 #include "cli/shell/described_command.hpp"
 #include "cli/shell/man_page.hpp"
 #include "core/error.hpp"
+#include "planner/exporters/quoting.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
@@ -181,7 +182,7 @@ TEST_CASE("completion scripts name every command, option and value, and quote wh
     std::string const fish = fish_completion(commands());
     for (auto const* command : flattened(commands())) {
         INFO(command->path);
-        CHECK_THAT(bash, contains("'" + command->path + "'"));
+        CHECK_THAT(bash, contains("        " + sextant::shell_quoted(command->path) + ")"));
         std::string name = "_sextant_" + command->path;
         std::replace_if(
             name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
@@ -195,7 +196,8 @@ TEST_CASE("completion scripts name every command, option and value, and quote wh
     CHECK_THAT(bash, contains("zb-v"));
     CHECK_THAT(zsh, contains("deepseek-v3"));
     CHECK_THAT(fish, contains("gb200-nvl72"));
-    CHECK(shell_quoted("it's $(rm)") == "'it'\\''s $(rm)'");
+    // Where a subcommand stands, no file does.
+    CHECK_THAT(bash, contains("_sextant_words 'fit optimum predict laws' ;;"));
     CHECK_THAT(run_sextant({"completion", "bahs"}).err, contains("did you mean 'bash'"));
     CHECK(run_sextant({"completion"}).code == 2);
 }
@@ -252,6 +254,7 @@ TEST_CASE("--config refuses what it would otherwise ignore") {
     CHECK_THAT(message("\ngpu = 8\n"),
                contains("x.toml:2: gpu: no such option of 'sextant memory'; did you mean 'gpus'?"));
     CHECK_THAT(message("[memry]\ngpus = 8\n"), contains("[memry]: no such command; did you mean 'memory'?"));
+    CHECK_THAT(message("[memory.x]\ngpus = 8\n"), contains("'x' is no subcommand of 'memory'"));
     CHECK_THAT(message("dropout = 1\n"), contains("is a flag"));
     CHECK_THAT(message("gpus = true\n"), contains("takes a value"));
     CHECK_THAT(message("\ngpus = eight\n"), contains("x.toml:2: "));
@@ -260,6 +263,19 @@ TEST_CASE("--config refuses what it would otherwise ignore") {
     CHECK(run_sextant({"memory", "--config", folder.path("none.toml")}).code == 2);
     CHECK(run_sextant({"memory", "--config", file, "--config", file}).code == 2);
     CHECK(run_sextant({"memory", "--config", ""}).code == 2);
+}
+
+TEST_CASE("an error shows no control character of what it quotes") {
+    auto const result = run_sextant({"memory", "-m", "\x1b]0;title\x07", "-c", "h100-sxm"});
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, contains("'\\x1b]0;title\\x07'"));
+    CHECK(std::count_if(result.err.begin(), result.err.end(), [](char c) { return c == '\x1b' || c == '\x07'; }) == 0);
+}
+
+TEST_CASE("the help of a subcommand shows the whole command line") {
+    CHECK_THAT(run_sextant({"serve", "plan", "--help"}).out, contains("Usage: sextant serve plan [OPTIONS]"));
+    CHECK_THAT(run_sextant({"export", "serve", "--help"}).out, contains("Usage: sextant export serve [OPTIONS]"));
+    CHECK_THAT(run_sextant({"plan", "--help"}).out, contains("Usage: sextant plan [OPTIONS]"));
 }
 
 TEST_CASE("a file of --write-config is read back as the same question") {
