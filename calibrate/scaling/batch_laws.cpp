@@ -74,7 +74,8 @@ TuningLaws fit_tuning_laws(std::vector<TuningRow> const& rows, double flat, std:
     TuningLaws laws;
     laws.cells = cells.size();
     std::vector<TuningRow> kept;
-    for (auto const& [key, runs] : cells) {
+    for (auto const& [key, cell] : cells) {
+        auto const& runs = cell;  // Clang 14 captures no structured bindings
         auto const best =
             std::min_element(runs.begin(), runs.end(), [](auto const& a, auto const& b) { return a.loss < b.loss; });
         auto const edge = [&](double TuningRow::*field) {

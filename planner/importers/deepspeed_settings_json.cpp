@@ -97,7 +97,8 @@ public:
     void finish(ForeignPlan& out, std::span<char const* const> harmless) const {
         for (auto const& [key, value] : json_->items()) {
             if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-            bool const known = std::any_of(harmless.begin(), harmless.end(), [&](char const* h) { return key == h; });
+            bool const known =
+                std::any_of(harmless.begin(), harmless.end(), [&name = key](char const* h) { return name == h; });
             if (known || key.starts_with("stage3_"))
                 out.ignored.push_back(name(key));
             else
