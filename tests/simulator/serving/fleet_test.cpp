@@ -1,7 +1,7 @@
 #include "core/error.hpp"
 #include "simulator/serving/fleet_changes.hpp"
 #include "tests/catch.hpp"
-#include "tests/simulator/serving/fixed_service.hpp"
+#include "tests/simulator/serving/conserved.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -9,22 +9,6 @@
 using namespace sextant;
 using units::ms;
 using units::s;
-
-namespace {
-
-LengthDistribution length(char const* text) { return length_distribution_from(text, "test"); }
-
-void check_conserved(ServingOutcome const& out, std::int64_t requests) {
-    CHECK(out.whole.arrived == requests);
-    CHECK(out.whole.finished == requests);
-    CHECK(out.whole.counters.tokens_out == out.asked_tokens);
-    CHECK(out.blocks_taken == out.blocks_given);
-    CHECK(out.host_blocks_taken == out.host_blocks_given);
-    CHECK(out.whole.in_system == Approx(out.e2e_sum.base()).epsilon(1e-9));
-    CHECK(out.whole.up <= out.whole.held * (1 + 1e-12));
-}
-
-}  // namespace
 
 TEST_CASE("fleet: whatever fails and drains, every token comes out once, every block comes back, Little's law holds") {
     auto const seed = GENERATE(range(1U, 25U));

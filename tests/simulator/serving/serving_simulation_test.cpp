@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/simulator/serving/fixed_service.hpp"
+#include "tests/simulator/serving/conserved.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -11,25 +11,6 @@
 using namespace sextant;
 using units::ms;
 using units::s;
-
-namespace {
-
-LengthDistribution length(char const* text) { return length_distribution_from(text, "test"); }
-
-/// Requests that did not finish have not come out of the loop.
-void check_conserved(ServingOutcome const& out, std::int64_t requests) {
-    CHECK(out.whole.arrived == requests);
-    CHECK(out.whole.finished == requests);
-    CHECK(out.whole.counters.tokens_out == out.asked_tokens);
-    CHECK(out.blocks_taken == out.blocks_given);
-    CHECK(out.host_blocks_taken == out.host_blocks_given);
-    // Little's law, whole run: the time that requests spent in the system is the sum of their times in it.
-    CHECK(out.whole.in_system == Approx(out.e2e_sum.base()).epsilon(1e-9));
-    CHECK(out.most_cache_use <= 1);
-    CHECK(out.whole.waiting <= out.whole.in_system * (1 + 1e-12));
-}
-
-}  // namespace
 
 TEST_CASE("serve: every token asked for comes out, every block comes back and Little's law holds, whatever the load") {
     auto const seed = GENERATE(range(1U, 9U));

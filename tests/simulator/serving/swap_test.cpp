@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/simulator/serving/fixed_service.hpp"
+#include "tests/simulator/serving/conserved.hpp"
 
 #include <vector>
 
@@ -28,19 +28,11 @@ ServingOutcome crowded(PreemptionPolicy policy, std::int64_t host_blocks, Second
     return simulate_serving(setup, service, source);
 }
 
-void check_conserved(ServingOutcome const& out) {
-    CHECK(out.whole.finished == 300);
-    CHECK(out.whole.counters.tokens_out == out.asked_tokens);
-    CHECK(out.blocks_taken == out.blocks_given);
-    CHECK(out.host_blocks_taken == out.host_blocks_given);
-    CHECK(out.whole.in_system == Approx(out.e2e_sum.base()).epsilon(1e-9));
-}
-
 }  // namespace
 
 TEST_CASE("swap: with room on the host no token is computed twice, and what goes out comes back at the price of both") {
     ServingOutcome const out = crowded(PreemptionPolicy::swap, 1 << 20, 0.01 * ms);
-    check_conserved(out);
+    check_conserved(out, 300);
     ReplicaCounters const& c = out.whole.counters;
     CHECK(c.preemptions > 50);
     CHECK(c.swaps == c.preemptions);
@@ -64,7 +56,7 @@ TEST_CASE("swap: without a host cache it is recompute, to the bit") {
 
 TEST_CASE("swap: a host cache that is too small takes some sequences, the others are computed again") {
     ServingOutcome const out = crowded(PreemptionPolicy::swap, 12);
-    check_conserved(out);
+    check_conserved(out, 300);
     ReplicaCounters const& c = out.whole.counters;
     CHECK(c.swaps > 0);
     CHECK(c.swaps < c.preemptions);
