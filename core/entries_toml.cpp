@@ -1,9 +1,17 @@
 #include "core/error.hpp"
 #include "core/toml.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
+#include <stdexcept>
+
+// toml++ 3.3 takes some of its invariants for granted that a malformed text breaks: checked here, they are errors of
+// the text.
+#undef NDEBUG
+#define TOML_ASSERT(condition)                                         \
+    do {                                                               \
+        if (!(condition)) throw std::domain_error("this is not TOML"); \
+    } while (false)
+#include <toml++/toml.h>
 
 namespace sextant {
 namespace {
@@ -72,6 +80,8 @@ std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view where)
         flattener.add("", toml::parse(text));
     } catch (toml::parse_error const& error) {
         throw InputError("{}:{}: {}", where, error.source().begin.line, error.description());
+    } catch (std::domain_error const& error) {
+        throw InputError("{}: {}", where, error.what());
     }
     std::stable_sort(flattener.entries.begin(), flattener.entries.end(),
                      [](TomlEntry const& a, TomlEntry const& b) { return a.line < b.line; });

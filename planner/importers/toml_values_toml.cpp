@@ -1,9 +1,17 @@
 #include "core/error.hpp"
 #include "planner/importers/toml_values.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
+#include <stdexcept>
+
+// toml++ 3.3 takes some of its invariants for granted that a malformed text breaks: checked here, they are errors of
+// the text.
+#undef NDEBUG
+#define TOML_ASSERT(condition)                                         \
+    do {                                                               \
+        if (!(condition)) throw std::domain_error("this is not TOML"); \
+    } while (false)
+#include <toml++/toml.h>
 
 namespace sextant {
 
@@ -54,6 +62,8 @@ TomlValues::TomlValues(std::string_view text, std::string_view where) : where_(w
         TomlReader::add(*this, "", toml::parse(text));
     } catch (toml::parse_error const& error) {
         throw InputError("{}: line {}: {}", where, error.source().begin.line, error.description());
+    } catch (std::domain_error const& error) {
+        throw InputError("{}: {}", where, error.what());
     }
 }
 
