@@ -2,14 +2,13 @@
 #include "core/toml.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 // toml++ 3.3 takes some of its invariants for granted that a malformed text breaks: checked here, they are errors of
 // the text.
 #undef NDEBUG
-#define TOML_ASSERT(condition)                                         \
-    do {                                                               \
-        if (!(condition)) throw std::domain_error("this is not TOML"); \
+#define TOML_ASSERT(condition)                           \
+    do {                                                 \
+        if (!(condition)) sextant::refuse_broken_toml(); \
     } while (false)
 #include <toml++/toml.h>
 
@@ -80,13 +79,15 @@ std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view where)
         flattener.add("", toml::parse(text));
     } catch (toml::parse_error const& error) {
         throw InputError("{}:{}: {}", where, error.source().begin.line, error.description());
-    } catch (std::domain_error const& error) {
+    } catch (BrokenToml const& error) {
         throw InputError("{}: {}", where, error.what());
     }
     std::stable_sort(flattener.entries.begin(), flattener.entries.end(),
                      [](TomlEntry const& a, TomlEntry const& b) { return a.line < b.line; });
     return std::move(flattener.entries);
 }
+
+void refuse_broken_toml() { throw BrokenToml("this is not TOML"); }
 
 std::string toml_string(std::string_view text) {
     std::string out = "\"";

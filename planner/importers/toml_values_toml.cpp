@@ -1,15 +1,15 @@
+#include "core/toml.hpp"
 #include "core/error.hpp"
 #include "planner/importers/toml_values.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 // toml++ 3.3 takes some of its invariants for granted that a malformed text breaks: checked here, they are errors of
 // the text.
 #undef NDEBUG
-#define TOML_ASSERT(condition)                                         \
-    do {                                                               \
-        if (!(condition)) throw std::domain_error("this is not TOML"); \
+#define TOML_ASSERT(condition)                           \
+    do {                                                 \
+        if (!(condition)) sextant::refuse_broken_toml(); \
     } while (false)
 #include <toml++/toml.h>
 
@@ -62,7 +62,7 @@ TomlValues::TomlValues(std::string_view text, std::string_view where) : where_(w
         TomlReader::add(*this, "", toml::parse(text));
     } catch (toml::parse_error const& error) {
         throw InputError("{}: line {}: {}", where, error.source().begin.line, error.description());
-    } catch (std::domain_error const& error) {
+    } catch (BrokenToml const& error) {
         throw InputError("{}: {}", where, error.what());
     }
 }
