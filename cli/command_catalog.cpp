@@ -32,9 +32,25 @@ namespace {
 
 constexpr std::array catalog{
     // A training step, the run it is part of, serving, and what these rest on.
-    &plan_command,     &estimate_command,  &simulate_command, &run_plan_command,   &goodput_command, &trials_command,
-    &scaling_command,  &serve_command,     &rl_command,       &export_command,   &collective_command, &memory_command,  &flops_command,
-    &validate_command, &calibrate_command, &models_command,   &hardware_command,   &sweep_command,   &merge_command,
+    &plan_command,
+    &estimate_command,
+    &simulate_command,
+    &run_plan_command,
+    &goodput_command,
+    &trials_command,
+    &scaling_command,
+    &serve_command,
+    &rl_command,
+    &export_command,
+    &collective_command,
+    &memory_command,
+    &flops_command,
+    &validate_command,
+    &calibrate_command,
+    &models_command,
+    &hardware_command,
+    &sweep_command,
+    &merge_command,
     // About the program itself.
     &completion_command,
     &man_command,

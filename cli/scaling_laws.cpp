@@ -38,8 +38,7 @@ ScalingSubcommand describe_scaling_laws(CLI::App& scaling, CommandContext& conte
     auto const o = std::make_shared<Options>();
     CLI::App& app = *scaling.add_subcommand("laws", "the laws that --law knows by name");
     add_output_options(app, o->output);
-    auto* const list =
-        app.add_subcommand("list", "all of them, and the rules for learning rate and batch (default)");
+    auto* const list = app.add_subcommand("list", "all of them, and the rules for learning rate and batch (default)");
     list->fallthrough();
     list->footer(
         "Examples:\n"

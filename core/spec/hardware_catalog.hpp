@@ -11,8 +11,9 @@
 
 namespace sextant {
 
-// Names are compared without case and punctuation ("H100-SXM" is "h100-sxm"), by name first, then by alias. Clusters and
-// frameworks may have changes behind their name, "h100-sxm:inter_node_bandwidth=x0.5" (core/spec/profile_change.hpp).
+// Names are compared without case and punctuation ("H100-SXM" is "h100-sxm"), by name first, then by alias. Clusters
+// and frameworks may have changes behind their name, "h100-sxm:inter_node_bandwidth=x0.5"
+// (core/spec/profile_change.hpp).
 
 /// The accelerator of this name or alias, or the file when `name` ends in ".json".
 /// @throws InputError with the nearest name and all of them, or what is wrong with the file.
