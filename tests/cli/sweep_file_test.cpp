@@ -120,7 +120,7 @@ TEST_CASE("a file is not touched unless told what to do with it, and not resumed
     check_refused(question + into, "--resume goes on with it, --overwrite begins anew");
     check_refused(question + Arguments{"--axis", "pp=1,2", "--resume"} + into, "is of another sweep");
     check_refused(question + Arguments{"--columns", "mfu", "--resume"} + into, "is of another sweep");
-    check_refused(question + Arguments{"--zip", "gpus", "--seq", "512", "--resume"} + into, "is of another sweep");
+    check_refused(question + Arguments{"--seq", "512", "--resume"} + into, "is of another sweep");
     check_refused(question + Arguments{"--shard", "1/2", "--resume"} + into, "is of shard 1/1, not 1/2");
     check_refused(question + Arguments{"--format", "jsonl", "--resume"} + into, "has rows of csv, not jsonl");
     check_refused(question + Arguments{"--overwrite", "--resume"} + into, "choose one");
