@@ -152,7 +152,7 @@ ReferenceTable serving_table() {
                           {"missing"}}),
         .notes = {"How well such figures agree with measured runs: docs/validation.md; engines, and what is assumed of "
                   "them: docs/serving.md."}};
-    for (ServingRow const& row : serving_rows()) {
+    for (ServedTableRow const& row : serving_rows()) {
         std::vector<std::string> cells{row.what.model.name, row.what.plan.weights, row.what.cluster.name,
                                        std::to_string(row.what.plan.accelerators()),
                                        fmt::format("{:.0f}", row.concurrency)};

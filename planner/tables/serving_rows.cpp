@@ -25,7 +25,7 @@ constexpr std::array<char const*, 6> machines{"a100-sxm-80gb", "h100-sxm",    "h
                                               "b200-sxm",      "gb200-nvl72", "mi300x"};
 constexpr std::array<double, 2> concurrencies{16, 128};
 
-void evaluate(ServingRow& row) {
+void evaluate(ServedTableRow& row) {
     try {
         ServingMemory const memory = serving_memory(row.what);
         RequestShape const request = serving_table_request();
@@ -46,12 +46,12 @@ void evaluate(ServingRow& row) {
 
 RequestShape serving_table_request() { return {.prompt = 2000, .output = 300, .cached = 0}; }
 
-std::vector<ServingRow> serving_rows() {
-    std::vector<ServingRow> rows;
+std::vector<ServedTableRow> serving_rows() {
+    std::vector<ServedTableRow> rows;
     for (Served const& each : served)
         for (char const* const machine : machines)
             for (double const concurrency : concurrencies) {
-                ServingRow row;
+                ServedTableRow row;
                 row.what.model = find_model(each.model);
                 row.what.cluster = find_cluster(machine, "tables");
                 row.what.engine = find_engine("vllm", "tables");

@@ -9,7 +9,7 @@
 namespace sextant {
 
 /// A model served by one replica, at one number of requests at a time.
-struct ServingRow {
+struct ServedTableRow {
     ServingCase what;
     double concurrency = 0;
     std::optional<ServingEstimate> estimate;  ///< nothing: it does not fit, or the device has no such format
@@ -22,6 +22,6 @@ RequestShape serving_table_request();
 
 /// llama-3.1-8b, llama-3.1-70b and deepseek-v3 on the reference clusters with vLLM's constants, 16 and 128 requests at
 /// a time.
-std::vector<ServingRow> serving_rows();
+std::vector<ServedTableRow> serving_rows();
 
 }  // namespace sextant
