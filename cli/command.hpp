@@ -19,7 +19,7 @@ struct CommandContext {
 /// Runs the command with what was parsed and returns the exit code (see `exit_code`).
 using Action = std::function<int()>;
 
-/// One command. Each `cli/command_<name>.cpp` defines one of these as `extern constinit CommandEntry const
+/// One command. Each `cli/<topic>/command_<name>.cpp` defines one of these as `extern constinit CommandEntry const
 /// ..._command`, and `cli/command_catalog.cpp` lists it.
 struct CommandEntry {
     char const* name;

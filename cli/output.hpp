@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 
 #include <span>
 #include <string>

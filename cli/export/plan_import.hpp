@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/plan_options.hpp"
+#include "cli/options/plan_options.hpp"
 #include "planner/importers/foreign_plan.hpp"
 
 #include <functional>

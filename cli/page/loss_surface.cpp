@@ -1,6 +1,6 @@
 #include "cli/page/loss_surface.hpp"
 
-#include "cli/scaling_numbers.hpp"
+#include "cli/options/number_text.hpp"
 #include "cost_models/scaling/chinchilla_law.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/page/chart.hpp"
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 
 #include <optional>
 #include <string>

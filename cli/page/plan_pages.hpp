@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/plan_report_json.hpp"
+#include "cli/plan/plan_report_json.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/page/page.hpp"
-#include "cli/scaling_fit.hpp"
+#include "cli/scaling/fit.hpp"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cli/scaling_fit.hpp"
-#include "cli/scaling_optimum.hpp"
-#include "cli/scaling_predict.hpp"
+#include "cli/scaling/fit.hpp"
+#include "cli/scaling/optimum.hpp"
+#include "cli/scaling/predict.hpp"
 
 #include <string>
 

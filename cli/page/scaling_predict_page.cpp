@@ -1,8 +1,8 @@
+#include "cli/options/number_text.hpp"
 #include "cli/page/loss_surface.hpp"
 #include "cli/page/page_cells.hpp"
 #include "cli/page/scaling_pages.hpp"
-#include "cli/scaling_numbers.hpp"
-#include "cli/scaling_remarks.hpp"
+#include "cli/scaling/remarks.hpp"
 #include "core/quantity_text.hpp"
 
 namespace sextant::cli {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "cli/serve/estimate.hpp"
+#include "cli/serve/plan_report.hpp"
 #include "cli/serve/simulate_report.hpp"
-#include "cli/serve_estimate.hpp"
-#include "cli/serve_plan_report.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
-#include "cli/latency_text.hpp"
 #include "cli/page/page_cells.hpp"
 #include "cli/page/serve_blocks.hpp"
 #include "cli/page/serve_pages.hpp"
+#include "cli/view/latency_text.hpp"
 #include "core/quantity_text.hpp"
 
 namespace sextant::cli {

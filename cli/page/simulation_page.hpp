@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/simulation_view.hpp"
+#include "cli/simulate/view.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 #include "cli/page/simulation_timeline_chart.hpp"
 
 #include "cli/page/step_blocks.hpp"
-#include "cli/timeline_cells.hpp"
+#include "cli/simulate/timeline_cells.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>

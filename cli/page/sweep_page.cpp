@@ -1,7 +1,7 @@
 #include "cli/page/sweep_page.hpp"
 
 #include "cli/page/page_cells.hpp"
-#include "cli/sweep/sweep_output.hpp"
+#include "cli/sweep/output.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>

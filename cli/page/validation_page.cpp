@@ -1,8 +1,8 @@
 #include "cli/page/validation_page.hpp"
 
 #include "cli/page/page_cells.hpp"
-#include "cli/validate_plots.hpp"
-#include "cli/validate_view.hpp"
+#include "cli/validate/plots.hpp"
+#include "cli/validate/view.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>

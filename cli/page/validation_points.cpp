@@ -1,6 +1,6 @@
 #include "cli/page/validation_page.hpp"
 
-#include "cli/validate_plots.hpp"
+#include "cli/validate/plots.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include "cli/page/serve_pages.hpp"
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve/simulate_plots.hpp"
-#include "cli/serve_subcommand.hpp"
+#include "cli/serve/subcommand.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/quantity_text.hpp"

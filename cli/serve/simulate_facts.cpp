@@ -1,7 +1,7 @@
 // served       40.1 requests/s, 10.27 K output tokens/s (321 a GPU)
 #include "cli/serve/simulate_facts.hpp"
 
-#include "cli/latency_text.hpp"
+#include "cli/view/latency_text.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "cli/output.hpp"
+#include "cli/serve/options.hpp"
 #include "cli/serve/simulate_report.hpp"
-#include "cli/serve_options.hpp"
 #include "simulator/serving/request_source.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "cli/serve/simulate_plots.hpp"
 
-#include "cli/serve/line_chart.hpp"
+#include "cli/view/line_chart.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cli/serve_options.hpp"
-#include "cli/table.hpp"
+#include "cli/serve/options.hpp"
+#include "cli/view/table.hpp"
 #include "cost_models/serving/adapter_cost.hpp"
 #include "cost_models/serving/serving_memory.hpp"
 #include "simulator/serving/serving_simulation.hpp"

@@ -5,8 +5,8 @@
 //
 //        mean      p50  ...
 // TTFT   ...
-#include "cli/latency_text.hpp"
 #include "cli/serve/simulate_facts.hpp"
+#include "cli/view/latency_text.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "cli/shell/config_file.hpp"
 
 #include "cli/command.hpp"
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"

@@ -1,6 +1,6 @@
 #include "cli/shell/doctor.hpp"
 
-#include "cli/describe_host.hpp"
+#include "cli/calibrate/describe_host.hpp"
 #include "cli/page/plotting_library.hpp"
 #include "cli/sweep/ranks.hpp"
 #include "core/spec/engine_catalog.hpp"

@@ -5,7 +5,7 @@
 // simgrid        3.32      SimGrid, discrete events of 'simulate'
 // cuda           missing   CUDA benchmarks of kernels/
 #include "cli/shell/doctor.hpp"
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 #include "core/quantity_text.hpp"
 #include "core/units.hpp"
 

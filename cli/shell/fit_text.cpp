@@ -1,6 +1,6 @@
 #include "cli/shell/fit_text.hpp"
 
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 #include "cli/shell/help_text.hpp"
 
 #include "cli/shell/fit_text.hpp"
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/sweep/sweep_output.hpp"
+#include "cli/sweep/output.hpp"
 
 #include <string>
 #include <vector>

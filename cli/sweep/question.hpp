@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cli/sweep/command_options.hpp"
-#include "cli/sweep/sweep_table.hpp"
+#include "cli/sweep/option_list.hpp"
+#include "cli/sweep/table.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/sweep/sweep_record.hpp"
+#include "cli/sweep/record.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "cli/sweep/sensitivity.hpp"
 
-#include "cli/sweep/sweep_table.hpp"
+#include "cli/sweep/table.hpp"
 
 #include <algorithm>
 #include <charconv>

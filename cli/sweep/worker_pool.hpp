@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/sweep/sweep_table.hpp"
+#include "cli/sweep/table.hpp"
 
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
-#include "cli/calibrate_report.hpp"
+#include "cli/calibrate/report.hpp"
 
-#include "cli/calibrate_diff.hpp"
-#include "cli/calibration_times.hpp"
+#include "cli/calibrate/calibration_times.hpp"
+#include "cli/calibrate/diff.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,7 @@
-#include "cli/calibrate_run.hpp"
+#include "cli/calibrate/run.hpp"
 
-#include "cli/child_process.hpp"
-#include "cli/describe_host.hpp"
+#include "cli/calibrate/child_process.hpp"
+#include "cli/calibrate/describe_host.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"

@@ -1,4 +1,4 @@
-#include "cli/scatter_svg.hpp"
+#include "cli/view/scatter_svg.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"

@@ -1,8 +1,8 @@
-#include "cli/simulation_view.hpp"
+#include "cli/simulate/view.hpp"
 
-#include "cli/simulation_svg.hpp"
-#include "cli/simulation_timeline.hpp"
-#include "cli/timeline_cells.hpp"
+#include "cli/simulate/svg.hpp"
+#include "cli/simulate/timeline.hpp"
+#include "cli/simulate/timeline_cells.hpp"
 #include "tests/catch.hpp"
 #include "tests/simulator/sample_graph.hpp"
 

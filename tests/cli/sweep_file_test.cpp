@@ -1,4 +1,4 @@
-#include "cli/child_process.hpp"
+#include "cli/calibrate/child_process.hpp"
 #include "core/random_stream.hpp"
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"

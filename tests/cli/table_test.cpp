@@ -1,4 +1,4 @@
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 
 #include "tests/catch.hpp"
 

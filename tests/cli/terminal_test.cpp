@@ -1,7 +1,7 @@
 #include "cli/shell/fit_text.hpp"
 
 #include "cli/run.hpp"
-#include "cli/table.hpp"
+#include "cli/view/table.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 

@@ -76,7 +76,7 @@ TEST_CASE("links are found, but for those to other sites and within a page", "[I
 TEST_CASE("planted violations of the layers are found", "[INV-1]") {
     auto const [path, line] = GENERATE(table<char const*, char const*>({
         {"core/a.cpp", "#include \"cost_models/kernel_time.hpp\""},
-        {"core/a.cpp", "#include \"cli/table.hpp\""},
+        {"core/a.cpp", "#include \"cli/view/table.hpp\""},
         {"cost_models/a.cpp", "#include \"simulator/closed_form.hpp\""},
         {"simulator/a.cpp", "  #  include \"planner/search.hpp\""},
         {"planner/a.cpp", "#include \"cli/command.hpp\""},

@@ -1,0 +1,155 @@
+#include "cli/calibrate/calibration_file.hpp"
+
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_json.hpp"
+#include "core/spec/profile_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant::cli {
+namespace {
+
+std::string number_text(double value) { return fmt::format("{:.4g}", value); }
+
+template <class Constants, class Fields>
+void add_fields(std::vector<CalibrationConstant>& out, char const* part, NetworkSection<Constants> const& section,
+                Fields const& fields) {
+    for (auto const& field : fields) {
+        auto const value = section.constants.*field.member;
+        CalibrationConstant constant{.part = part, .key = std::string(field.key), .value = 0, .text = ""};
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
+            constant.value = value;
+            constant.text = number_text(value);
+        } else {
+            constant.value = value.base();
+            constant.text = human(value);
+        }
+        for (ConstantNote const& note : section.notes)
+            if (note.key == field.key && note.basis != Basis::assumed) constant.spread = note.spread;
+        out.push_back(std::move(constant));
+    }
+}
+
+struct Constants {
+    std::vector<CalibrationConstant> operator()(KernelCalibration const& file) const {
+        std::vector<CalibrationConstant> out;
+        for (KernelFit const& fit : file.fits) {
+            auto const specs = kernel_constants(fit.kind);
+            for (std::size_t i = 0; i < specs.size(); ++i)
+                out.push_back(
+                    {.part = fmt::format("{} {}", name_of(fit.kind), fit.variant),
+                     .key = std::string(specs[i].name),
+                     .value = fit.constants[i],
+                     .text = specs[i].is_time ? human(fit.constants[i] * units::s) : number_text(fit.constants[i]),
+                     .spread = i < fit.spreads.size() ? fit.spreads[i] : std::nullopt});
+        }
+        return out;
+    }
+    std::vector<CalibrationConstant> operator()(NetworkCalibration const& file) const {
+        std::vector<CalibrationConstant> out;
+        if (file.scale_up) {
+            add_fields(out, "scale_up", *file.scale_up, scale_up_times);
+            add_fields(out, "scale_up", *file.scale_up, scale_up_numbers);
+        }
+        if (file.scale_out) {
+            add_fields(out, "scale_out", *file.scale_out, scale_out_times);
+            add_fields(out, "scale_out", *file.scale_out, scale_out_numbers);
+        }
+        return out;
+    }
+    std::vector<CalibrationConstant> operator()(FrameworkProfile const& file) const {
+        std::vector<CalibrationConstant> out;
+        for (FrameworkTiming const& timing : file.timing)
+            for (ProfileValue const& value : values_of(timing))
+                out.push_back({.part = fmt::format("{} {}", timing.generation, timing.precision),
+                               .key = value.key.substr(value.key.rfind('.') + 1),
+                               .value = value.base,
+                               .text = value.text});
+        for (ProfileValue const& value : values_of(file.memory))
+            out.push_back({.part = "memory",
+                           .key = value.key.substr(value.key.rfind('.') + 1),
+                           .value = value.base,
+                           .text = value.text});
+        return out;
+    }
+};
+
+struct HeldOut {
+    std::vector<HeldOutLine> operator()(KernelCalibration const& file) const {
+        std::vector<HeldOutLine> out;
+        for (KernelFit const& fit : file.fits) {
+            HeldOutLine line{.part = fmt::format("{} {}", name_of(fit.kind), fit.variant),
+                             .fitted_rows = fit.rows,
+                             .rows = fit.held_out.rows,
+                             .median_pct = fit.held_out.median_pct,
+                             .p95_pct = fit.held_out.p95_pct,
+                             .bias_pct = fit.held_out.bias_pct};
+            // The widest of the bands, so that one line is true for all of them.
+            line.low = fit.intervals.empty() ? fit.outside.low : 1;
+            line.high = fit.intervals.empty() ? fit.outside.high : 1;
+            for (KernelInterval const& band : fit.intervals) {
+                line.low = std::min(line.low, band.factors.low);
+                line.high = std::max(line.high, band.factors.high);
+            }
+            out.push_back(line);
+        }
+        return out;
+    }
+    std::vector<HeldOutLine> operator()(NetworkCalibration const& file) const {
+        std::vector<HeldOutLine> out;
+        for (NetworkHeldOut const& e : file.provenance.held_out) {
+            HeldOutLine line{
+                .part = fmt::format("{}, {}, from {}", name_of(e.range),
+                                    e.between_domains ? "between domains" : "in one domain", human(e.from)),
+                .rows = e.rows,
+                .median_pct = e.median_pct,
+                .p95_pct = e.p95_pct,
+                .bias_pct = e.bias_pct};
+            for (NetworkInterval const& interval : file.intervals)
+                if (interval.range == e.range && interval.between_domains == e.between_domains &&
+                    interval.from == e.from) {
+                    line.low = interval.low;
+                    line.high = interval.high;
+                }
+            out.push_back(line);
+        }
+        return out;
+    }
+    std::vector<HeldOutLine> operator()(FrameworkProfile const& file) const {
+        if (file.interval.rows == 0) return {};
+        return {{.part = "steps", .rows = file.interval.rows, .low = file.interval.low, .high = file.interval.high}};
+    }
+};
+
+}  // namespace
+
+CalibrationFile read_calibration(std::string const& path) {
+    JsonDocument const document = JsonDocument::from_file(path);
+    std::string const format = ObjectReader(document).text("format", "");
+    if (format == "kernel-calibration") return read_kernel_calibration(ObjectReader(document));
+    if (format == "network-calibration") return read_network_calibration(ObjectReader(document));
+    if (format == "framework") return read_framework(ObjectReader(document));
+    throw InputError("{}: format is '{}' (kernel-calibration, network-calibration or framework)", path, format);
+}
+
+std::string format_of(CalibrationFile const& file) {
+    constexpr char const* names[] = {"kernel-calibration", "network-calibration", "framework"};
+    return names[file.index()];
+}
+
+std::string name_in(CalibrationFile const& file) {
+    return std::visit([](auto const& f) { return f.name; }, file);
+}
+
+std::string title_in(CalibrationFile const& file) {
+    return std::visit([](auto const& f) { return f.title.empty() ? f.name : f.title; }, file);
+}
+
+std::vector<CalibrationConstant> constants_of(CalibrationFile const& file) { return std::visit(Constants{}, file); }
+
+std::vector<HeldOutLine> held_out_of(CalibrationFile const& file) { return std::visit(HeldOut{}, file); }
+
+}  // namespace sextant::cli

@@ -1,0 +1,145 @@
+#include "cli/calibrate/import.hpp"
+
+#include "calibrate/import/importer.hpp"
+#include "cli/view/table.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/measurements/bench_row.hpp"
+#include "core/measurements/kernel_row.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{1} << 30;  ///< traces are large
+
+struct Kind {
+    char const* title;
+    char const* file;
+    std::string (*csv)(ImportedTables const&);
+    std::size_t (*rows)(ImportedTables const&);
+};
+
+constexpr std::array kinds{
+    Kind{"matrix products", "gemm.csv", products_csv, [](ImportedTables const& t) { return t.products.size(); }},
+    Kind{"attention", "attention.csv", attention_csv, [](ImportedTables const& t) { return t.attention.size(); }},
+    Kind{"memory-bound kernels", "memory.csv", memory_csv, [](ImportedTables const& t) { return t.memory.size(); }},
+    Kind{"collectives", "collectives.csv", collectives_csv,
+         [](ImportedTables const& t) { return t.collectives.size(); }},
+};
+
+template <class Row>
+void append(std::vector<Row>& to, std::vector<Row>& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void append(ImportedTables& to, ImportedTables from) {
+    append(to.products, from.products);
+    append(to.attention, from.attention);
+    append(to.memory, from.memory);
+    append(to.collectives, from.collectives);
+    for (auto const& [reason, count] : from.skipped)
+        to.skipped[reason] += count;
+}
+
+ImportedTables imported(std::string const& file, std::string_view text, ImportCall const& call,
+                        CommandContext& context) {
+    Importer const& importer = call.from.empty() ? importer_for(text, file) : find_importer(call.from);
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", file);
+    context.err << fmt::format("{}: read as {}\n", file, importer.name);
+    return importer.read(text, {.name = file, .device = call.device, .source = call.source});
+}
+
+void report_skipped(std::string const& file, ImportedTables const& tables, CommandContext& context) {
+    for (auto const& [reason, count] : tables.skipped)
+        context.err << fmt::format("{}: {} left out: {}\n", file, count, reason);
+}
+
+/// Where each kind goes: one file for one kind, else a folder of files.
+void write_tables(ImportedTables const& tables, std::string const& out) {
+    namespace fs = std::filesystem;
+    std::size_t present = 0;
+    for (Kind const& kind : kinds)
+        present += kind.rows(tables) > 0 ? 1 : 0;
+    bool const one_file = out.ends_with(".csv");
+    if (one_file && present > 1)
+        throw InputError("--out: {} is one file, and there are {} kinds of rows (give a folder)", out, present);
+    std::error_code fault;
+    if (!one_file) {
+        fs::create_directories(out, fault);
+        if (!fs::is_directory(out)) throw InputError("--out: {} is no folder and cannot become one", out);
+    }
+    for (Kind const& kind : kinds)
+        if (kind.rows(tables) > 0)
+            write_text_file(one_file ? out : (fs::path(out) / kind.file).string(), kind.csv(tables));
+}
+
+bool is_our_kernel_table(CsvTable const& table) {
+    try {
+        static_cast<void>(kernel_table_of(table));
+        return true;
+    } catch (InputError const&) {
+        return false;
+    }
+}
+
+}  // namespace
+
+int import_measurements(ImportCall const& call, CommandContext& context) {
+    if (call.out.empty()) throw InputError("--out: is missing (FILE.csv, or a folder for several kinds of rows)");
+    ImportedTables all;
+    for (std::string const& file : call.files) {
+        ImportedTables tables = imported(file, read_text_file(file, largest_file), call, context);
+        report_skipped(file, tables, context);
+        append(all, std::move(tables));
+    }
+    if (all.rows() == 0) throw InputError("calibrate import: no row can be used (the reasons are above)");
+    write_tables(all, call.out);
+    Table table({{"rows of"}, {"written", Align::right}});
+    for (Kind const& kind : kinds)
+        if (kind.rows(all) > 0) table.add_row({kind.title, fmt::to_string(kind.rows(all))});
+    context.out << table.text();
+    return exit_code::done;
+}
+
+std::vector<CsvTable> kernel_tables_of(std::string const& file, std::string const& device, CommandContext& context) {
+    std::string const text = read_text_file(file, largest_file);
+    bool const is_json = !text.empty() && (text.front() == '{' || text.front() == '[');
+    if (is_json && text.find("\"median_us\"") != std::string::npos) return {parse_bench_rows(text, file)};
+    if (!is_json && text.starts_with("bench,")) return {parse_bench_rows(text, file)};
+    if (!is_json) {
+        CsvTable table = parse_csv(text, file);
+        bool known = false;
+        for (Importer const* importer : importers())
+            known = known || importer->recognises(text);
+        if (is_our_kernel_table(table) || !known)
+            return {std::move(table)};  // what is neither is refused by its reader
+    }
+    ImportedTables const tables = imported(file, text, {.device = device}, context);
+    report_skipped(file, tables, context);
+    std::vector<CsvTable> out;
+    for (Kind const& kind : kinds)
+        if (kind.csv != collectives_csv && kind.rows(tables) > 0) out.push_back(parse_csv(kind.csv(tables), file));
+    if (out.empty()) throw InputError("{}: has no kernel times that can be used", file);
+    return out;
+}
+
+CsvTable collective_table_of(std::string const& file, CommandContext& context) {
+    std::string const text = read_text_file(file, largest_file);
+    if (text.starts_with("run_id,")) return parse_csv(text, file);
+    bool known = false;
+    for (Importer const* importer : importers())
+        known = known || importer->recognises(text);
+    if (!known) return parse_csv(text, file);
+    ImportedTables const tables = imported(file, text, {}, context);
+    report_skipped(file, tables, context);
+    if (tables.collectives.empty()) throw InputError("{}: has no collectives that can be used", file);
+    return parse_csv(collectives_csv(tables), file);
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,235 @@
+#include "cli/calibrate/kernels.hpp"
+
+#include "calibrate/kernel_fit.hpp"
+#include "cli/calibrate/import.hpp"
+#include "cli/view/table.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <ostream>
+#include <set>
+
+namespace sextant::cli {
+namespace {
+
+struct DeviceRows {
+    std::string name;
+    std::string title;
+    std::string generation;
+    std::vector<KernelMeasurement> rows;
+    std::set<std::string> sources;
+};
+
+/// The part of a reference that names its repository.
+std::string short_source(std::string const& reference) {
+    auto const space = reference.find(' ');
+    return space == std::string::npos ? reference : reference.substr(0, space);
+}
+
+std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorProfile const* device,
+                                  CommandContext& context) {
+    std::vector<DeviceRows> devices;
+    std::map<std::string, std::size_t> skipped;
+    std::vector<CsvTable> tables;
+    for (std::string const& file : request.tables)
+        for (CsvTable& table : kernel_tables_of(file, device != nullptr ? device->name : "", context))
+            tables.push_back(std::move(table));
+    for (CsvTable const& table : tables) {
+        KernelTable const kind = kernel_table_of(table);
+        for (CsvRecord const& record : table.records) {
+            try {
+                KernelCase const row = kernel_case(kind, RowCells(table, record));
+                AcceleratorProfile const* const profile = device != nullptr ? device : known_accelerator(row.device);
+                if (profile == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", row.device));
+                auto measurement = kernel_measurement(row, *profile);
+                if (!measurement) throw RowSkip("no kernel that has constants to fit");
+                auto found = std::find_if(devices.begin(), devices.end(),
+                                          [&](DeviceRows const& d) { return d.name == profile->name; });
+                if (found == devices.end())
+                    found = devices.insert(devices.end(), {.name = profile->name,
+                                                           .title = profile->title,
+                                                           .generation = profile->generation,
+                                                           .rows = {},
+                                                           .sources = {}});
+                found->sources.insert(short_source(row.source));
+                found->rows.push_back(std::move(*measurement));
+            } catch (RowSkip const& skip) {
+                ++skipped[skip.what()];
+            }
+        }
+    }
+    for (auto const& [reason, count] : skipped)
+        context.err << fmt::format("{} rows left out: {}\n", count, reason);
+    if (devices.empty()) throw InputError("calibrate fit: no usable rows in the tables of --kernels");
+    return devices;
+}
+
+Table fit_table() {
+    return Table({{"device"},
+                  {"kernel"},
+                  {"rows", Align::right},
+                  {"held out", Align::right},
+                  {"median %", Align::right},
+                  {"p95 %", Align::right},
+                  {"bias %", Align::right}});
+}
+
+void add_line(Table& table, std::string const& device, KernelFit const& fit) {
+    auto const error = [&](double value, bool is_signed) {
+        if (fit.held_out.rows == 0) return std::string();
+        return is_signed ? fmt::format("{:+.1f}", value) : fmt::format("{:.1f}", value);
+    };
+    table.add_row({device, fmt::format("{} {}", name_of(fit.kind), fit.variant), fmt::format("{}", fit.rows),
+                   fmt::format("{}", fit.held_out.rows), error(fit.held_out.median_pct, false),
+                   error(fit.held_out.p95_pct, false), error(fit.held_out.bias_pct, true)});
+}
+
+KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasurement> const& rows,
+                           KernelFitChoices const& choices, Table& table, CommandContext& context) {
+    KernelCalibration out;
+    out.name = name;
+    auto const fit_group = [&](KernelKind kind, std::string const& variant, auto const& group,
+                               KernelFitChoices const& how) {
+        try {
+            context.err << fmt::format("fitting {}: {} {}\n", name, name_of(kind), variant);
+            out.fits.push_back(fit_kernel(group, how));
+            out.fits.back().variant = variant;
+            add_line(table, name, out.fits.back());
+        } catch (InputError const& error) {
+            context.err << fmt::format("{}: left out: {}\n", name, error.what());
+        }
+    };
+    std::vector<KernelMeasurement> memory;
+    for (KernelMeasurement const& row : rows)
+        if (row.kind == KernelKind::memory) memory.push_back(row);
+    std::optional<KernelFit> any;
+    if (!memory.empty()) {
+        KernelFitChoices together = choices;
+        together.with_residual = false;  // its kernels differ at the same bytes
+        fit_group(KernelKind::memory, std::string(any_memory_kernel), memory, together);
+        if (!out.fits.empty()) any = out.fits.back();
+    }
+    for (KernelGroup const& group : group_kernels(rows)) {
+        KernelFitChoices own = choices;
+        if (group.kind == KernelKind::memory && any) own.kin = &*any;
+        fit_group(group.kind, group.variant, group.rows, own);
+    }
+    return out;
+}
+
+/// Of a class the interval is what a device of it can expect that was not in the fit.
+void set_transfer_intervals(KernelCalibration& calibration, std::vector<KernelMeasurement> const& rows,
+                            KernelFitChoices const& choices, KernelCalibration const* wider) {
+    for (KernelFit& fit : calibration.fits) {
+        std::vector<KernelMeasurement> same;
+        for (KernelMeasurement const& row : rows)
+            if (row.kind == fit.kind && row.variant == fit.variant) same.push_back(row);
+        std::vector<double> errors = transfer_errors(same, choices);
+        if (errors.empty()) {
+            KernelFit const* const from = wider != nullptr ? wider->find(fit.kind, fit.variant) : nullptr;
+            fit.outside = from != nullptr ? from->outside : TimeInterval{0.5, 2};
+            fit.held_out = {};
+        } else {
+            std::sort(errors.begin(), errors.end());
+            auto const at = [&](double q) { return errors[static_cast<std::size_t>(q * double(errors.size() - 1))]; };
+            fit.outside = {.low = std::min(0.99, std::exp(-at(0.9))), .high = std::max(1.01, std::exp(-at(0.1)))};
+            std::vector<double> absolute;
+            for (double const e : errors)
+                absolute.push_back(100 * std::abs(std::exp(e) - 1));
+            std::sort(absolute.begin(), absolute.end());
+            auto const n = static_cast<double>(absolute.size() - 1);
+            fit.held_out = {.rows = static_cast<std::int64_t>(absolute.size()),
+                            .median_pct = absolute[static_cast<std::size_t>(0.5 * n)],
+                            .p95_pct = absolute[static_cast<std::size_t>(0.95 * n)],
+                            .bias_pct = 100 * (std::exp(at(0.5)) - 1)};
+        }
+        fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
+    }
+}
+
+void finish_class(KernelCalibration& calibration, std::string const& generation, std::string const& title,
+                  std::set<std::string> const& sources, std::string const& command) {
+    calibration.generation = generation;
+    calibration.title = title;
+    calibration.sources.assign(sources.begin(), sources.end());
+    calibration.command = command;
+}
+
+int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
+    auto const devices = read_rows(request, nullptr, context);
+    std::string const command = "sextant calibrate fit --kernels FILE.csv... --catalogue FOLDER";
+    Table table = fit_table();
+    auto const write = [&](KernelCalibration const& c) {
+        write_text_file(request.catalogue + "/" + c.name + ".json", kernel_calibration_json(c));
+    };
+    KernelFitChoices choices{.threads = request.threads};
+    std::map<std::string, std::vector<KernelMeasurement>> by_generation;
+    std::map<std::string, std::set<std::string>> sources;
+    for (DeviceRows const& d : devices) {
+        KernelCalibration own = fit_rows(d.name, d.rows, choices, table, context);
+        own.title = d.title;
+        own.devices = {d.name};
+        own.command = command;
+        own.sources.assign(d.sources.begin(), d.sources.end());
+        write(own);
+        for (std::string const& generation : {d.generation, std::string("*")}) {
+            auto& rows = by_generation[generation];
+            rows.insert(rows.end(), d.rows.begin(), d.rows.end());
+            sources[generation].insert(d.sources.begin(), d.sources.end());
+        }
+    }
+    choices.with_residual = false;
+    Table classes = fit_table();
+    KernelCalibration any = fit_rows("class-any", by_generation["*"], choices, classes, context);
+    set_transfer_intervals(any, by_generation["*"], choices, nullptr);
+    finish_class(any, "*", "any device", sources["*"], command);
+    write(any);
+    for (KernelFit const& fit : any.fits)
+        add_line(table, any.name, fit);
+    for (auto const& [generation, rows] : by_generation) {
+        if (generation == "*") continue;
+        KernelCalibration of_class = fit_rows("class-" + generation, rows, choices, classes, context);
+        set_transfer_intervals(of_class, rows, choices, &any);
+        finish_class(of_class, generation, generation + " devices", sources[generation], command);
+        write(of_class);
+        for (KernelFit const& fit : of_class.fits)
+            add_line(table, of_class.name, fit);
+    }
+    context.out << table.text();
+    return exit_code::done;
+}
+
+}  // namespace
+
+int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) {
+    if (!request.catalogue.empty()) return fit_catalogue(request, context);
+    if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");
+    std::optional<AcceleratorProfile> device;
+    if (!request.device.empty()) device = find_accelerator(request.device, "--device");
+    auto const devices = read_rows(request, device ? &*device : nullptr, context);
+    if (devices.size() > 1)
+        throw InputError(
+            "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device (--device NAME, "
+            "or --catalogue FOLDER for one each)",
+            devices.size(), devices[0].name, devices[1].name);
+    Table table = fit_table();
+    DeviceRows const& d = devices.front();
+    KernelCalibration own = fit_rows(d.name, d.rows, {.threads = request.threads}, table, context);
+    if (own.fits.empty()) throw InputError("calibrate fit: too few rows of every kernel");
+    own.title = d.title;
+    own.devices = {d.name};
+    own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;
+    own.sources.assign(d.sources.begin(), d.sources.end());
+    write_text_file(request.out, kernel_calibration_json(own));
+    context.out << table.text();
+    return exit_code::done;
+}
+
+}  // namespace sextant::cli

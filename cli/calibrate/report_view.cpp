@@ -1,0 +1,163 @@
+#include "cli/calibrate/report.hpp"
+#include "cli/validate/plots.hpp"
+#include "cli/view/table.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant::cli {
+namespace {
+
+Column right(char const* name) { return {name, Align::right}; }
+
+std::string percent(double value) { return fmt::format("{:.1f}", value); }
+
+Table held_out_table(CalibrationReport const& report) {
+    Table table({{"fit"},
+                 right("rows fitted"),
+                 right("held out"),
+                 right("median %"),
+                 right("p95 %"),
+                 right("bias %"),
+                 right("80 % interval")});
+    for (HeldOutLine const& line : report.held_out) {
+        bool const known = line.rows > 0 && line.p95_pct > 0;
+        table.add_row({line.part, line.fitted_rows > 0 ? fmt::to_string(line.fitted_rows) : "",
+                       fmt::to_string(line.rows), known ? percent(line.median_pct) : "",
+                       known ? percent(line.p95_pct) : "", known ? fmt::format("{:+.1f}", line.bias_pct) : "",
+                       fmt::format("{:.2f} to {:.2f}", line.low, line.high)});
+    }
+    return table;
+}
+
+void add_errors(std::vector<std::string>& cells, ErrorStatistics const& e) {
+    cells.push_back(e.n > 0 ? fmt::to_string(e.n) : "");
+    for (double const value : {e.median_ape_pct, e.p90_ape_pct})
+        cells.push_back(e.n > 0 ? percent(value) : "");
+    cells.push_back(e.n > 0 ? fmt::format("{:+.1f}", e.bias_pct) : "");
+}
+
+/// Held-out, fitted and other rows side by side, those that there are.
+Table group_table(CalibrationReport const& report, std::string const& by) {
+    struct Split {
+        char const* name;
+        ErrorStatistics SplitErrors::*errors;
+    };
+    std::vector<Split> splits;
+    for (Split const split : {Split{"held out", &SplitErrors::held_out}, Split{"fitted", &SplitErrors::fitted},
+                              Split{"other", &SplitErrors::other}})
+        if ((report.groups.front().*split.errors).n > 0) splits.push_back(split);
+    std::vector<Column> columns{{by.empty() ? "rows" : by}};
+    for (Split const& split : splits)
+        for (char const* figure : {"", " med %", " p90 %", " bias %"})
+            columns.push_back({std::string(split.name) + figure, Align::right});
+    Table table(std::move(columns));
+    for (SplitErrors const& group : report.groups) {
+        if (group.by != by) continue;
+        std::vector<std::string> cells{group.name};
+        for (Split const& split : splits)
+            add_errors(cells, group.*split.errors);
+        table.add_row(std::move(cells));
+    }
+    return table;
+}
+
+std::vector<std::string> groupings(CalibrationReport const& report) {
+    std::vector<std::string> out;
+    for (SplitErrors const& group : report.groups)
+        if (std::find(out.begin(), out.end(), group.by) == out.end()) out.push_back(group.by);
+    return out;
+}
+
+std::string bin_name(ErrorBin const& bin) {
+    if (std::isinf(bin.low_pct)) return fmt::format("below {:+g} %", bin.high_pct);
+    if (std::isinf(bin.high_pct)) return fmt::format("from {:+g} %", bin.low_pct);
+    return fmt::format("{:+g} to {:+g} %", bin.low_pct, bin.high_pct);
+}
+
+/// A line per bin, the longest 50 characters.
+std::string histogram_text(CalibrationReport const& report) {
+    std::size_t most = 1, all = 0;
+    for (ErrorBin const& bin : report.histogram) {
+        most = std::max(most, bin.rows);
+        all += bin.rows;
+    }
+    std::string out;
+    for (ErrorBin const& bin : report.histogram) {
+        auto const width =
+            static_cast<std::size_t>(std::ceil(50.0 * static_cast<double>(bin.rows) / static_cast<double>(most)));
+        out += fmt::format("{:>14}  {:6} {:5.1f} %  {}", bin_name(bin), bin.rows,
+                           all > 0 ? 100.0 * static_cast<double>(bin.rows) / static_cast<double>(all) : 0.0,
+                           std::string(width, '#'));
+        out.erase(out.find_last_not_of(' ') + 1);
+        out += '\n';
+    }
+    return out;
+}
+
+Table worst_table(CalibrationReport const& report) {
+    Table table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"split"}, {"reason"}});
+    for (WorstRow const& row : report.validation.worst)
+        table.add_row({row.where, row.what, human(row.measured), human(row.predicted),
+                       fmt::format("{:+.0f}", row.error_pct()), row.split, row.reason});
+    return table;
+}
+
+std::string head(CalibrationReport const& report) {
+    std::string out = fmt::format("{} ({}, {})\n", title_in(report.file), name_in(report.file), format_of(report.file));
+    if (auto const* kernels = std::get_if<KernelCalibration>(&report.file)) {
+        out += fmt::format("fitted by: {}\n", kernels->command);
+        for (std::string const& source : kernels->sources)
+            out += fmt::format("rows of: {}\n", source);
+    } else if (auto const* network = std::get_if<NetworkCalibration>(&report.file)) {
+        out += fmt::format("fitted by: {}\nheld out: {}\n{} runs, {} rows\n", network->provenance.command,
+                           network->provenance.method, network->provenance.runs, network->provenance.rows);
+    }
+    return out;
+}
+
+std::string text(CalibrationReport const& report) {
+    std::string out = head(report);
+    if (!report.held_out.empty()) out += "\n" + held_out_table(report).text();
+    if (!report.unidentified.empty()) {
+        out += "\nNot identified by the rows (these constants stand at their start or prior):\n";
+        for (std::string const& line : report.unidentified)
+            out += wrapped("  " + line, "    ");
+    }
+    if (report.groups.empty()) return out;
+    for (std::string const& by : groupings(report))
+        out += "\n" + group_table(report, by).text();
+    out += fmt::format("\nErrors of {}, (predicted - measured) / measured:\n\n{}", report.histogram_of,
+                       histogram_text(report));
+    if (!report.validation.worst.empty()) out += "\nOff by the largest factors:\n\n" + worst_table(report).text();
+    return out;
+}
+
+std::string markdown(CalibrationReport const& report) {
+    std::string out = fmt::format("# {}\n\n`{}`, format `{}`.\n", title_in(report.file), name_in(report.file),
+                                  format_of(report.file));
+    if (!report.held_out.empty()) out += "\n## Rows that were held out\n\n" + held_out_table(report).markdown();
+    if (!report.unidentified.empty()) {
+        out += "\n## Not identified by the rows\n\n";
+        for (std::string const& line : report.unidentified)
+            out += "- " + line + "\n";
+    }
+    if (report.groups.empty()) return out;
+    for (std::string const& by : groupings(report))
+        out += fmt::format("\n## {}\n\n{}", by.empty() ? "Scores" : "By " + by, group_table(report, by).markdown());
+    out += fmt::format("\n## Errors of {}\n\n```\n{}```\n", report.histogram_of, histogram_text(report));
+    if (!report.validation.worst.empty()) out += "\n## Off by the largest factors\n\n" + worst_table(report).markdown();
+    return out;
+}
+
+}  // namespace
+
+std::string calibration_report(CalibrationReport const& report, Format format) {
+    if (format == Format::json) return calibration_report_json(report);
+    return format == Format::markdown ? markdown(report) : text(report);
+}
+
+}  // namespace sextant::cli

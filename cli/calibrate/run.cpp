@@ -1,0 +1,144 @@
+#include "cli/calibrate/run.hpp"
+
+#include "cli/calibrate/child_process.hpp"
+#include "cli/calibrate/describe_host.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/view/table.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/measurements/bench_row.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <ostream>
+#include <sstream>
+
+namespace sextant::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char const* program_name = "sextant-bench";
+
+bool is_program(fs::path const& path) {
+    std::error_code fault;
+    return fs::is_regular_file(path, fault) && access(path.c_str(), X_OK) == 0;
+}
+
+std::vector<std::string> bench_arguments(BenchRequest const& request) {
+    std::vector<std::string> arguments{
+        "--backend", request.backend, request.effort == BenchEffort::full ? "--full" : "--quick", "--out", request.out};
+    if (!request.benches.empty()) {
+        arguments.emplace_back("--bench");
+        arguments.push_back(fmt::format("{}", fmt::join(request.benches, ",")));
+    }
+    if (request.file == BenchFile::resume) arguments.emplace_back("--resume");
+    if (request.gpu) arguments.insert(arguments.end(), {"--device", fmt::format("{}", *request.gpu)});
+    if (request.max_seconds)
+        arguments.insert(arguments.end(), {"--max-seconds", fmt::format("{:g}", *request.max_seconds)});
+    return arguments;
+}
+
+/// The last line of the benchmarks' plan: "147 rows, about 14s". Empty when they could not make one; then they say why.
+std::string estimate(std::string const& program, std::vector<std::string> arguments, int& code) {
+    arguments.emplace_back("--dry-run");
+    std::string plan;
+    code = child_output(program, arguments, plan).code;
+    if (code != 0 || plan.empty()) return "";
+    plan.pop_back();
+    auto const line = plan.rfind('\n');
+    return line == std::string::npos ? plan : plan.substr(line + 1);
+}
+
+/// Rows by benchmark; those that failed apart.
+void print_contents(std::string const& path, CommandContext& context) {
+    Table table({{"benchmark"}, {"device"}, {"rows", Align::right}, {"failed", Align::right}});
+    struct Line {
+        std::string bench, device;
+        std::size_t rows = 0, failed = 0;
+    };
+    std::vector<Line> lines;
+    CsvTable const rows = read_bench_rows(path);
+    for (CsvRecord const& record : rows.records) {
+        RowCells const row(rows, record);
+        std::string const bench = row.text("bench");
+        std::string const device = row.text("device");
+        auto found = std::find_if(lines.begin(), lines.end(),
+                                  [&](Line const& l) { return l.bench == bench && l.device == device; });
+        if (found == lines.end()) found = lines.insert(lines.end(), {.bench = bench, .device = device});
+        ++found->rows;
+        if (bench_row_failed(row)) ++found->failed;
+    }
+    for (Line const& line : lines)
+        table.add_row({line.bench, line.device, fmt::format("{}", line.rows),
+                       line.failed > 0 ? fmt::to_string(line.failed) : ""});
+    context.out << table.text();
+}
+
+void check(BenchRequest const& request) {
+    if (request.out.empty()) throw InputError("--out: is missing (the rows are written there)");
+    std::error_code fault;
+    if (request.file == BenchFile::fresh && fs::exists(request.out, fault) && fs::file_size(request.out, fault) > 0)
+        throw InputError("--out: {} exists (--resume goes on with it; or give another name)", request.out);
+    if (request.max_seconds && !(*request.max_seconds > 0 && *request.max_seconds < 1e7))
+        throw InputError("--max-seconds: is {} (a number above 0 is needed)", *request.max_seconds);
+    if (request.gpu && *request.gpu < 0) throw InputError("--gpu: is {} (at least 0)", *request.gpu);
+}
+
+}  // namespace
+
+std::string find_bench_program(std::string const& given) {
+    if (!given.empty()) {
+        if (!is_program(given)) throw InputError("--bench: '{}' is no program", given);
+        return fs::absolute(given).string();
+    }
+    std::error_code fault;
+    fs::path const own = fs::read_symlink("/proc/self/exe", fault).parent_path();
+    if (!fault)
+        for (fs::path const& folder : {own, own.parent_path() / "kernels"})
+            if (is_program(folder / program_name)) return (folder / program_name).string();
+    char const* const path = std::getenv("PATH");
+    std::istringstream folders(path != nullptr ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (!folder.empty() && is_program(fs::path(folder) / program_name))
+            return (fs::path(folder) / program_name).string();
+    return "";
+}
+
+int run_benchmarks(BenchRequest const& request, CommandContext& context) {
+    check(request);
+    std::string const program = find_bench_program(request.program);
+    if (program.empty()) {
+        context.err << "sextant: error: calibrate run: no program sextant-bench beside this one or on PATH (build it: "
+                       "cmake -S kernels -B bench && cmake --build bench, then --bench bench/sextant-bench)\n";
+        return exit_code::unavailable;
+    }
+    auto const arguments = bench_arguments(request);
+    int code = 0;
+    std::string const expected = estimate(program, arguments, code);
+    if (code != 0) return code;
+    context.err << fmt::format("{}: {}\n", program, expected);
+    InterruptGuard const guard;
+    ChildEnd const end = run_child(program, arguments, guard.flag());
+    if (end.interrupted) {
+        context.err << fmt::format("interrupted; the rows so far are in {} (go on with --resume)\n", request.out);
+        return interrupted_exit;
+    }
+    if (end.code > exit_code::unavailable)
+        throw InputError("{}: ended with {} (the rows so far are in {})", program, end.code, request.out);
+    if (end.code <= exit_code::answer_is_no) {
+        print_contents(request.out, context);
+        if (!request.describe_host.empty())
+            write_text_file(request.describe_host, host_profile_json(read_bench_rows(request.out), host_facts()));
+        if (!request.describe_cluster.empty())
+            write_text_file(request.describe_cluster, host_cluster_json(read_bench_rows(request.out), host_facts()));
+    }
+    return end.code;
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,243 @@
+#include "cli/calibrate/train.hpp"
+
+#include "calibrate/framework_fit.hpp"
+#include "cli/view/table.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/spec/framework_fields.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hardware_json.hpp"
+#include "planner/validation/train_validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+constexpr std::size_t most_rows_of_source = 80;
+constexpr std::size_t fewest_rows = 5;  ///< of a family, below which its constants stay as they are
+constexpr FitOptions fit_options{.robust_scale = 2, .starts = 1, .iterations = 14, .threads = 0, .seed = 1};
+
+/// How far the rows of a source are trusted, against raw logs and careful tables. Source: data/README.md, "Trust".
+struct SourceTrust {
+    std::string_view prefix;
+    double weight;
+};
+constexpr std::array trusts{SourceTrust{"vtrain", 0.1},
+                            SourceTrust{"aws-moe", 0.1},
+                            SourceTrust{"misc-repos", 0.2},
+                            SourceTrust{"nvidia-nemo", 0.5},
+                            SourceTrust{"nvidia-megatron-bridge", 0.5},
+                            SourceTrust{"google-maxtext", 0.5},
+                            SourceTrust{"megatron-moe", 0.5},
+                            SourceTrust{"rapid-llm", 0.3}};
+
+double trust_of(std::string const& source) {
+    for (auto const& [prefix, weight] : trusts)
+        if (source.starts_with(prefix)) return weight;
+    return 1;
+}
+
+struct Family {
+    FrameworkProfile start;
+    std::vector<StepMeasurement> rows;
+};
+
+double predicted_seconds(TrainingCase const& c, FrameworkTiming timing) {
+    timing.generation = "*";
+    timing.precision = "*";
+    FrameworkProfile profile;
+    profile.timing.push_back(std::move(timing));
+    profile.memory = c.framework->memory;
+    ClosedForm form(c.model, c.workload, *c.cluster, profile, c.plan.precision);
+    return form.evaluate(c.plan, PipelineMethod::walk).time.base();
+}
+
+/// The rows whose time is scored, by framework; of large sources every n-th one.
+std::map<std::string, Family> read_families(TrainFitRequest const& request, CommandContext& context) {
+    CaseBuilder builder;
+    std::map<std::string, Family> families;
+    std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
+    std::size_t skipped = 0;
+    for (std::string const& file : request.tables)
+        for (TrainingRow const& row : training_rows(read_csv(file))) {
+            try {
+                auto c = std::make_shared<TrainingCase const>(builder.build(row));
+                auto const measured = measured_time(row, *c);
+                if (!c->predicts_time || !c->time_reason.empty() || !measured) throw RowSkip("time is not scored");
+                StepMeasurement step{.source = row.source_id,
+                                     .generation = c->cluster->accelerator.generation,
+                                     .precision = std::string(name_of(c->plan.precision)),
+                                     .seconds = measured->base(),
+                                     .weight = trust_of(row.source_id),
+                                     .has_experts = c->model.moe.has_value(),
+                                     .predict = [c](FrameworkTiming const& t) { return predicted_seconds(*c, t); }};
+                static_cast<void>(
+                    step.predict(c->framework->timing.front()));  // a row that cannot be priced throws here
+                families.try_emplace(c->framework->name, Family{.start = *c->framework, .rows = {}});
+                by_source[row.source_id].emplace_back(c->framework->name, std::move(step));
+            } catch (std::runtime_error const&) {
+                ++skipped;
+            }
+        }
+    for (auto& [source, rows] : by_source) {
+        std::size_t const stride = (rows.size() + most_rows_of_source - 1) / most_rows_of_source;
+        for (std::size_t i = 0; i < rows.size(); i += stride)
+            families[rows[i].first].rows.push_back(std::move(rows[i].second));
+    }
+    context.err << fmt::format("{} rows left out: their time cannot be expressed or is not scored\n", skipped);
+    if (families.empty()) throw InputError("calibrate fit: no usable rows in the tables of --train");
+    return families;
+}
+
+std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const& rows) {
+    std::vector<StepMeasurement const*> out;
+    for (StepMeasurement const& row : rows)
+        out.push_back(&row);
+    return out;
+}
+
+double quantile(std::vector<double> values, double q) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+/// Median, 90 % quantile and bias in per cent of predicted against measured.
+std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
+    std::vector<double> absolute;
+    for (double const e : log_errors)
+        absolute.push_back(100 * std::abs(std::exp(e) - 1));
+    return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile(absolute, 0.5)),
+            fmt::format("{:.1f}", quantile(absolute, 0.9)),
+            fmt::format("{:+.1f}", 100 * (std::exp(quantile(log_errors, 0.5)) - 1))};
+}
+
+/// Notes where the constants of a fit come from.
+void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
+    std::string sources;
+    for (std::string const& source : fit.sources)
+        sources += (sources.empty() ? "" : ", ") + source;
+    for (FrameworkTiming& timing : profile.timing)
+        for (TimingConstant const& constant : fit.constants) {
+            if (constant.generation != "*" && constant.generation != timing.generation) continue;
+            auto const note = [&](auto const& fields) {
+                for (auto const& field : fields) {
+                    if (field.key != constant.key) continue;
+                    auto& value = timing.*field.member;
+                    bool const known = constant.spread.has_value();
+                    value.basis = known ? Basis::fitted : Basis::assumed;
+                    value.source = known
+                                       ? fmt::format("sextant calibrate fit --train, {} rows of {}", fit.rows, sources)
+                                       : fmt::format("expected of such frameworks; not identified by {} rows of {}",
+                                                     fit.rows, sources);
+                }
+            };
+            note(timing_numbers);
+            note(timing_times);
+        }
+}
+
+struct Scores {
+    std::map<std::string, std::vector<double>> fitted;     ///< log errors by source
+    std::map<std::string, std::vector<double>> left_out;   ///< the same, the source left out
+    std::vector<double> all;                               ///< of left-out sources
+    std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
+    std::vector<double> of_all;
+};
+
+StepInterval interval_of(std::vector<double> const& log_errors) {
+    return {.low = std::min(0.98, std::exp(-quantile(log_errors, 0.9))),
+            .high = std::max(1.02, std::exp(-quantile(log_errors, 0.1))),
+            .rows = static_cast<std::int64_t>(log_errors.size())};
+}
+
+Table score_table(Scores const& scores) {
+    Table table({{"source"},
+                 {"rows", Align::right},
+                 {"fitted: median %", Align::right},
+                 {"p90 %", Align::right},
+                 {"bias %", Align::right},
+                 {"left out: median %", Align::right},
+                 {"p90 %", Align::right},
+                 {"bias %", Align::right}});
+    std::vector<double> fitted, medians;
+    for (auto const& [source, errors] : scores.left_out) {
+        auto cells = error_cells(scores.fitted.at(source));
+        auto const left = error_cells(errors);
+        cells.insert(cells.begin(), source);
+        cells.insert(cells.end(), left.begin() + 1, left.end());
+        table.add_row(cells);
+        auto const& own = scores.fitted.at(source);
+        fitted.insert(fitted.end(), own.begin(), own.end());
+    }
+    auto cells = error_cells(fitted);
+    auto const left = error_cells(scores.all);
+    cells.insert(cells.begin(), "overall");
+    cells.insert(cells.end(), left.begin() + 1, left.end());
+    table.add_row(cells);
+    return table;
+}
+
+}  // namespace
+
+int fit_training_tables(TrainFitRequest const& request, CommandContext& context) {
+    auto families = read_families(request, context);
+    if (!request.framework.empty()) {
+        std::string const wanted = find_framework(request.framework, "--framework").name;
+        std::erase_if(families, [&](auto const& entry) { return entry.first != wanted; });
+        if (families.empty()) throw InputError("--framework: no rows of '{}' in the tables", wanted);
+    }
+    if (request.catalogue.empty() && families.size() > 1)
+        throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
+                         families.size());
+    FitOptions options = fit_options;
+    options.threads = request.threads;
+    Scores scores;
+    std::map<std::string, FrameworkProfile> profiles;
+    for (auto const& [name, family] : families) {
+        auto const rows = pointers(family.rows);
+        context.err << fmt::format("fitting {}: {} rows\n", name, rows.size());
+        FrameworkFit const fit = fit_framework(family.start, rows, options);
+        FrameworkProfile profile = family.start;
+        if (rows.size() >= fewest_rows) {
+            profile.timing = fit.timing;
+            add_provenance(profile, fit);
+        }
+        for (auto const* row : rows) {
+            double const predicted = row->predict(timing_for(profile, row->generation, row->precision));
+            double const error = std::log(predicted / row->seconds);
+            scores.fitted[row->source].push_back(error);
+            scores.of_family[name].push_back(error);
+            scores.of_all.push_back(error);
+        }
+        context.err << fmt::format("leaving out each of {} sources\n", fit.sources.size());
+        FitOptions refit = options;
+        refit.iterations = 6;  // from the fit to all rows
+        for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, fit)) {
+            double const error = std::log(step.predicted / step.row->seconds);
+            scores.left_out[step.row->source].push_back(error);
+            scores.of_family[name].push_back(error);
+            scores.all.push_back(error);
+            scores.of_all.push_back(error);
+        }
+        profiles.emplace(name, std::move(profile));
+    }
+    for (auto& [name, profile] : profiles) {
+        constexpr std::size_t enough = 80;
+        profile.interval =
+            interval_of(scores.of_family[name].size() >= enough ? scores.of_family[name] : scores.of_all);
+        std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
+        if (!file.empty()) write_text_file(file, framework_json(profile));
+    }
+    context.out << score_table(scores).text();
+    return exit_code::done;
+}
+
+}  // namespace sextant::cli

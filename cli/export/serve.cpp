@@ -1,0 +1,96 @@
+#include "cli/export/serve.hpp"
+
+#include "cli/export/plan_file.hpp"
+#include "cli/export/plan_import.hpp"
+#include "cli/export/report.hpp"
+#include "cli/serve/options.hpp"
+#include "core/error.hpp"
+#include "planner/exporters/quoting.hpp"
+#include "planner/exporters/serve_command.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+    ServeOptions serve;
+    ExportOutput output;
+    std::string plan_file;
+    std::int64_t rank = 1;
+    std::string model_path;
+    std::int64_t replicas = 1;
+    std::optional<std::int64_t> per_node;
+};
+
+/// What the file says, in all that is not given.
+void fill_from_file(Options& o, Given const& given) {
+    ServePlanFile const file = read_serve_plan_file(o.plan_file, o.rank);
+    ServeOptions& s = o.serve;
+    if (!given("--model")) s.model = file.model;
+    if (!given("--cluster")) s.cluster = file.cluster;
+    if (!given("--tp")) s.tp = file.plan.tp;
+    if (!given("--pp")) s.pp = file.plan.pp;
+    if (!given("--ep")) s.ep = file.plan.ep;
+    if (!given("--attention-dp")) s.attention_dp = file.plan.attention_dp;
+    if (!given("--weights")) s.weights = file.plan.weights;
+    if (!given("--kv-cache")) s.cache = name_of(file.plan.cache);
+    if (!given("--max-batch")) s.max_batch = file.plan.max_batch;
+    if (!given("--max-batched-tokens")) s.max_batched_tokens = file.plan.max_batched_tokens;
+    if (!given("--replicas")) o.replicas = file.replicas;
+}
+
+int run(Options o, CLI::App const& app, CommandContext& context) {
+    if (!o.plan_file.empty()) fill_from_file(o, given_options(app));
+    if (o.serve.model.empty()) throw InputError("--model: which model is served? (or --plan FILE)");
+    if (o.serve.cluster.empty()) throw InputError("--cluster: on which machines? (or --plan FILE)");
+    ServeExporterEntry const& exporter = find_serve_exporter(o.serve.engine, "--engine");
+    ServingCase const what = serving_case_from(o.serve);
+    if (o.replicas < 1 || o.replicas > 1000000) throw InputError("--replicas: {} (1 to 1000000)", o.replicas);
+    std::int64_t const usual = what.cluster.domain_size <= 8 ? what.cluster.domain_size : 4;
+    std::int64_t const per_node = o.per_node.value_or(usual);
+    if (per_node < 1 || per_node > 4096) throw InputError("--gpus-per-node: {} (1 to 4096)", per_node);
+    ServeLaunch launch{.model = what.model, .cluster = what.cluster, .plan = what.plan};
+    if (!o.model_path.empty()) launch.model_path = o.model_path;
+    check_exported_text(launch.model_path, "--model-path");
+    check_exported_text(launch.model.name, "--model");
+    launch.replicas = o.replicas;
+    launch.per_node = per_node;
+    ServeExport const exported = exporter.write(launch);
+    ExportFacts const facts{
+        .headline = fmt::format("{} on {}: {}", what.model.name, what.cluster.name, serving_plan_text(what)),
+        .nodes = (what.plan.accelerators() + per_node - 1) / per_node,
+        .per_node = std::min(per_node, what.plan.accelerators())};
+    deliver_export(o.output, {{exporter.name, exported.files, exported.not_expressed}}, facts, context);
+    return exit_code::done;
+}
+
+}  // namespace
+
+ExportServe describe_export_serve(CLI::App& parent, CommandContext& context) {
+    auto const o = std::make_shared<Options>();
+    CLI::App& app = *parent.add_subcommand("serve", "the command that starts vLLM, SGLang or TensorRT-LLM");
+    add_serve_options(app, o->serve);
+    app.get_option("--model")->required(false);
+    app.get_option("--cluster")->required(false);
+    app.add_option("--plan", o->plan_file, "what 'sextant serve plan --format json' wrote")->option_text("FILE");
+    app.add_option("--rank", o->rank, "which of its deployments (default: 1, the best)")->option_text("N");
+    app.add_option("--model-path", o->model_path, "what the engine loads: a folder or a name at Hugging Face")
+        ->option_text("PATH");
+    app.add_option("--replicas", o->replicas, "how many are started (default: the file's, or 1)")->option_text("N");
+    app.add_option("--gpus-per-node", o->per_node, "accelerators of a node (default: a domain of up to 8, else 4)")
+        ->option_text("N");
+    add_export_output(app, o->output);
+    app.footer(
+        "--engine takes vllm, sglang and tensorrt-llm.\n\nExamples:\n"
+        "  sextant export serve --engine vllm --model llama-3.1-70b --cluster h100-sxm --tp 4 --weights fp8\n"
+        "  sextant export serve --engine sglang --plan deployment.json --model-path /models/llama --output launch\n");
+    return {.app = &app, .run = [o, &app, &context] { return run(*o, app, context); }};
+}
+
+}  // namespace sextant::cli

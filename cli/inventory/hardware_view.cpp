@@ -1,0 +1,183 @@
+#include "cli/inventory/hardware_view.hpp"
+
+#include "core/nearest.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/profile_values.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+namespace {
+
+std::string peak_text(AcceleratorProfile const& accelerator, Precision precision) {
+    auto const found = accelerator.peak.find(precision);
+    return found != accelerator.peak.end() ? human(found->second.value) : "-";
+}
+
+/// bf16, or fp16 for devices from before it.
+std::string half_peak_text(AcceleratorProfile const& accelerator) {
+    return accelerator.peak.contains(Precision::bf16) ? peak_text(accelerator, Precision::bf16)
+                                                      : peak_text(accelerator, Precision::fp16);
+}
+
+std::string price_text(AcceleratorProfile const& accelerator) {
+    return accelerator.price_usd_per_hour ? fmt::format("{:.2f}", accelerator.price_usd_per_hour->value) : "-";
+}
+
+Table accelerator_table() {
+    Table table({{"name"},
+                 {"title"},
+                 {"16-bit peak", Align::right},
+                 {"fp8 peak", Align::right},
+                 {"memory", Align::right},
+                 {"bandwidth", Align::right},
+                 {"USD/h", Align::right}});
+    for (auto const& entry : all_accelerators())
+        table.add_row({entry.name, entry.title, half_peak_text(entry), peak_text(entry, Precision::fp8),
+                       human(entry.memory_capacity.value), human(entry.memory_bandwidth.value), price_text(entry)});
+    return table;
+}
+
+Table cluster_table() {
+    Table table(
+        {{"name"}, {"domain", Align::right}, {"scale-up", Align::right}, {"scale-out", Align::right}, {"title"}});
+    for (auto const& entry : all_clusters())
+        table.add_row({entry.name, fmt::format("{}", entry.domain_size), human(entry.scale_up.bandwidth.value),
+                       entry.scale_out ? human(entry.scale_out->bandwidth.value) : "-", entry.title});
+    return table;
+}
+
+Table framework_table() {
+    Table table({{"name"}, {"also"}, {"title"}});
+    for (auto const& entry : all_frameworks())
+        table.add_row({entry.name, join(entry.aliases), entry.title});
+    return table;
+}
+
+std::string base_text(double value) { return fmt::format("{}", value); }
+
+/// One table for programs: SI base units.
+Table combined_table() {
+    Table table({{"kind"},
+                 {"name"},
+                 {"title"},
+                 {"accelerator"},
+                 {"domain_size"},
+                 {"peak_16bit_flops_per_s"},
+                 {"memory_bytes"},
+                 {"memory_bytes_per_s"},
+                 {"scale_up_bytes_per_s"},
+                 {"scale_out_bytes_per_s"},
+                 {"usd_per_hour"}});
+    auto const add = [&](std::string kind, std::string name, std::string title, AcceleratorProfile const& a,
+                         std::string domain, std::string up, std::string out) {
+        auto const precision = a.peak.contains(Precision::bf16) ? Precision::bf16 : Precision::fp16;
+        table.add_row({std::move(kind), std::move(name), std::move(title), a.name, std::move(domain),
+                       base_text(a.peak_of(precision).value.base()), base_text(a.memory_capacity.value.base()),
+                       base_text(a.memory_bandwidth.value.base()), std::move(up), std::move(out),
+                       a.price_usd_per_hour ? base_text(a.price_usd_per_hour->value) : ""});
+    };
+    for (auto const& entry : all_accelerators())
+        add("accelerator", entry.name, entry.title, entry, "", "", "");
+    for (auto const& entry : all_clusters())
+        add("cluster", entry.name, entry.title, entry.accelerator, fmt::format("{}", entry.domain_size),
+            base_text(entry.scale_up.bandwidth.value.base()),
+            entry.scale_out ? base_text(entry.scale_out->bandwidth.value.base()) : "");
+    for (auto const& entry : all_frameworks())
+        table.add_row({"framework", entry.name, entry.title});
+    return table;
+}
+
+Table value_table(std::vector<ProfileValue> const& values) {
+    Table table({{"value"}, {"is", Align::right}, {"basis"}, {"source"}});
+    for (auto const& value : values)
+        table.add_row({value.key, value.text, std::string(name_of(value.basis)), value.source});
+    return table;
+}
+
+std::vector<std::string> alias_lines(std::vector<std::string> const& aliases) {
+    return aliases.empty() ? std::vector<std::string>{} : std::vector{"also called: " + join(aliases)};
+}
+
+struct Section {
+    std::string heading;
+    std::vector<std::string> lines;
+    std::vector<ProfileValue> values;
+};
+
+Section section_of(AcceleratorProfile const& accelerator) {
+    return {fmt::format("Accelerator {}: {} ({}, {})", accelerator.name, accelerator.title, accelerator.generation,
+                        accelerator.year),
+            alias_lines(accelerator.aliases), values_of(accelerator)};
+}
+
+Section section_of(ClusterSpec const& cluster) {
+    std::string network = fmt::format("scale-up: {}", name_of(cluster.scale_up.kind));
+    if (!cluster.scale_up.torus.empty()) network += fmt::format(" {}", fmt::join(cluster.scale_up.torus, " x "));
+    network += fmt::format(", {} accelerators per domain; scale-out: {}", cluster.domain_size,
+                           cluster.scale_out
+                               ? fmt::format("{} ({})", cluster.scale_out->kind, name_of(cluster.scale_out->topology))
+                               : "none");
+    auto lines = alias_lines(cluster.aliases);
+    lines.push_back(std::move(network));
+    return {fmt::format("Cluster {}: {}", cluster.name, cluster.title), std::move(lines), values_of(cluster)};
+}
+
+Section section_of(FrameworkProfile const& framework) {
+    Section section{
+        fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
+    for (auto const& timing : framework.timing)
+        for (auto& value : values_of(timing))
+            section.values.push_back(std::move(value));
+    for (auto& value : values_of(framework.memory))
+        section.values.push_back(std::move(value));
+    return section;
+}
+
+std::vector<Section> sections_of(HardwareSelection const& selection) {
+    std::vector<Section> sections;
+    if (selection.cluster) {
+        sections.push_back(section_of(*selection.cluster));
+        sections.push_back(section_of(selection.cluster->accelerator));
+    }
+    if (selection.accelerator) sections.push_back(section_of(*selection.accelerator));
+    if (selection.framework) sections.push_back(section_of(*selection.framework));
+    return sections;
+}
+
+}  // namespace
+
+std::string hardware_list(Format format) {
+    if (format == Format::json) return hardware_list_json();
+    if (format == Format::csv) return combined_table().csv();
+    std::string const mark = format == Format::markdown ? "## " : "";
+    std::string const gap = format == Format::markdown ? "\n" : "";
+    return mark + "Accelerators\n" + gap + render(accelerator_table(), format) + "\n" + mark + "Clusters\n" + gap +
+           render(cluster_table(), format) + "\n" + mark + "Frameworks\n" + gap + render(framework_table(), format);
+}
+
+std::string hardware_details(HardwareSelection const& selection, Format format) {
+    if (format == Format::json) return hardware_details_json(selection);
+    auto const sections = sections_of(selection);
+    if (format == Format::csv) {
+        Table table({{"of"}, {"key"}, {"value"}, {"unit"}, {"basis"}, {"source"}});
+        for (auto const& section : sections)
+            for (auto const& value : section.values)
+                table.add_row({section.heading.substr(0, section.heading.find(':')), value.key, base_text(value.base),
+                               value.unit, std::string(name_of(value.basis)), value.source});
+        return table.csv();
+    }
+    std::string out;
+    for (auto const& section : sections) {
+        if (!out.empty()) out += "\n";
+        out += (format == Format::markdown ? "## " : "") + section.heading + "\n";
+        if (format == Format::markdown) out += "\n";
+        for (auto const& line : section.lines)
+            out += line + "\n";
+        out += "\n" + render(value_table(section.values), format);
+    }
+    return out;
+}
+
+}  // namespace sextant::cli

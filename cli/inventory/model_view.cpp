@@ -1,0 +1,162 @@
+#include "cli/inventory/model_view.hpp"
+
+#include "core/graph/model_flops.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace sextant::cli {
+namespace {
+
+/// 8030261248 -> "8,030,261,248".
+std::string grouped(std::int64_t value) {
+    std::string digits = fmt::format("{}", value);
+    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+        digits.insert(static_cast<std::size_t>(at), ",");
+    return digits;
+}
+
+std::string short_count(std::int64_t value) { return human_count(static_cast<double>(value)); }
+
+std::string name_of(Sharding sharding) {
+    switch (sharding) {
+        case Sharding::replicated: return "-";
+        case Sharding::tensor: return "tp";
+        case Sharding::kv_heads: return "tp, by kv head";
+        case Sharding::vocabulary: return "tp, by vocabulary";
+        case Sharding::expert: return "ep";
+    }
+    return "?";
+}
+
+std::string shape_of(Parameter const& parameter) {
+    auto shape = parameter.columns > 1 ? fmt::format("{} x {}", parameter.rows, parameter.columns)
+                                       : fmt::format("{}", parameter.rows);
+    return parameter.copies > 1 ? fmt::format("{} * [{}]", parameter.copies, shape) : shape;
+}
+
+std::string attention_text(ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    if (a.latent)
+        return fmt::format("latent: {} heads of {} + {}, values of {}, query rank {}, key/value rank {}", a.heads,
+                           a.latent->nope_head_dim, a.latent->rope_head_dim, a.value_head_dim,
+                           a.latent->query_rank > 0 ? fmt::format("{}", a.latent->query_rank) : "none",
+                           a.latent->kv_rank);
+    auto text = fmt::format("{} heads of {}, {} key/value heads", a.heads, a.head_dim, a.kv_heads);
+    if (a.window > 0) {
+        std::int64_t sliding = 0;
+        for (LayerKind const kind : model.layers)
+            sliding += kind.sliding ? 1 : 0;
+        text += fmt::format(", window of {} in {} of {} layers", a.window, sliding, model.layer_count());
+    }
+    return text;
+}
+
+std::string experts_text(MoeSpec const& moe) {
+    auto text = fmt::format("{} of width {}, {} per token", moe.experts, moe.intermediate, moe.top_k);
+    return moe.shared_intermediate > 0 ? text + fmt::format(", shared width {}", moe.shared_intermediate) : text;
+}
+
+/// Key figures: exact counts, sizes, work and cache of one token.
+std::vector<std::pair<std::string, std::string>> key_figures(ModelSpec const& model, std::int64_t sequence) {
+    auto const counts = count_parameters(model);
+    std::vector<std::pair<std::string, std::string>> lines{
+        {"parameters", grouped(counts.total)},
+        {"  used by one token", grouped(counts.active)},
+        {"  embedding", grouped(counts.embedding)},
+        {"  output matrix", counts.head > 0 ? grouped(counts.head) : "tied to the embedding"},
+        {"  without both", grouped(counts.without_embedding)},
+    };
+    if (counts.mtp > 0) lines.emplace_back("prediction modules (not in the total)", grouped(counts.mtp));
+    lines.emplace_back("layers", fmt::format("{}", model.layer_count()));
+    lines.emplace_back("hidden", fmt::format("{}", model.hidden));
+    lines.emplace_back("attention", attention_text(model));
+    lines.emplace_back("feed-forward width",
+                       fmt::format("{}{}", model.mlp.intermediate, model.mlp.gated ? ", gated" : ""));
+    if (model.moe) lines.emplace_back("experts", experts_text(*model.moe));
+    lines.emplace_back("vocabulary", grouped(model.vocab));
+    lines.emplace_back("longest sequence", grouped(model.max_positions));
+    lines.emplace_back(fmt::format("forward work per token at {}", sequence),
+                       human(forward_flops_per_token(model, sequence)));
+    lines.emplace_back("  without the masked half", human(causal_forward_flops_per_token(model, sequence)));
+    lines.emplace_back("key/value cache per token (16-bit)",
+                       fmt::format("{} B", static_cast<std::int64_t>(kv_cache_bytes_per_token(model, 2))));
+    return lines;
+}
+
+/// One row per weight tensor of each part of the model.
+Table weight_table(ModelSpec const& model, Format format) {
+    bool const exact = format == Format::csv;
+    Table table({{"part"},
+                 {"copies", Align::right},
+                 {"weight"},
+                 {"shape"},
+                 {"parameters", Align::right},
+                 {exact ? "split_over" : "split over"}});
+    auto const add = [&](std::string const& part, std::int64_t copies, std::vector<Parameter> const& weights) {
+        for (auto const& weight : weights)
+            table.add_row({part, fmt::format("{}", copies), weight.name, shape_of(weight),
+                           exact ? fmt::format("{}", weight.count()) : grouped(weight.count()),
+                           name_of(weight.sharding)});
+    };
+    add("embedding", 1, embedding_parameters(model));
+    std::map<LayerKind, std::int64_t> layers_of_kind;
+    for (LayerKind const kind : model.layers)
+        ++layers_of_kind[kind];
+    for (auto const& [kind, layers] : layers_of_kind)
+        add("layer (" + kind_text(kind) + ")", layers, layer_parameters(model, kind));
+    add("head", 1, head_parameters(model));
+    if (model.mtp_modules > 0) add("prediction", model.mtp_modules, mtp_parameters(model));
+    return table;
+}
+
+}  // namespace
+
+std::string kind_text(LayerKind kind) {
+    return std::string(kind.moe ? "experts" : "dense") + (kind.sliding ? ", sliding window" : "");
+}
+
+std::string model_list(Format format) {
+    if (format == Format::json) return model_list_json();
+    bool const exact = format == Format::csv;
+    Table table({{"name"},
+                 {"architecture"},
+                 {"parameters", Align::right},
+                 {"active", Align::right},
+                 {"layers", Align::right},
+                 {"hidden", Align::right},
+                 {"heads", Align::right},
+                 {exact ? "kv_heads" : "kv heads", Align::right},
+                 {"vocab", Align::right},
+                 {"context", Align::right}});
+    auto const number = [&](std::int64_t value) { return exact ? fmt::format("{}", value) : grouped(value); };
+    for (auto const& name : model_names()) {
+        auto const model = find_model(name);
+        auto const counts = count_parameters(model);
+        auto const count = [&](std::int64_t value) { return exact ? fmt::format("{}", value) : short_count(value); };
+        table.add_row({name, model.architecture, count(counts.total), count(counts.active),
+                       fmt::format("{}", model.layer_count()), fmt::format("{}", model.hidden),
+                       fmt::format("{}", model.attention.heads), fmt::format("{}", model.attention.kv_heads),
+                       number(model.vocab), number(model.max_positions)});
+    }
+    return render(table, format);
+}
+
+std::string model_details(ModelSpec const& model, std::int64_t sequence, Format format) {
+    if (format == Format::json) return model_details_json(model, sequence);
+    auto const weights = render(weight_table(model, format), format);
+    if (format == Format::csv) return weights;
+    auto const figures = key_figures(model, sequence);
+    if (format == Format::text)
+        return fmt::format("{} ({})\n\n{}\n{}", model.name, model.architecture, aligned_pairs(figures), weights);
+    Table table({{"figure"}, {"value"}});
+    for (auto const& [name, value] : figures)
+        table.add_row({name, value});
+    return fmt::format("# {} ({})\n\n{}\n{}", model.name, model.architecture, table.markdown(), weights);
+}
+
+}  // namespace sextant::cli

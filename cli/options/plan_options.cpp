@@ -1,0 +1,239 @@
+#include "cli/options/plan_options.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/schedule_traits.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace sextant::cli {
+namespace {
+
+constexpr std::int64_t most_accelerators = 1 << 20;
+constexpr std::int64_t most_tokens = std::int64_t{1} << 31;
+
+std::int64_t number(std::string const& text, std::string_view flag, std::int64_t fallback, std::int64_t least = 1) {
+    if (text.empty()) return fallback;
+    std::int64_t value = 0;
+    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    bool const digits = stop == text.data() + text.size();
+    if (digits && error == std::errc::result_out_of_range)
+        throw InputError("{}: {} is out of range ({} to {})", flag, text, least, most_tokens);
+    if (error != std::errc{} || !digits) throw InputError("{}: '{}' is not a whole number", flag, text);
+    if (value < least) throw InputError("{}: {} is too small (at least {})", flag, value, least);
+    if (value > most_tokens) throw InputError("{}: {} is too large (at most {})", flag, value, most_tokens);
+    return value;
+}
+
+std::optional<AxisFilter> filter(std::string const& text, std::string_view flag, std::int64_t least = 1) {
+    if (text.empty()) return {};
+    return AxisFilter::parse(text, flag, least);
+}
+
+std::vector<std::string> split_list(std::string const& text) {
+    std::vector<std::string> parts;
+    if (text.empty()) return parts;
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        std::size_t const comma = std::min(text.find(',', begin), text.size());
+        parts.push_back(text.substr(begin, comma - begin));
+        begin = comma + 1;
+    }
+    return parts;
+}
+
+template <class T>
+std::vector<T> names(std::string const& text, std::string_view flag, T (*read)(std::string_view, std::string_view)) {
+    std::vector<T> values;
+    for (std::string const& part : split_list(text))
+        values.push_back(read(part, flag));
+    return values;
+}
+
+Precision precision_of(PlanOptions const& o, ClusterSpec const* cluster) {
+    if (!o.precision.empty()) return precision_from(o.precision, "--precision");
+    if (cluster != nullptr)
+        for (Precision const p : {Precision::bf16, Precision::fp16, Precision::fp32})
+            if (cluster->accelerator.peak.contains(p)) return p;
+    return Precision::bf16;
+}
+
+/// Everything of a plan that is no axis of the search.
+ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
+    ParallelPlan plan;
+    plan.precision = precision_of(o, cluster);
+    plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
+    plan.attention = o.flash_attention ? AttentionKernel::flash : AttentionKernel::unfused;
+    plan.dropout = o.dropout ? Switch::on : Switch::off;
+    plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
+    if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
+    plan.expert_tp = o.expert_tp;
+    plan.shard_group = o.shard_group;
+    plan.recompute_layers = o.recompute_layers;
+    plan.stage_layers = o.stage_layers;
+    auto const in_range = [](char const* flag, std::int64_t value, std::int64_t least) {
+        if (value < least || value > most_accelerators)
+            throw InputError("{}: {} is out of range ({} to {})", flag, value, least, most_accelerators);
+    };
+    in_range("--recompute-layers", o.recompute_layers, 0);
+    in_range("--expert-tp", o.expert_tp, 1);
+    in_range("--shard-group", o.shard_group, 0);
+    return plan;
+}
+
+std::int64_t default_sequence(ModelSpec const& model) {
+    constexpr std::int64_t usual = 8192;
+    return model.max_positions > 0 ? std::min(usual, model.max_positions) : usual;
+}
+
+/// About four million tokens, a power of two of sequences, at least one per accelerator of a small run.
+std::int64_t default_global_batch(std::int64_t sequence) {
+    constexpr double usual_tokens = 4.0 * 1024 * 1024;
+    double const sequences = usual_tokens / static_cast<double>(sequence);
+    return std::max<std::int64_t>(1,
+                                  std::int64_t{1} << std::max(0, static_cast<int>(std::lround(std::log2(sequences)))));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster) {
+    std::vector<std::int64_t> counts;
+    for (std::string const& part : split_list(options.accelerators)) {
+        if (part.empty())
+            throw InputError("--gpus: '{}' has an empty entry (such as 64 or 64,128,256)", options.accelerators);
+        std::int64_t const n = number(part, "--gpus", 1);
+        std::int64_t const most = cluster.max_accelerators > 0 ? cluster.max_accelerators : most_accelerators;
+        if (n > most) throw InputError("--gpus: {} is more than {} has ({})", n, cluster.name, most);
+        if (n > cluster.domain_size && !cluster.scale_out)
+            throw InputError(
+                "--gpus: {} is more than one domain of {} holds ({}; the cluster has no scale-out network)", n,
+                cluster.name, cluster.domain_size);
+        if (std::find(counts.begin(), counts.end(), n) == counts.end()) counts.push_back(n);
+    }
+    return counts;
+}
+
+Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
+    auto const check = [](std::int64_t value, char const* flag) {
+        if (value < 1 || value > most_tokens)
+            throw InputError("{}: {} is out of range (1 to {})", flag, value, most_tokens);
+        return value;
+    };
+    Workload workload;
+    workload.sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
+    workload.global_batch =
+        check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
+    return workload;
+}
+
+MachineSubject find_machine(PlanOptions const& options) {
+    MachineSubject machine{.cluster = find_cluster(options.cluster, "--cluster"),
+                           .framework = find_framework(options.framework, "--framework"),
+                           .limit = {}};
+    if (options.price) {
+        if (!(*options.price >= 0) || *options.price > 1e6)
+            throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)",
+                             *options.price);
+        machine.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
+    }
+    machine.limit = options.max_memory.empty()
+                        ? default_memory_limit(machine.cluster, machine.framework)
+                        : parse_memory_limit(options.max_memory, machine.cluster, "--max-memory");
+    return machine;
+}
+
+Subject find_subject(PlanOptions const& options) {
+    ModelSpec model = find_model(options.model);
+    MachineSubject machine = find_machine(options);
+    Workload const workload = find_workload(options, model);
+    return {.model = std::move(model),
+            .cluster = std::move(machine.cluster),
+            .framework = std::move(machine.framework),
+            .workload = workload,
+            .limit = machine.limit};
+}
+
+ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
+    ParallelPlan plan = base_plan(o, cluster);
+    plan.tp = number(o.tp, "--tp", 1);
+    plan.pp = number(o.pp, "--pp", 1);
+    plan.cp = number(o.cp, "--cp", 1);
+    plan.ep = number(o.ep, "--ep", 1);
+    plan.micro_batch = number(o.micro_batch, "--micro-batch", 1);
+    plan.zero = static_cast<int>(number(o.zero, "--zero", 1, 0));
+    if (!o.schedule.empty()) plan.schedule = schedule_from(o.schedule, "--schedule");
+    plan.vpp = number(o.vpp, "--vpp", traits_of(plan.schedule).usual_chunks());
+    if (o.schedule.empty() && plan.vpp > 1) plan.schedule = Schedule::interleaved;
+    plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
+    plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
+    plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
+    if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
+        throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)",
+                         plan.recompute_layers, name_of(plan.recompute));
+    if (plan.shard_group > 0 && plan.zero == 0)
+        throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
+                         plan.shard_group);
+    bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
+    plan.sequence_parallel = sp ? Switch::on : Switch::off;
+    if (plan.zero >= 2 && plan.pp > 1 && o.zero.empty()) plan.zero = 1;
+
+    constexpr double most = 1e9;
+    double const inner_ranks =
+        static_cast<double>(plan.tp) * static_cast<double>(plan.pp) * static_cast<double>(plan.cp);
+    if (inner_ranks > most)
+        throw InputError("plan: tp * pp * cp = {:g} accelerators (at most {:g})", inner_ranks, most);
+    std::int64_t const inner = plan.tp * plan.pp * plan.cp;
+    static ClusterSpec const anything = [] {
+        ClusterSpec any;
+        any.name = "the plan";
+        any.scale_out.emplace();
+        return any;
+    }();
+    ClusterSpec const& where = cluster != nullptr ? *cluster : anything;
+    auto const counts = accelerator_counts(o, where);
+    if (counts.size() > 1)
+        throw InputError("--gpus: '{}' is a list (one number here; 'sextant plan' searches lists)", o.accelerators);
+    if (counts.empty()) {
+        plan.dp = number(o.dp, "--dp", 1);
+        PlanOptions all = o;
+        all.accelerators = std::to_string(plan.dp * inner);
+        static_cast<void>(accelerator_counts(all, where));
+        return plan;
+    }
+    if (counts[0] % inner != 0)
+        throw InputError("--gpus: {} is not a multiple of tp * pp * cp = {} * {} * {} = {}", counts[0], plan.tp,
+                         plan.pp, plan.cp, inner);
+    plan.dp = number(o.dp, "--dp", counts[0] / inner);
+    if (plan.dp * inner != counts[0])
+        throw InputError("--dp: dp * tp * pp * cp = {} but --gpus is {} (dp would have to be {})", plan.dp * inner,
+                         counts[0], counts[0] / inner);
+    return plan;
+}
+
+SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cluster) {
+    SearchConstraints c;
+    c.base = base_plan(o, &cluster);
+    c.dp = filter(o.dp, "--dp");
+    c.tp = filter(o.tp, "--tp");
+    c.pp = filter(o.pp, "--pp");
+    c.cp = filter(o.cp, "--cp");
+    c.ep = filter(o.ep, "--ep");
+    c.vpp = filter(o.vpp, "--vpp");
+    c.micro_batch = filter(o.micro_batch, "--micro-batch");
+    c.zero = filter(o.zero, "--zero", 0);
+    c.schedules = names<Schedule>(o.schedule, "--schedule", schedule_from);
+    c.recompute = names<Recompute>(o.recompute, "--recompute", recompute_from);
+    if (o.recompute_layers > 0 && !c.recompute.empty() &&
+        std::find(c.recompute.begin(), c.recompute.end(), Recompute::full) == c.recompute.end())
+        throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,
+                         o.recompute);
+    c.offload = names<Offload>(o.offload, "--offload", offload_from);
+    c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);
+    if (o.sequence_parallel) c.sequence_parallel = *o.sequence_parallel ? Switch::on : Switch::off;
+    return c;
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,69 @@
+#include "cli/export/plan_import.hpp"
+#include "cli/options/plan_options.hpp"
+#include "cli/output.hpp"
+#include "cli/page/plan_pages.hpp"
+#include "cli/plan/report_view.hpp"
+#include "planner/explain.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+    PlanOptions plan;
+    OutputOptions output;
+    bool explain = false;
+};
+
+int estimate(Options const& options, CLI::App const& app, CommandContext& context) {
+    Format const format = options.output.format();
+    PlanOptions const asked = with_import(options.plan, app, context);
+    Subject const subject = find_subject(asked);
+    ParallelPlan const plan = single_plan(asked, &subject.cluster);
+    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
+    StepReport const report = make_report(form, plan, subject.limit);
+    PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
+    std::vector<std::string> const reasons =
+        options.explain ? explain(report, subject.cluster, form.timing()) : std::vector<std::string>{};
+    switch (format) {
+        case Format::json: deliver(options.output, context, step_report_json(question, report, reasons)); break;
+        case Format::text:
+            deliver(options.output, context, estimate_text(question, report, reasons) + better_plan_line(options.plan));
+            break;
+        case Format::html: deliver(options.output, context, estimate_page(question, report, reasons)); break;
+        default: deliver(options.output, context, render(estimate_table(report), format)); break;
+    }
+    return report.fits ? exit_code::done : exit_code::answer_is_no;
+}
+
+Action describe(CLI::App& app, CommandContext& context) {
+    auto const options = std::make_shared<Options>();
+    add_plan_options(app, options->plan, Axes::single);
+    add_import_options(app, options->plan);
+    app.add_flag("--explain", options->explain, "say what binds the plan, what would move it, and every assumed value");
+    add_output_options(app, options->output, formats_and_page);
+    app.footer(
+        "Exit code 1 when the plan does not fit into memory.\n\nExamples:\n"
+        "  sextant estimate --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 2 --explain\n"
+        "  sextant estimate --model gpt3-175b --cluster a100-sxm-80gb --gpus 512 --tp 8 --pp 8 --vpp 3 --global-batch "
+        "1024 --seq 2048 \\\n"
+        "                   --no-flash-attention --recompute selective --dropout\n"
+        "  sextant estimate --model path/to/config.json --cluster h200-sxm --tp 2 --dp 4 --zero 3 --framework fsdp "
+        "--format json\n"
+        "  sextant estimate --model llama-3.1-70b --cluster h100-sxm --from-megatron train.sh --gpus 64\n");
+    return [options, &app, &context] { return estimate(*options, app, context); };
+}
+
+}  // namespace
+
+extern constinit CommandEntry const estimate_command;
+constinit CommandEntry const estimate_command{
+    .name = "estimate",
+    .summary = "how fast one plan runs, how much memory it takes, and why (closed form)",
+    .describe = describe,
+};
+
+}  // namespace sextant::cli

@@ -1,0 +1,249 @@
+#include "cli/export/plan_import.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options/plan_options.hpp"
+#include "cli/output.hpp"
+#include "cli/page/plan_pages.hpp"
+#include "cli/plan/report_view.hpp"
+#include "core/error.hpp"
+#include "planner/explain.hpp"
+#include "planner/refine.hpp"
+#include "planner/support.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+    PlanOptions plan;
+    OutputOptions output;
+    std::string objective = "time";
+    std::string space = "standard";
+    std::int64_t top = 10;
+    std::int64_t verify = 0;
+    std::int64_t threads = 0;
+    bool every_plan = false;
+    bool explain = false;
+    bool only_validated = false;
+    bool progress = false;
+};
+
+constexpr Seconds most_for_one_simulation = 120 * units::s;
+
+SearchOptions search_options(Options const& o) {
+    SearchOptions options;
+    options.objective = objective_from(o.objective, "--objective");
+    if (o.top < 1 || o.top > 10000) throw InputError("--top: {} is out of range (1 to 10000)", o.top);
+    if (o.threads < 0 || o.threads > 1024)
+        throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
+    if (o.verify < 0 || o.verify > 1000) throw InputError("--verify: {} is out of range (0 to 1000)", o.verify);
+    options.top = static_cast<std::size_t>(std::max(o.top, o.verify));
+    options.reserve = options.top;
+    options.threads = static_cast<unsigned>(o.threads);
+    options.grouping = o.every_plan ? Grouping::none : Grouping::layout;
+    return options;
+}
+
+SearchConstraints::Width width_from(std::string const& name) {
+    if (name == "standard") return SearchConstraints::Width::standard;
+    if (name == "full") return SearchConstraints::Width::full;
+    throw InputError("--space: unknown space '{}' (standard or full)", name);
+}
+
+std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, ClosedForm& form,
+                                   MemoryLimit const& limit) {
+    std::vector<StepReport> reports;
+    for (Candidate const& candidate : candidates)
+        reports.push_back(make_report(form, candidate.plan, limit, candidate.estimate));
+    return reports;
+}
+
+/// At most `most` of a front, evenly spread, first and last included.
+std::vector<Candidate> thinned(std::vector<Candidate> const& front, std::size_t most) {
+    if (front.size() <= most) return front;
+    std::vector<Candidate> kept;
+    for (std::size_t i = 0; i < most; ++i)
+        kept.push_back(front[i * (front.size() - 1) / (most - 1)]);
+    return kept;
+}
+
+/// Not one plan that keeps the structural rules is a fault of the question, not an answer to it.
+void require_runnable(Subject const& subject, SearchCounts const& counts, std::vector<std::string> const& advice) {
+    if (counts.rejected[rejected_for_memory] + counts.rejected[rejected_for_host_memory] > 0) return;
+    std::string const why = counts.enumerated == 0 ? "the degrees asked for do not multiply to the accelerators"
+                                                   : rejection_summary(counts);
+    throw InputError("plan: {} cannot be split as asked: {} ({})", subject.model.name, why,
+                     advice.empty() ? "see docs/plan.md for the rules" : advice.front());
+}
+
+/// Simulates the first `o.verify` plans and puts them in the order of what came out.
+std::vector<Verification> verify_best(Options const& o, Subject const& subject, std::vector<StepReport>& reports,
+                                      std::atomic<bool> const& stop, bool show_progress, CommandContext& context) {
+    std::size_t const count = std::min(static_cast<std::size_t>(o.verify), reports.size());
+    std::vector<ParallelPlan> plans;
+    for (std::size_t i = 0; i < count; ++i)
+        plans.push_back(reports[i].plan);
+    VerifyOptions options{.threads = static_cast<unsigned>(o.threads), .stop = &stop};
+    options.simulation.graph.granularity = Granularity::layer;
+    options.simulation.engine.time_limit = most_for_one_simulation;
+    if (show_progress)
+        options.progress = [&](std::size_t done) {
+            context.err << fmt::format("\rsimulating: {} of {} plans ", done, count) << std::flush;
+        };
+    std::vector<Verification> const verified =
+        verify(subject.model, subject.workload, subject.cluster, subject.framework, plans, options);
+    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    std::vector<StepReport> sorted;
+    std::vector<Verification> sorted_verified;
+    for (std::size_t const i : order_by_time(verified)) {
+        sorted.push_back(std::move(reports[i]));
+        sorted_verified.push_back(verified[i]);
+    }
+    std::move(sorted.begin(), sorted.end(), reports.begin());
+    return sorted_verified;
+}
+
+/// What every plan of these spaces stands on and no measurement supports, as a refusal; empty if nothing.
+std::string missing_support(Subject const& subject, std::vector<SearchSpace> const& spaces) {
+    ParallelPlan widest = spaces.front().base;
+    for (SearchSpace const& space : spaces)
+        widest.dp = std::max(widest.dp, space.accelerators);
+    auto const terms = unsupported_terms(subject.cluster, subject.framework, widest);
+    if (terms.empty()) return "";
+    std::string text = "no plan stands on measurements alone (--only-validated):\n";
+    for (std::string const& term : terms)
+        text += wrapped("  " + term, "    ");
+    return text + "without --only-validated such plans are shown, with wider intervals\n";
+}
+
+/// The plan that a file of another program describes, beside those of the search.
+std::optional<StepReport> present_report(std::optional<PlanOptions> const& present) {
+    if (!present) return {};
+    Subject const subject = find_subject(*present);
+    ParallelPlan const plan = single_plan(*present, &subject.cluster);
+    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
+    return make_report(form, plan, subject.limit);
+}
+
+int plan(Options const& given, CLI::App const& app, CommandContext& context) {
+    Options o = given;
+    Format const format = o.output.format();
+    SearchImport const imported = import_for_search(given.plan, app, context);
+    o.plan = imported.search;
+    std::optional<StepReport> const present = present_report(imported.present);
+    Subject const subject = find_subject(o.plan);
+    SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
+    constraints.width = width_from(o.space);
+    std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
+    if (counts.empty())
+        throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
+    std::vector<SearchSpace> spaces;
+    for (std::int64_t const n : counts)
+        spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
+    if (o.only_validated) {
+        for (SearchSpace& space : spaces)
+            keep_measured(space);
+        if (auto const missing = missing_support(subject, spaces); !missing.empty()) {
+            context.out << missing;
+            return exit_code::answer_is_no;
+        }
+    }
+
+    InterruptGuard const interrupt;
+    SearchOptions options = search_options(o);
+    options.stop = &interrupt.flag();
+    bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
+    bool const show_progress = o.progress || terminal;
+    if (show_progress)
+        options.progress = [&context](double share, std::int64_t visited) {
+            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited))
+                        << std::flush;
+        };
+    SearchResult result =
+        search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
+    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+
+    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
+    constexpr std::size_t most_of_front = 50;
+    result.pareto = thinned(result.pareto, most_of_front);
+    refine(result, form, options);
+    std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
+    std::vector<Verification> verified;
+    if (o.verify > 0 && !result.interrupted)
+        verified = verify_best(o, subject, reports, interrupt.flag(), show_progress, context);
+    if (reports.size() > static_cast<std::size_t>(o.top)) {  // those that only simulation could have brought up
+        reports.erase(reports.begin() + o.top, reports.end());
+        if (verified.size() > reports.size()) verified.resize(reports.size());
+    }
+    std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
+    std::vector<std::string> advice;
+    if (result.best.empty() && !result.interrupted) {
+        advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints,
+                             subject.limit);
+        require_runnable(subject, result.counts, advice);
+        if (advice.empty())
+            advice.push_back(
+                "no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory "
+                "would help");
+    }
+    PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
+    std::vector<std::string> const explanation = o.explain && !reports.empty()
+                                                     ? explain(reports.front(), subject.cluster, form.timing())
+                                                     : std::vector<std::string>{};
+    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified, present};
+    switch (format) {
+        case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
+        case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
+        case Format::html: deliver(o.output, context, plan_page(question, answer)); break;
+        default: deliver(o.output, context, render(plan_table(answer), format)); break;
+    }
+    if (result.interrupted || interrupt.flag()) return interrupted_exit;
+    return result.best.empty() ? exit_code::answer_is_no : exit_code::done;
+}
+
+Action describe(CLI::App& app, CommandContext& context) {
+    auto const o = std::make_shared<Options>();
+    add_plan_options(app, o->plan, Axes::search);
+    add_import_options(app, o->plan);
+    app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar");
+    app.add_option("--space", o->space, "standard, or full: every degree and divisor, partial recompute, offload");
+    app.add_option("--top", o->top, "how many plans to show");
+    app.add_option("--verify", o->verify, "simulate the best N plans (discrete events) and rank them by that")
+        ->option_text("N");
+    app.add_flag("--only-validated", o->only_validated,
+                 "only plans whose every term a measurement supports (others are marked ~)");
+    app.add_flag("--every-plan", o->every_plan, "rank every plan, not the best of each (dp, tp, pp, cp, ep)");
+    app.add_flag("--explain", o->explain, "say what binds the best plan, what would move it, and every assumed value");
+    app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");
+    app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
+    add_output_options(app, o->output, formats_and_page);
+    app.footer(
+        "AXIS is a value, a list or a range: 8, or 1,2,4, or 2..16, or '<=8', or '>=2'. Without one the axis is "
+        "searched.\n"
+        "Ctrl-C ends the search and reports what it has found. Exit code 1 when nothing fits.\n\nExamples:\n"
+        "  sextant plan --model llama-3.1-70b --cluster h100-sxm --gpus 512\n"
+        "  sextant plan --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --global-batch 2048 --tp 8 --zero "
+        "'<=1'\n"
+        "  sextant plan --model deepseek-v3 --cluster h100-sxm --gpus 2048 --seq 4096 --global-batch 15360 "
+        "--max-memory 90%\n"
+        "  sextant plan --model llama-2-7b --cluster a100-sxm-80gb --gpus 8,16,32 --objective cost --format csv\n"
+        "  sextant plan --model llama-3.1-8b --cluster h100-sxm --gpus 64 --verify 16\n"
+        "  sextant plan --model llama-3.1-70b --cluster h100-sxm --from-torchtitan train.toml\n");
+    return [o, &app, &context] { return plan(*o, app, context); };
+}
+
+}  // namespace
+
+extern constinit CommandEntry const plan_command;
+constinit CommandEntry const plan_command{
+    .name = "plan",
+    .summary = "the best ways to split a model over a cluster, ranked, with the reasons",
+    .describe = describe,
+};
+
+}  // namespace sextant::cli

@@ -1,0 +1,110 @@
+#include "cli/plan/report_view.hpp"
+#include "core/quantity_text.hpp"
+#include "planner/explain.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+Pairs key_figures(StepReport const& r) {
+    double const per_gpu = r.tokens_per_second / static_cast<double>(r.accelerators);
+    Pairs pairs{
+        {"step time", fmt::format("{}  (80 %: {} to {})", human(r.estimate.time),
+                                  human(r.interval.low * r.estimate.time), human(r.interval.high * r.estimate.time))},
+        {"throughput",
+         fmt::format("{} tokens/s, {} per accelerator", human_count(r.tokens_per_second), human_count(per_gpu))},
+        {"MFU / HFU", fmt::format("{} / {}  ({}, {} per accelerator)", percent(r.mfu), percent(r.hfu),
+                                  human(r.model_rate), human(r.hardware_rate))},
+        {"memory",
+         fmt::format("{} reserved (80 %: {} to {}), {} allocated, of {} usable: {}", human(r.estimate.peak()),
+                     human(r.estimate.memory.reserved_low), human(r.estimate.memory.reserved_high),
+                     human(r.estimate.memory.allocated()), human(r.limit.usable), r.fits ? "fits" : "DOES NOT FIT")}};
+    if (r.step_cost)
+        pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens (indicative price)",
+                                               human(*r.step_cost), human(*r.million_tokens_cost)));
+    return pairs;
+}
+
+Pairs memory_lines(StageMemory const& m) {
+    Pairs pairs{{"weights", human(m.weights)},       {"gradients", human(m.gradients)},
+                {"optimizer", human(m.optimizer)},   {"activations", human(m.activations)},
+                {"logits", human(m.logits)},         {"buffers", human(m.buffers)},
+                {"workspaces", human(m.workspaces)}, {"slack", human(m.slack)}};
+    if (m.host > Bytes{}) pairs.emplace_back("in host memory", human(m.host));
+    return pairs;
+}
+
+}  // namespace
+
+std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision precision) {
+    return fmt::format("{} on {} x {}, seq {}, global batch {} ({} tokens a step), {}, {}", q.model.name, accelerators,
+                       q.cluster.name, q.workload.sequence, q.workload.global_batch,
+                       human_count(static_cast<double>(q.workload.tokens())), name_of(precision), q.framework.name);
+}
+
+std::string assumption_lines(std::vector<std::string> const& assumptions, std::size_t most) {
+    if (assumptions.empty()) return "stands on no assumed value\n";
+    std::string text = fmt::format("stands on {} assumed values", assumptions.size());
+    if (assumptions.size() > most) text += fmt::format("; the first {} (--explain lists all)", most);
+    text += ":\n";
+    for (std::size_t i = 0; i < std::min(most, assumptions.size()); ++i)
+        text += wrapped("  " + assumptions[i], "    ");
+    return text;
+}
+
+std::string unsupported_lines(std::vector<std::string> const& unsupported) {
+    if (unsupported.empty()) return "every term of the time has measurements behind it (docs/calibration.md)\n";
+    std::string text = "not supported by any measurement, so the interval is wider:\n";
+    for (std::string const& term : unsupported)
+        text += wrapped("  " + term, "    ");
+    return text;
+}
+
+std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vector<std::string> const& explanation) {
+    std::string text = wrapped(headline(q, r.accelerators, r.plan.precision));
+    text +=
+        fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(r.plan), r.microbatches, name_of(r.plan.schedule));
+    text += aligned_pairs(key_figures(r), "  ");
+    text += fmt::format("\nwhere the step goes (stage {}):\n", r.estimate.slowest_stage);
+    Table parts({{"part"}, {"time", Align::right}, {"share", Align::right}});
+    for (auto const& [name, time] : breakdown_parts(r.estimate.breakdown))
+        if (time > Seconds{}) parts.add_row({std::string(name), human(time), percent(time / r.estimate.time)});
+    text += parts.text();
+    text += fmt::format("\nmemory of stage {}, the fullest:\n", r.estimate.fullest_stage) +
+            aligned_pairs(memory_lines(r.estimate.memory), "  ");
+    if (!explanation.empty()) {
+        text += "\nwhy:\n";
+        for (std::string const& line : explanation)
+            text += wrapped("  - " + line, "    ");
+    }
+    text += "\n" + unsupported_lines(r.unsupported);
+    text += assumption_lines(r.assumptions, explanation.empty() ? 3 : r.assumptions.size());
+    text += fmt::format("graph digest {}\n", r.digest);
+    return text;
+}
+
+Table estimate_table(StepReport const& r) {
+    Table table({{"key"}, {"value", Align::right}});
+    auto const add = [&](std::string key, double value) { table.add_row({std::move(key), fmt::format("{}", value)}); };
+    add("iteration_time_s", r.estimate.time.base());
+    add("tokens_per_s", r.tokens_per_second);
+    add("tokens_per_s_per_gpu", r.tokens_per_second / static_cast<double>(r.accelerators));
+    add("model_tflops_per_gpu", r.model_rate.base() / 1e12);
+    add("hardware_tflops_per_gpu", r.hardware_rate.base() / 1e12);
+    add("mfu", r.mfu);
+    add("hfu", r.hfu);
+    add("peak_bytes", r.estimate.peak().base());
+    add("allocated_bytes", r.estimate.memory.allocated().base());
+    add("usable_bytes", r.limit.usable.base());
+    add("fits", r.fits ? 1 : 0);
+    for (auto const& [name, time] : breakdown_parts(r.estimate.breakdown))
+        add(fmt::format("{} [s]", name), time.base());
+    return table;
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,159 @@
+#include "cli/plan/memory_view.hpp"
+
+#include "cli/plan/report_view.hpp"
+#include "core/graph/step_graph.hpp"
+#include "core/quantity_text.hpp"
+#include "planner/explain.hpp"
+#include "simulator/pipeline_formula.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sextant::cli {
+namespace {
+
+std::string exact(Bytes bytes) { return fmt::format("{:.0f}", bytes.base()); }
+
+double in_flight(MemorySheet const& s, std::size_t stage) {
+    return microbatches_in_flight(s.plan.schedule, s.plan.pp, s.plan.vpp, s.graph.microbatches,
+                                  static_cast<std::int64_t>(stage));
+}
+
+std::string stages_text(MemorySheet const& s) {
+    Table table({{"stage", Align::right},
+                 {"layers", Align::right},
+                 {"in flight", Align::right},
+                 {"state", Align::right},
+                 {"activations", Align::right},
+                 {"logits", Align::right},
+                 {"buffers", Align::right},
+                 {"allocated", Align::right},
+                 {"reserved", Align::right}});
+    for (std::size_t i = 0; i < s.stages.size(); ++i) {
+        StageMemory const& m = s.stages[i];
+        bool const repeats =
+            i > 0 && i + 1 < s.stages.size() && s.stages.size() > 12 && s.stages[i - 1].reserved() == m.reserved();
+        if (repeats) continue;
+        table.add_row({fmt::format("{}", i), fmt::format("{}", s.graph.layout.stages[i].layers),
+                       fmt::format("{:.4g}", in_flight(s, i)), human(m.state()), human(m.activations), human(m.logits),
+                       human(m.buffers + m.workspaces), human(m.allocated()), human(m.reserved())});
+    }
+    return table.text();
+}
+
+std::string state_text(MemorySheet const& s, std::size_t stage) {
+    LocalParameters const p = stage_parameters(s.graph, stage);
+    FrameworkMemory const& f = s.question.framework.memory;
+    StateBytes const dense = state_bytes(f, s.plan, dense_shards(s.plan));
+    StageMemory const& m = s.stages[stage];
+    Table table({{"state of stage " + std::to_string(stage)},
+                 {"exact bytes", Align::right},
+                 {"bytes per parameter held", Align::right}});
+    table.add_row({"parameters held", fmt::format("({:.0f})", p.total()),
+                   p.expert > 0 ? fmt::format("{:.0f} of experts", p.expert) : ""});
+    table.add_row({"weights", exact(m.weights), fmt::format("{:.4g}", dense.weights)});
+    table.add_row({"gradients", exact(m.gradients), fmt::format("{:.4g}", dense.gradients)});
+    table.add_row({"optimizer", exact(m.optimizer), fmt::format("{:.4g}", dense.optimizer)});
+    return table.text();
+}
+
+/// Each saved tensor of the blocks of a stage: per microbatch over the stage's layers, and what recompute does to it.
+std::string tensors_text(MemorySheet const& s, std::size_t stage) {
+    StageContent const& content = s.graph.layout.stages[stage];
+    Table table({{"block"},
+                 {"tensor"},
+                 {"bytes per layer"},
+                 {"value", Align::right},
+                 {"layers", Align::right},
+                 {"dropped by"}});
+    auto const add = [&](Block const& block, std::int64_t times) {
+        if (times == 0) return;
+        if (block.input > Bytes{})
+            table.add_row(
+                {block.name, "input", "2 T h [/t with SP]", exact(block.input), fmt::format("{}", times), "-"});
+        for (SavedTensor const& t : block.saved)
+            table.add_row({block.name, std::string(t.name), std::string(t.formula), exact(t.bytes),
+                           fmt::format("{}", times), t.dropped_by == Rerun::selective ? "selective, full" : "full"});
+    };
+    BlockSet const& blocks = s.graph.blocks;
+    if (content.embedding) add(blocks.embedding, 1);
+    for (std::size_t k = 0; k < blocks.layers.size(); ++k)
+        add(blocks.layers[k], content.layers_of_kind[k]);
+    if (content.head) {
+        add(blocks.head, 1);
+        add(blocks.mtp, blocks.mtp.saved.empty() ? 0 : 1);
+    }
+    return table.text();
+}
+
+}  // namespace
+
+std::size_t fullest_stage(std::vector<StageMemory> const& stages) {
+    auto const found = std::max_element(stages.begin(), stages.end(), [](StageMemory const& a, StageMemory const& b) {
+        return a.reserved() < b.reserved();
+    });
+    return static_cast<std::size_t>(found - stages.begin());
+}
+
+std::string memory_text(MemorySheet const& s) {
+    std::size_t const worst = fullest_stage(s.stages);
+    StageMemory const& m = s.stages[worst];
+    std::string text = wrapped(headline(s.question, s.plan.world_size(), s.plan.precision));
+    text += fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(s.plan), s.graph.microbatches,
+                        name_of(s.plan.schedule));
+    text += stages_text(s);
+    text +=
+        "\n" + wrapped(fmt::format(
+                   "stage {} is the fullest: {} allocated, {} reserved (80 %: {} to {}) of {} usable, {} capacity: {}",
+                   worst, human(m.allocated()), human(m.reserved()), human(m.reserved_low), human(m.reserved_high),
+                   human(s.limit.usable), human(s.limit.capacity), s.limit.admits(m) ? "fits" : "DOES NOT FIT"));
+    if (m.host > Bytes{})
+        text += fmt::format("host memory: {} of {} per accelerator\n", human(m.host), human(s.limit.host));
+    text += "\n" + state_text(s, worst);
+    text += "\n" + wrapped(fmt::format("activations kept of one microbatch on stage {} ({:.4g} in flight); T tokens, t "
+                                       "tp, s sequence, b micro-batch:",
+                                       worst, in_flight(s, worst)));
+    text += tensors_text(s, worst);
+    text += "\nwhat would change (fullest stage):\n";
+    Table variants(
+        {{"plan"}, {"allocated", Align::right}, {"reserved", Align::right}, {"change", Align::right}, {"fits"}});
+    for (MemorySheet::Variant const& v : s.variants) {
+        Bytes const change = v.fullest.reserved() - m.reserved();
+        std::string const sign = change > Bytes{} ? "+" : change < Bytes{} ? "-" : "";
+        variants.add_row({v.name, human(v.fullest.allocated()), human(v.fullest.reserved()),
+                          sign + human(change < Bytes{} ? -change : change), s.limit.admits(v.fullest) ? "yes" : "no"});
+    }
+    text += variants.text();
+    text += fmt::format("graph digest {}\n", s.digest);
+    return text;
+}
+
+Table memory_table(MemorySheet const& s) {
+    Table table({{"stage", Align::right},
+                 {"layers", Align::right},
+                 {"in_flight", Align::right},
+                 {"weights_bytes", Align::right},
+                 {"gradients_bytes", Align::right},
+                 {"optimizer_bytes", Align::right},
+                 {"activations_bytes", Align::right},
+                 {"logits_bytes", Align::right},
+                 {"buffers_bytes", Align::right},
+                 {"workspaces_bytes", Align::right},
+                 {"allocated_bytes", Align::right},
+                 {"reserved_bytes", Align::right},
+                 {"reserved_low_bytes", Align::right},
+                 {"reserved_high_bytes", Align::right},
+                 {"host_bytes", Align::right}});
+    for (std::size_t i = 0; i < s.stages.size(); ++i) {
+        StageMemory const& m = s.stages[i];
+        table.add_row({fmt::format("{}", i), fmt::format("{}", s.graph.layout.stages[i].layers),
+                       fmt::format("{:.4g}", in_flight(s, i)), exact(m.weights), exact(m.gradients), exact(m.optimizer),
+                       exact(m.activations), exact(m.logits), exact(m.buffers), exact(m.workspaces),
+                       exact(m.allocated()), exact(m.reserved()), exact(m.reserved_low), exact(m.reserved_high),
+                       exact(m.host)});
+    }
+    return table;
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,178 @@
+#include "cli/plan/plan_report_json.hpp"
+
+#include "planner/explain.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sextant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json plan_object(ParallelPlan const& p) {
+    Json json{{"dp", p.dp},
+              {"tp", p.tp},
+              {"pp", p.pp},
+              {"cp", p.cp},
+              {"ep", p.ep},
+              {"expert_tp", p.expert_tp},
+              {"vpp", p.vpp},
+              {"micro_batch", p.micro_batch},
+              {"schedule", name_of(p.schedule)},
+              {"zero", p.zero},
+              {"shard_group", p.shard_group},
+              {"recompute", name_of(p.recompute)},
+              {"recompute_layers", p.recompute_layers},
+              {"sequence_parallel", p.sequence_parallel == Switch::on},
+              {"cp_mode", name_of(p.cp_mode)},
+              {"moe_dispatcher", name_of(p.dispatcher)},
+              {"offload", name_of(p.offload)},
+              {"attention", name_of(p.attention)},
+              {"optimizer", name_of(p.optimizer)},
+              {"precision", name_of(p.precision)},
+              {"dropout", p.dropout == Switch::on},
+              {"fused_cross_entropy", p.fused_cross_entropy == Switch::on}};
+    if (!p.stage_layers.empty()) json["stage_layers"] = p.stage_layers;
+    return json;
+}
+
+Json memory_object(StageMemory const& m, MemoryLimit const& limit) {
+    return {{"peak_bytes", m.reserved().base()},
+            {"weights_bytes", m.weights.base()},
+            {"gradients_bytes", m.gradients.base()},
+            {"optimizer_bytes", m.optimizer.base()},
+            {"activations_bytes", (m.activations + m.logits).base()},
+            {"buffers_bytes", m.buffers.base()},
+            {"overhead_bytes", (m.workspaces + m.slack).base()},
+            {"capacity_bytes", limit.capacity.base()},
+            {"usable_bytes", limit.usable.base()},
+            {"allocated_bytes", m.allocated().base()},
+            {"reserved_low_bytes", m.reserved_low.base()},
+            {"reserved_high_bytes", m.reserved_high.base()},
+            {"host_bytes", m.host.base()}};
+}
+
+Json breakdown_object(StepBreakdown const& b) {
+    return {{"gemm_s", b.gemm.base()},
+            {"attention_s", b.attention.base()},
+            {"memory_bound_s", b.memory_bound.base()},
+            {"host_s", b.host.base()},
+            {"recompute_s", b.recompute.base()},
+            {"tp_s", b.tp.base()},
+            {"cp_s", b.cp.base()},
+            {"ep_s", b.ep.base()},
+            {"pp_s", b.pp.base()},
+            {"bubble_s", b.bubble.base()},
+            {"dp_s", b.dp.base()},
+            {"optimizer_s", b.optimizer.base()},
+            {"offload_s", b.offload.base()},
+            {"fixed_s", b.fixed.base()}};
+}
+
+Json report_object(StepReport const& r) {
+    Json json{{"iteration_time_s", r.estimate.time.base()},
+              {"iteration_time_low_s", r.interval.low * r.estimate.time.base()},
+              {"iteration_time_high_s", r.interval.high * r.estimate.time.base()},
+              {"tokens_per_s", r.tokens_per_second},
+              {"tokens_per_s_per_gpu", r.tokens_per_second / static_cast<double>(r.accelerators)},
+              {"model_tflops_per_gpu", r.model_rate.base() / 1e12},
+              {"hardware_tflops_per_gpu", r.hardware_rate.base() / 1e12},
+              {"mfu", r.mfu},
+              {"hfu", r.hfu},
+              {"gpus", r.accelerators},
+              {"microbatches", r.microbatches},
+              {"memory", memory_object(r.estimate.memory, r.limit)},
+              {"fullest_stage", r.estimate.fullest_stage},
+              {"fits", r.fits},
+              {"breakdown", breakdown_object(r.estimate.breakdown)},
+              {"slowest_stage", r.estimate.slowest_stage},
+              {"unsupported", r.unsupported},
+              {"assumptions", r.assumptions},
+              {"graph_digest", r.digest}};
+    json["step_cost_usd"] = r.step_cost ? Json(r.step_cost->base()) : Json(nullptr);
+    json["million_tokens_cost_usd"] = r.million_tokens_cost ? Json(r.million_tokens_cost->base()) : Json(nullptr);
+    return json;
+}
+
+Json header(char const* format, PlanQuestion const& q) {
+    return {{"format", format},
+            {"version", 1},
+            {"model", q.model.name},
+            {"cluster", q.cluster.name},
+            {"framework", q.framework.name},
+            {"seq", q.workload.sequence},
+            {"global_batch", q.workload.global_batch}};
+}
+
+Json candidate_list(std::vector<StepReport> const& reports) {
+    Json list = Json::array();
+    for (StepReport const& report : reports) {
+        Json entry{{"plan", plan_object(report.plan)}, {"report", report_object(report)}};
+        entry["why"] = largest_losses(report.estimate);
+        list.push_back(std::move(entry));
+    }
+    return list;
+}
+
+std::string text(Json const& json) { return json.dump(2) + "\n"; }
+
+}  // namespace
+
+std::string plan_object_json(ParallelPlan const& plan) { return plan_object(plan).dump(); }
+
+std::string step_report_json(PlanQuestion const& question, StepReport const& report,
+                             std::vector<std::string> const& explanation) {
+    Json json = header("step_report", question);
+    json["plan"] = plan_object(report.plan);
+    json.update(report_object(report));
+    json["explanation"] = explanation;
+    return text(json);
+}
+
+std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
+    Json json = header("plan", question);
+    SearchCounts const& counts = answer.result.counts;
+    Json rejected = Json::object();
+    for (std::size_t i = 0; i < rejection_kinds; ++i) {
+        std::string key(rejection_name(i));
+        for (char& c : key)
+            if (c == ' ') c = '_';
+        rejected[key] = counts.rejected[i];
+    }
+    json["counts"] = {{"enumerated", counts.enumerated}, {"evaluated", counts.evaluated}, {"rejected", rejected}};
+    json["interrupted"] = answer.result.interrupted;
+    json["share_done"] = answer.result.share_done;
+    json["candidates"] = candidate_list(answer.reports);
+    for (std::size_t i = 0; i < answer.verified.size(); ++i) {
+        Verification const& v = answer.verified[i];
+        json["candidates"][i]["simulation"] = {{"state", name_of(v.state)},
+                                               {"iteration_time_s", v.finished() ? Json(v.time.base()) : Json(nullptr)},
+                                               {"message", v.message}};
+    }
+    if (answer.present) json["present"] = candidate_list({*answer.present}).front();
+    json["pareto"] = candidate_list(answer.pareto);
+    auto const misfit = [](std::optional<Candidate> const& c) {
+        if (!c) return Json(nullptr);
+        return Json{{"plan", plan_object(c->plan)},
+                    {"iteration_time_s", c->estimate.time.base()},
+                    {"peak_bytes", c->estimate.peak().base()}};
+    };
+    json["fastest_rejected_for_memory"] = misfit(answer.result.fastest_misfit);
+    json["smallest_rejected_for_memory"] = misfit(answer.result.smallest_misfit);
+    json["explanation"] = answer.explanation;
+    json["advice"] = answer.advice;
+    return text(json);
+}
+
+std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages,
+                        MemoryLimit const& limit) {
+    Json json = header("memory", question);
+    json["plan"] = plan_object(plan);
+    Json list = Json::array();
+    for (StageMemory const& stage : stages)
+        list.push_back(memory_object(stage, limit));
+    json["stages"] = std::move(list);
+    return text(json);
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,198 @@
+#include "cli/plan/report_view.hpp"
+#include "core/quantity_text.hpp"
+#include "planner/explain.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+namespace {
+
+bool any_beside_one(std::vector<StepReport> const& reports, std::int64_t ParallelPlan::*axis) {
+    for (StepReport const& r : reports)
+        if (r.plan.*axis != 1) return true;
+    return false;
+}
+
+std::string misfit_lines(SearchResult const& result, MemoryLimit const& limit) {
+    std::string text;
+    for (std::string const& sentence : misfit_sentences(result, limit))
+        text += wrapped(sentence);
+    return text;
+}
+
+/// "present: tp 8, pp 4: step 3.2 s, MFU 38 %, 61 GB, fits; the best takes 0.78 of its time".
+std::string present_lines(PlanAnswer const& answer) {
+    if (!answer.present) return "";
+    StepReport const& r = *answer.present;
+    std::string line = fmt::format("present: {}: step {}, MFU {:.1f} %, {} of {} usable memory{}", plan_label(r.plan),
+                                   human(r.estimate.time), 100 * r.mfu, human(r.estimate.peak()), human(r.limit.usable),
+                                   r.fits ? "" : ": DOES NOT FIT");
+    if (!answer.reports.empty() && answer.reports.front().workload.tokens() == r.workload.tokens())
+        line +=
+            fmt::format("; the best takes {:.2f} of its time", answer.reports.front().estimate.time / r.estimate.time);
+    return wrapped(line, "   ");
+}
+
+}  // namespace
+
+std::string plan_extras(StepReport const& r) {
+    ParallelPlan const& p = r.plan;
+    std::string text = r.unsupported.empty() ? "" : "~";
+    auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
+    if (p.recompute == Recompute::full)
+        add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
+    if (p.recompute == Recompute::selective) add("sel");
+    if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
+    if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
+    if (p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
+        add(std::string(name_of(p.schedule)));
+    if (p.cp > 1 && p.cp_mode != ContextParallel::ring) add(std::string(name_of(p.cp_mode)));
+    return text.empty() ? "-" : text;
+}
+
+std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit) {
+    std::vector<std::string> out;
+    if (result.fastest_misfit && !result.best.empty() && result.fastest_misfit->score < result.best.front().score) {
+        Candidate const& c = *result.fastest_misfit;
+        out.push_back(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit",
+                                  plan_label(c.plan), human(c.estimate.time), human(c.estimate.peak()),
+                                  human(c.estimate.peak() - limit.usable)));
+    }
+    if (result.best.empty() && result.smallest_misfit) {
+        Candidate const& c = *result.smallest_misfit;
+        out.push_back(fmt::format("nearest: {} needs {}, {} more than the {} that are usable", plan_label(c.plan),
+                                  human(c.estimate.peak()), human(c.estimate.peak() - limit.usable),
+                                  human(limit.usable)));
+    }
+    return out;
+}
+
+std::string against_best(StepReport const& r, StepReport const& best) {
+    Bytes const more = r.estimate.peak() - best.estimate.peak();
+    if (r.estimate.time < best.estimate.time)  // ranked by something else than time
+        return fmt::format("{:.1f} % faster, {} {} memory", 100 * (1 - r.estimate.time / best.estimate.time),
+                           human(more < Bytes{} ? -more : more), more < Bytes{} ? "less" : "more");
+    auto const mine = breakdown_parts(r.estimate.breakdown);
+    auto const theirs = breakdown_parts(best.estimate.breakdown);
+    std::size_t worst = 0;
+    Seconds growth;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        Seconds const g = mine[i].second - theirs[i].second;
+        if (g > growth) {
+            growth = g;
+            worst = i;
+        }
+    }
+    if (growth <= Seconds{}) return "as fast as the first, ranked by memory";
+    return fmt::format("+{:.1f} %: {} {} more", 100 * (r.estimate.time / best.estimate.time - 1), human(growth),
+                       mine[worst].first);
+}
+
+Table plan_table(PlanAnswer const& answer) {
+    auto const& reports = answer.reports;
+    bool const cp = any_beside_one(reports, &ParallelPlan::cp);
+    bool const ep = any_beside_one(reports, &ParallelPlan::ep);
+    std::vector<Column> columns{{"#", Align::right}, {"dp", Align::right}, {"tp", Align::right}, {"pp", Align::right}};
+    if (cp) columns.push_back({"cp", Align::right});
+    if (ep) columns.push_back({"ep", Align::right});
+    for (Column const& c : {Column{"vpp", Align::right},
+                            {"mb", Align::right},
+                            {"zero", Align::right},
+                            {"extra"},
+                            {"step", Align::right},
+                            {"MFU", Align::right},
+                            {"memory", Align::right},
+                            {"losses"}})
+        columns.push_back(c);
+    bool const simulated = !answer.verified.empty();
+    if (simulated)  // after the closed form's step time
+        columns.insert(columns.end() - 3, {"simulated", Align::right});
+    Table table(columns);
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        StepReport const& r = reports[i];
+        ParallelPlan const& p = r.plan;
+        std::vector<std::string> row{fmt::format("{}", i + 1), fmt::format("{}", p.dp), fmt::format("{}", p.tp),
+                                     fmt::format("{}", p.pp)};
+        if (cp) row.push_back(fmt::format("{}", p.cp));
+        if (ep) row.push_back(fmt::format("{}", p.ep));
+        std::string step = human(r.estimate.time);
+        std::string simulation = "-";
+        if (i < answer.verified.size()) {
+            Verification const& v = answer.verified[i];
+            simulation = v.finished() ? human(v.time) : std::string(name_of(v.state));
+        }
+        for (std::string cell : {fmt::format("{}", p.vpp), fmt::format("{}", p.micro_batch), fmt::format("{}", p.zero),
+                                 plan_extras(r), std::move(step)})
+            row.push_back(std::move(cell));
+        if (simulated) row.push_back(std::move(simulation));
+        for (std::string cell :
+             {fmt::format("{:.1f} %", 100 * r.mfu), human(r.estimate.peak()), largest_losses(r.estimate)})
+            row.push_back(std::move(cell));
+        table.add_row(std::move(row));
+    }
+    return table;
+}
+
+std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
+    SearchResult const& result = answer.result;
+    std::string text;
+    if (!answer.reports.empty()) {
+        StepReport const& best = answer.reports.front();
+        text += wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
+        text += plan_table(answer).text();
+        text += fmt::format("\n1: {}\n", plan_label(best.plan));
+        text += wrapped(
+            fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
+                        "{}, reserved up to {})",
+                        human(best.estimate.time), human(best.interval.low * best.estimate.time),
+                        human(best.interval.high * best.estimate.time), human_count(best.tokens_per_second),
+                        100 * best.mfu, human(best.estimate.peak()), human(best.limit.usable),
+                        human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high)),
+            "   ");
+        if (best.estimate.memory.reserved_high > best.limit.usable)
+            text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
+        if (best.million_tokens_cost)
+            text += fmt::format("   {} per million tokens at an indicative price (--price)\n",
+                                human(*best.million_tokens_cost));
+        for (std::string const& line : answer.explanation)
+            text += wrapped("   - " + line, "     ");
+        for (std::size_t i = 1; i < answer.reports.size(); ++i)
+            text += wrapped(fmt::format("{}: {}: {}", i + 1, plan_label(answer.reports[i].plan),
+                                        against_best(answer.reports[i], best)),
+                            "   ");
+        for (std::size_t i = 0; i < answer.verified.size(); ++i)
+            if (!answer.verified[i].finished())
+                text += wrapped(fmt::format("{}: not simulated: {}", i + 1, answer.verified[i].message), "   ");
+        text += present_lines(answer);
+        text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
+                                           grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
+        text += misfit_lines(result, best.limit);
+        if (answer.pareto.size() > 1) {
+            text += "\ntime against memory (no plan is better in both):\n";
+            Table front({{"step", Align::right}, {"memory", Align::right}, {"GPUs", Align::right}, {"plan"}});
+            std::size_t const most = 6;
+            std::size_t const n = answer.pareto.size();
+            for (std::size_t i = 0; i < std::min(most, n); ++i) {
+                StepReport const& r = answer.pareto[n <= most ? i : i * (n - 1) / (most - 1)];
+                front.add_row({human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators),
+                               plan_label(r.plan)});
+            }
+            text += front.text();
+        }
+        text += "\n" + unsupported_lines(best.unsupported);
+        text += assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
+    } else {
+        text += fmt::format("{}: no plan fits\n", q.model.name) + present_lines(answer);
+        text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated),
+                                    rejection_summary(result.counts)));
+        text += misfit_lines(result, answer.limit);
+        for (std::string const& line : answer.advice)
+            text += wrapped("- " + line);
+    }
+    if (result.interrupted)
+        text +=
+            fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n", 100 * result.share_done);
+    return text;
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "cli/output.hpp"
+#include "cli/plan/plan_report_json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// "llama-3.1-70b on 512 x h100-sxm, seq 8192, global batch 512 (4.19 M tokens a step), bf16, megatron".
+std::string headline(PlanQuestion const& question, std::int64_t accelerators, Precision precision);
+
+/// One plan in full:
+///
+///     step time      2.345 s      (tokens/s 1.79 M, per GPU 3.49 K)
+///     MFU            43.1 %       ...
+std::string estimate_text(PlanQuestion const& question, StepReport const& report,
+                          std::vector<std::string> const& explanation);
+/// The same as a table of key and value, for csv and markdown.
+Table estimate_table(StepReport const& report);
+
+/// The ranked list with the reason each plan is where it is.
+std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);
+Table plan_table(PlanAnswer const& answer);
+
+/// What sets a plan apart besides its degrees: "full2 zb-h1", "~" for terms without measurements, "-" for nothing.
+std::string plan_extras(StepReport const& report);
+
+/// Why a plan is behind the first, by the closed form: the part of the step that grew most.
+std::string against_best(StepReport const& report, StepReport const& best);
+
+/// The plan that would be fastest, or the smallest one where none fits, and what it lacks in memory.
+std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit);
+
+/// "not supported by any measurement: ...", a line each; or that every term is.
+std::string unsupported_lines(std::vector<std::string> const& unsupported);
+
+/// "assumed terms (23), the first ...": the list that every report ends with.
+std::string assumption_lines(std::vector<std::string> const& assumptions, std::size_t most);
+
+}  // namespace sextant::cli

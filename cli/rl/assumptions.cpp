@@ -1,0 +1,69 @@
+// What a report of `rl` says beside its tables: dollars, where asynchrony stops paying, what it assumes.
+#include "cli/rl/view.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+
+std::optional<double> usd_per_step(RlQuestion const& question, RlStep const& step) {
+    if (!question.usd_per_hour) return std::nullopt;
+    return *question.usd_per_hour * static_cast<double>(question.accelerators) * (step.step / units::s) / 3600;
+}
+
+std::optional<double> usd_per_thousand_responses(RlQuestion const& question, RlStep const& step) {
+    auto const usd = usd_per_step(question, step);
+    if (!usd) return std::nullopt;
+    return *usd / (static_cast<double>(question.responses()) * step.worth) * 1000;
+}
+
+std::optional<double> break_even_penalty(RlStep const& fast, RlStep const& slow) {
+    double const gain = fast.responses_per_s / slow.responses_per_s;
+    if (!(gain > 1) || !(fast.mean_age() > 0)) return std::nullopt;
+    return (1 - 1 / gain) / fast.mean_age();
+}
+
+std::vector<std::string> rl_assumptions(RlReport const& report) {
+    RlQuestion const& q = report.question;
+    std::vector<std::string> out;
+    if (q.lengths.variation > 0)
+        out.push_back(
+            fmt::format("lengths of responses: {}, variation {:.2g}; lengths of one prompt's responses do not "
+                        "depend on each other",
+                        name_of(q.lengths.kind), q.lengths.variation));
+    out.emplace_back("a response is admitted when the cache holds it to its end; nothing is preempted");
+    out.emplace_back("training on packed sequences of the mean length; scores with the microbatches of training");
+    if (!q.reward) out.push_back(fmt::format("rewards by rules take {} a step", human(q.reward_time)));
+    out.emplace_back("weights go from device to device, every byte once; gather and broadcast one after the other");
+    out.emplace_back(
+        "weights that wait in host memory, and state that is offloaded, move at the host link's full rate");
+    if (report.answer.best(RlMode::asynchronous) != nullptr) {
+        out.push_back(
+            fmt::format("a response loses {:g} of its worth per update that it is behind", q.staleness_penalty));
+        out.emplace_back("responses under way when weights change go on with the cache they have");
+    }
+    RlOverheads const& o = q.overheads;
+    if (o.log_error > 0) {
+        out.push_back(fmt::format(
+            "overheads fitted to NeMo RL 0.3: generation x {:.3g}, updates x {:.3g}, scores x {:.3g} of the kernels' "
+            "time; controller {} a step, new weights {} and {:.3g} s a GB of the model",
+            o.generation, o.training_of(q.policy), o.scoring_of(q.policy), human(o.controller), human(o.sync),
+            o.sync_per_byte.base() * 1e9));
+        out.push_back(
+            fmt::format("the 80 % range: steps of NeMo RL 0.4, not used in the fit, were off by {:.0f} % (one "
+                        "deviation of the logarithm)",
+                        100 * o.log_error));
+    } else {
+        out.emplace_back("kernels alone, so a lower bound: published steps took 1.4 to 3.2 times as long (docs/rl.md)");
+    }
+    if (RlStep const* const fast = report.answer.best(RlMode::asynchronous); fast != nullptr)
+        out.push_back(
+            fast->followed < fast->replicas
+                ? fmt::format("{} of the {} asynchronous engines are followed, with their share of the responses",
+                              fast->followed, fast->replicas)
+                : fmt::format("every engine of the best asynchronous division is followed; {} while dividing",
+                              q.followed_replicas));
+    return out;
+}
+
+}  // namespace sextant::cli

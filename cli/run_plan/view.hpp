@@ -1,0 +1,50 @@
+#pragma once
+
+#include "cli/view/table.hpp"
+#include "planner/run_plan/plain_arithmetic.hpp"
+#include "planner/run_plan/run_plan.hpp"
+#include "planner/run_plan/scaling_curve.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// Everything that `sextant run-plan` says.
+struct RunPlanReport {
+    RunSetting const& setting;
+    RunQuestion const& question;
+    RunAnswer answer;
+    std::optional<PlainArithmetic> plain;  ///< with --mfu
+    std::vector<TimeTerm> difference;      ///< from the plain arithmetic to the run; empty without either
+    std::optional<ScalingCurve> curve;
+};
+
+/// Sample:
+///
+///     6.1e+23 FLOPs of llama-2-70b on 1,024 x h100-sxm, megatron
+///
+///       model         dense-96.4B: 68 layers of 10240, 80 heads (8 kv), ...
+///       time          21.3 days (80 %: 18.6 to 29.2), ...
+std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumptions);
+
+/// `format` "run_plan", version 1.
+std::string run_plan_json(RunPlanReport const& report);
+
+/// A shape of `model_of_size` as a Hugging Face config.json, which every command takes with --model.
+std::string model_config_json(ModelSpec const& model);
+
+/// The scaling curve if there is one, else one row for each figure of the run.
+Table run_plan_table(RunPlanReport const& report);
+
+/// The scaling curve for people (`with units`), as the text report has it.
+Table curve_text_table(ScalingCurve const& curve);
+
+/// "as expected" values of the run that the figures assume: the step's, the power's, the curve's.
+std::vector<std::string> run_assumptions(RunPlanReport const& report);
+
+/// Days against accelerators, both logarithmic, with the line of perfect scaling from the smallest that fits.
+std::string curve_svg(ScalingCurve const& curve, std::string const& title);
+
+}  // namespace sextant::cli

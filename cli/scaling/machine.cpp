@@ -1,0 +1,74 @@
+#include "cli/scaling/machine.hpp"
+
+#include "cli/options/number_text.hpp"
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace sextant::cli {
+
+void add_machine_options(CLI::App& app, ScalingMachineOptions& o) {
+    auto const group = "Machines";
+    app.add_option("-c,--cluster", o.cluster, "whose peak and price FLOPs have (see 'sextant hardware')")
+        ->option_text("NAME|FILE.json")
+        ->group(group);
+    app.add_option("-n,--gpus", o.gpus, "accelerators, for days")->option_text("N")->group(group);
+    app.add_option("--mfu", o.mfu, "useful FLOPs over peak in training (default: 0.4)")
+        ->option_text("SHARE")
+        ->group(group);
+    app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")
+        ->option_text("USD")
+        ->group(group);
+    app.add_option("--precision", o.precision, "of the matrix products, for the peak (default: bf16)")
+        ->option_text("NAME")
+        ->group(group);
+}
+
+std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
+    Precision const precision = precision_from(o.precision, "--precision");
+    if (o.cluster.empty()) {
+        if (o.gpus || o.price || o.mfu)
+            throw InputError("{}: needs --cluster (whose peak is it?)",
+                             o.gpus ? "--gpus" : (o.price ? "--price" : "--mfu"));
+        return std::nullopt;
+    }
+    ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
+    ScalingMachine out;
+    out.machines.peak = cluster.accelerator.peak_of(precision).value;
+    out.machines.mfu = share_from(o.mfu.value_or(usual_mfu), "--mfu");
+    if (!o.mfu) out.assumptions.push_back("MFU 40 % (assumed: --mfu)");
+    out.text = fmt::format("{}: {} {}, MFU {:.3g} %", cluster.name, human(out.machines.peak), o.precision,
+                           100 * out.machines.mfu);
+    if (o.gpus) {
+        if (!(*o.gpus >= 1 && *o.gpus <= 1e7)) throw InputError("--gpus: {} (1 to 1e7)", *o.gpus);
+        out.machines.accelerators = *o.gpus;
+        out.text = fmt::format("{:g} x {}", *o.gpus, out.text);
+    }
+    std::optional<Sourced<double>> const profile = hourly_price(cluster);
+    if (o.price && !(*o.price > 0 && *o.price <= 1e6))
+        throw InputError("--price: {} (above 0, up to 1e6 US dollars per accelerator and hour)", *o.price);
+    if (!o.price && profile)
+        out.assumptions.push_back(
+            fmt::format("{:.2f} USD per accelerator and hour ({})", profile->value, profile->source));
+    if (o.price || profile) {
+        double const usd = o.price ? *o.price : profile->value;
+        out.machines.price = usd * units::USD / units::hour;
+        out.text += fmt::format(", {:.2f} USD/h", usd);
+    }
+    return out;
+}
+
+CLI::Option* add_positive(CLI::App& app, std::string const& flag, double& target, std::string const& what) {
+    return app.add_option_function<double>(
+        flag,
+        [&target, flag](double value) {
+            if (!(value > 0)) throw InputError("{}: {} (above 0)", flag, value);
+            target = value;
+        },
+        what);
+}
+
+}  // namespace sextant::cli

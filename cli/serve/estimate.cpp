@@ -1,0 +1,225 @@
+#include "cli/serve/estimate.hpp"
+
+#include "cli/options/number_text.hpp"
+#include "cli/output.hpp"
+#include "cli/page/serve_pages.hpp"
+#include "cli/serve/subcommand.hpp"
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+    ServeOptions serve;
+    double prompt = 1024;
+    double output_tokens = 256;
+    double cached = 0;
+    std::string concurrency;
+    std::string rate;
+    std::string batch;
+    OutputOptions output;
+};
+
+constexpr double longest = 1e8;
+
+// Draw of an accelerator over its rated power. Source: assumed; measured serving runs sit at 0.6 of it in decode and
+// near it in prefill.
+constexpr double power_computing = 0.95;
+constexpr double power_reading = 0.62;
+constexpr double power_waiting = 0.3;
+
+RequestShape request_of(Options const& o, ModelSpec const& model) {
+    RequestShape const request{.prompt = o.prompt, .output = o.output_tokens, .cached = o.cached};
+    if (!(o.prompt >= 1 && o.prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", o.prompt, longest);
+    if (!(o.output_tokens >= 1 && o.output_tokens <= longest))
+        throw InputError("--output-tokens: {} (1 to {:g})", o.output_tokens, longest);
+    if (!(o.cached >= 0 && o.cached < o.prompt)) throw InputError("--cached: {} (0 to below the prompt)", o.cached);
+    if (model.max_positions > 0 && o.prompt + o.output_tokens > static_cast<double>(model.max_positions))
+        throw InputError("--prompt: {:g} + {:g} tokens are more than the {} that {} was built for", o.prompt,
+                         o.output_tokens, model.max_positions, model.name);
+    return request;
+}
+
+/// Parts of the mean iteration by what limits them.
+struct Limits {
+    Seconds compute;
+    Seconds weights;
+    Seconds cache;
+    Seconds network;
+    Seconds host;
+};
+
+Limits limits_of(ServingCase const& what, ServingEstimate const& e) {
+    Seconds const mean = e.tpot;
+    Seconds const span = e.chunk.total() - e.iteration.total();
+    double const share = span > Seconds{} ? std::clamp((mean - e.iteration.total()) / span, 0.0, 1.0) : 0;
+    auto const mixed = [&](Seconds IterationTime::*part) {
+        return (1 - share) * (e.iteration.*part) + share * (e.chunk.*part);
+    };
+    // Products read their weights for longer than they compute until the batch covers the device's flop per byte.
+    AcceleratorProfile const& device = what.cluster.accelerator;
+    GemmFormat const& format = *find_gemm_format(what.plan.weights);
+    double const flop_per_weight =
+        2 * std::max(1.0, e.decodes / static_cast<double>(what.plan.attention_dp * what.plan.pp));
+    double const balance = device.peak_of(format.precision).value.base() * format.peak_factor /
+                           device.memory_bandwidth.value.base() * format.right;
+    Limits out;
+    (flop_per_weight < balance ? out.weights : out.compute) += (1 - share) * (e.iteration.gemm + e.iteration.head);
+    out.compute += share * (e.chunk.gemm + e.chunk.head) + mixed(&IterationTime::prefill);
+    out.cache = mixed(&IterationTime::decode);
+    out.network = mixed(&IterationTime::communication);
+    out.host = mixed(&IterationTime::host) + mixed(&IterationTime::streaming);
+    return out;
+}
+
+std::string bound_of(Limits const& l) {
+    std::array<std::pair<Seconds, char const*>, 5> const parts{{{l.compute, "compute"},
+                                                                {l.weights, "weights"},
+                                                                {l.cache, "KV cache"},
+                                                                {l.network, "network"},
+                                                                {l.host, "host, small kernels"}}};
+    return std::max_element(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.first < b.first; })
+        ->second;
+}
+
+double watts_of(ServingCase const& what, Limits const& l) {
+    Seconds const all = l.compute + l.weights + l.cache + l.network + l.host;
+    double const busy = power_computing * (l.compute / all) + power_reading * ((l.weights + l.cache) / all) +
+                        power_waiting * ((l.network + l.host) / all);
+    return what.cluster.accelerator.power_watts.value * busy;
+}
+
+ServeRow row_of(IterationModel const& model, ServeEstimateReport const& report, double load) {
+    ServeRow row;
+    row.load = load;
+    switch (report.load) {
+        case ServeLoad::concurrency: row.estimate = closed_loop(model, report.request, load); break;
+        case ServeLoad::rate: row.estimate = open_loop(model, report.request, load); break;
+        case ServeLoad::static_batch: row.estimate = static_batch(model, report.request, load); break;
+    }
+    Limits const limits = limits_of(report.what, row.estimate);
+    row.bound = bound_of(limits);
+    row.watts = watts_of(report.what, limits);
+    if (report.what.model.moe) {
+        auto const experts = static_cast<double>(report.what.model.moe->experts);
+        row.touched =
+            touched_experts(experts, static_cast<double>(report.what.model.moe->top_k), row.estimate.decodes) / experts;
+    }
+    return row;
+}
+
+std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
+    int const given = (o.concurrency.empty() ? 0 : 1) + (o.rate.empty() ? 0 : 1) + (o.batch.empty() ? 0 : 1);
+    if (given > 1) throw InputError("--concurrency: give one of --concurrency, --rate and --batch");
+    if (!o.rate.empty()) {
+        report.load = ServeLoad::rate;
+        return counts_from(o.rate, "--rate");
+    }
+    if (!o.batch.empty()) {
+        report.load = ServeLoad::static_batch;
+        return counts_from(o.batch, "--batch");
+    }
+    if (!o.concurrency.empty()) return counts_from(o.concurrency, "--concurrency");
+    std::vector<double> loads;
+    for (double load = 1; load < report.largest; load *= 4)
+        loads.push_back(load);
+    loads.push_back(std::max(1.0, report.largest));
+    return loads;
+}
+
+int run(Options const& o, CommandContext& context) {
+    Format const format = o.output.format();
+    ServeEstimateReport report;
+    report.what = serving_case_from(o.serve);
+    ServingCase const& what = report.what;
+    report.request = request_of(o, what.model);
+    report.memory = serving_memory(what);
+    report.price = serving_price(o.serve, what);
+    report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));
+    report.assumptions = serving_assumptions(what);
+    report.assumptions.push_back(
+        fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
+                    power_computing, power_reading, power_waiting));
+    report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
+    if (report.largest < 1) {
+        Bytes const needed = report.memory.weights + report.memory.activations + report.memory.overhead +
+                             (report.request.prompt + report.request.output) * report.memory.cache_per_token;
+        context.err << fmt::format(
+            "{} on {} ({}) does not fit: {} of each accelerator are needed for one request, {} of {} are "
+            "usable (larger --tp or --pp, narrower --weights or --kv-cache)\n",
+            what.model.name, what.cluster.name, serving_plan_text(what), human(needed), human(report.memory.usable),
+            human(report.memory.capacity));
+        return exit_code::answer_is_no;
+    }
+    IterationModel const model(what);
+    report.capacity = serving_capacity(model, report.request);
+    for (double const load : loads_of(o, report))
+        report.rows.push_back(row_of(model, report, load));
+    switch (format) {
+        case Format::json: deliver(o.output, context, serve_estimate_json(report)); break;
+        case Format::text: deliver(o.output, context, serve_estimate_text(report)); break;
+        case Format::html: deliver(o.output, context, serve_estimate_page(report)); break;
+        default: deliver(o.output, context, render(serve_estimate_table(report), format)); break;
+    }
+    bool const all_saturated =
+        std::all_of(report.rows.begin(), report.rows.end(), [](ServeRow const& row) { return row.estimate.saturated; });
+    return all_saturated ? exit_code::answer_is_no : exit_code::done;
+}
+
+}  // namespace
+
+std::string_view name_of(ServeLoad load) {
+    switch (load) {
+        case ServeLoad::rate: return "rate";
+        case ServeLoad::static_batch: return "batch";
+        case ServeLoad::concurrency: break;
+    }
+    return "concurrency";
+}
+
+double usd_per_million(ServeEstimateReport const& report, ServeRow const& row) {
+    return report.price.value_or(0) * static_cast<double>(report.what.plan.accelerators()) /
+           (row.estimate.output_tokens_per_s * 3600) * 1e6;
+}
+
+ServeSubcommand describe_serve_estimate(CLI::App& serve, CommandContext& context) {
+    auto const o = std::make_shared<Options>();
+    CLI::App& app = *serve.add_subcommand("estimate", "one replica in the steady state, by closed form");
+    add_serve_options(app, o->serve);
+    app.add_option("--prompt", o->prompt, "tokens of a prompt (default: 1024)")->option_text("TOKENS");
+    app.add_option("--output-tokens", o->output_tokens, "tokens of an answer (default: 256)")->option_text("TOKENS");
+    app.add_option("--cached", o->cached, "tokens of the prompt that the prefix cache has (default: 0)")
+        ->option_text("TOKENS");
+    app.add_option("--concurrency", o->concurrency,
+                   "requests in flight at all times (default: 1, 4, 16, ... to the largest batch)")
+        ->option_text("N[,N...]");
+    app.add_option("--rate", o->rate, "requests a second that arrive at random at a replica, instead")
+        ->option_text("R[,R...]");
+    app.add_option("--batch", o->batch, "one batch that begins together and runs to its end, instead")
+        ->option_text("N[,N...]");
+    add_output_options(app, o->output, formats_and_page);
+    app.footer(
+        "TTFT is to the first token, TPOT from token to token. Exit code 1: it does not fit, or every rate is more "
+        "than a\n"
+        "replica can serve. Formulas and what they leave out: docs/serving.md.\n\n"
+        "Examples:\n"
+        "  sextant serve estimate --model llama-3.1-70b --cluster h100-sxm --tp 4\n"
+        "  sextant serve estimate --model llama-3.1-8b --cluster l40s --prompt 2000 --output-tokens 300 --rate 1,2,4\n"
+        "  sextant serve estimate --model deepseek-v3 --cluster h200-sxm --tp 8 --weights fp8-block --concurrency "
+        "16,64\n");
+    return {.app = &app, .run = [o, &context] { return run(*o, context); }};
+}
+
+}  // namespace sextant::cli

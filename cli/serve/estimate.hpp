@@ -1,0 +1,44 @@
+#pragma once
+
+#include "cli/serve/options.hpp"
+#include "cli/view/table.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// How the load of a row is given.
+enum class ServeLoad : std::uint8_t { concurrency, rate, static_batch };
+std::string_view name_of(ServeLoad load);
+
+/// One load and what comes of it.
+struct ServeRow {
+    double load = 0;
+    ServingEstimate estimate;
+    std::string bound;   ///< which of compute, weights, KV cache, network, host takes most of the time
+    double watts = 0;    ///< of one accelerator, mean
+    double touched = 0;  ///< share of the experts that the batch touches; 0 without experts
+};
+
+struct ServeEstimateReport {
+    ServingCase what;
+    RequestShape request;
+    ServeLoad load = ServeLoad::concurrency;
+    ServingMemory memory;
+    double largest = 0;                ///< batch of requests at their full length
+    double capacity = 0;               ///< requests a second of the full replica
+    double cache_bytes_per_token = 0;  ///< of the model, all ranks of a replica together without replication
+    std::optional<double> price;
+    std::vector<ServeRow> rows;
+    std::vector<std::string> assumptions;
+};
+
+std::string serve_estimate_text(ServeEstimateReport const& report);
+std::string serve_estimate_json(ServeEstimateReport const& report);
+Table serve_estimate_table(ServeEstimateReport const& report);
+
+/// US dollars per million output tokens.
+double usd_per_million(ServeEstimateReport const& report, ServeRow const& row);
+
+}  // namespace sextant::cli

@@ -1,0 +1,104 @@
+#include "cli/serve/estimate.hpp"
+#include "cost_models/serving/format_quality.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sextant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double s(Seconds time) { return time.base(); }
+
+Json iteration_json(IterationTime const& t) {
+    return {{"total_s", s(t.total())},
+            {"gemm_s", s(t.gemm)},
+            {"prefill_attention_s", s(t.prefill)},
+            {"decode_attention_s", s(t.decode)},
+            {"streaming_s", s(t.streaming)},
+            {"communication_s", s(t.communication)},
+            {"head_s", s(t.head)},
+            {"host_s", s(t.host)}};
+}
+
+Json row_json(ServeEstimateReport const& report, ServeRow const& row) {
+    ServingEstimate const& e = row.estimate;
+    FirstTokenTime const& t = e.ttft;
+    Json out{
+        {std::string(name_of(report.load)), row.load},
+        {"ttft_s", e.saturated ? Json(nullptr) : Json(s(t.total()))},
+        {"ttft_parts",
+         {{"boundary_s", s(t.boundary)},
+          {"tokenise_s", s(t.tokenise)},
+          {"queue_s", s(t.queue)},
+          {"host_s", s(t.host)},
+          {"prefill_s", s(t.prefill)}}},
+        {"tpot_s", s(e.tpot)},
+        {"latency_s", e.saturated ? Json(nullptr) : Json(s(e.latency))},
+        {"output_tokens_per_s", e.output_tokens_per_s},
+        {"output_tokens_per_s_per_gpu", e.output_tokens_per_s / static_cast<double>(report.what.plan.accelerators())},
+        {"requests_per_s", e.requests_per_s},
+        {"batch", e.decodes},
+        {"cache_share", e.cache_share},
+        {"saturated", e.saturated},
+        {"bound", row.bound},
+        {"watts_per_gpu", row.watts},
+        {"decode_iteration", iteration_json(e.iteration)},
+        {"chunk_iteration", iteration_json(e.chunk)}};
+    if (report.what.model.moe) out["experts_touched_share"] = row.touched;
+    if (report.price) out["usd_per_million_output_tokens"] = usd_per_million(report, row);
+    return out;
+}
+
+}  // namespace
+
+std::string serve_estimate_json(ServeEstimateReport const& report) {
+    ServingPlan const& plan = report.what.plan;
+    ServingMemory const& m = report.memory;
+    Json out{
+        {"format", "serving-estimate"},
+        {"version", 1},
+        {"model", report.what.model.name},
+        {"cluster", report.what.cluster.name},
+        {"engine", report.what.engine.name},
+        {"plan",
+         {{"tp", plan.tp},
+          {"pp", plan.pp},
+          {"ep", plan.ep},
+          {"attention_dp", plan.attention_dp},
+          {"gpus", plan.accelerators()},
+          {"weights", plan.weights},
+          {"kv_cache", name_of(plan.cache)},
+          {"max_batch", plan.max_batch},
+          {"max_batched_tokens", plan.max_batched_tokens},
+          {"block_tokens", plan.block_tokens},
+          {"memory_utilisation", plan.memory_utilisation}}},
+        {"request",
+         {{"prompt", report.request.prompt}, {"output", report.request.output}, {"cached", report.request.cached}}},
+        {"memory",
+         {{"capacity_bytes", m.capacity.base()},
+          {"usable_bytes", m.usable.base()},
+          {"weights_bytes", m.weights.base()},
+          {"activations_bytes", m.activations.base()},
+          {"overhead_bytes", m.overhead.base()},
+          {"cache_bytes", m.cache.base()},
+          {"cache_bytes_per_token", m.cache_per_token.base()},
+          {"model_cache_bytes_per_token", report.cache_bytes_per_token},
+          {"cache_tokens", m.cache_tokens}}},
+        {"largest_batch", report.largest},
+        {"capacity_requests_per_s", report.capacity},
+        {"rows", Json::array()},
+        {"assumptions", report.assumptions}};
+    auto const output_error = [](std::optional<FormatQuality> const& quality) {
+        return quality ? Json(quality->usual().worst) : Json(nullptr);
+    };
+    out["quality"] = {{"products_output_error", output_error(weights_quality(shipped_format_errors(), plan.weights))},
+                      {"attention_output_error", output_error(cache_quality(shipped_format_errors(), plan.cache))},
+                      {"high_error", high_format_error}};
+    if (report.price) out["usd_per_gpu_hour"] = *report.price;
+    for (ServeRow const& row : report.rows)
+        out["rows"].push_back(row_json(report, row));
+    return out.dump(2) + "\n";
+}
+
+}  // namespace sextant::cli

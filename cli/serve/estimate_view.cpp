@@ -1,0 +1,107 @@
+// llama-3.1-70b on h100-sxm: a replica of 4 (tp 4, weights bf16, cache bf16, engine vllm)
+// requests of 1024 tokens in, 256 out
+//
+// concurrency  TTFT      TPOT     per user  per GPU  requests/s  USD/Mtok  cache  W/GPU  bound by
+// -----------  --------  -------  --------  -------  ----------  --------  -----  -----  --------
+#include "cli/serve/estimate.hpp"
+#include "cli/serve/quality_report.hpp"
+#include "cli/view/latency_text.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+namespace {
+
+std::string first_token(ServeEstimateReport const& report) {
+    Table table({{std::string(name_of(report.load))},
+                 {"TTFT", Align::right},
+                 {"boundary", Align::right},
+                 {"tokenise", Align::right},
+                 {"queue", Align::right},
+                 {"host", Align::right},
+                 {"prefill", Align::right}});
+    for (ServeRow const& row : report.rows) {
+        if (row.estimate.saturated) continue;  // the queue grows: there is no time to the first token
+        FirstTokenTime const& t = row.estimate.ttft;
+        table.add_row({fmt::format("{:g}", row.load), latency_text(t.total()), latency_text(t.boundary),
+                       latency_text(t.tokenise), latency_text(t.queue), latency_text(t.host), latency_text(t.prefill)});
+    }
+    return "\nto the first token\n" + table.text();
+}
+
+std::string iterations(ServeEstimateReport const& report) {
+    Table table({{std::string(name_of(report.load))},
+                 {"decode iteration", Align::right},
+                 {"products", Align::right},
+                 {"KV cache", Align::right},
+                 {"small kernels", Align::right},
+                 {"network", Align::right},
+                 {"head", Align::right},
+                 {"host", Align::right}});
+    for (ServeRow const& row : report.rows) {
+        IterationTime const& t = row.estimate.iteration;
+        table.add_row({fmt::format("{:g}", row.load), latency_text(t.total()), latency_text(t.gemm),
+                       latency_text(t.decode), latency_text(t.streaming), latency_text(t.communication),
+                       latency_text(t.head), latency_text(t.host)});
+    }
+    return "\nwhere an iteration goes\n" + table.text();
+}
+
+}  // namespace
+
+Table serve_estimate_table(ServeEstimateReport const& report) {
+    std::vector<Column> columns{
+        {std::string(name_of(report.load))}, {"TTFT", Align::right},      {"TPOT", Align::right},
+        {"tok/s user", Align::right},        {"tok/s GPU", Align::right}, {"req/s", Align::right}};
+    if (report.price) columns.push_back({"USD/Mtok", Align::right});
+    columns.insert(columns.end(), {{"batch", Align::right}, {"cache", Align::right}, {"W/GPU", Align::right}});
+    if (report.what.model.moe) columns.push_back({"experts", Align::right});
+    columns.push_back({"bound by"});
+    Table table(columns);
+    for (ServeRow const& row : report.rows) {
+        ServingEstimate const& e = row.estimate;
+        std::vector<std::string> cells{
+            fmt::format("{:g}", row.load),
+            e.saturated ? std::string("unbounded") : latency_text(e.ttft.total()),
+            latency_text(e.tpot),
+            fmt::format("{:.1f}", units::s / e.tpot),
+            fmt::format("{:.0f}", e.output_tokens_per_s / static_cast<double>(report.what.plan.accelerators())),
+            fmt::format("{:.3g}", e.requests_per_s)};
+        if (report.price) cells.push_back(fmt::format("{:.3f}", usd_per_million(report, row)));
+        cells.push_back(fmt::format("{:.1f}", e.decodes));
+        cells.push_back(fmt::format("{:.0f} %", 100 * e.cache_share));
+        cells.push_back(fmt::format("{:.0f}", row.watts));
+        if (report.what.model.moe) cells.push_back(fmt::format("{:.0f} %", 100 * row.touched));
+        cells.push_back(e.saturated ? "SATURATED: " + row.bound : row.bound);
+        table.add_row(cells);
+    }
+    return table;
+}
+
+std::string serve_estimate_text(ServeEstimateReport const& report) {
+    ServingCase const& what = report.what;
+    ServingMemory const& m = report.memory;
+    std::string out = fmt::format("{} on {}: a replica of {} ({})\nrequests of {:g} tokens in, {:g} out\n\n",
+                                  what.model.name, what.cluster.name, what.plan.accelerators(), serving_plan_text(what),
+                                  report.request.prompt, report.request.output);
+    out +=
+        aligned_pairs({{"memory of a GPU", fmt::format("{} of {}: weights {}, activations {}, overhead {}, cache {}",
+                                                       human(m.usable), human(m.capacity), human(m.weights),
+                                                       human(m.activations), human(m.overhead), human(m.cache))},
+                       {"cache", fmt::format("{:.0f} tokens at {} of each rank ({} of the model)", m.cache_tokens,
+                                             human(m.cache_per_token), human(report.cache_bytes_per_token * units::B))},
+                       {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
+                                                     report.request.prompt + report.request.output)},
+                       {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)}}) +
+        "\n";
+    if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
+        out += wrapped(line, "  ") + "\n";
+    out += serve_estimate_table(report).text() + first_token(report) + iterations(report);
+    out += "\nassumed\n";
+    for (std::string const& text : report.assumptions)
+        out += "  " + wrapped(text, "    ", 96);
+    return out;
+}
+
+}  // namespace sextant::cli

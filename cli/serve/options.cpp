@@ -1,0 +1,118 @@
+#include "cli/serve/options.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+
+namespace sextant::cli {
+
+void add_serve_options(CLI::App& app, ServeOptions& o) {
+    app.add_option("-m,--model", o.model, "model (see 'sextant models'), or a Hugging Face config.json")
+        ->required()
+        ->option_text("NAME|FILE");
+    app.add_option("-c,--cluster", o.cluster, "cluster (see 'sextant hardware') or a cluster file")
+        ->required()
+        ->option_text("NAME|FILE");
+    app.add_option("--engine", o.engine, "serving engine, or a profile of one (default: vllm)")
+        ->option_text("NAME|FILE");
+    app.add_option("--tp", o.tp, "tensor parallelism of a replica (default: 1)")->option_text("N");
+    app.add_option("--pp", o.pp, "pipeline stages of a replica (default: 1)")->option_text("N");
+    app.add_option("--ep", o.ep,
+                   "ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)")
+        ->option_text("N");
+    app.add_option("--attention-dp", o.attention_dp, "groups of tp ranks with sequences of their own (default: 1)")
+        ->option_text("N");
+    app.add_option("--weights", o.weights,
+                   "bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)")
+        ->option_text("FORMAT");
+    app.add_option("--kv-cache", o.cache, "format of the key-value cache: bf16, fp8, int4 (default: bf16)")
+        ->option_text("FORMAT");
+    app.add_option("--max-batch", o.max_batch, "sequences that decode at a time in a replica (default: 256)")
+        ->option_text("N");
+    app.add_option("--max-batched-tokens", o.max_batched_tokens,
+                   "tokens of one iteration, prompt chunks included (default: 8192)")
+        ->option_text("N");
+    app.add_option("--block-tokens", o.block_tokens, "tokens of a block of the paged cache (default: 16)")
+        ->option_text("N");
+    app.add_option("--memory-utilisation", o.memory_utilisation,
+                   "share of device memory the engine takes (default: the engine's)")
+        ->option_text("SHARE");
+    app.add_option("--expert-imbalance", o.expert_imbalance,
+                   "tokens of the busiest expert rank over the mean (default: 1)")
+        ->option_text("RATIO");
+    app.add_option("--price", o.price, "US dollars per accelerator and hour (default: the profile's, indicative)")
+        ->option_text("USD");
+}
+
+ServingCase serving_case_from(ServeOptions const& o) {
+    ServingCase what{.model = find_model(o.model),
+                     .cluster = find_cluster(o.cluster, "--cluster"),
+                     .plan = {},
+                     .engine = find_engine(o.engine, "--engine")};
+    ServingPlan& plan = what.plan;
+    plan.tp = o.tp;
+    plan.pp = o.pp;
+    plan.ep = o.ep.value_or(1);
+    plan.attention_dp = o.attention_dp;
+    plan.weights = o.weights.empty() ? std::string(name_of(two_byte_precision(what.cluster.accelerator))) : o.weights;
+    plan.cache = cache_format_from(o.cache, "--kv-cache");
+    plan.max_batch = o.max_batch;
+    plan.max_batched_tokens = o.max_batched_tokens;
+    plan.block_tokens = o.block_tokens;
+    plan.memory_utilisation = o.memory_utilisation.value_or(what.engine.memory_utilisation.value);
+    plan.expert_imbalance = o.expert_imbalance;
+    check_serving_plan(what.model, plan);
+    if (o.price && !(*o.price >= 0 && *o.price <= 1e6))
+        throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)", *o.price);
+    return what;
+}
+
+std::optional<double> serving_price(ServeOptions const& o, ServingCase const& what) {
+    if (o.price) return o.price;
+    auto const price = hourly_price(what.cluster);
+    return price ? std::optional(price->value) : std::nullopt;
+}
+
+std::string serving_plan_text(ServingCase const& what) {
+    ServingPlan const& plan = what.plan;
+    std::string out = fmt::format("tp {}", plan.tp);
+    if (plan.pp > 1) out += fmt::format(", pp {}", plan.pp);
+    if (plan.ep > 1) out += fmt::format(", ep {}", plan.ep);
+    if (plan.attention_dp > 1) out += fmt::format(", attention-dp {}", plan.attention_dp);
+    return out + fmt::format(", weights {}, cache {}, engine {}", plan.weights, name_of(plan.cache), what.engine.name);
+}
+
+std::vector<std::string> serving_assumptions(ServingCase const& what) {
+    std::vector<std::string> out;
+    EngineProfile const& e = what.engine;
+    std::string names;
+    auto const note = [&](char const* name, Basis basis) {
+        if (basis == Basis::assumed) names += (names.empty() ? "" : ", ") + std::string(name);
+    };
+    note("product scale", e.gemm_scale.basis);
+    note("prefill scale", e.prefill_scale.basis);
+    note("decode scale", e.decode_scale.basis);
+    note("communication scale", e.communication_scale.basis);
+    note("kernel gap", e.kernel_gap.basis);
+    note("host per iteration", e.host_per_iteration.basis);
+    note("host per sequence", e.host_per_sequence.basis);
+    note("request overhead", e.request_overhead.basis);
+    note("tokenising", e.tokenise_per_token.basis);
+    note("memory overhead", e.memory_overhead.basis);
+    if (!names.empty()) out.push_back(fmt::format("engine '{}', not measured: {}", e.name, names));
+    if (what.model.moe && what.plan.expert_imbalance <= 1)
+        out.emplace_back("experts get equal shares of the tokens (--expert-imbalance)");
+    if (what.plan.cache == CacheFormat::int4)
+        out.emplace_back("attention over an int4 cache runs at the rate of the fp8 kernels over half of their bytes");
+    return out;
+}
+
+}  // namespace sextant::cli

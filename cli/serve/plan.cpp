@@ -1,0 +1,235 @@
+#include "cli/interrupt.hpp"
+#include "cli/options/number_text.hpp"
+#include "cli/options/seed_option.hpp"
+#include "cli/output.hpp"
+#include "cli/page/serve_pages.hpp"
+#include "cli/serve/options.hpp"
+#include "cli/serve/plan_report.hpp"
+#include "cli/serve/subcommand.hpp"
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
+#include "core/spec/model_catalog.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+    std::string model;
+    std::vector<std::string> clusters;
+    std::string engine = "vllm";
+    std::string scheduler;
+    std::string prompt = "1024";
+    std::string output_tokens = "256";
+    std::string arrivals = "poisson";
+    double variation = 1;
+    std::optional<double> rate;
+    std::optional<double> users;
+    double requests_per_user = 1.0 / 60;
+    std::string ttft;
+    std::string tpot;
+    double share = 0.99;
+    std::vector<std::string> weights{"bf16"};
+    std::vector<std::string> caches{"bf16"};
+    std::vector<double> prices;
+    std::optional<double> most_error;
+    std::optional<double> memory_utilisation;
+    std::int64_t most = 4096;
+    std::int64_t requests = 4000;
+    int top = 10;
+    std::uint64_t seed = 1;
+    unsigned threads = 0;
+    bool progress = false;
+    OutputOptions output;
+};
+
+std::optional<double> price_of(Options const& o, ClusterSpec const& cluster, std::size_t index) {
+    if (!o.prices.empty()) return o.prices[std::min(index, o.prices.size() - 1)];
+    auto const price = hourly_price(cluster);
+    return price ? std::optional(price->value) : std::nullopt;
+}
+
+Seconds objective_from(std::string const& text, char const* flag) {
+    if (text.empty()) return {};
+    Seconds const time = parse_quantity<Seconds>(text, flag);
+    if (!(time > Seconds{} && time <= 1 * units::day))
+        throw InputError("{}: '{}' (above 0, at most a day)", flag, text);
+    return time;
+}
+
+double rate_of(Options const& o) {
+    if (o.rate && o.users) throw InputError("--rate: give it, or --users with --requests-per-user");
+    if (o.rate) return *o.rate;
+    if (!o.users)
+        throw InputError("--rate: how many requests a second? (or --users N and --requests-per-user R a second)");
+    if (!(*o.users > 0 && *o.users <= 1e10)) throw InputError("--users: {} (above 0, up to 1e10)", *o.users);
+    if (!(o.requests_per_user > 0 && o.requests_per_user <= 1e3))
+        throw InputError("--requests-per-user: {} (above 0, up to 1000 a second)", o.requests_per_user);
+    return *o.users * o.requests_per_user;
+}
+
+ServeQuestion question_of(Options const& o) {
+    ServeQuestion q;
+    q.model = find_model(o.model);
+    q.engine = find_engine(o.engine, "--engine");
+    for (double const price : o.prices)
+        if (!(price >= 0 && price <= 1e6))
+            throw InputError("--price: {} (0 to 1e6 US dollars per accelerator and hour)", price);
+    if (o.prices.size() > o.clusters.size()) throw InputError("--price: more prices than clusters");
+    for (std::size_t i = 0; i < o.clusters.size(); ++i) {
+        ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");
+        std::optional<double> const price = price_of(o, cluster, i);
+        q.machines.push_back({.cluster = std::move(cluster), .usd_per_hour = price});
+    }
+    q.rate = rate_of(o);
+    q.prompt = length_distribution_from(o.prompt, "--prompt");
+    q.output = length_distribution_from(o.output_tokens, "--output-tokens");
+    q.process = arrival_process_from(o.arrivals, "--arrivals");
+    q.variation = o.variation;
+    q.ttft = objective_from(o.ttft, "--ttft");
+    q.tpot = objective_from(o.tpot, "--tpot");
+    q.share = o.share;
+    for (std::string const& weights : o.weights) {
+        if (find_gemm_format(weights) == nullptr)
+            throw InputError("--weights: unknown format '{}' (see serve estimate --help)", weights);
+        q.weights.push_back(weights);
+    }
+    for (std::string const& cache : o.caches)
+        q.caches.push_back(cache_format_from(cache, "--kv-cache"));
+    q.memory_utilisation = o.memory_utilisation;
+    q.most_error = o.most_error;
+    if (!o.scheduler.empty()) {
+        q.scheduler = scheduler_from(o.scheduler, "--scheduler");
+        if (q.scheduler->queue != QueueOrder::arrival)
+            throw InputError("--scheduler: the requests of a plan do not differ by {} (chunked, fcfs, prefill-first)",
+                             q.scheduler->queue == QueueOrder::priority ? "priority" : "tenant");
+    }
+    q.errors = shipped_format_errors();
+    if (o.most < 1 || o.most > 1000000) throw InputError("--max-gpus: {} (1 to 1000000)", o.most);
+    q.most_accelerators = o.most;
+    if (o.requests < 500 || o.requests > 1000000) throw InputError("--requests: {} (500 to 1000000)", o.requests);
+    q.requests = o.requests;
+    if (o.top < 1 || o.top > 1000) throw InputError("--top: {} (1 to 1000)", o.top);
+    q.shown = o.top;
+    q.seed = o.seed;
+    q.threads = o.threads;
+    return q;
+}
+
+std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced) {
+    ServingPlan plan;
+    plan.cache = q.caches.front();
+    std::vector<std::string> out = serving_assumptions(
+        {.model = q.model, .cluster = q.machines.front().cluster, .plan = plan, .engine = q.engine});
+    out.emplace_back(
+        "prompts and answers are served by the same replicas (no disaggregated prefill), one pipeline stage each");
+    out.emplace_back(q.most_error
+                         ? "errors of formats are of generated values under the usual scaling (sextant serve quality)"
+                         : "what a format costs in accuracy is not weighed (--max-error, sextant serve quality)");
+    if (!priced) out.emplace_back("a price is missing, so accelerators are counted instead of dollars");
+    return out;
+}
+
+int run(Options const& o, CommandContext& context) {
+    Format const format = o.output.format();
+    ServePlanReport report;
+    report.question = question_of(o);
+    ServeQuestion& q = report.question;
+    report.priced =
+        std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
+    InterruptGuard const interrupt;
+    q.stop = &interrupt.flag();
+    if (o.progress || ::isatty(STDERR_FILENO) != 0)
+        q.progress = [&context](std::string const& text) { context.err << text << "\n"; };
+    report.answer = plan_serving(q);
+    report.assumptions = assumptions_of(q, report.priced);
+    switch (format) {
+        case Format::json: deliver(o.output, context, serve_plan_json(report)); break;
+        case Format::text: deliver(o.output, context, serve_plan_text(report)); break;
+        case Format::html: deliver(o.output, context, serve_plan_page(report)); break;
+        default: deliver(o.output, context, render(serve_plan_table(report), format)); break;
+    }
+    if (report.answer.interrupted) return interrupted_exit;
+    return report.answer.found() ? exit_code::done : exit_code::answer_is_no;
+}
+
+void add_options(CLI::App& app, Options& o) {
+    app.add_option("-m,--model", o.model, "model (see 'sextant models'), or a Hugging Face config.json")
+        ->required()
+        ->option_text("NAME|FILE");
+    app.add_option("-c,--cluster", o.clusters, "machines that may be rented, one or several")
+        ->required()
+        ->delimiter(',')
+        ->option_text("NAME[,NAME...]");
+    app.add_option("--engine", o.engine, "serving engine (default: vllm)")->option_text("NAME|FILE");
+    app.add_option("--scheduler", o.scheduler, "chunked, fcfs or prefill-first (default: as the engine's profile says)")
+        ->option_text("NAME");
+    app.add_option("--rate", o.rate, "requests a second, all together")->option_text("R");
+    app.add_option("--users", o.users, "instead: users, each with --requests-per-user")->option_text("N");
+    app.add_option("--requests-per-user", o.requests_per_user, "of a user, a second (default: one a minute)")
+        ->option_text("R");
+    app.add_option("--prompt", o.prompt,
+                   "tokens of a prompt: N, uniform:A-B, lognormal:MEAN,CV, exponential:MEAN (default: 1024)")
+        ->option_text("LENGTH");
+    app.add_option("--output-tokens", o.output_tokens, "tokens of an answer, in the same way (default: 256)")
+        ->option_text("LENGTH");
+    app.add_option("--arrivals", o.arrivals, "poisson, gamma (bursts) or deterministic (default: poisson)")
+        ->option_text("NAME");
+    app.add_option("--variation", o.variation, "of the intervals of gamma arrivals, deviation over mean (default: 1)")
+        ->option_text("CV");
+    app.add_option("--ttft", o.ttft, "time to the first token that has to be kept")->option_text("TIME");
+    app.add_option("--tpot", o.tpot, "mean time per further token that has to be kept")->option_text("TIME");
+    app.add_option("--share", o.share, "of the requests that keep both (default: 0.99)")->option_text("SHARE");
+    app.add_option("--weights", o.weights, "formats that may be chosen (default: bf16)")
+        ->delimiter(',')
+        ->option_text("FORMAT[,...]");
+    app.add_option("--kv-cache", o.caches, "formats of the cache that may be chosen (default: bf16)")
+        ->delimiter(',')
+        ->option_text("FORMAT[,...]");
+    app.add_option("--max-error", o.most_error,
+                   "largest rms output error a format may have, as a share (see serve quality; default: any)")
+        ->option_text("SHARE");
+    app.add_option("--price", o.prices,
+                   "US dollars per accelerator and hour, one or one per cluster (default: the profiles')")
+        ->delimiter(',')
+        ->option_text("USD[,USD...]");
+    app.add_option("--memory-utilisation", o.memory_utilisation, "share of device memory (default: the engine's)")
+        ->option_text("SHARE");
+    app.add_option("--max-gpus", o.most, "accelerators at most (default: 4096)")->option_text("N");
+    app.add_option("--requests", o.requests, "of one simulation, at least (default: 4000)")->option_text("N");
+    app.add_option("--top", o.top, "deployments shown (default: 10)")->option_text("N");
+    add_seed_option(app, o.seed, "of the arrivals and lengths (default: 1)");
+    app.add_option("--threads", o.threads, "0: all cores (default: 0)")->option_text("N");
+    app.add_flag("--progress", o.progress, "say what is simulated, also when standard error is no terminal");
+    add_output_options(app, o.output, formats_and_page);
+}
+
+}  // namespace
+
+ServeSubcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
+    auto const o = std::make_shared<Options>();
+    CLI::App& app = *serve.add_subcommand("plan", "the cheapest deployment that keeps latency objectives");
+    add_options(app, *o);
+    app.footer(
+        "The closed form prunes machines, tensor and expert parallelism, formats, batch and chunk limits; simulations "
+        "decide\n"
+        "how many replicas keep the objectives. Exit code 1: no deployment does. docs/serving.md.\n\n"
+        "Examples:\n"
+        "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm,h200-sxm --rate 20 --ttft 2s --tpot 50ms\n"
+        "  sextant serve plan --model llama-3.1-8b --cluster l40s,h100-sxm --users 5000 --prompt lognormal:800,1.2 "
+        "--tpot 40ms\n");
+    return {.app = &app, .run = [o, &context] { return run(*o, context); }};
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,77 @@
+#include "cli/serve/plan_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace sextant::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json plan_json(ServingPlan const& plan) {
+    return {{"tp", plan.tp},
+            {"pp", plan.pp},
+            {"ep", plan.ep},
+            {"attention_dp", plan.attention_dp},
+            {"weights", plan.weights},
+            {"kv_cache", name_of(plan.cache)},
+            {"max_batch", plan.max_batch},
+            {"max_batched_tokens", plan.max_batched_tokens}};
+}
+
+Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
+    ServeMachine const& machine = report.question.machines[c.machine];
+    std::int64_t const replicas = c.trial ? c.replicas : c.least_replicas;
+    Json out{{"cluster", machine.cluster.name},          {"plan", plan_json(c.plan)},
+             {"simulated", c.trial.has_value()},         {"replicas", replicas},
+             {"gpus", c.accelerators(replicas)},         {"least_replicas", c.least_replicas},
+             {"rate_bound_requests_per_s", c.rate_bound}};
+    auto const error = format_error_of(report.question.errors, c.plan.weights, c.plan.cache);
+    out["error"] = error ? Json(*error) : Json(nullptr);
+    if (machine.usd_per_hour)
+        out["usd_per_hour"] = *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas));
+    if (c.trial)
+        out["simulation"] = {{"kept_share", c.trial->kept},
+                             {"ttft_p50_s", c.trial->ttft_p50.base()},
+                             {"ttft_p99_s", c.trial->ttft_p99.base()},
+                             {"tpot_p50_s", c.trial->tpot_p50.base()},
+                             {"tpot_p99_s", c.trial->tpot_p99.base()},
+                             {"output_tokens_per_s", c.trial->output_tokens_per_s}};
+    return out;
+}
+
+}  // namespace
+
+std::string serve_plan_json(ServePlanReport const& report) {
+    ServeQuestion const& q = report.question;
+    ServeAnswer const& a = report.answer;
+    Json out{{"format", "serving-plan"},
+             {"version", 1},
+             {"model", q.model.name},
+             {"requests_per_s", q.rate},
+             {"engine", q.engine.name},
+             {"scheduler", q.used_scheduler().name},
+             {"prompt", q.prompt.words()},
+             {"output", q.output.words()},
+             {"objectives",
+              {{"ttft_s", q.ttft > Seconds{} ? Json(q.ttft.base()) : Json(nullptr)},
+               {"tpot_s", q.tpot > Seconds{} ? Json(q.tpot.base()) : Json(nullptr)},
+               {"share", q.share}}},
+             {"found", a.found()},
+             {"best_ttft_s", a.best_ttft ? Json(a.best_ttft->base()) : Json(nullptr)},
+             {"best_tpot_s", a.best_tpot ? Json(a.best_tpot->base()) : Json(nullptr)},
+             {"counts", {{"enumerated", a.enumerated}, {"simulated", a.simulated}, {"rejected", a.rejected}}},
+             {"candidates", Json::array()},
+             {"frontier", Json::array()},
+             {"assumptions", report.assumptions}};
+    for (ServeCandidate const& c : a.ranked)
+        out["candidates"].push_back(candidate_json(report, c));
+    for (FrontierPoint const& p : a.frontier)
+        out["frontier"].push_back({{"cluster", q.machines[p.machine].cluster.name},
+                                   {"plan", plan_json(p.plan)},
+                                   {"concurrency", p.concurrency},
+                                   {"tokens_per_s_per_user", p.tokens_per_s_user},
+                                   {"output_tokens_per_s_per_gpu", p.tokens_per_s_accelerator}});
+    return out.dump(2) + "\n";
+}
+
+}  // namespace sextant::cli

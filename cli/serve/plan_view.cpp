@@ -1,0 +1,137 @@
+// rank  machine    GPUs  replicas  tp  weights  cache  batch  chunk  USD/h   kept    TTFT p50/p99     TPOT p50/p99
+// ----  ---------  ----  --------  --  -------  -----  -----  -----  ------  ------  ---------------  --------------
+#include "cli/serve/plan_report.hpp"
+#include "cli/serve/quality_report.hpp"
+#include "cli/view/latency_text.hpp"
+#include "core/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace sextant::cli {
+namespace {
+
+std::string both(Seconds a, Seconds b) { return latency_text(a) + " / " + latency_text(b); }
+
+std::string experts(ServingPlan const& plan) {
+    return plan.ep > 1 ? fmt::format("{} ep {}", plan.tp, plan.ep) : fmt::format("{}", plan.tp);
+}
+
+std::string objectives(ServeQuestion const& q) {
+    std::string out;
+    if (q.ttft > Seconds{}) out += fmt::format("TTFT <= {}", latency_text(q.ttft));
+    if (q.tpot > Seconds{}) out += fmt::format("{}TPOT <= {}", out.empty() ? "" : ", ", latency_text(q.tpot));
+    return out.empty() ? "no objectives (only no overload)"
+                       : fmt::format("{} for {:g} % of the requests", out, 100 * q.share);
+}
+
+std::string why_not(ServePlanReport const& report) {
+    ServeAnswer const& a = report.answer;
+    ServeQuestion const& q = report.question;
+    std::string out = "No deployment keeps the objectives.\n";
+    if (q.ttft > Seconds{} && a.best_ttft && *a.best_ttft > q.ttft)
+        out += fmt::format(
+            "  TTFT: {} is the best of all configurations for a request alone, {:.2g} times the objective.\n",
+            latency_text(*a.best_ttft), *a.best_ttft / q.ttft);
+    if (q.tpot > Seconds{} && a.best_tpot && *a.best_tpot > q.tpot)
+        out += fmt::format(
+            "  TPOT: {} is the best of all configurations for a request alone, {:.2g} times the objective.\n",
+            latency_text(*a.best_tpot), *a.best_tpot / q.tpot);
+    for (ServeCandidate const& c : a.ranked)
+        if (c.missed) {
+            out += fmt::format("  Nearest: {} x {} tp {} keep {:.1f} %{}.\n", c.missed->replicas,
+                               q.machines[c.machine].cluster.name, c.plan.tp, 100 * c.missed->kept,
+                               c.missed->overloaded ? " (overloaded)" : "");
+            break;
+        }
+    return out;
+}
+
+/// A line for each pair of narrow formats that is shown.
+std::string format_errors_text(ServeAnswer const& answer) {
+    std::set<std::string> lines;
+    for (ServeCandidate const& c : answer.ranked)
+        if (std::string line = quality_line(c.plan.weights, c.plan.cache); !line.empty()) lines.insert(std::move(line));
+    std::string out;
+    for (std::string const& line : lines)
+        out += wrapped(line, "  ");
+    return out.empty() ? out : out + "\n";
+}
+
+}  // namespace
+
+Table serve_plan_table(ServePlanReport const& report) {
+    Table table({{"#", Align::right},
+                 {"machine"},
+                 {"GPUs", Align::right},
+                 {"replicas", Align::right},
+                 {"tp", Align::right},
+                 {"weights"},
+                 {"cache"},
+                 {"batch", Align::right},
+                 {"chunk", Align::right},
+                 {"USD/h", Align::right},
+                 {"kept", Align::right},
+                 {"TTFT p50 / p99", Align::right},
+                 {"TPOT p50 / p99", Align::right}});
+    int rank = 0;
+    for (ServeCandidate const& c : report.answer.ranked) {
+        ServeMachine const& machine = report.question.machines[c.machine];
+        std::int64_t const replicas = c.trial ? c.replicas : c.least_replicas;
+        std::string const at_least = c.trial ? "" : ">= ";
+        table.add_row({fmt::format("{}", ++rank), machine.cluster.name,
+                       fmt::format("{}{}", at_least, c.accelerators(replicas)), fmt::format("{}{}", at_least, replicas),
+                       experts(c.plan), c.plan.weights, std::string(name_of(c.plan.cache)),
+                       fmt::format("{}", c.plan.max_batch), fmt::format("{}", c.plan.max_batched_tokens),
+                       machine.usd_per_hour
+                           ? fmt::format("{}{:.2f}", at_least,
+                                         *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas)))
+                           : "-",
+                       c.trial    ? fmt::format("{:.1f} %", 100 * c.trial->kept)
+                       : c.missed ? fmt::format("{:.1f} %", 100 * c.missed->kept)
+                                  : "-",
+                       c.trial ? both(c.trial->ttft_p50, c.trial->ttft_p99) : "-",
+                       c.trial ? both(c.trial->tpot_p50, c.trial->tpot_p99) : "-"});
+    }
+    return table;
+}
+
+std::string serve_plan_text(ServePlanReport const& report) {
+    ServeQuestion const& q = report.question;
+    ServeAnswer const& a = report.answer;
+    std::string out = fmt::format("{} at {:.4g} requests/s ({}), prompts {}, answers {}; {}, {} scheduler\n{}\n\n",
+                                  q.model.name, q.rate, name_of(q.process), q.prompt.words(), q.output.words(),
+                                  q.engine.name, q.used_scheduler().name, objectives(q));
+    if (!a.found()) out += why_not(report) + "\n";
+    if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
+    out += format_errors_text(a);
+    out += fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
+    for (auto const& [reason, count] : a.rejected)
+        out += fmt::format("; {}: {}", reason, count);
+    out += "\n";
+    if (!a.frontier.empty()) {
+        Table frontier({{"frontier: tok/s of a user", Align::right},
+                        {"tok/s of a GPU", Align::right},
+                        {"machine"},
+                        {"tp", Align::right},
+                        {"weights"},
+                        {"cache"},
+                        {"in flight", Align::right}});
+        std::size_t const step = a.frontier.size() / 12 + 1;
+        for (std::size_t i = 0; i < a.frontier.size(); i += step) {
+            FrontierPoint const& p = a.frontier[i];
+            frontier.add_row({fmt::format("{:.1f}", p.tokens_per_s_user),
+                              fmt::format("{:.0f}", p.tokens_per_s_accelerator), q.machines[p.machine].cluster.name,
+                              experts(p.plan), p.plan.weights, std::string(name_of(p.plan.cache)),
+                              fmt::format("{:g}", p.concurrency)});
+        }
+        out += "\n" + frontier.text();
+    }
+    out += "\nassumed\n";
+    for (std::string const& text : report.assumptions)
+        out += "  " + wrapped(text, "    ", 96);
+    return out;
+}
+
+}  // namespace sextant::cli

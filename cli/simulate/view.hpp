@@ -1,0 +1,76 @@
+#pragma once
+
+#include "cli/view/table.hpp"
+#include "core/spec/framework_profile.hpp"
+#include "core/spec/parallel_plan.hpp"
+#include "simulator/critical_path.hpp"
+#include "simulator/engine/engine.hpp"
+#include "simulator/memory_timeline.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// What `sextant simulate` found out about one plan.
+struct SimulationReport {
+    TaskGraph const& graph;
+    TaskTimes const& times;
+
+    std::string headline{};    ///< model, machines, workload: the first line
+    std::string plan_label{};  ///< the second
+    std::string model{};       ///< these and the workload for the JSON header
+    std::string cluster{};
+    std::string framework{};
+    ParallelPlan plan{};
+    std::int64_t sequence = 0;
+    std::int64_t global_batch = 0;
+    std::string network{};      ///< "fair", "ideal"
+    std::string granularity{};  ///< "op", "layer", "stage"
+
+    Seconds step_time{};      ///< of the step shown below
+    StepInterval interval{};  ///< 80 % interval of a step's time, as factors: what the framework's constants are worth
+    double tokens_per_second = 0;
+    std::int64_t accelerators = 1;
+    double mfu = 0;
+
+    std::optional<Seconds> closed_form{};         ///< the same plan by formula
+    std::optional<Seconds> without_contention{};  ///< the same graph, every communication alone
+    std::vector<Seconds> repetitions{};  ///< step times of the seeds, in their order; empty: one run, no chance
+    std::uint64_t first_seed = 0;
+
+    StepAnalysis analysis{};
+    CriticalPath path{};
+    std::vector<MemoryTimeline> memory{};  ///< by rank, or none
+    std::optional<Bytes> usable_memory{};
+    std::vector<LinkUse> links{};  ///< in any order
+    std::int64_t activities = 0;
+    /// Of the simulation itself. Empty where the report must be the same each time.
+    std::optional<Seconds> wall_time{};
+    std::vector<std::string> notes{};  ///< what-ifs, what is assumed
+};
+
+/// The report for people, at most 80 columns wide beside headline and notes (which wrap at 100):
+///
+///     step time   24.5 ms  (80 %: 19.9 ms to 29.1 ms)
+///     bubble      27.3 % of the step on average; busiest rank 3 (stage 3): 25.0 %
+///     ...
+///     times in ms
+///     rank  stage  compute   tp   pp    idle  bubble   memory
+std::string simulation_text(SimulationReport const& report);
+
+/// One row per simulated rank, SI units in the header: for csv and markdown.
+Table simulation_table(SimulationReport const& report);
+
+/// `format` "simulation", version 1: SI base units, unit-suffixed keys. Memory over time is left out where it has more
+/// than 20,000 changes.
+std::string simulation_json(SimulationReport const& report);
+
+/// The links by use, fullest first; of equals the first of the list.
+std::vector<LinkUse> by_use(std::vector<LinkUse> links);
+
+/// Value of the sorted sample at `share` of the way, linear between two. @pre not empty.
+Seconds quantile(std::vector<Seconds> sample, double share);
+
+}  // namespace sextant::cli

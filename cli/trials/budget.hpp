@@ -1,0 +1,50 @@
+#pragma once
+
+#include "cli/view/table.hpp"
+#include "planner/trials/search_simulation.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant::cli {
+
+/// What a full trial is, as far as it was said.
+struct TrialCost {
+    std::optional<double> flops;        ///< of a whole trial
+    std::optional<double> gpu_seconds;  ///< of a whole trial
+    std::optional<double> usd_per_gpu_hour;
+    std::int64_t gpus_per_trial = 1;
+    std::string words;  ///< "1 B parameters on 20 B tokens, 8 h100-sxm each at 40 % MFU"
+};
+
+/// One way to search.
+struct SearchAnswer {
+    SearchPlan plan;
+    SearchCost cost;
+    SearchStudy study;
+};
+
+/// The answer of `sextant trials budget`.
+struct BudgetReport {
+    std::vector<SearchAnswer> answers;
+    SearchMachine machine;
+    TrialCost trial;
+    std::uint64_t seed = 1;
+    bool timed = false;  ///< a unit has a duration that was said; else times are in units
+    std::vector<std::string> assumptions;
+
+    /// Whole trials' worth of training.
+    [[nodiscard]] double trials_of(SearchAnswer const& answer, double units) const { return units / answer.plan.full; }
+};
+
+/// For people. Sample:
+///
+///     method     started  whole  units  of random  wall clock ...
+std::string budget_text(BudgetReport const& report);
+/// A row per method, in base units.
+Table budget_table(BudgetReport const& report);
+/// Keys: docs/trials.md.
+std::string budget_json(BudgetReport const& report);
+
+}  // namespace sextant::cli

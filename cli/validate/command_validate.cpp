@@ -1,0 +1,193 @@
+#include "cli/command.hpp"
+#include "cli/output.hpp"
+#include "cli/page/validation_page.hpp"
+#include "cli/validate/plots.hpp"
+#include "cli/validate/row_words.hpp"
+#include "cli/validate/view.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "planner/validation/prediction_rows.hpp"
+#include "planner/validation/table_predictor.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cmath>
+#include <memory>
+
+namespace sextant::cli {
+namespace {
+
+/// What differs between the subcommands.
+struct Subcommand {
+    ValidationKind kind;
+    char const* summary;
+    char const* files;
+    char const* profile;
+    char const* profile_type;
+    char const* footer;
+};
+
+constexpr std::array subcommands{
+    Subcommand{
+        .kind = ValidationKind::train,
+        .summary = "predict published training steps and score time, memory and fits against them",
+        .files = "tables of training steps (CSV with the header of docs/validation.md)",
+        .profile = "framework constants for all rows: a name, or a file (default: by each row's framework)",
+        .profile_type = "NAME|file.json",
+        .footer = "Appended columns of --rows: pred_iter_time_s, pred_peak_mem_gb_per_gpu (the figure that source "
+                  "prints), pred_fits (1 or 0),\n"
+                  "pred_low and pred_high (80 % interval of the time), skip_reason.\n\n"
+                  "Examples:\n"
+                  "  sextant validate train runs.csv\n"
+                  "  sextant validate train a.csv b.csv --format json --rows predicted.csv\n"
+                  "  sextant validate train runs.csv --profile my-framework.json --max-median 10\n",
+    },
+    Subcommand{
+        .kind = ValidationKind::kernels,
+        .summary = "predict measured kernels (matrix products, attention) and score their times",
+        .files = "tables of kernel times (CSV with one of the headers of docs/validation.md)",
+        .profile = "accelerator for all rows: a name, or a file (default: by each row's device)",
+        .profile_type = "NAME|file.json",
+        .footer = "Appended columns of --rows: pred_latency_us, pred_low and pred_high (80 % interval), "
+                  "skip_reason.\n\n"
+                  "Examples:\n"
+                  "  sextant validate kernels gemm.csv attention.csv\n"
+                  "  sextant validate kernels gemm.csv --format json --rows predicted.csv\n"
+                  "  sextant validate kernels gemm.csv --profile my-accelerator.json --max-median 15\n"
+                  "  sextant validate kernels rows.csv --profile host.json --calibration host-kernels.json\n",
+    },
+    Subcommand{
+        .kind = ValidationKind::collectives,
+        .summary = "predict runs of nccl-tests and rccl-tests and score their times",
+        .files = "tables of collectives (CSV with the header of docs/validation.md)",
+        .profile = "cluster for all rows: a name, or a file (default: by each row's device and links)",
+        .profile_type = "NAME|file.json",
+        .footer = "Appended columns of --rows: pred_time_us, pred_low and pred_high (80 % interval), skip_reason.\n\n"
+                  "Examples:\n"
+                  "  sextant validate collectives nccl.csv\n"
+                  "  sextant validate collectives nccl.csv --format json --rows predicted.csv\n"
+                  "  sextant validate collectives nccl.csv --profile h100-roce --max-median 25\n",
+    },
+    Subcommand{
+        .kind = ValidationKind::serving,
+        .summary = "predict measured serving runs and score time to first token, time per token and throughput",
+        .files = "tables of serving measurements (CSV with the header of docs/validation.md)",
+        .profile = "engine for all rows: a name, or a file (default: by each row's engine)",
+        .profile_type = "NAME|file.json",
+        .footer = "Appended columns of --rows: pred_ttft_ms, pred_tpot_ms, pred_output_tokens_per_s, pred_low and "
+                  "pred_high\n(80 % interval of the throughput), skip_reason.\n\n"
+                  "Examples:\n"
+                  "  sextant validate serving vllm.csv\n"
+                  "  sextant validate serving a.csv b.csv --format json --rows predicted.csv\n"
+                  "  sextant validate serving runs.csv --profile my-engine.json --max-median 10\n",
+    },
+};
+
+struct Options {
+    OutputOptions output;
+    std::vector<std::string> files;
+    std::string rows_file;
+    std::string profile;
+    std::string calibration;
+    std::string plots;
+    double max_median = 0;
+    CLI::App const* app = nullptr;
+    CLI::Option const* limit = nullptr;
+};
+
+std::vector<CsvTable> read_tables(Options const& options) {
+    std::vector<CsvTable> tables;
+    for (std::string const& file : options.files)
+        tables.push_back(read_csv(file));
+    if (options.rows_file.empty()) return tables;
+    for (CsvTable const& table : tables)
+        if (table.header != tables.front().header)
+            throw InputError("--rows: {} and {} have different columns (validate them one by one)", tables.front().name,
+                             table.name);
+    return tables;
+}
+
+int run(ValidationKind kind, Options const& options, CommandContext& context) {
+    auto const format = options.output.format();
+    bool const is_limited = options.limit->count() > 0;
+    if (is_limited && !(options.max_median > 0 && std::isfinite(options.max_median)))
+        throw InputError("--max-median: is {} (a percentage above 0 is needed)", options.max_median);
+    TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
+    std::vector<CsvTable> const tables = read_tables(options);
+    Scorer scorer(kind);
+    ValidationPlots plots(kind);
+    ValidationPoints points(kind);
+    std::string lines = predictions_header(kind, tables.front());
+    for (CsvTable const& table : tables) {
+        std::vector<ScoredRow> rows = predict(table);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            name_row(kind, table, table.records[i], rows[i]);
+            scorer.add(rows[i]);
+            plots.add(rows[i]);
+            if (format == Format::html) points.add(rows[i]);
+            if (!options.rows_file.empty()) lines += predictions_line(kind, table.records[i], rows[i].prediction);
+        }
+    }
+    Validation const result = scorer.result();
+    if (!options.rows_file.empty()) write_text_file(options.rows_file, lines);
+    if (!options.plots.empty())
+        context.err << fmt::format("{} plots in {}\n", plots.write(options.plots, result), options.plots);
+    deliver(options.output, context,
+            format == Format::html ? validation_page(result, points) : validation_report(result, format));
+    if (!is_limited) return exit_code::done;
+    ErrorStatistics const& time = result.overall.time;
+    if (time.n > 0 && time.median_ape_pct <= options.max_median) return exit_code::done;
+    context.err << fmt::format(
+        "sextant: validate {}: median error of time is {} (at most {:g} % was asked for)\n", name_of(kind),
+        time.n > 0 ? fmt::format("{:.2f} %", time.median_ape_pct) : "unknown, no row is scored", options.max_median);
+    return exit_code::answer_is_no;
+}
+
+void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
+    auto* const sub = app.add_subcommand(std::string(name_of(what.kind)), what.summary);
+    add_output_options(*sub, options.output, formats_and_page);
+    sub->add_option("files", options.files, what.files)->required()->type_name("FILE.csv...");
+    sub->add_option("--rows", options.rows_file,
+                    "write every input row with its prediction or the reason why there is none to this file")
+        ->type_name("OUT.csv");
+    sub->add_option("--plots", options.plots,
+                    "write predicted against measured times into this folder, an SVG per source")
+        ->type_name("FOLDER");
+    sub->add_option("--profile", options.profile, what.profile)->type_name(what.profile_type);
+    if (what.kind == ValidationKind::kernels || what.kind == ValidationKind::collectives)
+        sub->add_option("--calibration", options.calibration,
+                        "fitted constants from 'sextant calibrate fit', for the devices or clusters that it names")
+            ->type_name("FILE.json");
+    options.limit = sub->add_option("--max-median", options.max_median,
+                                    "exit with 1 if the overall median error of time is larger (per cent)")
+                        ->type_name("PCT");
+    sub->footer(what.footer);
+    options.app = sub;
+}
+
+Action describe(CLI::App& app, CommandContext& context) {
+    auto const options = std::make_shared<std::array<Options, subcommands.size()>>();
+    for (std::size_t i = 0; i < subcommands.size(); ++i)
+        add_subcommand(app, subcommands[i], (*options)[i]);
+    app.require_subcommand(1);
+    app.footer(
+        "Examples:\n  sextant validate train runs.csv --rows predicted.csv\n"
+        "  sextant validate collectives nccl.csv --format json\n");
+    return [options, &context] {
+        for (std::size_t i = 0; i < subcommands.size(); ++i)
+            if ((*options)[i].app->parsed()) return run(subcommands[i].kind, (*options)[i], context);
+        return exit_code::bad_input;
+    };
+}
+
+}  // namespace
+
+extern constinit CommandEntry const validate_command;
+constinit CommandEntry const validate_command{
+    .name = "validate",
+    .summary = "compare predictions with published measurements, source by source",
+    .describe = describe,
+};
+
+}  // namespace sextant::cli

@@ -1,0 +1,36 @@
+#include "cli/validate/row_words.hpp"
+
+#include "core/measurements/row_cells.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace sextant::cli {
+
+void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& record, ScoredRow& row) {
+    row.where = fmt::format("{} line {}", std::filesystem::path(table.name).filename().string(), record.line);
+    if (!row.what.empty()) return;
+    RowCells const cells(table, record);
+    constexpr std::pair<char const*, char const*> train[] = {
+        {"model", ""}, {"gpu", ""},   {"num_gpus", "gpus "}, {"dp", "dp "},
+        {"tp", "tp "}, {"pp", "pp "}, {"micro_batch", "mb "}};
+    constexpr std::pair<char const*, char const*> collective[] = {
+        {"collective", ""}, {"size_bytes", "bytes "}, {"nranks", "ranks "}, {"gpu", ""}, {"run_id", ""}};
+    constexpr std::pair<char const*, char const*> serving[] = {
+        {"model", ""}, {"gpu", ""}, {"engine", ""}, {"tp", "tp "}, {"concurrency_or_batch", "batch "}};
+    auto const add = [&](auto const& columns) {
+        for (auto const& [column, word] : columns)
+            if (std::string const cell = cells.text(column); !cell.empty())
+                row.what += (row.what.empty() ? "" : ", ") + std::string(word) + cell;
+    };
+    if (kind == ValidationKind::train)
+        add(train);
+    else if (kind == ValidationKind::collectives)
+        add(collective);
+    else if (kind == ValidationKind::serving)
+        add(serving);
+}
+
+}  // namespace sextant::cli
