@@ -1,7 +1,8 @@
 # sextant_library(NAME HEADERS ... SOURCES ... DEPENDS ... [PRIVATE_DEPENDS ...])
 #
 # One static library per folder, `sextant::NAME`. Includes are written from the root ("core/units.hpp"). Warnings are
-# errors, and each header is compiled on its own by the target all_verify_interface_header_sets.
+# errors, and each header is compiled on its own: by its source, which includes it first (tests/layers checks it), or by the
+# target all_verify_interface_header_sets where it has none.
 function(sextant_compile_options target)
   if(SEXTANT_FUZZ)  # Clang: warnings are GCC's business
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link
@@ -27,7 +28,17 @@ function(sextant_library name)
   set(target sextant_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(sextant::${name} ALIAS ${target})
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_HEADERS})
+  set(alone ${arg_HEADERS})
+  foreach(source IN LISTS arg_SOURCES)
+    string(REGEX REPLACE "\\.cpp$" ".hpp" header ${source})
+    list(REMOVE_ITEM alone ${header})
+  endforeach()
+  set(proven ${arg_HEADERS})
+  list(REMOVE_ITEM proven ${alone})
+  target_sources(${target} PUBLIC
+    FILE_SET proven TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${proven}
+    FILE_SET alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${alone})
+  set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY alone)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
   sextant_compile_options(${target})
 endfunction()

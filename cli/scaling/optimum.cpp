@@ -1,3 +1,5 @@
+#include "cli/scaling_optimum.hpp"
+
 #include "cli/page/scaling_pages.hpp"
 #include "cli/scaling/optimum_options.hpp"
 #include "cli/scaling/optimum_svg.hpp"

@@ -1,3 +1,5 @@
+#include "simulator/faults/fault_trial.hpp"
+
 #include "simulator/faults/fault_run.hpp"
 
 #include "core/spec/named_values.hpp"

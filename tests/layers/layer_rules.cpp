@@ -132,6 +132,15 @@ std::vector<std::string> faults_of(std::string_view path, std::string_view text)
     return faults;
 }
 
+std::string first_include(std::string_view text) {
+    static std::regex const include_line(R"re(^\s*#\s*include\s*["<]([^">]+)[">].*)re");
+    std::istringstream lines{std::string(text)};
+    std::smatch match;
+    for (std::string line; std::getline(lines, line);)
+        if (std::regex_match(line, match, include_line)) return match[1];
+    return {};
+}
+
 std::vector<std::string> not_listed(std::string_view list_text, std::vector<std::string> const& names) {
     std::vector<std::string> words;
     std::string word;

@@ -11,6 +11,10 @@ namespace sextant::layers {
 /// is well. `path` is relative to the project's root, with '/'; the file itself is not opened.
 std::vector<std::string> faults_of(std::string_view path, std::string_view text);
 
+/// What the first include of a text names; empty if it has none. A source that includes its own header first is the
+/// proof that this header compiles alone, so the build compiles no others (cmake/sextant_library.cmake).
+std::string first_include(std::string_view text);
+
 /// Names (relative to the list's folder) that a CMake list does not mention as a word of its own.
 std::vector<std::string> not_listed(std::string_view list_text, std::vector<std::string> const& names);
 

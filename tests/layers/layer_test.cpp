@@ -25,6 +25,24 @@ TEST_CASE("every source keeps to the layers", "[INV-1]") {
     CHECK(seen > 50);  // the walk found the project
 }
 
+TEST_CASE("every source includes its own header first, so that the header is known to compile alone", "[INV-1]") {
+    std::size_t seen = 0;
+    for (char const* folder : libraries)
+        for (std::string const& file : files_below(root / folder, ".cpp")) {
+            std::string const header = std::string(folder) + "/" + file.substr(0, file.size() - 4) + ".hpp";
+            if (!std::filesystem::exists(root / header)) continue;
+            ++seen;
+            INFO(folder << "/" << file);
+            CHECK(first_include(read_text(root / folder / file)) == header);
+        }
+    CHECK(seen > 100);
+}
+
+TEST_CASE("the first include of a text is found behind comments, and none where there is none", "[INV-1]") {
+    CHECK(first_include("// #include \"a.hpp\"\n\n  #  include <vector>  // why\n#include \"b.hpp\"\n") == "vector");
+    CHECK(first_include("int main() {}\n").empty());
+}
+
 TEST_CASE("every source is in the CMake list of its library", "[INV-1]") {
     for (char const* folder : libraries) {
         if (!std::filesystem::exists(root / folder)) continue;
