@@ -1,4 +1,4 @@
-#include "cli/scaling_optimum.hpp"
+#include "cli/scaling/optimum.hpp"
 
 #include "cli/page/scaling_pages.hpp"
 #include "cli/scaling/optimum_options.hpp"
