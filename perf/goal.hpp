@@ -12,11 +12,16 @@ inline double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// One line: what, measured, goal. @param relation ">=" or "<=".
-inline void print(char const* what, double value, char const* unit, double goal, char const* relation) {
-    bool const met = relation[0] == '>' ? value >= goal : value <= goal;
-    fmt::print("{:<62} {:>12.4g} {:<14} goal {} {:g}  {}\n", what, value, unit, relation, goal, met ? "met" : "MISSED");
-}
+/// How `print` writes: lines for a person, or CSV with the columns target, value, unit, relation, goal, reference_s.
+enum class Format { text, csv };
+void set_format(Format format);
+
+/// Seconds of a fixed piece of work (sorting, a hash table, sums of doubles), best of three: what a slower or busier
+/// machine does to any program. A time over it, or a rate times it, can be compared between runs.
+double reference_seconds();
+
+/// One line: what, measured, goal; in CSV the reference work as well, timed just after. @param relation ">=" or "<=".
+void print(char const* what, double value, char const* unit, double goal, char const* relation);
 
 /// The goals of the simulator.
 void simulator_goals();

@@ -1,4 +1,5 @@
-// Prints one line per speed goal: what, measured, goal. Exit code 0 whatever the figures are.
+// Prints one line per speed goal: what, measured, goal (with --csv as CSV, for scripts/history). Exit code 0 whatever
+// the figures are.
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "perf/goal.hpp"
@@ -138,7 +139,16 @@ void program_goal(char const* what, std::vector<std::string> const& arguments, d
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    std::vector<std::string> const arguments(argv + 1, argv + argc);
+    if (!arguments.empty() && arguments != std::vector<std::string>{"--csv"}) {
+        fmt::print(stderr, "sextant_perf: unknown option '{}' (allowed: --csv)\n", arguments.front());
+        return 2;
+    }
+    if (!arguments.empty()) {
+        perf::set_format(perf::Format::csv);
+        fmt::print("target,value,unit,relation,goal,reference_s\n");
+    }
     print("closed form, one core", closed_form_rate(), "plans/s", 1e6, ">=");
     print("schedule walk, one core, slowest schedule", schedule_walk_rate(), "slots/s", 10e6, ">=");
     perf::simulator_goals();
