@@ -4,6 +4,7 @@
 #include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/sanitized.hpp"
 
 #include <cmath>
 
@@ -60,10 +61,11 @@ TEST_CASE("fit_residual: a smooth surface is found, and what no point supports s
 
 TEST_CASE("fit_kernel: shapes that were held out are predicted within the noise") {
     AcceleratorProfile const device = accelerator();
-    auto const rows = products(device, known_constants(), 500, 0.02);
+    constexpr int count = fixtures::cases(500, 250);
+    auto const rows = products(device, known_constants(), count, 0.02);
     KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
-    CHECK(fit.rows + fit.held_out.rows == 500);
-    CHECK(fit.held_out.rows > 20);
+    CHECK(fit.rows + fit.held_out.rows == count);
+    CHECK(fit.held_out.rows > count / 25);
     CHECK(fit.held_out.median_pct < 4);
     CHECK(std::abs(fit.held_out.bias_pct) < 2);
     for (KernelInterval const& band : fit.intervals) {
@@ -76,10 +78,11 @@ TEST_CASE("fit_kernel: shapes that were held out are predicted within the noise"
 
 TEST_CASE("fit_kernel: 80 % intervals contain about 80 % of rows that were not in the fit") {
     AcceleratorProfile const device = accelerator();
-    auto const rows = products(device, known_constants(), 600, 0.05);
+    constexpr int count = fixtures::cases(600, 300);
+    auto const rows = products(device, known_constants(), count, 0.05);
     KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
-    auto fresh = products(device, known_constants(), 1200, 0.05);
-    fresh.erase(fresh.begin(), fresh.begin() + 600);
+    auto fresh = products(device, known_constants(), 2 * count, 0.05);
+    fresh.erase(fresh.begin(), fresh.begin() + count);
     int inside = 0;
     for (KernelMeasurement const& row : fresh) {
         double const seconds = fitted_seconds(row, fit);
@@ -89,8 +92,8 @@ TEST_CASE("fit_kernel: 80 % intervals contain about 80 % of rows that were not i
         double const ratio = row.row.measured->base() / seconds;
         if (ratio >= factors.low && ratio <= factors.high) ++inside;
     }
-    CHECK(inside > 0.7 * 600);
-    CHECK(inside < 0.92 * 600);
+    CHECK(inside > 0.7 * count);
+    CHECK(inside < 0.92 * count);
 }
 
 TEST_CASE("fit_kernel: the same shapes are held out whatever the device and the order of the rows") {

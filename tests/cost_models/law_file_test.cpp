@@ -78,6 +78,15 @@ TEST_CASE("law files: what cannot be used is refused with the place", "[scaling]
     check_refused(
         changed(plain, "}}", R"(}, "resamples": {"names": ["A", "B", "E", "alpha", "beta"], "rows": [[1, 2, 3]]}})"),
         "rows[0]");
+    std::string const names = R"("names": ["A", "B", "E", "alpha", "beta"])";
+    check_refused(changed(plain, "}}", R"(}, "resamples": {)" + names + R"(, "rows": 1}})"),
+                  "resamples.rows: is not a list");
+    check_refused(changed(plain, "}}", R"(}, "resamples": {)" + names + R"(, "rows": [7]}})"),
+                  "rows[0]: is not a list");
+    check_refused(changed(plain, "}}", R"(}, "resamples": {)" + names + R"(, "rows": [[1, 2, 3, 4, "x"]]}})"),
+                  "rows[0][4]: is not a finite number");
+    check_refused(changed(plain, "}}", R"(}, "resamples": [1]})"), "has no names and rows");
+    check_refused(changed(plain, plain.substr(plain.find("\"A\"")), "}}"), "parameters: is empty");
     CHECK_THROWS_AS(find_scaling_law("/nowhere/law.json", "--law"), InputError);
 }
 

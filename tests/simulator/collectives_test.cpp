@@ -1,6 +1,7 @@
 #include "simulator/collectives/catalog.hpp"
 #include "simulator/collectives/symbolic.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/simulator/collective_cases.hpp"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ TEST_CASE("a transfer left out, sent to the wrong rank or added twice is found",
         CollectiveProgram const program = c.algorithm->program(c.shape);
         if (program.rounds.empty() || c.shape.ranks < 3) return;
         CAPTURE(c.name());
-        for (int i = 0; i < 4; ++i) {
+        for (int i = 0; i < fixtures::cases(4, 1); ++i) {
             std::size_t const at = random() % program.rounds.size();
             if (program.rounds[at].transfers.empty()) continue;
             std::size_t const which = random() % program.rounds[at].transfers.size();

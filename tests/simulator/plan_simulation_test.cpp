@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "simulator/step_analysis.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/simulator/planned_case.hpp"
 
 #include <algorithm>
@@ -13,11 +14,7 @@ using namespace sextant::fixtures;
 namespace {
 
 // A process of its own takes ten times as long to start under ASan: fewer plans there, the same kinds of them.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int fewer = 10;
-#else
-constexpr int fewer = 1;
-#endif
+constexpr int fewer = cases(1, 10);
 
 double step_of(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const& request) {
     PlanSimulation const run = simulate_plan(form, plan, request);

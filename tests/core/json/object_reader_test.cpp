@@ -100,3 +100,15 @@ TEST_CASE("format refuses another format and another version by name") {
     CHECK_THROWS_WITH(in.format("accelerator", 1), contains("'cluster'") && contains("'accelerator'"));
     CHECK_THROWS_WITH(in.format("cluster", 1), contains("version 2") && contains("version 1"));
 }
+
+TEST_CASE("ObjectReader numbers names the element that is none") {
+    auto const text = document(
+        R"({"good": [1, 2.5, -3e10], "bad": [1, 2, "3"], "none": [null], "number": 4, "object": {"a": [[]]}})");
+    ObjectReader in(text);
+    CHECK(in.numbers("good") == std::vector<double>{1, 2.5, -3e10});
+    CHECK(in.numbers("missing").empty());
+    CHECK_THROWS_WITH(in.numbers("bad"), contains("test.json: bad[2]: is the text '3' (a number is expected)"));
+    CHECK_THROWS_WITH(in.numbers("none"), contains("none[0]: is null"));
+    CHECK_THROWS_WITH(in.numbers("number"), contains("number: is the number 4 (a list is expected)"));
+    CHECK_THROWS_WITH(in.object("object").numbers("a"), contains("object.a[0]: is a list"));
+}

@@ -87,11 +87,19 @@ TEST_CASE("what is wrong in a file of others is said with its name", "[import]")
     CHECK_THROWS_WITH(deepspeed(R"({"train_batch_size": 10, "train_micro_batch_size_per_gpu": 3,
                                     "gradient_accumulation_steps": 1})"),
                       contains("no multiple"));
+    CHECK_THROWS_WITH(deepspeed(R"({"train_batch_size": 1.5})"), contains("train_batch_size is no whole number"));
+    CHECK_THROWS_WITH(deepspeed(R"({"train_batch_size": 99999999999999999999})"), contains("train_batch_size"));
+    CHECK_THROWS_WITH(deepspeed(R"({"bf16": {"enabled": "yes"}})"), contains("bf16.enabled is neither true nor false"));
+    CHECK_THROWS_WITH(deepspeed(R"({"zero_optimization": {"offload_optimizer": {"device": 1}}})"),
+                      contains("zero_optimization.offload_optimizer.device is no text"));
     auto const titan = [](std::string const& text) { return import_torchtitan(text, "t.toml", llama()); };
     CHECK_THROWS_WITH(titan("a ="), contains("t.toml: line 1"));
     CHECK_THROWS_WITH(titan("[parallelism]\ntensor_parallel_degree = \"8\""), contains("no whole number"));
     CHECK_THROWS_WITH(titan("[parallelism]\npipeline_parallel_schedule = \"X\""), contains("'X' is not known"));
     CHECK_THROWS_WITH(titan("[activation_checkpoint]\nselective_ac_option = \"0\""), contains("'op' or a number"));
+    CHECK_THROWS_WITH(titan("[parallelism]\ntensor_parallel_degree = 0"), contains("0 is out of range"));
+    CHECK_THROWS_WITH(titan("[parallelism]\npipeline_parallel_schedule = 1"), contains("no text"));
+    CHECK_THROWS_WITH(titan("[training]\nmixed_precision_param = \"int8\""), contains("bfloat16 or float32"));
 }
 
 TEST_CASE("a DeepSpeed file as trainers write it gives what it says and no more", "[import]") {

@@ -64,6 +64,8 @@ TEST_CASE("a text that no file can hold is refused", "[export]") {
     for (std::string const& bad : {std::string("a\0b", 3), std::string("\xC3"), std::string("\xED\xA0\x80"),
                                    std::string("\xC0\xAF"), std::string("\xF5\x80\x80\x80"), std::string("\x80")})
         CHECK_THROWS_AS(check_exported_text(bad, "--data"), InputError);
+    CHECK_THROWS_WITH(check_exported_text(std::string("a\0b", 3), "--data"), contains("--data: contains a NUL byte"));
+    CHECK_THROWS_WITH(check_exported_text("abc\x80", "--data"), contains("--data: not UTF-8 (byte 4)"));
     CHECK_NOTHROW(check_exported_text("é \n \x01 \xF0\x9F\x98\x80", "--data"));
 }
 

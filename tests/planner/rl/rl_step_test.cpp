@@ -165,6 +165,10 @@ TEST_CASE("rl_question: what cannot be is refused") {
     refused([](RlQuestion& q) { q.accelerators = 0; }, "--gpus");
     refused([](RlQuestion& q) { q.machine.cluster.max_accelerators = 4; }, "more than h100-sxm has (4)");
     refused([](RlQuestion& q) { q.rollout_tp = {5}; }, "tp");
+    refused([](RlQuestion& q) { q.reward_time = -1 * units::s; }, "--reward-time");
+    refused([](RlQuestion& q) { q.reward_time = 2 * units::day; }, "--reward-time");
+    refused([](RlQuestion& q) { q.staleness = 65; }, "--staleness");
+    refused([](RlQuestion& q) { q.machine.cluster.scale_out.reset(), q.accelerators = 16; }, "no scale-out network");
     CHECK_THROWS_WITH(rl_algorithm_from("grop", "--algorithm"), contains("grpo"));
 }
 
