@@ -3,7 +3,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "perf/goal.hpp"
-#include "simulator/serving/serving_simulation.hpp"
+#include "simulator/serving/serving_on_simgrid.hpp"
 
 #include <cstdlib>
 
@@ -11,7 +11,8 @@ namespace sextant::perf {
 namespace {
 
 /// Wall time of so many requests through a deployment at about three quarters of its capacity.
-double seconds_for(std::int64_t requests, std::string_view scheduler, IterationModel const& model) {
+double seconds_for(std::int64_t requests, std::string_view scheduler, IterationModel const& model,
+                   decltype(&simulate_serving) simulation = simulate_serving) {
     ServingSetup setup;
     setup.replicas = 8;
     setup.limits = replica_limits(model.what(), model.memory());
@@ -23,7 +24,7 @@ double seconds_for(std::int64_t requests, std::string_view scheduler, IterationM
                             .longest = 32768});
     ModelledService const service(model);
     auto const start = Clock::now();
-    ServingOutcome const outcome = simulate_serving(setup, service, source);
+    ServingOutcome const outcome = simulation(setup, service, source, {});
     double const elapsed = seconds_since(start);
     if (outcome.whole.finished != requests) std::abort();
     return elapsed;
@@ -47,6 +48,11 @@ void serving_goals() {
     for (char const* scheduler : {"fcfs", "prefill-first"})
         print(fmt::format("serving: rate with scheduler {}", scheduler).c_str(),
               2e5 / seconds_for(200000, scheduler, model), "requests/s", 50000, ">=");
+    print("serving on SimGrid: 10,000 requests of the same",
+          seconds_for(10000, "chunked", model, simulate_serving_on_simgrid), "s", 1, "<=");
+    double const actors = seconds_for(1000000, "chunked", model, simulate_serving_on_simgrid);
+    print("serving on SimGrid: 1,000,000 requests of the same, one core", actors, "s", 60, "<=");
+    print("serving on SimGrid: rate of these", 1e6 / actors, "requests/s", 1e6 / 60, ">=");
 }
 
 }  // namespace sextant::perf

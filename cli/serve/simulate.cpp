@@ -23,7 +23,7 @@
 namespace sextant::cli {
 namespace {
 
-void note_assumptions(ServeSimulateReport& report, RequestSource const& source) {
+void note_assumptions(ServeSimulateReport& report) {
     report.assumptions = serving_assumptions(report.what);
     if (report.what.plan.attention_dp > 1)
         report.assumptions.emplace_back("attention data-parallel groups of a replica share its sequences evenly");
@@ -50,9 +50,9 @@ void note_assumptions(ServeSimulateReport& report, RequestSource const& source) 
         report.assumptions.emplace_back(
             "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "
             "need no memory of their own");
-    if (auto const* synthetic = dynamic_cast<SyntheticSource const*>(&source); synthetic && synthetic->clipped() > 0)
+    if (report.outcome.cut_requests > 0)
         report.assumptions.push_back(fmt::format("{} requests were drawn longer than the {} tokens that fit, and cut",
-                                                 synthetic->clipped(), longest_request(report)));
+                                                 report.outcome.cut_requests, longest_request(report)));
 }
 
 /// Runs it, with the file of requests where one is wanted.
@@ -107,7 +107,7 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     auto const source = simulated_requests(o, report);
     report.requests = source->count();
     simulate(o, context, report, *source);
-    note_assumptions(report, *source);
+    note_assumptions(report);
     if (!o.timeline.empty()) write_text_file(o.timeline, serve_simulate_trace(report));
     if (!o.plots.empty()) write_serve_simulate_plots(report, o.plots);
     switch (format) {

@@ -43,8 +43,10 @@ EngineModule load() {
                                        "installed?)",
                                        dlerror())};
     void* const entry = dlsym(library, "sextant_run_engine");
-    if (entry == nullptr) return {.problem = fmt::format("the simulation engine does not load: {}", dlerror())};
-    return {.run = reinterpret_cast<EngineEntry>(entry)};
+    void* const serving = dlsym(library, "sextant_run_serving");
+    if (entry == nullptr || serving == nullptr)
+        return {.problem = fmt::format("the simulation engine does not load: {}", dlerror())};
+    return {.run = reinterpret_cast<EngineEntry>(entry), .run_serving = reinterpret_cast<ServingEntry>(serving)};
 }
 
 }  // namespace

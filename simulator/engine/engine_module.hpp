@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulator/engine/engine_run.hpp"
+#include "simulator/serving/serving_moments.hpp"
 
 #include <string>
 
@@ -9,6 +10,7 @@ namespace sextant {
 /// The engine, or why there is none.
 struct EngineModule {
     EngineEntry run = nullptr;
+    ServingEntry run_serving = nullptr;
     std::string problem{};
 };
 

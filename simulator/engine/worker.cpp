@@ -19,6 +19,8 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
+#include <stdexcept>
 
 namespace sextant {
 
@@ -77,10 +79,12 @@ private:
     _exit(0);
 }
 
-/// Waits until the process has ended or some milliseconds have passed.
-void wait_a_while(int handle, int milliseconds) {
-    pollfd watched{.fd = handle, .events = POLLIN, .revents = 0};
-    poll(&watched, handle >= 0 ? 1 : 0, milliseconds);
+/// Waits until the process has ended, it has sent something, or some milliseconds have passed. Descriptors below zero
+/// are not looked at.
+void wait_a_while(int handle, int line, int milliseconds) {
+    std::array<pollfd, 2> watched{pollfd{.fd = handle, .events = POLLIN, .revents = 0},
+                                  pollfd{.fd = line, .events = POLLIN, .revents = 0}};
+    poll(watched.data(), watched.size(), milliseconds);
 }
 
 /// Exit status if the process has ended. @param flags of waitpid.
@@ -105,39 +109,163 @@ std::string death_of(int status, Output const& output) {
     return text.empty() ? line : fmt::format("{}: {}", text, line);
 }
 
-}  // namespace
+using Clock = std::chrono::steady_clock;
 
-WorkerEnd run_in_worker(std::function<void()> const& work, WorkerLimits const& limits) {
-    using Clock = std::chrono::steady_clock;
-    auto const stopped = [&] { return limits.stop != nullptr && limits.stop->load(); };
-    if (stopped()) return {.how = WorkerEnd::How::interrupted};
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// Whether a worker has had its time, by the clock or by an interrupt.
+class Patience {
+public:
+    explicit Patience(WorkerLimits const& limits) : limits_(limits), started_(Clock::now()) {}
+    [[nodiscard]] bool stopped() const { return limits_.stop != nullptr && limits_.stop->load(); }
+    /// Why to end the worker, `done` if it may go on.
+    WorkerEnd::How verdict() {
+        if (stopped()) {
+            if (limits_.ask == nullptr) return WorkerEnd::How::interrupted;
+            if (!asked_) asked_ = Clock::now();
+            limits_.ask->store(true);
+            if (seconds_since(*asked_) > limits_.grace.base()) return WorkerEnd::How::interrupted;
+        }
+        return seconds_since(started_) > limits_.time.base() ? WorkerEnd::How::timed_out : WorkerEnd::How::done;
+    }
+
+private:
+    WorkerLimits const& limits_;
+    Clock::time_point started_;
+    std::optional<Clock::time_point> asked_;
+};
+
+/// A worker process, which is gone at the end of this.
+class Worker {
+public:
+    explicit Worker(pid_t process)
+        : process_(process), handle_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+    Worker(Worker const&) = delete;
+    Worker& operator=(Worker const&) = delete;
+    ~Worker() {
+        if (!gone_) end();
+        if (handle_ >= 0) close(handle_);
+    }
+    [[nodiscard]] bool gone() { return gone_ = gone_ || reap(process_, WNOHANG, status_); }
+    void end() {
+        kill(process_, SIGKILL);
+        reap(process_, 0, status_);
+        gone_ = true;
+    }
+    /// Without a handle the waits are just short.
+    void wait(int line) const { wait_a_while(handle_, line, handle_ >= 0 ? 10 : 1); }
+    [[nodiscard]] int status() const { return status_; }
+
+private:
+    pid_t process_;
+    int handle_;
+    int status_ = 0;
+    bool gone_ = false;
+};
+
+/// A pipe from a worker, or none.
+class Line {
+public:
+    enum class Wanted : std::uint8_t { no, yes };
+    explicit Line(Wanted wanted) {
+        if (wanted == Wanted::no) return;
+        if (pipe2(ends_.data(), O_CLOEXEC) != 0) throw std::bad_alloc();
+        fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    }
+    ~Line() {
+        close_writer();
+        if (ends_[0] >= 0) close(ends_[0]);
+    }
+    Line(Line const&) = delete;
+    Line& operator=(Line const&) = delete;
+    [[nodiscard]] int reader() const { return ends_[0]; }
+    [[nodiscard]] int writer() const { return ends_[1]; }
+    void close_writer() {
+        if (ends_[1] >= 0) close(ends_[1]);
+        ends_[1] = -1;
+    }
+    /// All that is there.
+    void drain(std::function<void(std::span<std::byte const>)> const& receive) {
+        std::array<std::byte, 65536> bytes;
+        while (ends_[0] >= 0) {
+            ssize_t const length = read(ends_[0], bytes.data(), bytes.size());
+            if (length < 0 && errno == EINTR) continue;
+            if (length < 0) return;
+            if (length == 0) {  // closed by the worker: nothing to poll for any more
+                close(ends_[0]);
+                ends_[0] = -1;
+                return;
+            }
+            receive(std::span(bytes).first(static_cast<std::size_t>(length)));
+        }
+    }
+
+private:
+    std::array<int, 2> ends_{-1, -1};
+};
+
+WorkerEnd run(std::function<void(int)> const& work, WorkerLimits const& limits, Line& line,
+              std::function<void(std::span<std::byte const>)> const& receive) {
+    Patience patience(limits);
+    if (patience.stopped()) return {.how = WorkerEnd::How::interrupted};
     Output const output;
     pid_t const self = getpid();
-    auto const started = Clock::now();
-    pid_t const worker = fork();
-    if (worker < 0)
+    pid_t const process = fork();
+    if (process < 0)
         return {.how = WorkerEnd::How::crashed,
                 .message = fmt::format("no process could be started: {}", std::strerror(errno))};
-    if (worker == 0) live(work, output.file(), self);
+    if (process == 0) live([&] { work(line.writer()); }, output.file(), self);
 
-    auto const handle = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));  // below zero: the waits are just short
+    Worker worker(process);
+    line.close_writer();
     WorkerEnd end;
-    int status = 0;
-    while (!reap(worker, WNOHANG, status)) {
-        bool const late = std::chrono::duration<double>(Clock::now() - started).count() > limits.time.base();
-        if (stopped() || late) {
-            end.how = stopped() ? WorkerEnd::How::interrupted : WorkerEnd::How::timed_out;
-            kill(worker, SIGKILL);
-            reap(worker, 0, status);
+    while (!worker.gone()) {
+        end.how = patience.verdict();
+        if (end.how != WorkerEnd::How::done) {
+            worker.end();
             break;
         }
-        wait_a_while(handle, handle >= 0 ? 10 : 1);
+        worker.wait(line.reader());
+        line.drain(receive);
     }
-    if (handle >= 0) close(handle);
-    if (end.how == WorkerEnd::How::done && status != 0)
-        end = {.how = WorkerEnd::How::crashed, .message = death_of(status, output)};
+    line.drain(receive);
+    if (end.how == WorkerEnd::How::done && worker.status() != 0)
+        end = {.how = WorkerEnd::How::crashed, .message = death_of(worker.status(), output)};
     return end;
+}
+
+}  // namespace
+
+void WorkerLine::send(std::span<std::byte const> bytes) {
+    constexpr std::size_t enough = 1 << 15;
+    collected_.insert(collected_.end(), bytes.begin(), bytes.end());
+    if (collected_.size() >= enough) flush();
+}
+
+void WorkerLine::flush() {
+    for (std::span<std::byte const> left = collected_; !left.empty();) {
+        ssize_t const written = write(file_, left.data(), left.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) throw std::runtime_error(fmt::format("nobody listens: {}", std::strerror(errno)));
+        left = left.subspan(static_cast<std::size_t>(written));
+    }
+    collected_.clear();
+}
+
+WorkerEnd run_in_worker(std::function<void()> const& work, WorkerLimits const& limits) {
+    Line none(Line::Wanted::no);
+    return run([&](int) { work(); }, limits, none, {});
+}
+
+WorkerEnd run_in_worker(std::function<void(WorkerLine&)> const& work, WorkerLimits const& limits,
+                        std::function<void(std::span<std::byte const>)> const& receive) {
+    Line pipe(Line::Wanted::yes);
+    auto const send_all = [&](int writer) {
+        WorkerLine line(writer);
+        work(line);
+        line.flush();
+    };
+    return run(send_all, limits, pipe, receive);
 }
 
 }  // namespace sextant

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sextant {
 
@@ -36,6 +37,23 @@ private:
 struct WorkerLimits {
     Seconds time;                             ///< of wall-clock time
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt
+    /// In shared memory: set when `stop` is, and the worker has `grace` to end by itself. Null: it is killed at once.
+    std::atomic<bool>* ask = nullptr;
+    Seconds grace = 10 * units::s;
+};
+
+/// What a worker sends to the process that started it, in order.
+class WorkerLine {
+public:
+    explicit WorkerLine(int file) : file_(file) {}
+    /// Waits while the other side does not read.
+    void send(std::span<std::byte const> bytes);
+    /// What was sent so far leaves. At the end of the work this happens by itself.
+    void flush();
+
+private:
+    int file_;
+    std::vector<std::byte> collected_;
 };
 
 /// How a worker process ended.
@@ -49,5 +67,9 @@ struct WorkerEnd {
 /// time-out (the worker is killed) or an interrupt (the same) is the result. The worker never outlives the thread that
 /// called; it ends without running destructors or exit handlers, and what it prints goes nowhere. From any thread.
 WorkerEnd run_in_worker(std::function<void()> const& work, WorkerLimits const& limits);
+
+/// The same, and what the worker sends is handed to `receive` as it comes, in pieces of any length.
+WorkerEnd run_in_worker(std::function<void(WorkerLine&)> const& work, WorkerLimits const& limits,
+                        std::function<void(std::span<std::byte const>)> const& receive);
 
 }  // namespace sextant

@@ -12,6 +12,24 @@ CollectiveCurve send(ClusterSpec const& cluster, std::int64_t stride) {
 
 }  // namespace
 
+std::vector<std::vector<std::int32_t>> CacheTransfer::disjoint_flows() const {
+    std::vector<std::vector<std::int32_t>> flows;
+    std::vector<std::int32_t> const whole{static_cast<std::int32_t>(links.size())};
+    auto begin = links.begin();
+    for (std::int32_t const end_at : ends.empty() ? whole : ends) {
+        auto const end = links.begin() + end_at;
+        auto const takes = [&](std::vector<std::int32_t> const& flow) {
+            return std::none_of(
+                begin, end, [&](std::int32_t link) { return std::find(flow.begin(), flow.end(), link) != flow.end(); });
+        };
+        auto flow = std::find_if(flows.begin(), flows.end(), takes);
+        if (flow == flows.end()) flow = flows.emplace(flows.end());
+        flow->insert(flow->end(), begin, end);
+        begin = end;
+    }
+    return flows;
+}
+
 CacheNetwork::CacheNetwork(ClusterSpec const& cluster, std::int64_t accelerators_per_replica, std::int64_t replicas)
     : ranks_(accelerators_per_replica),
       topology_(cluster, accelerators_per_replica * replicas),
@@ -30,6 +48,7 @@ CacheTransfer CacheNetwork::transfer(std::int64_t from, std::int64_t to, Bytes b
             out.links.push_back(link);
             ++uses[link];
         }
+        out.ends.push_back(static_cast<std::int32_t>(out.links.size()));
     }
     CollectiveCurve const& curve = inside ? inside_ : outside_;
     out.bytes = bytes;

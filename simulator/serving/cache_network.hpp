@@ -13,10 +13,14 @@ namespace sextant {
 /// A cache on its way from one replica to another: `latency`, then `bytes` of every rank over `links`.
 struct CacheTransfer {
     std::vector<std::int32_t> links{};  ///< of all ranks, which move in step; none: nothing is shared
+    std::vector<std::int32_t> ends{};   ///< in `links`, of what each rank takes; none: it is all of one rank
     BytesPerSecond rate{};              ///< of a rank alone
     Bytes bytes{};                      ///< of a rank
     Seconds latency{};
     [[nodiscard]] Seconds alone() const { return bytes > Bytes{} ? latency + bytes / rate : latency; }
+    /// The links of ranks that share none, together, as few times as can be had by taking each rank where it first
+    /// fits: flows that cross no link twice.
+    [[nodiscard]] std::vector<std::vector<std::int32_t>> disjoint_flows() const;
 };
 
 /// The ways between replicas that fill a cluster one after another: rank k of one sends to rank k of the other, inside

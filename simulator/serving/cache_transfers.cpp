@@ -15,11 +15,22 @@ std::vector<BytesPerSecond> bandwidths_of(std::span<FabricLink const> links) {
 
 }  // namespace
 
-CacheTransfers::CacheTransfers(NetworkMode sharing, std::span<FabricLink const> links)
-    : sharing_(sharing), links_(bandwidths_of(links)) {}
+CacheTransfers::CacheTransfers(NetworkMode sharing, std::span<FabricLink const> links, Carrier carrier)
+    : sharing_(sharing), carrier_(carrier), links_(bandwidths_of(links)) {}
 
 void CacheTransfers::send(Sent sent, EventQueue& events) {
     bool const alone = sharing_ == NetworkMode::ideal || sent.what.links.empty();
+    if (!alone && carrier_ == Carrier::elsewhere) {
+        CacheToCarry carried{.arrival = {},
+                             .departs = sent.at + sent.what.latency,
+                             .from = sent.request.replica,
+                             .to = sent.to,
+                             .rate = sent.what.rate,
+                             .bytes = sent.what.bytes};
+        carried.arrival = events.plan_away(ServingEvent::Kind::transferred, transfers_.put(std::move(sent)));
+        to_carry_.push_back(carried);
+        return;
+    }
     Seconds const departs = sent.at + (alone ? sent.what.alone() : sent.what.latency);
     events.plan(departs, ServingEvent::Kind::departed, transfers_.put(std::move(sent)));
 }
@@ -34,9 +45,10 @@ bool CacheTransfers::depart(std::int32_t number, Seconds now, EventQueue& events
     return false;
 }
 
-std::vector<std::int32_t> CacheTransfers::arrivals(std::int32_t stamp, EventQueue& events) {
+std::vector<std::int32_t> CacheTransfers::arrivals(std::int32_t index, EventQueue& events) {
+    if (carrier_ == Carrier::elsewhere) return {index};
     std::vector<std::int32_t> numbers;
-    if (stamp != stamp_) return numbers;
+    if (index != stamp_) return numbers;
     for (std::int32_t const flow : links_.take_ended())
         numbers.push_back(transfer_of_[static_cast<std::size_t>(flow)]);
     plan(events);

@@ -24,21 +24,24 @@ struct ServingEvent {
     Seconds at;
     std::uint64_t order;  ///< events of one time happen in the order in which they were planned
     Kind kind;
-    std::int32_t index;  ///< of the request on its way, of the replica, or the stamp of the transfers
+    std::int32_t index;  ///< of the request on its way, of the replica, or of the transfer (stamp of shared links)
     std::int32_t lane;
     std::int32_t life;  ///< of the replica: what an earlier one has begun does not happen
     bool operator>(ServingEvent const& other) const { return at != other.at ? at > other.at : order > other.order; }
 };
 
-/// What is going to happen, the earliest first.
+/// What is going to happen, the earliest first. Somebody else may wait for it: events are handed out and come back when
+/// their time has come.
 class EventQueue {
 public:
     void plan(Seconds at, ServingEvent::Kind kind, std::int32_t index, std::int32_t lane = 0, std::int32_t life = 0) {
         events_.push({at, order_++, kind, index, lane, life});
     }
-    [[nodiscard]] std::size_t size() const { return events_.size(); }
+    /// Those that are here and those that are handed out.
+    [[nodiscard]] std::size_t size() const { return events_.size() + away_; }
+    /// None is here.
     [[nodiscard]] bool empty() const { return events_.empty(); }
-    /// Of the earliest. @pre not empty.
+    /// Of the earliest that is here. @pre not empty.
     [[nodiscard]] Seconds next_at() const { return events_.top().at; }
     /// @pre not empty.
     ServingEvent pop() {
@@ -47,9 +50,26 @@ public:
         return event;
     }
 
+    /// Plans an event that is away already, as nobody here knows its time.
+    ServingEvent plan_away(ServingEvent::Kind kind, std::int32_t index) {
+        ++away_;
+        return {{}, order_++, kind, index, 0, 0};
+    }
+    /// Appends all that are here to `events`, earliest first.
+    void hand_out(std::vector<ServingEvent>& events) {
+        away_ += events_.size();
+        while (!events_.empty())
+            events.push_back(pop());
+    }
+    void take_back(ServingEvent const& event) {
+        --away_;
+        events_.push(event);
+    }
+
 private:
     std::priority_queue<ServingEvent, std::vector<ServingEvent>, std::greater<>> events_;
     std::uint64_t order_ = 0;
+    std::size_t away_ = 0;
 };
 
 /// Things that are on the way, by a number that is used again.

@@ -5,12 +5,12 @@
 namespace sextant {
 
 RequestPaths::RequestPaths(ServingSetup const& setup, ServiceModel const& service, Fleet& fleet, EventQueue& events,
-                           ServingTotals& totals)
+                           ServingTotals& totals, Carrier carrier)
     : service_(service),
       fleet_(fleet),
       events_(events),
       totals_(totals),
-      transfers_(setup.network, service.links()),
+      transfers_(setup.network, service.links(), carrier),
       to_prompts_(setup.router, 0,
                   static_cast<std::size_t>(setup.prefill_replicas > 0 ? setup.prefill_replicas : setup.replicas)),
       to_decodes_(setup.router, static_cast<std::size_t>(setup.prefill_replicas),

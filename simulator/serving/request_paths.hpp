@@ -17,7 +17,7 @@ namespace sextant {
 class RequestPaths {
 public:
     RequestPaths(ServingSetup const& setup, ServiceModel const& service, Fleet& fleet, EventQueue& events,
-                 ServingTotals& totals);
+                 ServingTotals& totals, Carrier carrier);
 
     /// A new request.
     void enter(ServingRequest const& request, std::int64_t number);
@@ -31,6 +31,9 @@ public:
     /// Events of the caches on their way.
     void departed(ServingEvent const& event);
     void transferred(ServingEvent const& event);
+
+    /// Caches that somebody else is to move; they are taken from here.
+    std::vector<CacheToCarry>& to_carry() { return transfers_.to_carry(); }
 
     /// Adds requests that began again.
     void conclude(ServingOutcome& out) const;

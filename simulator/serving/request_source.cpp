@@ -108,11 +108,11 @@ std::optional<ServingRequest> SyntheticSource::next() {
     ++given_;
     now_ += interval();
     ServingRequest request{.arrival = now_};
-    std::int64_t cut = 0;
+    std::int64_t too_long = 0;
     std::int32_t const room = workload_.longest - workload_.prefix_tokens;
-    request.output = workload_.output.draw(outputs_, room - 1, cut);
-    request.prompt = workload_.prompt.draw(prompts_, std::max(1, room - request.output), cut);
-    if (cut > 0) ++clipped_;
+    request.output = workload_.output.draw(outputs_, room - 1, too_long);
+    request.prompt = workload_.prompt.draw(prompts_, std::max(1, room - request.output), too_long);
+    if (too_long > 0) ++cut_;
     if (workload_.prefixes > 0 && workload_.prefix_tokens > 0) {
         request.prefix = static_cast<std::int32_t>(prefixes_.below(workload_.prefixes));
         request.prefix_tokens = workload_.prefix_tokens;

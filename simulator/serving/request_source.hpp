@@ -46,6 +46,8 @@ public:
     virtual ~RequestSource() = default;
     virtual std::optional<ServingRequest> next() = 0;
     [[nodiscard]] virtual std::int64_t count() const = 0;
+    /// Requests so far that were longer than allowed, and cut.
+    [[nodiscard]] virtual std::int64_t cut() const { return 0; }
 };
 
 /// Arrivals, prompts, outputs and prefixes have random streams of their own: with another rate the same requests come
@@ -56,8 +58,7 @@ public:
     explicit SyntheticSource(SyntheticWorkload const& workload);
     std::optional<ServingRequest> next() override;
     [[nodiscard]] std::int64_t count() const override { return workload_.requests; }
-    /// Draws so far that were cut to the limit.
-    [[nodiscard]] std::int64_t clipped() const { return clipped_; }
+    [[nodiscard]] std::int64_t cut() const override { return cut_; }
 
 private:
     [[nodiscard]] Seconds interval();
@@ -66,7 +67,7 @@ private:
     RandomStream arrivals_, prompts_, outputs_, prefixes_, adapters_, tenants_;
     Seconds now_{};
     std::int64_t given_ = 0;
-    std::int64_t clipped_ = 0;
+    std::int64_t cut_ = 0;
 };
 
 /// Requests that are known.

@@ -67,11 +67,12 @@ struct TenantOutcome {
 struct ServingOutcome {
     SteadyState state = SteadyState::steady;
     bool interrupted = false;
-    ServingTotals whole;         ///< from the start to the last event
-    ServingTotals window;        ///< from the first measured arrival to the last one (`at`: its length)
-    bool window_to_end = false;  ///< it ends with the last request, as arrivals span less than an answer takes
-    std::int64_t measured = 0;   ///< requests that finished after the warm-up
-    std::int64_t good = 0;       ///< of these, within the objective
+    std::int64_t cut_requests = 0;  ///< drawn longer than allowed
+    ServingTotals whole;            ///< from the start to the last event
+    ServingTotals window;           ///< from the first measured arrival to the last one (`at`: its length)
+    bool window_to_end = false;     ///< it ends with the last request, as arrivals span less than an answer takes
+    std::int64_t measured = 0;      ///< requests that finished after the warm-up
+    std::int64_t good = 0;          ///< of these, within the objective
     LatencySpread ttft, tpot, itl, e2e, queue;
     std::vector<TenantOutcome> tenants;  ///< where there are several
     std::int64_t most_waiting = 0;

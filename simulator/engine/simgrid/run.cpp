@@ -1,51 +1,33 @@
 #include "simulator/engine/simgrid/platform.hpp"
+#include "simulator/engine/simgrid/serving_actors.hpp"
+#include "simulator/engine/simgrid/settings.hpp"
 #include "simulator/engine/simgrid/task_runner.hpp"
-
-#include <simgrid/s4u.hpp>
-
-#include <array>
-#include <csignal>
-#include <vector>
 
 namespace sextant {
 namespace {
 
-/// What SimGrid is told before it makes its models. docs/simulation.md says why.
-constexpr std::array settings{
-    "--cfg=network/model:CM02",
-    "--cfg=network/TCP-gamma:0",
-    "--cfg=network/crosstraffic:0",
-    "--cfg=network/weight-S:0",
-    "--cfg=network/bandwidth-factor:1",
-    "--cfg=network/latency-factor:1",
-    "--cfg=network/optim:Lazy",
-    "--cfg=cpu/optim:Lazy",
-    "--cfg=surf/precision:1e-15",
-    "--cfg=maxmin/precision:1e-12",
-    "--cfg=debug/verbose-exit:0",
-    "--log=root.thresh:critical",
-    "--log=no_loc",
-};
+// Nothing here is ever destroyed: the process ends without it, in less time.
 
 void run_engine(EngineRun const& run) {
-    std::vector<char*> arguments{const_cast<char*>("sextant")};
-    for (char const* setting : settings)
-        arguments.push_back(const_cast<char*>(setting));
-    auto count = static_cast<int>(arguments.size());
-    arguments.push_back(nullptr);
-    // Neither is ever destroyed: the process ends without it, in less time.
-    static_cast<void>(new simgrid::s4u::Engine(&count, arguments.data()));
-    for (int const signal : {SIGSEGV, SIGBUS, SIGFPE})
-        std::signal(signal, SIG_DFL);  // SimGrid's handlers would hide what the worker died of
+    start_simgrid({});
     auto const* platform = new Platform(run);
     auto* runner = new TaskRunner(run, *platform);
     runner->run();
 }
 
+void run_serving(ServingActorsRun const& run) {
+    start_simgrid(ServingActors::settings);
+    auto* actors = new ServingActors(run);
+    actors->run();
+}
+
 }  // namespace
 }  // namespace sextant
 
-/// The one symbol that the shared object is asked for (`EngineEntry`).
+/// The symbols that the shared object is asked for (`EngineEntry`, `ServingEntry`).
 extern "C" __attribute__((visibility("default"))) void sextant_run_engine(sextant::EngineRun const& run) {
     sextant::run_engine(run);
+}
+extern "C" __attribute__((visibility("default"))) void sextant_run_serving(sextant::ServingActorsRun const& run) {
+    sextant::run_serving(run);
 }

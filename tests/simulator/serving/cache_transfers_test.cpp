@@ -44,7 +44,7 @@ struct Traffic {
 /// When each arrives.
 std::vector<double> arrivals(Traffic const& traffic, NetworkMode mode, std::span<FabricLink const> links) {
     EventQueue events;
-    CacheTransfers transfers(mode, links);
+    CacheTransfers transfers(mode, links, Carrier::here);
     std::vector<double> out(traffic.sent.size(), -1);
     for (CacheTransfers::Sent const& sent : traffic.sent)
         transfers.send(sent, events);

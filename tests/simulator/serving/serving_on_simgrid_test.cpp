@@ -1,0 +1,227 @@
+#include "simulator/serving/serving_on_simgrid.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "simulator/engine/engine_module.hpp"
+#include "simulator/serving/outcome_bytes.hpp"
+#include "tests/catch.hpp"
+#include "tests/simulator/serving/conserved.hpp"
+
+#include <array>
+#include <atomic>
+#include <optional>
+
+using namespace sextant;
+using units::GB;
+using units::ms;
+using units::s;
+
+namespace {
+
+/// A deployment and its load.
+struct Case {
+    ServingSetup setup{};
+    SyntheticWorkload workload{};
+    std::vector<FabricLink> fabric{};  ///< as in `FixedService`
+};
+
+struct Result {
+    ServingOutcome outcome;
+    std::vector<FinishedRequest> requests;  ///< as they finished
+};
+
+enum class Clock : std::uint8_t { loop, simgrid };
+
+/// Iterations, prompts and tokenising take times that are no multiples of each other: what happens at one time does so
+/// because it has to. Requests have priorities.
+Result run(Case const& c, Clock clock) {
+    SyntheticSource drawn(c.workload);
+    std::vector<ServingRequest> requests;
+    while (auto request = drawn.next()) {
+        request->priority = static_cast<std::int32_t>(requests.size() % 3);
+        requests.push_back(*request);
+    }
+    ListedSource source(requests);
+    FixedService service(10.0123 * ms, 0.1037 * ms, 3.0041 * ms, static_cast<double>(c.setup.limits.lanes));
+    service.fabric = c.fabric;
+    Result out;
+    ServingHooks hooks;
+    hooks.finished = [&](FinishedRequest const& request) { out.requests.push_back(request); };
+    out.outcome = clock == Clock::loop ? simulate_serving(c.setup, service, source, hooks)
+                                       : simulate_serving_on_simgrid(c.setup, service, source, hooks);
+    return out;
+}
+
+bool same(FinishedRequest const& a, FinishedRequest const& b) {
+    return a.number == b.number && a.replica == b.replica && a.preemptions == b.preemptions &&
+           a.restarts == b.restarts && a.tokens == b.tokens && a.cached_tokens == b.cached_tokens &&
+           a.request.arrival == b.request.arrival && a.scheduled == b.scheduled && a.first_token == b.first_token &&
+           a.finished == b.finished;
+}
+
+/// To the last bit.
+void check_same(Result const& loop, Result const& simgrid) {
+    REQUIRE(loop.requests.size() == simgrid.requests.size());
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < loop.requests.size(); ++i)
+        if (!same(loop.requests[i], simgrid.requests[i])) ++different;
+    CHECK(different == 0);
+    CHECK(bytes_of(loop.outcome) == bytes_of(simgrid.outcome));
+}
+
+/// Small limits, so that there are preemptions, queues and refusals.
+Case small_case(std::uint64_t seed, char const* scheduler) {
+    RandomStream random(seed, 0, 11);
+    Case c;
+    ReplicaLimits& limits = c.setup.limits;
+    limits.scheduler = scheduler_from(scheduler, "test");
+    limits.max_batch = 1 + random.below(30);
+    if (random.below(3) == 0) limits.speculation = {.tokens = 1 + random.below(5), .acceptance = 0.6};
+    limits.max_batched_tokens = limits.max_batch * (1 + limits.speculation.tokens) + random.below(300);
+    limits.block_tokens = 1 + random.below(20);
+    limits.blocks = 340 / limits.block_tokens + 2 + random.below(60);
+    limits.watermark_blocks = random.below(3);
+    limits.lanes = 1 + random.below(3);
+    limits.adapter_slots = random.below(4);
+    if (random.below(2) == 0) {
+        limits.preemption = PreemptionPolicy::swap;
+        limits.host_blocks = random.below(60);
+    }
+    limits.prefix_caching = random.below(3) == 0 ? PrefixCaching::off : PrefixCaching::on;
+    c.setup.replicas = 2 + random.below(4);
+    c.setup.router = random.below(2) == 0 ? Router::round_robin : Router::least_loaded;
+    c.setup.tenants = 3;
+    bool const closed = random.below(2) == 0;
+    if (closed) c.setup.concurrency = 1 + random.below(80);
+    c.workload = {.process = closed ? ArrivalProcess::closed : ArrivalProcess::gamma,
+                  .rate = 5.0 * static_cast<double>(c.setup.replicas),
+                  .variation = 2,
+                  .prompt = length("lognormal:80,1"),
+                  .output = length("uniform:1-120"),
+                  .prefixes = random.below(5),
+                  .prefix_tokens = 30,
+                  .tenant_shares = {1, 2, 3},
+                  .adapters = 1 + random.below(5),
+                  .requests = 400,
+                  .seed = seed,
+                  .longest = 340};
+    return c;
+}
+
+/// Two replicas that prefill and as many that decode, whose caches meet on links.
+Case apart(std::uint64_t seed, std::int64_t replicas) {
+    Case c = small_case(seed, "chunked");
+    c.setup.replicas = replicas;
+    c.setup.prefill_replicas = replicas / 2;
+    for (std::int64_t i = 0; i < replicas; ++i)
+        c.fabric.push_back({"link", 2 * GB / s});
+    return c;
+}
+
+}  // namespace
+
+TEST_CASE("serve on simgrid: every request is served as by the loop, to the bit, whatever the scheduler and limits") {
+    auto const seed = GENERATE(range(1U, 5U));
+    auto const scheduler = GENERATE("fcfs", "prefill-first", "chunked", "priority", "fair");
+    CAPTURE(seed, scheduler);
+    Case const c = small_case(seed, scheduler);
+    Result const simgrid = run(c, Clock::simgrid);
+    check_same(run(c, Clock::loop), simgrid);
+    check_conserved(simgrid.outcome, 400);
+}
+
+TEST_CASE("serve on simgrid: failures, drains and an autoscaler are those of the loop") {
+    auto const seed = GENERATE(range(1U, 9U));
+    Case c = small_case(seed, "chunked");
+    if (seed % 2 == 0) {
+        c.setup.outages = {.mtbf = 20 * s, .repair = 3 * s, .drained_for = 2 * s, .seed = seed};
+        c.setup.outages.drains = {{1 * s, 0}, {4 * s, 1}};
+        if (seed % 4 == 0) c.setup.prefill_replicas = 1;
+    } else {
+        c.setup.autoscale = {.least = 1,
+                             .most = c.setup.replicas,
+                             .target = 3,
+                             .every = 0.7 * s,
+                             .down_after = 2 * s,
+                             .cold_start = 1.3 * s};
+    }
+    CAPTURE(seed);
+    Result const simgrid = run(c, Clock::simgrid);
+    check_same(run(c, Clock::loop), simgrid);
+    check_conserved(simgrid.outcome, 400);
+    ServingOutcome const& out = simgrid.outcome;
+    CHECK(out.failures + out.drains + out.started > 0);
+}
+
+TEST_CASE("serve on simgrid: replicas that fail while caches are on shared links lose no token") {
+    auto const seed = GENERATE(range(1U, 5U));
+    Case c = apart(seed, 6);
+    c.setup.outages = {.mtbf = 15 * s, .repair = 2 * s, .drained_for = 2 * s, .seed = seed};
+    CAPTURE(seed);
+    Result const simgrid = run(c, Clock::simgrid);
+    check_conserved(simgrid.outcome, 400);
+    CHECK(simgrid.outcome.failures > 0);
+    CHECK(simgrid.outcome.whole.transfers > 0);
+}
+
+TEST_CASE(
+    "serve on simgrid: caches that share links arrive when the loop says, to 1e-9, and so does all that follows") {
+    auto const seed = GENERATE(range(1U, 7U));
+    Case const c = apart(seed, 2 + 2 * static_cast<std::int64_t>(seed % 3));
+    CAPTURE(seed);
+    Result const loop = run(c, Clock::loop);
+    Result const simgrid = run(c, Clock::simgrid);
+    check_conserved(simgrid.outcome, 400);
+    REQUIRE(loop.requests.size() == simgrid.requests.size());
+    for (std::size_t i = 0; i < loop.requests.size(); ++i) {
+        FinishedRequest const& ours = loop.requests[i];
+        FinishedRequest const& theirs = simgrid.requests[i];
+        REQUIRE(ours.number == theirs.number);
+        REQUIRE(ours.replica == theirs.replica);
+        REQUIRE(ours.first_token.base() == Approx(theirs.first_token.base()).epsilon(1e-9));
+        REQUIRE(ours.finished.base() == Approx(theirs.finished.base()).epsilon(1e-9));
+    }
+    ServingTotals const& totals = simgrid.outcome.whole;
+    CHECK(totals.transferring.base() == Approx(loop.outcome.whole.transferring.base()).epsilon(1e-7));
+    CHECK(totals.transferring > 1.001 * totals.transferring_alone);  // or nothing was shared, and nothing compared
+}
+
+TEST_CASE("serve on simgrid: the same seed gives the same bytes") {
+    Case const c = apart(3, 4);
+    Result const once = run(c, Clock::simgrid);
+    Result const again = run(c, Clock::simgrid);
+    check_same(once, again);
+}
+
+TEST_CASE("serve on simgrid: overload is found as by the loop, and a run that is stopped says so") {
+    Case c;
+    c.setup.limits.max_batch = 4;
+    c.setup.limits.blocks = 1 << 12;
+    c.workload = {.rate = 200, .prompt = length("50"), .output = length("20"), .requests = 20000, .longest = 400};
+    Result const simgrid = run(c, Clock::simgrid);
+    CHECK(simgrid.outcome.state == SteadyState::overloaded);
+    check_same(run(c, Clock::loop), simgrid);
+
+    std::atomic<bool> const stop = true;
+    SyntheticSource source(c.workload);
+    FixedService const service(10 * ms);
+    CHECK(simulate_serving_on_simgrid(c.setup, service, source, {.stop = &stop}).interrupted);
+}
+
+TEST_CASE("serve on simgrid: wrong input is said as by the loop") {
+    Case c;
+    c.setup.limits.max_batch = 0;
+    CHECK_THROWS_AS(run(c, Clock::simgrid), InputError);
+    Case many = apart(1, 4);
+    many.setup.replicas = 1 << 10;
+    many.setup.prefill_replicas = 1 << 9;
+    CHECK_THROWS_WITH(run(many, Clock::simgrid), contains("too many for SimGrid"));
+}
+
+TEST_CASE("caches: ranks of a transfer that share no link are one flow, and no flow has a link twice") {
+    CacheTransfer const together{.links = {0, 9, 1, 9, 2, 8}, .ends = {2, 4, 6}};
+    std::vector<std::vector<std::int32_t>> const expected{{0, 9, 2, 8}, {1, 9}};
+    CHECK(together.disjoint_flows() == expected);
+    CacheTransfer const one{.links = {4, 5}};
+    CHECK(one.disjoint_flows() == std::vector<std::vector<std::int32_t>>{{4, 5}});
+}
