@@ -63,7 +63,7 @@ void add_engine_options(CLI::App& app, RlOptions& o) {
     add("--rollout-pp", o.rollout.pp, "pipeline stages of an engine (default: 1)", "N");
     add("--rollout-ep", o.rollout.ep, "ranks that an engine's experts are divided over (default: 1)", "N");
     add("--rollout-weights", o.weights, "format of an engine's weights: bf16, fp8, ... (default: bf16)", "FORMAT");
-    add("--kv-cache", o.cache, "bf16, fp8 or int4 (default: bf16)", "FORMAT");
+    add("--kv-cache", o.cache, "bf16, fp8, int8 or int4 (default: bf16)", "FORMAT");
     add("--max-batch", o.rollout.max_batch, "responses that an engine decodes at a time (default: 256)", "N");
     add("--max-batched-tokens", o.rollout.max_batched_tokens, "tokens of one iteration (default: 8192)", "N");
     add("--memory-utilisation", o.memory_utilisation, "share of device memory the engine takes (default: the engine's)",

@@ -33,7 +33,7 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
     app.add_option("--weights", o.weights,
                    "bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)")
         ->option_text("FORMAT");
-    app.add_option("--kv-cache", o.cache, "format of the key-value cache: bf16, fp8, int4 (default: bf16)")
+    app.add_option("--kv-cache", o.cache, "format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)")
         ->option_text("FORMAT");
     app.add_option("--max-batch", o.max_batch, "sequences that decode at a time in a replica (default: 256)")
         ->option_text("N");
@@ -112,6 +112,8 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
         out.emplace_back("experts get equal shares of the tokens (--expert-imbalance)");
     if (what.plan.cache == CacheFormat::int4)
         out.emplace_back("attention over an int4 cache runs at the rate of the fp8 kernels over half of their bytes");
+    if (what.plan.cache == CacheFormat::int8)
+        out.emplace_back("attention over an int8 cache runs at the rate of the fp8 kernels");
     return out;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve/simulate_plots.hpp"
 #include "cli/serve/subcommand.hpp"
+#include "cli/simulate/need_simgrid.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/quantity_text.hpp"
@@ -64,18 +65,22 @@ void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimul
     InterruptGuard const interrupt;
     ServingHooks hooks;
     hooks.stop = &interrupt.flag();
+    auto const run = [&] {
+        return report.clock == ServingClock::loop ? simulate_serving(report.setup, service, source, hooks)
+                                                  : simulate_serving_on_simgrid(report.setup, service, source, hooks);
+    };
     bool const show = o.progress || (&context.err == &std::cerr && isatty(STDERR_FILENO) == 1);
     if (show)
         hooks.progress = [&](std::int64_t arrived) {
             context.err << fmt::format("\rsimulating: {} of {} requests ", arrived, report.requests) << std::flush;
         };
     if (o.requests_file.empty()) {
-        report.outcome = simulate_serving(report.setup, service, source, hooks);
+        report.outcome = run();
     } else {
         write_text_file(o.requests_file, [&](std::ostream& out) {
             out << request_csv_header();
             hooks.finished = [&](FinishedRequest const& request) { out << request_csv_row(request, report.tenants); };
-            report.outcome = simulate_serving(report.setup, service, source, hooks);
+            report.outcome = run();
             return Keep::yes;
         });
     }
@@ -104,6 +109,7 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
         return exit_code::answer_is_no;
     }
     read_serve_simulate_setup(o, report);
+    if (report.clock == ServingClock::simgrid) need_simgrid("--events simgrid");
     auto const source = simulated_requests(o, report);
     report.requests = source->count();
     simulate(o, context, report, *source);

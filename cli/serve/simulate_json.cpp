@@ -98,6 +98,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
         {"prompt", report.prompt},
         {"output", report.output},
         {"seed", report.seed},
+        {"events", name_of(report.clock)},
         {"state", name_of(o.state)},
         {"interrupted", o.interrupted},
         {"requests",

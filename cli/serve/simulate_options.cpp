@@ -40,6 +40,11 @@ void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {
     app.add_option("--network", o.network,
                    "of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)")
         ->option_text("fair|ideal");
+    app.add_option(
+           "--events", o.events,
+           "who orders the events: loop (default), or simgrid (router and replicas as actors, caches as flows: the "
+           "same answer from another clock, some times slower)")
+        ->option_text("loop|simgrid");
     app.add_option("--router", o.router, "least-loaded (default) or round-robin")->option_text("NAME");
     app.add_option(
            "--scheduler", o.scheduler,

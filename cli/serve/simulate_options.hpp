@@ -19,6 +19,7 @@ struct ServeSimulateOptions {
     std::optional<std::int64_t> replicas, prefill_replicas, decode_replicas;
     std::string router = "least-loaded";
     std::string network;
+    std::string events = "loop";
     std::string autoscale, scale_target, scale_every, scale_down_after, cold_start, weights_from;
     std::string replica_mtbf, replica_repair, drain_for;
     std::vector<std::string> drains;

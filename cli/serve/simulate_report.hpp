@@ -4,7 +4,7 @@
 #include "cli/view/table.hpp"
 #include "cost_models/serving/adapter_cost.hpp"
 #include "cost_models/serving/serving_memory.hpp"
-#include "simulator/serving/serving_simulation.hpp"
+#include "simulator/serving/serving_on_simgrid.hpp"
 
 #include <iosfwd>
 #include <string>
@@ -17,6 +17,7 @@ struct ServeSimulateReport {
     ServingCase what;
     ServingMemory memory;
     ServingSetup setup;
+    ServingClock clock = ServingClock::loop;
     std::string load;    ///< "poisson arrivals, 20 requests/s"
     std::string prompt;  ///< "lognormal, mean 1000, variation 1"
     std::string output;

@@ -76,6 +76,7 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
             throw InputError("--network: no cache goes from one replica to another (--prefill-replicas)");
         setup.network = network_mode_from(o.network, "--network");
     }
+    report.clock = serving_clock_from(o.events, "--events");
     setup.warmup_share = o.warmup;
     check_option_range(o.watermark, "--watermark", 0, 0.5);
     ReplicaLimits& limits = setup.limits;

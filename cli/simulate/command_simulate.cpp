@@ -5,6 +5,7 @@
 #include "cli/page/simulation_page.hpp"
 #include "cli/plan/report_view.hpp"
 #include "cli/simulate/foreign_schedule.hpp"
+#include "cli/simulate/need_simgrid.hpp"
 #include "cli/simulate/options.hpp"
 #include "cli/simulate/svg.hpp"
 #include "cli/simulate/timeline.hpp"
@@ -182,6 +183,7 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
         return exit_code::done;
     }
 
+    need_simgrid("simulate");
     InterruptGuard const interrupt;
     request.engine.stop = &interrupt.flag();
     auto const begin = std::chrono::steady_clock::now();

@@ -10,7 +10,7 @@
 namespace sextant {
 namespace {
 
-constexpr std::array cache_formats{CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int4};
+constexpr std::array cache_formats{CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int8, CacheFormat::int4};
 
 void positive(std::int64_t value, char const* name, std::int64_t most) {
     if (value < 1 || value > most) throw InputError("{}: {} (1 to {})", name, value, most);
@@ -22,13 +22,20 @@ std::string_view name_of(CacheFormat format) {
     switch (format) {
         case CacheFormat::bf16: return "bf16";
         case CacheFormat::fp8: return "fp8";
+        case CacheFormat::int8: return "int8";
         case CacheFormat::int4: break;
     }
     return "int4";
 }
 
 double bytes_per_value(CacheFormat format) {
-    return format == CacheFormat::bf16 ? 2 : format == CacheFormat::fp8 ? 1 : 0.5;
+    switch (format) {
+        case CacheFormat::bf16: return 2;
+        case CacheFormat::fp8:
+        case CacheFormat::int8: return 1;
+        case CacheFormat::int4: break;
+    }
+    return 0.5;
 }
 
 CacheFormat cache_format_from(std::string_view name, std::string_view where) {

@@ -13,9 +13,9 @@ namespace sextant {
 struct ModelSpec;
 
 /// How the key-value cache stores a value.
-enum class CacheFormat : std::uint8_t { bf16, fp8, int4 };
+enum class CacheFormat : std::uint8_t { bf16, fp8, int8, int4 };
 std::string_view name_of(CacheFormat format);
-double bytes_per_value(CacheFormat format);  ///< 2, 1, 0.5
+double bytes_per_value(CacheFormat format);  ///< 2, 1, 1, 0.5, without scales
 /// @throws InputError with the known names and the nearest one.
 CacheFormat cache_format_from(std::string_view name, std::string_view where);
 

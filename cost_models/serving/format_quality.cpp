@@ -27,6 +27,7 @@ constexpr std::array weight_formats{
 constexpr std::array cache_formats{
     Stored{"bf16", "bf16", "none"},
     Stored{"fp8", "e4m3", "none"},
+    Stored{"int8", "int8", "block128"},
     Stored{"int4", "int4", "group128_asymmetric"},
 };
 

@@ -23,8 +23,9 @@ void note_common(ServeLaunch const& l, Notes& notes) {
     std::string const& w = l.plan.weights;
     if (w != "bf16" && w != "fp16" && w != "fp8")
         notes.push_back({"weights", fmt::format("{} has to come with the checkpoint that the path names", w)});
-    if (l.plan.cache == CacheFormat::int4)
-        notes.push_back({"kv_cache", "there is no int4 cache: the command leaves the default"});
+    if (l.plan.cache == CacheFormat::int4 || l.plan.cache == CacheFormat::int8)
+        notes.push_back(
+            {"kv_cache", fmt::format("there is no {} cache: the command leaves the default", name_of(l.plan.cache))});
     if (l.plan.expert_imbalance > 1) notes.push_back({"expert_imbalance", "an assumption on traffic, no option"});
 }
 

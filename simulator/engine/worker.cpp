@@ -19,7 +19,6 @@
 #include <cstring>
 #include <exception>
 #include <new>
-#include <optional>
 #include <stdexcept>
 
 namespace sextant {
@@ -122,9 +121,8 @@ public:
     WorkerEnd::How verdict() {
         if (stopped()) {
             if (limits_.ask == nullptr) return WorkerEnd::How::interrupted;
-            if (!asked_) asked_ = Clock::now();
-            limits_.ask->store(true);
-            if (seconds_since(*asked_) > limits_.grace.base()) return WorkerEnd::How::interrupted;
+            if (!limits_.ask->exchange(true)) asked_ = Clock::now();
+            if (seconds_since(asked_) > limits_.grace.base()) return WorkerEnd::How::interrupted;
         }
         return seconds_since(started_) > limits_.time.base() ? WorkerEnd::How::timed_out : WorkerEnd::How::done;
     }
@@ -132,7 +130,7 @@ public:
 private:
     WorkerLimits const& limits_;
     Clock::time_point started_;
-    std::optional<Clock::time_point> asked_;
+    Clock::time_point asked_{};
 };
 
 /// A worker process, which is gone at the end of this.

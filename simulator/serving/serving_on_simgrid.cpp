@@ -137,6 +137,14 @@ private:
 
 }  // namespace
 
+std::string_view name_of(ServingClock clock) { return clock == ServingClock::loop ? "loop" : "simgrid"; }
+
+ServingClock serving_clock_from(std::string_view name, std::string_view where) {
+    for (ServingClock const clock : {ServingClock::loop, ServingClock::simgrid})
+        if (name == name_of(clock)) return clock;
+    throw InputError("{}: '{}' orders no events (allowed: loop, simgrid)", where, name);
+}
+
 ServingOutcome simulate_serving_on_simgrid(ServingSetup const& setup, ServiceModel const& service,
                                            RequestSource& source, ServingHooks const& hooks) {
     check_serving_setup(setup);

@@ -2,7 +2,19 @@
 
 #include "simulator/serving/serving_simulation.hpp"
 
+#include <cstdint>
+#include <string_view>
+
 namespace sextant {
+
+/// Who lets time pass in a serving simulation.
+enum class ServingClock : std::uint8_t {
+    loop,    ///< `simulate_serving`
+    simgrid  ///< `simulate_serving_on_simgrid`
+};
+std::string_view name_of(ServingClock clock);
+/// @throws InputError with the known names.
+ServingClock serving_clock_from(std::string_view name, std::string_view where);
 
 /// `simulate_serving` with actors on SimGrid instead of a loop over a heap
 /// (`simulator/engine/simgrid/serving_actors.hpp`) and caches between replicas as its flows: an independent clock and

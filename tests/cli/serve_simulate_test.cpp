@@ -285,6 +285,33 @@ TEST_CASE("serve simulate: decodes that meet no prompts are even, and caches tak
     CHECK(at(two, "/transfers/mean_s") < 5 * 2000 * 81920 / 50e9);
 }
 
+TEST_CASE("serve simulate: actors on SimGrid give the report of the loop, and the rows of every request") {
+    ScratchFolder const folder("events");
+    auto const told = [&](char const* events, Arguments more) {
+        std::string const rows = folder.path(std::string(events) + ".csv");
+        more.insert(more.end(), {"--count", "600", "--requests", rows, "--events", events});
+        RunResult const result = run_sextant(simulate(more));
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return result.out + read_text_file(rows);
+    };
+    Arguments const open{"--rate",        "20", "--replicas", "3", "--prompt", "lognormal:800,1", "--output-tokens",
+                         "uniform:20-300"};
+    CHECK(told("loop", open) == told("simgrid", open));
+    // Caches over the NICs of two nodes: figures of three digits are the same; 1e-9 is in tests/simulator.
+    Arguments apart{"--tp", "4", "--rate", "20", "--prefill-replicas", "2", "--decode-replicas", "2", "--count", "600"};
+    auto const transfers = [&](char const* events) {
+        Arguments more = apart;
+        more.insert(more.end(), {"--events", events});
+        return report(more).at("transfers");
+    };
+    Json const loop = transfers("loop");
+    Json const simgrid = transfers("simgrid");
+    CHECK(simgrid.at("count") == loop.at("count"));
+    CHECK(simgrid.at("mean_s").get<double>() == Approx(loop.at("mean_s").get<double>()).epsilon(1e-6));
+    check_refused({"--rate", "1", "--events", "heap"}, "--events: 'heap' orders no events (allowed: loop, simgrid)");
+}
+
 TEST_CASE("serve simulate: every format is written, and text fits 110 columns") {
     for (std::string const format : {"csv", "markdown", "text"}) {
         RunResult const result = run_sextant(simulate({"--rate", "2", "--count", "500", "--format", format}));

@@ -14,7 +14,7 @@ TEST_CASE("format quality: every format of two bytes or less that can be chosen 
         auto const by_alias = weights_quality(shipped_format_errors(), format.alias);
         CHECK(by_alias.has_value() == (format.right <= 2));
     }
-    for (CacheFormat const format : {CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int4})
+    for (CacheFormat const format : {CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int8, CacheFormat::int4})
         CHECK(cache_quality(shipped_format_errors(), format).has_value());
     CHECK_FALSE(weights_quality(shipped_format_errors(), "fp3").has_value());
 }

@@ -120,6 +120,12 @@ TEST_CASE("serving memory: weights are the parameters, split by the plan; the ca
     plan.cache = CacheFormat::fp8;
     CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).cache_per_token.base() ==
           Approx(eight.cache_per_token.base() / 2));
+    plan.cache = CacheFormat::int8;  // as many bytes
+    CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).cache_per_token.base() ==
+          Approx(eight.cache_per_token.base() / 2));
+    plan.cache = CacheFormat::int4;
+    CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).cache_per_token.base() ==
+          Approx(eight.cache_per_token.base() / 4));
     plan.weights = "int4-weights";
     CHECK(serving_memory(served("llama-3.1-70b", "h100-sxm", plan)).weights < 0.3 * eight.weights);
     ServingMemory const latent = serving_memory(served("deepseek-v3", "h200-sxm", {.tp = 8, .weights = "fp8"}));

@@ -8,7 +8,7 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-constexpr unsigned router_stack = 4U << 20U;  // all of the simulation runs on it
+constexpr unsigned router_stack = 4096;  // KiB: all of the simulation runs on it
 
 }  // namespace
 

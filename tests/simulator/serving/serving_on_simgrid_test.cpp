@@ -113,6 +113,8 @@ Case apart(std::uint64_t seed, std::int64_t replicas) {
     Case c = small_case(seed, "chunked");
     c.setup.replicas = replicas;
     c.setup.prefill_replicas = replicas / 2;
+    c.setup.concurrency = 10 * replicas;
+    c.workload.process = ArrivalProcess::closed;
     for (std::int64_t i = 0; i < replicas; ++i)
         c.fabric.push_back({"link", 2 * GB / s});
     return c;
