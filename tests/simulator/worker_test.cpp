@@ -4,11 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
@@ -165,4 +168,71 @@ TEST_CASE("run_in_worker: several at once, from different threads", "[INV-61]") 
         thread.join();
     CHECK(good == std::vector<int>(threads, rounds));
     CHECK(has_no_child());
+}
+
+TEST_CASE("run_in_worker: what a worker sends arrives whole and in order, even of one that dies", "[INV-61]") {
+    std::vector<int> received;
+    auto const receive = [&](std::span<std::byte const> bytes) {
+        REQUIRE(bytes.size() % sizeof(int) == 0);
+        std::size_t const before = received.size();
+        received.resize(before + bytes.size() / sizeof(int));
+        std::memcpy(received.data() + before, bytes.data(), bytes.size());
+    };
+    constexpr int count = 300000;  // many times what a pipe holds
+    auto const send = [](WorkerLine& line) {
+        for (int i = 0; i < count; ++i)
+            line.send(std::as_bytes(std::span(&i, 1)));
+    };
+    CHECK(run_in_worker(send, ample, receive).how == How::done);
+    REQUIRE(received.size() == count);
+    CHECK(std::is_sorted(received.begin(), received.end()));
+
+    received.clear();
+    auto const send_and_die = [&](WorkerLine& line) {
+        send(line);
+        line.flush();
+        std::abort();
+    };
+    CHECK(run_in_worker(send_and_die, ample, receive).how == How::crashed);
+    CHECK(received.size() == count);
+    CHECK(has_no_child());
+}
+
+TEST_CASE("run_in_worker: a worker that is asked to stop may end by itself, one that does not answer is killed",
+          "[INV-61]") {
+    SharedMemory memory(2 * sizeof(std::atomic<bool>) + sizeof(int));
+    std::atomic<bool>& ask = memory.take<std::atomic<bool>>(1).front();
+    std::atomic<bool>& begun = memory.take<std::atomic<bool>>(1).front();
+    auto const count = memory.take<int>(1);
+    std::atomic<bool> stop = false;
+    std::thread interrupt([&] {
+        while (!begun)
+            std::this_thread::yield();
+        stop = true;
+    });
+    auto const obey = [&] {
+        begun = true;
+        while (!ask)
+            std::this_thread::yield();
+        count[0] = 7;
+    };
+    CHECK(run_in_worker(obey, {.time = 60 * units::s, .stop = &stop, .ask = &ask}).how == How::done);
+    interrupt.join();
+    CHECK(count[0] == 7);
+    ask = false;
+    WorkerLimits const short_grace{.time = 60 * units::s, .stop = &stop, .ask = &ask, .grace = 0.02 * units::s};
+    stop = false;
+    begun = false;
+    std::thread again([&] {
+        while (!begun)
+            std::this_thread::yield();
+        stop = true;
+    });
+    auto const ignore = [&] {
+        begun = true;
+        never_end();
+    };
+    CHECK(run_in_worker(ignore, short_grace).how == How::interrupted);
+    again.join();
+    CHECK(ask);
 }
