@@ -30,6 +30,27 @@ double seconds_for(std::int64_t requests, std::string_view scheduler, IterationM
     return elapsed;
 }
 
+/// Wall time of so many requests through three pools of prefill replicas and five that decode, whose caches meet on the
+/// uplinks of a fat tree.
+double seconds_apart(std::int64_t requests, IterationModel const& model, decltype(&simulate_serving) simulation) {
+    ServingSetup setup;
+    setup.replicas = 8;
+    setup.prefill_replicas = 3;
+    setup.limits = replica_limits(model.what(), model.memory());
+    ModelledService service(model);
+    service.connect(setup.replicas);
+    SyntheticSource source({.rate = 20,
+                            .prompt = length_distribution_from("lognormal:800,1", "perf"),
+                            .output = length_distribution_from("lognormal:250,0.8", "perf"),
+                            .requests = requests,
+                            .longest = 32768});
+    auto const start = Clock::now();
+    ServingOutcome const outcome = simulation(setup, service, source, {});
+    double const elapsed = seconds_since(start);
+    if (outcome.whole.finished != requests) std::abort();
+    return elapsed;
+}
+
 }  // namespace
 
 void serving_goals() {
@@ -53,6 +74,14 @@ void serving_goals() {
     double const actors = seconds_for(1000000, "chunked", model, simulate_serving_on_simgrid);
     print("serving on SimGrid: 1,000,000 requests of the same, one core", actors, "s", 60, "<=");
     print("serving on SimGrid: rate of these", 1e6 / actors, "requests/s", 1e6 / 60, ">=");
+    what.cluster.scale_out->topology = ScaleOutTopology::fat_tree;
+    what.cluster.scale_out->pod_domains = 2;
+    what.cluster.scale_out->oversubscription.value = 4;
+    IterationModel const joined(what);
+    print("serving: rate with caches over a fat tree", 2e5 / seconds_apart(200000, joined, simulate_serving),
+          "requests/s", 50000, ">=");
+    print("serving on SimGrid: the same", 2e5 / seconds_apart(200000, joined, simulate_serving_on_simgrid),
+          "requests/s", 1e6 / 60, ">=");
 }
 
 }  // namespace sextant::perf

@@ -1,8 +1,9 @@
 #include "simulator/serving/serving_on_simgrid.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
-#include "simulator/engine/engine_module.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "simulator/serving/outcome_bytes.hpp"
 #include "tests/catch.hpp"
 #include "tests/simulator/serving/conserved.hpp"
@@ -186,6 +187,51 @@ TEST_CASE(
     ServingTotals const& totals = simgrid.outcome.whole;
     CHECK(totals.transferring.base() == Approx(loop.outcome.whole.transferring.base()).epsilon(1e-7));
     CHECK(totals.transferring > 1.001 * totals.transferring_alone);  // or nothing was shared, and nothing compared
+}
+
+TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fat tree as in the loop") {
+    auto const topology = GENERATE(ScaleOutTopology::rail_optimised, ScaleOutTopology::fat_tree);
+    auto const router = GENERATE(Router::round_robin, Router::least_loaded);
+    ServingCase what;
+    what.model = find_model("llama-3.1-70b");
+    what.cluster = find_cluster("h100-sxm", "test");
+    what.cluster.scale_out->topology = topology;
+    what.cluster.scale_out->pod_domains = 2;
+    what.cluster.scale_out->oversubscription.value = 8;
+    what.engine = find_engine("vllm", "test");
+    what.plan.tp = 4;
+    IterationModel const model(what);
+    ModelledService service(model);
+    service.connect(12);
+    ServingSetup setup;
+    setup.limits = replica_limits(what, model.memory());
+    setup.replicas = 12;
+    setup.prefill_replicas = 7;
+    setup.router = router;
+    auto const run = [&](decltype(&simulate_serving) simulation) {
+        SyntheticSource source({.rate = 30,
+                                .prompt = length("lognormal:3000,1"),
+                                .output = length("uniform:5-60"),
+                                .requests = 600,
+                                .longest = 32768});
+        Result out;
+        ServingHooks hooks;
+        hooks.finished = [&](FinishedRequest const& request) { out.requests.push_back(request); };
+        out.outcome = simulation(setup, service, source, hooks);
+        return out;
+    };
+    Result const loop = run(simulate_serving);
+    Result const simgrid = run(simulate_serving_on_simgrid);
+    check_conserved(simgrid.outcome, 600);
+    REQUIRE(loop.requests.size() == simgrid.requests.size());
+    for (std::size_t i = 0; i < loop.requests.size(); ++i) {
+        REQUIRE(loop.requests[i].number == simgrid.requests[i].number);
+        REQUIRE(loop.requests[i].finished.base() == Approx(simgrid.requests[i].finished.base()).epsilon(1e-9));
+    }
+    ServingTotals const& totals = simgrid.outcome.whole;
+    CHECK(totals.transferring > 1.01 * totals.transferring_alone);
+    // Over rails the ranks of a cache never meet; below one tree they share an uplink.
+    CHECK((service.transfer(1, 0, 11).disjoint_flows().size() > 1) == (topology == ScaleOutTopology::fat_tree));
 }
 
 TEST_CASE("serve on simgrid: the same seed gives the same bytes") {
