@@ -18,7 +18,9 @@ function(sextant_compile_options target)
     target_compile_options(${target} PRIVATE -Wno-dangling-reference)
   endif()
   if(SEXTANT_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    # Null and misaligned pointers and bad vtables end in a report of ASan or a fault as well; to check for each of them where it is
+    # used takes a quarter of the compiler's time.
+    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize=null,alignment,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   endif()
 endfunction()
