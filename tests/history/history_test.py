@@ -170,6 +170,16 @@ class Compare(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("holds no record", done.stderr)
 
+    def test_a_figure_that_is_no_number_is_an_error_and_no_loss(self):
+        with open(self.path("history", "instructions.csv")) as file:
+            text = file.read()
+        self.write("history/instructions.csv", text.replace("1001000", "many", 1))
+        done = self.run_history("compare", "--only", "instructions")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a figure cannot be read", done.stderr)
+        self.write("validation.csv", "kind,group,quantity,figure,rows,value\ntrain,overall,time,median_pct,100,none\n")
+        self.assertEqual(self.run_history("compare", "--only", "accuracy", "--accuracy", self.path("validation.csv")).returncode, 2)
+
     def test_a_program_that_fails_is_an_error_and_no_loss(self):
         self.write("sextant", "#!/bin/sh\necho broken >&2\nexit 70\n")
         done = self.run_history("compare")
