@@ -6,6 +6,7 @@
 #include "core/spec/model_catalog.hpp"
 #include "simulator/serving/outcome_bytes.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/simulator/serving/conserved.hpp"
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <optional>
 
 using namespace sextant;
+using fixtures::cases;
 using units::GB;
 using units::ms;
 using units::s;
@@ -71,7 +73,8 @@ void check_same(Result const& loop, Result const& simgrid) {
 }
 
 /// Small limits, so that there are preemptions, queues and refusals.
-Case small_case(std::uint64_t seed, char const* scheduler) {
+Case small_case(int number, char const* scheduler) {
+    auto const seed = static_cast<std::uint64_t>(number);
     RandomStream random(seed, 0, 11);
     Case c;
     ReplicaLimits& limits = c.setup.limits;
@@ -110,7 +113,7 @@ Case small_case(std::uint64_t seed, char const* scheduler) {
 }
 
 /// Two replicas that prefill and as many that decode, whose caches meet on links.
-Case apart(std::uint64_t seed, std::int64_t replicas) {
+Case apart(int seed, std::int64_t replicas) {
     Case c = small_case(seed, "chunked");
     c.setup.replicas = replicas;
     c.setup.prefill_replicas = replicas / 2;
@@ -124,7 +127,7 @@ Case apart(std::uint64_t seed, std::int64_t replicas) {
 }  // namespace
 
 TEST_CASE("serve on simgrid: every request is served as by the loop, to the bit, whatever the scheduler and limits") {
-    auto const seed = GENERATE(range(1U, 5U));
+    auto const seed = GENERATE(range(1, cases(5, 2)));
     auto const scheduler = GENERATE("fcfs", "prefill-first", "chunked", "priority", "fair");
     CAPTURE(seed, scheduler);
     Case const c = small_case(seed, scheduler);
@@ -134,10 +137,11 @@ TEST_CASE("serve on simgrid: every request is served as by the loop, to the bit,
 }
 
 TEST_CASE("serve on simgrid: failures, drains and an autoscaler are those of the loop") {
-    auto const seed = GENERATE(range(1U, 9U));
+    auto const seed = GENERATE(range(1, cases(9, 5)));
     Case c = small_case(seed, "chunked");
     if (seed % 2 == 0) {
-        c.setup.outages = {.mtbf = 20 * s, .repair = 3 * s, .drained_for = 2 * s, .seed = seed};
+        c.setup.outages = {
+            .mtbf = 20 * s, .repair = 3 * s, .drained_for = 2 * s, .seed = static_cast<std::uint64_t>(seed)};
         c.setup.outages.drains = {{1 * s, 0}, {4 * s, 1}};
         if (seed % 4 == 0) c.setup.prefill_replicas = 1;
     } else {
@@ -157,9 +161,9 @@ TEST_CASE("serve on simgrid: failures, drains and an autoscaler are those of the
 }
 
 TEST_CASE("serve on simgrid: replicas that fail while caches are on shared links lose no token") {
-    auto const seed = GENERATE(range(1U, 5U));
+    auto const seed = GENERATE(range(1, cases(5, 2)));
     Case c = apart(seed, 6);
-    c.setup.outages = {.mtbf = 15 * s, .repair = 2 * s, .drained_for = 2 * s, .seed = seed};
+    c.setup.outages = {.mtbf = 15 * s, .repair = 2 * s, .drained_for = 2 * s, .seed = static_cast<std::uint64_t>(seed)};
     CAPTURE(seed);
     Result const simgrid = run(c, Clock::simgrid);
     check_conserved(simgrid.outcome, 400);
@@ -169,8 +173,8 @@ TEST_CASE("serve on simgrid: replicas that fail while caches are on shared links
 
 TEST_CASE(
     "serve on simgrid: caches that share links arrive when the loop says, to 1e-9, and so does all that follows") {
-    auto const seed = GENERATE(range(1U, 7U));
-    Case const c = apart(seed, 2 + 2 * static_cast<std::int64_t>(seed % 3));
+    auto const seed = GENERATE(range(1, cases(7, 3)));
+    Case const c = apart(seed, 2 + 2 * (seed % 3));
     CAPTURE(seed);
     Result const loop = run(c, Clock::loop);
     Result const simgrid = run(c, Clock::simgrid);
@@ -204,6 +208,7 @@ TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fa
     ModelledService service(model);
     service.connect(12);
     ServingSetup setup;
+    constexpr std::int64_t requests = cases(600, 200);
     setup.limits = replica_limits(what, model.memory());
     setup.replicas = 12;
     setup.prefill_replicas = 7;
@@ -212,7 +217,7 @@ TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fa
         SyntheticSource source({.rate = 30,
                                 .prompt = length("lognormal:3000,1"),
                                 .output = length("uniform:5-60"),
-                                .requests = 600,
+                                .requests = requests,
                                 .longest = 32768});
         Result out;
         ServingHooks hooks;
@@ -222,7 +227,7 @@ TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fa
     };
     Result const loop = run(simulate_serving);
     Result const simgrid = run(simulate_serving_on_simgrid);
-    check_conserved(simgrid.outcome, 600);
+    check_conserved(simgrid.outcome, requests);
     REQUIRE(loop.requests.size() == simgrid.requests.size());
     for (std::size_t i = 0; i < loop.requests.size(); ++i) {
         REQUIRE(loop.requests[i].number == simgrid.requests[i].number);
