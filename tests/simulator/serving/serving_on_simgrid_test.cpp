@@ -126,7 +126,8 @@ Case apart(int seed, std::int64_t replicas) {
 
 }  // namespace
 
-TEST_CASE("serve on simgrid: every request is served as by the loop, to the bit, whatever the scheduler and limits") {
+TEST_CASE("serve on simgrid: every request is served as by the loop, to the bit, whatever the scheduler and limits",
+          "[INV-71]") {
     auto const seed = GENERATE(range(1, cases(5, 2)));
     auto const scheduler = GENERATE("fcfs", "prefill-first", "chunked", "priority", "fair");
     CAPTURE(seed, scheduler);
@@ -136,7 +137,7 @@ TEST_CASE("serve on simgrid: every request is served as by the loop, to the bit,
     check_conserved(simgrid.outcome, 400);
 }
 
-TEST_CASE("serve on simgrid: failures, drains and an autoscaler are those of the loop") {
+TEST_CASE("serve on simgrid: failures, drains and an autoscaler are those of the loop", "[INV-71]") {
     auto const seed = GENERATE(range(1, cases(9, 5)));
     Case c = small_case(seed, "chunked");
     if (seed % 2 == 0) {
@@ -171,8 +172,8 @@ TEST_CASE("serve on simgrid: replicas that fail while caches are on shared links
     CHECK(simgrid.outcome.whole.transfers > 0);
 }
 
-TEST_CASE(
-    "serve on simgrid: caches that share links arrive when the loop says, to 1e-9, and so does all that follows") {
+TEST_CASE("serve on simgrid: caches that share links arrive when the loop says, to 1e-9, and so does all that follows",
+          "[INV-71]") {
     auto const seed = GENERATE(range(1, cases(7, 3)));
     Case const c = apart(seed, 2 + 2 * (seed % 3));
     CAPTURE(seed);
@@ -193,7 +194,7 @@ TEST_CASE(
     CHECK(totals.transferring > 1.001 * totals.transferring_alone);  // or nothing was shared, and nothing compared
 }
 
-TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fat tree as in the loop") {
+TEST_CASE("serve on simgrid: caches of several pools meet on the uplinks of a fat tree as in the loop", "[INV-71]") {
     auto const topology = GENERATE(ScaleOutTopology::rail_optimised, ScaleOutTopology::fat_tree);
     auto const router = GENERATE(Router::round_robin, Router::least_loaded);
     ServingCase what;
