@@ -9,6 +9,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/a100-pcie-80gb.json
   hardware_profiles/accelerators/a800-sxm-80gb.json
   hardware_profiles/accelerators/h100-sxm.json
+  hardware_profiles/accelerators/h100-sxm-96gb.json
   hardware_profiles/accelerators/h100-pcie.json
   hardware_profiles/accelerators/h100-nvl.json
   hardware_profiles/accelerators/h800-sxm.json
@@ -52,6 +53,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a800.json
   hardware_profiles/clusters/h100-sxm.json
   hardware_profiles/clusters/h100-roce.json
+  hardware_profiles/clusters/h100-96gb-roce.json
   hardware_profiles/clusters/aws-p5.json
   hardware_profiles/clusters/gcp-a3-mega.json
   hardware_profiles/clusters/h100-pcie.json

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "planner/validation/train_validation.hpp"
 #include "planner/validation/training_case.hpp"
 
 #include <algorithm>
@@ -64,9 +65,15 @@ void apply_probe(TrainingRow const& row, ClusterSpec& cluster) {
             world * gigabytes / (static_cast<double>(cluster.domain_size) * cluster.scale_out->bandwidth.value));
 }
 
+/// The device of a row; notes may tell the H100 with 96 GB from the usual one.
+std::string_view device_of(TrainingRow const& row) {
+    bool const larger = row.gpu.starts_with("H100") && row.notes_have("implies a 95 GiB device");
+    return larger ? "H100-96GB-HBM2e" : std::string_view(row.gpu);
+}
+
 /// The usual cluster of the row's device, or the one with the network that the row names.
 std::optional<ClusterSpec> cluster_like(TrainingRow const& row) {
-    auto usual = cluster_for_device(row.gpu);
+    auto usual = cluster_for_device(device_of(row));
     if (!usual || !usual->scale_out) return usual;
     std::string const link = lower_case(row.inter_node_link);
     for (std::string_view const kind : {"efa", "roce"}) {
@@ -108,7 +115,7 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
     if (gbps == 0 && row.num_gpus.value_or(0) > per_node)
         out.assumptions.emplace_back("network between nodes as usual for the device");
     double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
-    auto const key = fmt::format("{}/{}/{}/{}/{}/{}", row.gpu, row.inter_node_link, per_node, gbps, probe,
+    auto const key = fmt::format("{}/{}/{}/{}/{}/{}", device_of(row), row.inter_node_link, per_node, gbps, probe,
                                  probe > 0 ? probed_all_gather(row.notes, "intra-node ") : 0.0);
     auto const [found, is_new] = clusters_.try_emplace(key);
     if (is_new) {
@@ -138,6 +145,8 @@ TrainingCase CaseBuilder::build(TrainingRow const& row) {
     if (out.plan.world_size() > out.cluster->domain_size && !out.cluster->scale_out)
         throw RowSkip(
             "more accelerators than one domain of the device's cluster, which has no network between domains");
+    if (out.time_reason.empty() && outruns_its_format(row, out))
+        out.time_reason = "faster than 80 % of the peak of the format it states";
     return out;
 }
 

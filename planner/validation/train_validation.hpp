@@ -28,4 +28,8 @@ Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const&
 /// of arXiv:2104.04473 (full recompute counted in for hardware figures). Nothing where the row does not say.
 std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const& c);
 
+/// True for a step whose model FLOPs alone, with the masked half of attention left out, are more than 80 % of what the
+/// accelerators can do in the format that the row states: the format is then stated wrongly.
+bool outruns_its_format(TrainingRow const& row, TrainingCase const& c);
+
 }  // namespace sextant

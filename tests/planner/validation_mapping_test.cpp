@@ -51,6 +51,27 @@ TEST_CASE("a complete row is taken as it stands") {
     CHECK(c.time_reason.empty());
 }
 
+TEST_CASE("a step faster than its format allows is predicted and not scored") {
+    TrainingRow row = complete_row();
+    row.iter_time_s = 6;  // 0.76 of peak
+    CHECK(build(row).time_reason.empty());
+    row.iter_time_s = 5;  // 0.91 of peak
+    CHECK(build(row).time_reason == "faster than 80 % of the peak of the format it states");
+    row.gpu = "H100";
+    row.precision = "FP8";
+    CHECK(build(row).time_reason.empty());
+}
+
+TEST_CASE("notes tell the H100 with 96 GB from the usual one") {
+    TrainingRow row = complete_row();
+    row.gpu = "H100";
+    CHECK(build(row).cluster->accelerator.name == "h100-sxm");
+    row.notes = "memory percentage in the log implies a 95 GiB device";
+    CHECK(build(row).cluster->accelerator.name == "h100-sxm-96gb");
+    row.gpu = "A100-80GB";
+    CHECK(build(row).cluster->accelerator.name == "a100-sxm-80gb");
+}
+
 TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.gpu = "Abacus 3000"; }) == "no profile for device 'Abacus 3000'");
     CHECK(reason([](TrainingRow& r) { r.gpu = ""; }) == "device is not stated");

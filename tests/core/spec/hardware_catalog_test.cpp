@@ -188,6 +188,7 @@ TEST_CASE("cluster_for_device knows the spellings of measurement files") {
     CHECK(cluster_name("A100-PCIe") == "a100-pcie");
     CHECK(cluster_name("A800-80GB") == "a800");
     CHECK(cluster_name("NVIDIA H200") == "h200-sxm");
+    CHECK(cluster_name("H100-96GB-HBM2e") == "h100-96gb-roce");
     CHECK(cluster_name("NVIDIA B200") == "b200-sxm");
     CHECK(cluster_name("B300") == "b300-sxm");
     CHECK(cluster_name("GB200") == "gb200-nvl72");
