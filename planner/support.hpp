@@ -24,8 +24,9 @@ bool is_measured(Schedule schedule);
 /// @throws InputError when nothing is left of an axis.
 void keep_measured(SearchSpace& space);
 
-/// The 80 % interval of a step's time, as factors on it: of the framework's left-out sources, and wider by a quarter
-/// for each unsupported term (assumed), up to four of them.
-StepInterval step_interval(FrameworkProfile const& framework, std::span<std::string const> unsupported);
+/// The 80 % interval of a step's time, as factors on it: of the framework's rows and left-out sources, for mixtures of
+/// experts of all such rows, and wider by a quarter for each unsupported term (assumed), up to four of them.
+StepInterval step_interval(FrameworkProfile const& framework, ModelSpec const& model,
+                           std::span<std::string const> unsupported);
 
 }  // namespace sextant

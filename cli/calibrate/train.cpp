@@ -150,6 +150,14 @@ struct Scores {
     std::vector<double> all;                               ///< of left-out sources
     std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
     std::vector<double> of_all;
+    std::vector<double> of_experts;
+
+    /// An error that intervals come from: mixtures of experts have one of their own.
+    void add(std::string const& family, StepMeasurement const& row, double error) {
+        if (row.has_experts) return of_experts.push_back(error);
+        of_family[family].push_back(error);
+        of_all.push_back(error);
+    }
 };
 
 StepInterval interval_of(std::vector<double> const& log_errors) {
@@ -214,8 +222,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
             double const predicted = row->predict(timing_for(profile, row->generation, row->precision));
             double const error = std::log(predicted / row->seconds);
             scores.fitted[row->source].push_back(error);
-            scores.of_family[name].push_back(error);
-            scores.of_all.push_back(error);
+            scores.add(name, *row, error);
         }
         context.err << fmt::format("leaving out each of {} sources\n", fit.sources.size());
         FitOptions refit = options;
@@ -223,9 +230,8 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, fit)) {
             double const error = std::log(step.predicted / step.row->seconds);
             scores.left_out[step.row->source].push_back(error);
-            scores.of_family[name].push_back(error);
             scores.all.push_back(error);
-            scores.of_all.push_back(error);
+            scores.add(name, *step.row, error);
         }
         profiles.emplace(name, std::move(profile));
     }
@@ -237,6 +243,11 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }
     context.out << score_table(scores).text();
+    if (!scores.of_experts.empty()) {
+        StepInterval const experts = interval_of(scores.of_experts);
+        context.out << fmt::format("80 % interval of mixtures of experts: {:.3g} to {:.3g} of {} errors\n", experts.low,
+                                   experts.high, experts.rows);
+    }
     return exit_code::done;
 }
 

@@ -103,9 +103,10 @@ std::string interval_note(ValidationKind kind) {
                "device "
                "and engine that the fit had\nnot seen; of engines that have none it is assumed.";
     if (kind == ValidationKind::train)
-        return "The 80 % interval of a predicted time is that of its framework: of rows fitted and of sources left out "
-               "in "
-               "equal parts, wider\nwhere terms of a step have no measurement behind them.";
+        return "The 80 % interval of a predicted time comes from rows fitted and sources left out in equal parts: of "
+               "the "
+               "framework, of mixtures\nof experts whatever the framework; wider where terms of a step have no "
+               "measurement behind them.";
     return fmt::format(
         "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is\n"
         "assumed as {:.3g} to {:.3g} of it.",

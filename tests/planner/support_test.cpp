@@ -54,15 +54,19 @@ TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an 
 TEST_CASE("support: the interval widens with every unsupported term") {
     FrameworkProfile framework;
     framework.interval = {.low = 0.9, .high = 1.2, .rows = 100};
+    ModelSpec model;
     std::vector<std::string> unsupported;
-    StepInterval last = step_interval(framework, unsupported);
+    StepInterval last = step_interval(framework, model, unsupported);
     CHECK(last.low == 0.9);
     CHECK(last.high == 1.2);
     for (int i = 0; i < 3; ++i) {
         unsupported.emplace_back("something");
-        StepInterval const wider = step_interval(framework, unsupported);
+        StepInterval const wider = step_interval(framework, model, unsupported);
         CHECK(wider.low < last.low);
         CHECK(wider.high > last.high);
         last = wider;
     }
+    model.moe = MoeSpec{};
+    CHECK(step_interval(framework, model, {}).high > 2);
+    CHECK(step_interval(framework, model, {}).low < 0.8);
 }
