@@ -20,8 +20,8 @@ function(sextant_compile_options target)
   if(SEXTANT_SANITIZE)
     # Null and misaligned pointers and bad vtables end in a report of ASan or a fault as well; to check for each of them where it is
     # used takes a quarter of the compiler's time.
-    target_compile_options(${target} PUBLIC -fsanitize=address,undefined -fno-sanitize=null,alignment,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    target_compile_options(${target} PUBLIC -fsanitize=${SEXTANT_SANITIZERS} -fno-sanitize=null,alignment,vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${SEXTANT_SANITIZERS})
   endif()
 endfunction()
 

@@ -1,5 +1,6 @@
 #include "core/csv.hpp"
 
+#include "core/csv_records.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
@@ -10,83 +11,16 @@
 namespace sextant {
 namespace {
 
-/// Cuts a text into records.
-class CsvReader {
-public:
-    CsvReader(std::string_view text, std::string const& name) : text_(text), name_(name) {
-        if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-    }
+constexpr std::size_t most_cells = 16'000'000;  ///< of a table in memory; a record counts as two more
 
-    /// The next record, or nothing at the end. Empty lines are skipped.
-    std::optional<CsvRecord> next() {
-        while (at_ < text_.size() && ends_line())
-            skip_line_end();
-        if (at_ >= text_.size()) return std::nullopt;
-        CsvRecord record{.line = line_, .cells = {}};
-        while (true) {
-            record.cells.push_back(at_ < text_.size() && text_[at_] == '"' ? quoted() : plain());
-            if (at_ >= text_.size()) return record;
-            if (text_[at_] == ',') {
-                ++at_;
-                continue;
-            }
-            skip_line_end();
-            return record;
-        }
-    }
-
-private:
-    [[nodiscard]] bool ends_line() const {
-        return text_[at_] == '\n' || (text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n'));
-    }
-
-    void skip_line_end() {
-        if (text_[at_] == '\r') ++at_;
-        if (at_ < text_.size() && text_[at_] == '\n') ++at_;
-        ++line_;
-    }
-
-    std::string plain() {
-        std::size_t const begin = at_;
-        while (at_ < text_.size() && text_[at_] != ',' && !ends_line()) {
-            if (text_[at_] == '"')
-                throw InputError(
-                    "{}: line {}: a quote inside an unquoted cell (quote the whole cell and double the quote)", name_,
-                    line_);
-            ++at_;
-        }
-        return std::string(text_.substr(begin, at_ - begin));
-    }
-
-    std::string quoted() {
-        std::size_t const opened = line_;
-        std::string cell;
-        for (++at_; at_ < text_.size(); ++at_) {
-            char const c = text_[at_];
-            if (c == '\n') ++line_;
-            if (c != '"') {
-                cell += c;
-                continue;
-            }
-            if (at_ + 1 < text_.size() && text_[at_ + 1] == '"') {
-                cell += '"';
-                ++at_;
-                continue;
-            }
-            ++at_;
-            if (at_ < text_.size() && text_[at_] != ',' && !ends_line())
-                throw InputError("{}: line {}: text after a closing quote (a comma or a line end must follow)", name_,
-                                 line_);
-            return cell;
-        }
-        throw InputError("{}: line {}: a quote is opened and never closed (is the file cut off?)", name_, opened);
-    }
-
-    std::string_view text_;
-    std::string const& name_;
-    std::size_t at_ = 0;
-    std::size_t line_ = 1;
-};
+/// Adds a record. @throws InputError beyond what a table may hold: some cells of text are fifty times that in memory.
+void add(CsvRecord record, std::size_t& cells, std::vector<CsvRecord>& out, std::string const& name) {
+    cells += record.cells.size() + 2;
+    if (cells > most_cells)
+        throw InputError("{}: line {}: more than {} cells and records (the most that are read at once; split the file)",
+                         name, record.line, most_cells);
+    out.push_back(std::move(record));
+}
 
 }  // namespace
 
@@ -111,30 +45,40 @@ std::vector<std::size_t> CsvTable::require(std::vector<std::string_view> const& 
     return positions;
 }
 
+void check_csv_header(std::vector<std::string> header, std::string const& name) {
+    std::sort(header.begin(), header.end());
+    if (auto const twice = std::adjacent_find(header.begin(), header.end()); twice != header.end())
+        throw InputError("{}: column '{}' is in the header twice (names must differ)", name, *twice);
+}
+
+void check_csv_record(CsvRecord const& record, std::size_t columns, std::string const& name) {
+    if (record.cells.size() != columns)
+        throw InputError("{}: line {}: {} cells (the header has {})", name, record.line, record.cells.size(), columns);
+}
+
 CsvTable parse_csv(std::string_view text, std::string name) {
     CsvTable table{.name = std::move(name), .header = {}, .records = {}};
-    CsvReader reader(text, table.name);
+    CsvRecords reader(table.name);
+    reader.set(text, CsvRecords::Part::last);
     auto head = reader.next();
     if (!head) throw InputError("{}: the file is empty (a header line is expected)", table.name);
     table.header = std::move(head->cells);
-    auto sorted = table.header;
-    std::sort(sorted.begin(), sorted.end());
-    if (auto const twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-        throw InputError("{}: column '{}' is in the header twice (names must differ)", table.name, *twice);
+    check_csv_header(table.header, table.name);
+    std::size_t cells = table.header.size();
     while (auto record = reader.next()) {
-        if (record->cells.size() != table.header.size())
-            throw InputError("{}: line {}: {} cells (the header has {})", table.name, record->line,
-                             record->cells.size(), table.header.size());
-        table.records.push_back(std::move(*record));
+        check_csv_record(*record, table.header.size(), table.name);
+        add(std::move(*record), cells, table.records, table.name);
     }
     return table;
 }
 
 std::vector<CsvRecord> parse_csv_records(std::string_view text, std::string const& name) {
     std::vector<CsvRecord> records;
-    CsvReader reader(text, name);
+    std::size_t cells = 0;
+    CsvRecords reader(name);
+    reader.set(text, CsvRecords::Part::last);
     while (auto record = reader.next())
-        records.push_back(std::move(*record));
+        add(std::move(*record), cells, records, name);
     return records;
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 namespace sextant {
 namespace {
@@ -52,10 +53,24 @@ std::string item_in(Json const& arguments, char const* key, std::size_t index) {
     return (*found)[index].is_string() ? (*found)[index].get<std::string>() : (*found)[index].dump();
 }
 
-/// An operator and the time of the kernels that it launched.
+/// Operators of which there is a model; the arguments of others are not kept.
+constexpr std::array modelled{"aten::mm",
+                              "aten::_scaled_mm",
+                              "aten::linear",
+                              "aten::addmm",
+                              "aten::_flash_attention_forward",
+                              "aten::_scaled_dot_product_flash_attention"};
+
+/// An operator as the trace has it.
 struct Operator {
-    Json const* event = nullptr;
+    std::string name;
+    Json arguments;  ///< null where there is no model of it
+};
+
+/// The kernels that one operator launched.
+struct Launched {
     double microseconds = 0;
+    std::size_t kernels = 0;
 };
 
 /// Rows of one shape and all their times.
@@ -71,19 +86,30 @@ double median(std::vector<double> values) {
                                   : 0.5 * (values[values.size() / 2 - 1] + values[values.size() / 2]);
 }
 
+/// Takes one event of a trace after another and keeps of it what rows are made of, not its text: traces are large.
 class Trace {
 public:
-    Trace(Json const& root, ImportRequest const& request) : request_(request) {
-        if (root.contains("deviceProperties") && root["deviceProperties"].is_array() &&
-            !root["deviceProperties"].empty())
-            device_ = text_in(root["deviceProperties"][0], "name");
-        read(root["traceEvents"]);
+    explicit Trace(ImportRequest const& request) : request_(request) {}
+
+    void set_device(std::string name) { device_ = std::move(name); }
+
+    void add_event(Json& event) {
+        std::string const category = text_in(event, "cat");
+        if (category == "kernel") guarded([&, this] { add_kernel(event); });
+        if (category != "cpu_op" || !event.contains("args")) return;
+        std::string const id = text_in(event["args"], "External id");
+        if (id.empty()) return;
+        std::string name = text_in(event, "name");
+        bool const known = std::find(modelled.begin(), modelled.end(), name) != modelled.end();
+        operators_[id] = {.name = std::move(name), .arguments = known ? std::move(event["args"]) : Json()};
     }
 
     ImportedTables take() {
-        for (auto const& entry : operators_)
-            if (entry.second.microseconds > 0)
-                guarded([&, this] { add(*entry.second.event, entry.second.microseconds); });
+        for (auto const& [id, launched] : launched_)
+            if (!operators_.contains(id))
+                out_.skipped["a kernel of no operator (was the trace taken with CPU activities?)"] += launched.kernels;
+            else if (launched.microseconds > 0)
+                guarded([&, this] { add(operators_.at(id), launched.microseconds); });
         for (auto const& [key, entry] : products_) {
             out_.products.push_back(entry.row);
             out_.products.back().microseconds = median(entry.times);
@@ -92,11 +118,14 @@ public:
             out_.attention.push_back(entry.row);
             out_.attention.back().microseconds = median(entry.times);
         }
-        for (auto const& [key, entry] : collectives_) {
-            out_.collectives.push_back(entry.row);
-            // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.
-            out_.collectives.back().microseconds = *std::min_element(entry.times.begin(), entry.times.end());
-        }
+        for (auto const& [key, entry] : collectives_)
+            guarded([&, this] {
+                ImportedCollective row = entry.row;
+                row.device = device_of(request_, device_);  // the trace may name it behind the events
+                // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.
+                row.microseconds = *std::min_element(entry.times.begin(), entry.times.end());
+                out_.collectives.push_back(std::move(row));
+            });
         return std::move(out_);
     }
 
@@ -119,17 +148,6 @@ private:
         return value;
     }
 
-    void read(Json const& events) {
-        for (Json const& event : events)
-            if (text_in(event, "cat") == "cpu_op" && event.contains("args"))
-                if (std::string const id = text_in(event["args"], "External id"); !id.empty())
-                    operators_[id].event = &event;
-        for (Json const& event : events) {
-            if (text_in(event, "cat") != "kernel") continue;
-            guarded([&, this] { add_kernel(event); });
-        }
-    }
-
     void add_kernel(Json const& event) {
         double const time = duration(event);
         if (!event.contains("args")) throw RowSkip("a kernel without arguments");
@@ -137,9 +155,9 @@ private:
             add_collective(name, event["args"], time);
             return;
         }
-        auto const op = operators_.find(text_in(event["args"], "External id"));
-        if (op == operators_.end()) throw RowSkip("a kernel of no operator (was the trace taken with CPU activities?)");
-        op->second.microseconds += time;
+        Launched& launched = launched_[text_in(event["args"], "External id")];
+        launched.microseconds += time;
+        ++launched.kernels;
     }
 
     void add_collective(std::string const& name, Json const& arguments, double time) {
@@ -179,7 +197,7 @@ private:
         if (ranks % per_node != 0) throw RowSkip("ranks that do not divide over nodes of eight");
         entry.row = {.run = fmt::format("{} {} {}", request_.name, found->ours, ranks),
                      .source = source_of(request_, "kineto " + request_.name),
-                     .device = device_of(request_, device_),
+                     .device = "",
                      .library_version = "",
                      .collective = found->ours,
                      .nodes = ranks / per_node,
@@ -189,9 +207,9 @@ private:
         entry.times.push_back(time);
     }
 
-    void add(Json const& event, double time) {
-        std::string const name = text_in(event, "name");
-        Json const& arguments = event["args"];
+    void add(Operator const& op, double time) {
+        std::string const& name = op.name;
+        Json const& arguments = op.arguments;
         auto const dims = dims_of(arguments);
         if (name == "aten::mm" || name == "aten::_scaled_mm" || name == "aten::linear")
             add_product(name, arguments, dims, 0, time);
@@ -211,10 +229,11 @@ private:
         Dims const& b = dims[first + 1];
         bool const transposed = name == "aten::linear";  // its weight is [n, k]
         std::int64_t m = 1;
+        bool overflow = false;
         for (std::size_t i = 0; i + 1 < a.size(); ++i)
-            m *= a[i];
+            overflow = __builtin_mul_overflow(m, a[i], &m) || overflow;
         std::int64_t const k = a.back();
-        if (m < 1 || k < 1 || b[0] < 1 || b[1] < 1 || (transposed ? b[1] : b[0]) != k)
+        if (overflow || m < 1 || k < 1 || b[0] < 1 || b[1] < 1 || (transposed ? b[1] : b[0]) != k)
             throw RowSkip("a product whose shapes do not fit");
         std::string const dtype = table_dtype(item_in(arguments, "Input type", first));
         if (dtype.empty()) throw RowSkip("a product without its number format");
@@ -262,18 +281,56 @@ private:
     ImportRequest const& request_;
     std::string device_;
     std::map<std::string, Operator> operators_;
+    std::map<std::string, Launched> launched_;
     std::map<std::string, Repeated<ImportedProduct>> products_;
     std::map<std::string, Repeated<ImportedAttention>> attention_;
     std::map<std::string, Repeated<ImportedCollective>> collectives_;
     ImportedTables out_;
 };
 
+/// Hands each event to the trace as soon as it is parsed and drops it, and drops all that is no event.
+class EventReader {
+public:
+    EventReader(Trace& trace, std::string const& name) : trace_(trace), name_(name) {}
+
+    bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
+        using Event = Json::parse_event_t;
+        if (depth > deepest) throw InputError("{}: nested deeper than {} levels (it is no trace)", name_, deepest);
+        if (depth == 0) return true;
+        if (depth == 1 && event == Event::key) {
+            key_ = parsed.get<std::string>();
+            return true;
+        }
+        if (key_ == "traceEvents") {
+            if (depth == 1) has_events_ = has_events_ || event == Event::array_end;
+            if (depth == 1) return event != Event::array_end;
+            if (depth > 2 || event == Event::object_start) return true;
+            if (event != Event::object_end) return false;  // no event
+            trace_.add_event(parsed);
+            return false;
+        }
+        if (depth == 1 && key_ == "deviceProperties" && event == Event::array_end && !parsed.empty())
+            trace_.set_device(text_in(parsed[0], "name"));
+        return key_ == "deviceProperties";
+    }
+
+    [[nodiscard]] bool has_events() const { return has_events_; }
+
+private:
+    static constexpr int deepest = 100;
+    Trace& trace_;
+    std::string const& name_;
+    std::string key_;
+    bool has_events_ = false;
+};
+
 ImportedTables read(std::string_view text, ImportRequest const& request) {
-    Json const root = Json::parse(text, nullptr, false);
+    Trace trace(request);
+    EventReader reader(trace, request.name);
+    Json const root = Json::parse(text, std::ref(reader), false);
     if (root.is_discarded()) throw InputError("{}: is no JSON, or was cut off", request.name);
-    if (!root.is_object() || !root.contains("traceEvents") || !root["traceEvents"].is_array())
-        throw InputError("{}: has no list of traceEvents", request.name);
-    return Trace(root, request).take();
+    if (!root.is_object() || !reader.has_events()) throw InputError("{}: has no list of traceEvents", request.name);
+    return trace.take();
 }
 
 }  // namespace

@@ -46,8 +46,10 @@ ChildEnd run_child(std::string const& program, std::vector<std::string> const& a
                    std::atomic<bool> const& stop) {
     pid_t const child = start(program, arguments, nullptr);
     bool told = false;
+    int waits_since = 0;
     // A handler set by std::signal restarts waitpid, so a wait without end would not see `stop`.
     constexpr timespec pause{.tv_sec = 0, .tv_nsec = 20'000'000};
+    constexpr int patience = 35;  // waits: 0.7 s
     for (int status = 0;;) {
         pid_t const done = waitpid(child, &status, WNOHANG);
         if (done == child) {
@@ -61,6 +63,7 @@ ChildEnd run_child(std::string const& program, std::vector<std::string> const& a
             kill(child, SIGTERM);
             told = true;
         }
+        if (told && ++waits_since == patience) kill(child, SIGKILL);  // it hangs
         nanosleep(&pause, nullptr);
     }
 }

@@ -1,5 +1,4 @@
 #include "cli/serve/simulate_options.hpp"
-#include "core/csv.hpp"
 #include "core/error.hpp"
 #include "simulator/serving/request_trace.hpp"
 
@@ -22,7 +21,7 @@ std::unique_ptr<RequestSource> trace_source(ServeSimulateOptions const& o, Serve
                                       {"--tenants", !o.tenants.empty()},
                                       {"--arrivals", !o.arrivals.empty()}})
         if (given) throw InputError("{}: the trace says that (drop it or --trace)", flag);
-    RequestTrace trace = request_trace(read_csv(o.trace), longest_request(report));
+    RequestTrace trace = read_request_trace(o.trace, longest_request(report));
     if (report.setup.limits.scheduler.queue == QueueOrder::priority && !trace.has_priorities)
         throw InputError("--scheduler: priority wants a column 'priority' in {}", o.trace);
     if (report.setup.limits.scheduler.queue == QueueOrder::tenant && trace.tenants.size() < 2)

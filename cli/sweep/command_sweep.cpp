@@ -9,6 +9,7 @@
 #include "cli/unavailable.hpp"
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "core/quantity_text.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -23,6 +24,7 @@ struct Options {
     SweepRequest request;
     std::string shard;
     std::int64_t threads = 0;
+    std::string point_limit = "1 h";
     std::string file;
     std::string format;
     bool resume = false;
@@ -32,8 +34,6 @@ struct Options {
     bool mpi = false;
     bool progress = false;
 };
-
-constexpr std::int64_t most_shards = 1'000'000;
 
 /// "3/64".
 void set_shard(SweepRecord& record, std::string const& text) {
@@ -142,6 +142,12 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
     return counts.done + counts.answer_is_no > 0 ? exit_code::done : exit_code::answer_is_no;
 }
 
+Seconds point_limit(Options const& o) {
+    auto const limit = parse_quantity<Seconds>(o.point_limit, "--point-limit");
+    if (!(limit > Seconds{})) throw InputError("--point-limit: '{}' (it must be above 0)", o.point_limit);
+    return limit;
+}
+
 std::unique_ptr<Ranks> ranks_of(Options const& o) {
     auto const launched = launched_rank();
     if (!o.mpi && (!launched || launched->size == 1)) return nullptr;
@@ -164,7 +170,7 @@ int sweep(Options const& o, CommandContext& context) {
     if (o.list_columns) return first ? list_columns(question, context) : exit_code::done;
     // Workers first: they are copies of a process that knows nothing of MPI yet.
     WorkerPool pool([&question](std::int64_t point) { return evaluate_point(question, point); },
-                    worker_count(o, record.row_count()));
+                    worker_count(o, record.row_count()), point_limit(o));
     std::unique_ptr<Ranks> const ranks = ranks_of(o);
     if (ranks && ranks->rank() > 0) {
         InterruptGuard const interrupt;
@@ -203,6 +209,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.allow_extras();
     add_axis_options(app, *o);
     app.add_option("--threads", o->threads, "points at the same time (0: all cores)")->option_text("N");
+    app.add_option("--point-limit", o->point_limit, "for one point, of wall-clock time; beyond it the point has failed")
+        ->option_text("TIME");
     app.add_option("--shard", o->shard, "only every N-th point, from the K-th on ('sextant merge' joins the files)")
         ->option_text("K/N");
     app.add_flag("--mpi", o->mpi, "share the points with the other processes of mpirun, where it is not noticed");

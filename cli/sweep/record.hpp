@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/sweep/question.hpp"
+#include "core/json/object_reader.hpp"
 
 #include <cstdint>
 #include <string>
@@ -37,6 +38,8 @@ SweepTable empty_table(SweepRecord const& record);
 std::string record_path(std::string const& file);
 /// @throws InputError: missing, not of this format, or contradicting itself.
 SweepRecord read_record(std::string const& path);
+SweepRecord read_record(JsonDocument const& document);
+inline constexpr std::int64_t most_shards = 1'000'000;
 void write_record(std::string const& path, SweepRecord const& record);
 
 // Rows as lines of text: point, axes, status, columns, reason.

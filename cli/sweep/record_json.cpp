@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 
 namespace sextant::cli {
 namespace {
@@ -45,7 +46,8 @@ SweepRow parse_json(SweepRecord const& record, std::string_view line, std::strin
     SweepRow row{.point = object["point"].is_number_integer() ? object["point"].get<std::int64_t>() : -1,
                  .status = PointStatus::failed,
                  .cells = {},
-                 .reason = object.value("reason", "")};
+                 .reason = {}};
+    if (auto const reason = object.find("reason"); reason != object.end()) row.reason = cell_of(*reason).text;
     std::string const status = cell_of(object["status"]).text;
     for (PointStatus const known : {PointStatus::done, PointStatus::answer_is_no})
         if (status == name_of(known)) row.status = known;
@@ -61,9 +63,11 @@ SweepRow parse_csv_row(SweepRecord const& record, std::string_view line, std::st
     if (records.size() != 1 || records[0].cells.size() != axes + columns + 3)
         throw InputError("{}: is no row of this sweep ({} cells are expected)", where, axes + columns + 3);
     auto const& cells = records[0].cells;
-    SweepCell const point = cell_from_text(cells[0]);
-    if (point.kind != SweepCell::Kind::number) throw InputError("{}: '{}' is no point", where, cells[0].substr(0, 40));
-    SweepRow row{.point = std::stoll(point.text), .status = PointStatus::failed, .cells = {}, .reason = cells.back()};
+    std::int64_t number = 0;
+    auto const [end, problem] = std::from_chars(cells[0].data(), cells[0].data() + cells[0].size(), number);
+    if (problem != std::errc{} || end != cells[0].data() + cells[0].size())
+        throw InputError("{}: '{}' is no point", where, cells[0].substr(0, 40));
+    SweepRow row{.point = number, .status = PointStatus::failed, .cells = {}, .reason = cells.back()};
     for (PointStatus const known : {PointStatus::done, PointStatus::answer_is_no})
         if (cells[1 + axes] == name_of(known)) row.status = known;
     for (std::size_t i = 0; i < columns; ++i)
@@ -101,8 +105,10 @@ void check_groups(SweepRecord const& record, std::string const& where) {
 
 }  // namespace
 
-SweepRecord read_record(std::string const& path) {
-    auto const document = JsonDocument::from_file(path);
+SweepRecord read_record(std::string const& path) { return read_record(JsonDocument::from_file(path)); }
+
+SweepRecord read_record(JsonDocument const& document) {
+    std::string const& path = document.name();
     ObjectReader in(document);
     in.format("sweep-record", 1);
     SweepRecord record;
@@ -127,6 +133,7 @@ SweepRecord read_record(std::string const& path) {
     check_groups(record, path);
     if (record.shards < 1 || record.shard < 1 || record.shard > record.shards)
         throw InputError("{}: shard: {} of {} is none", path, record.shard, record.shards);
+    if (record.shards > most_shards) throw InputError("{}: shards: {} ({} at most)", path, record.shards, most_shards);
     return record;
 }
 

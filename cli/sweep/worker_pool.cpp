@@ -92,7 +92,8 @@ constexpr std::size_t deepest = 128;
 
 }  // namespace
 
-WorkerPool::WorkerPool(Evaluate evaluate, unsigned workers) : evaluate_(std::move(evaluate)), workers_(workers) {
+WorkerPool::WorkerPool(Evaluate evaluate, unsigned workers, Seconds limit)
+    : evaluate_(std::move(evaluate)), limit_(limit), workers_(workers) {
     for (Worker& worker : workers_)
         start(worker);
     last_measured_ = Clock::now();
@@ -162,6 +163,7 @@ void WorkerPool::hand_out() {
         if (least->given.size() >= depth()) return;
         std::int64_t const point = waiting_.front();
         std::string_view const bytes(reinterpret_cast<char const*>(&point), sizeof point);
+        if (least->given.empty()) least->begun = Clock::now();
         least->given.push_back(point);
         waiting_.pop_front();
         if (!send_all(least->socket, bytes)) return;  // it is dead: `receive` will see it
@@ -175,17 +177,33 @@ void WorkerPool::bury(Worker& worker, std::vector<SweepRow>& rows) {
     kill(-worker.process, SIGKILL);  // what it started
     worker.process = -1;
     if (++deaths_in_a_row_ > 100) throw InputError("sweep: workers keep dying ({})", death_of(status));
-    if (!worker.given.empty()) {
-        rows.push_back(
-            {.point = worker.given.front(), .status = PointStatus::failed, .cells = {}, .reason = death_of(status)});
-        --pending_;
-        worker.given.pop_front();
-    }
+    if (!worker.given.empty()) fail_first(worker, rows, death_of(status));
     waiting_.insert(waiting_.begin(), worker.given.begin(), worker.given.end());
     worker.given.clear();
     close(worker.socket);
     worker.socket = -1;
     start(worker);
+}
+
+void WorkerPool::fail_first(Worker& worker, std::vector<SweepRow>& rows, std::string reason) {
+    rows.push_back(
+        {.point = worker.given.front(), .status = PointStatus::failed, .cells = {}, .reason = std::move(reason)});
+    --pending_;
+    worker.given.pop_front();
+}
+
+/// Replaces the workers whose first point has had its time; the points behind it go to others.
+void WorkerPool::end_late(std::vector<SweepRow>& rows) {
+    auto const now = Clock::now();
+    for (Worker& worker : workers_) {
+        if (worker.given.empty() || std::chrono::duration<double>(now - worker.begun).count() <= limit_.base())
+            continue;
+        stop(worker);
+        fail_first(worker, rows, fmt::format("not finished within {:g} s", limit_.base()));
+        waiting_.insert(waiting_.begin(), worker.given.begin(), worker.given.end());
+        worker.given.clear();
+        start(worker);
+    }
 }
 
 void WorkerPool::receive(Worker& worker, std::vector<SweepRow>& rows) {
@@ -204,6 +222,7 @@ void WorkerPool::receive(Worker& worker, std::vector<SweepRow>& rows) {
     std::string_view rest = worker.received;
     for (SweepRow row; take_row(rest, row);) {
         worker.given.pop_front();
+        worker.begun = Clock::now();
         --pending_;
         ++since_measured_;
         deaths_in_a_row_ = 0;
@@ -219,9 +238,14 @@ std::vector<SweepRow> WorkerPool::collect(std::chrono::milliseconds patience) {
     for (Worker const& worker : workers_)
         watched.push_back({.fd = worker.socket, .events = POLLIN, .revents = 0});
     std::vector<SweepRow> rows;
-    if (poll(watched.data(), watched.size(), static_cast<int>(patience.count())) <= 0) return rows;
-    for (std::size_t i = 0; i < workers_.size(); ++i)
+    int const ready = poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
+    for (std::size_t i = 0; i < workers_.size() && ready > 0; ++i)
         if (watched[i].revents != 0) receive(workers_[i], rows);
+    end_late(rows);
+    if (ready <= 0) {
+        hand_out();
+        return rows;
+    }
     auto const now = Clock::now();
     double const elapsed = std::chrono::duration<double>(now - last_measured_).count();
     if (since_measured_ > 0 && (elapsed > 0.02 || since_measured_ >= static_cast<std::int64_t>(workers_.size()))) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/sweep/table.hpp"
+#include "core/units.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -20,9 +21,11 @@ class WorkerPool {
 public:
     using Evaluate = std::function<SweepRow(std::int64_t point)>;
 
-    /// Starts the workers; `evaluate` is called in them. @pre this process has one thread.
+    /// Starts the workers; `evaluate` is called in them. A point that takes longer than `limit` is a failed row, and
+    /// its worker is replaced. @pre this process has one thread.
     /// @throws InputError when no process can be started.
-    WorkerPool(Evaluate evaluate, unsigned workers);
+    WorkerPool(Evaluate evaluate, unsigned workers, Seconds limit = no_limit);
+    static constexpr Seconds no_limit = 1e18 * units::s;
     /// Kills whatever still runs.
     ~WorkerPool();
     WorkerPool(WorkerPool const&) = delete;
@@ -45,7 +48,8 @@ private:
     struct Worker {
         pid_t process = -1;
         int socket = -1;
-        std::deque<std::int64_t> given;  ///< in the order in which their rows come
+        std::deque<std::int64_t> given;               ///< in the order in which their rows come
+        std::chrono::steady_clock::time_point begun;  ///< of the first of them
         std::string received;
     };
     void start(Worker& worker);
@@ -53,8 +57,11 @@ private:
     void hand_out();
     void receive(Worker& worker, std::vector<SweepRow>& rows);
     void bury(Worker& worker, std::vector<SweepRow>& rows);
+    void fail_first(Worker& worker, std::vector<SweepRow>& rows, std::string reason);
+    void end_late(std::vector<SweepRow>& rows);
 
     Evaluate evaluate_;
+    Seconds limit_;
     std::vector<Worker> workers_;
     std::deque<std::int64_t> waiting_;
     std::int64_t pending_ = 0;

@@ -1,9 +1,11 @@
 #include "cli/command.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/page/validation_page.hpp"
 #include "cli/validate/plots.hpp"
 #include "cli/validate/row_words.hpp"
 #include "cli/validate/view.hpp"
+#include "core/csv_stream.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "planner/validation/prediction_rows.hpp"
@@ -96,16 +98,62 @@ struct Options {
     CLI::Option const* limit = nullptr;
 };
 
-std::vector<CsvTable> read_tables(Options const& options) {
-    std::vector<CsvTable> tables;
+using Files = std::vector<std::unique_ptr<CsvStream>>;
+
+/// Opened before anything is predicted, so that a name with a slip does not cost a minute.
+Files open_files(Options const& options) {
+    Files files;
     for (std::string const& file : options.files)
-        tables.push_back(read_csv(file));
-    if (options.rows_file.empty()) return tables;
-    for (CsvTable const& table : tables)
-        if (table.header != tables.front().header)
-            throw InputError("--rows: {} and {} have different columns (validate them one by one)", tables.front().name,
-                             table.name);
-    return tables;
+        files.push_back(std::make_unique<CsvStream>(file));
+    if (options.rows_file.empty()) return files;
+    for (auto const& file : files)
+        if (file->header() != files.front()->header())
+            throw InputError("--rows: {} and {} have different columns (validate them one by one)",
+                             files.front()->name(), file->name());
+    return files;
+}
+
+/// What is collected of the rows; the rows themselves are read, predicted and dropped a part at a time.
+struct Collected {
+    explicit Collected(ValidationKind kind) : scorer(kind), plots(kind), points(kind) {}
+    Scorer scorer;
+    ValidationPlots plots;
+    ValidationPoints points;
+    std::size_t rows = 0;
+};
+
+/// Rows predicted at once. Kernels of one part are compared with each other.
+std::size_t rows_of_a_part(ValidationKind kind) { return kind == ValidationKind::kernels ? 65536 : 256; }
+
+/// Keep::no when it was interrupted. @param out of `--rows`, or none.
+Keep collect(ValidationKind kind, Options const& options, TablePredictor const& predict, Files& files, Collected& all,
+             std::ostream* out) {
+    InterruptGuard const interrupt;
+    bool const page = options.output.format() == Format::html;
+    if (out != nullptr) *out << predictions_header(kind, files.front()->next(0));
+    for (auto const& file : files) {
+        for (bool first = true;; first = false) {
+            CsvTable const part = file->next(rows_of_a_part(kind));
+            if (part.records.empty() && !first) break;  // a file of a header alone is still checked
+            std::vector<ScoredRow> rows = predict(part);
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+                name_row(kind, part, part.records[i], rows[i]);
+                all.scorer.add(rows[i]);
+                if (!options.plots.empty()) all.plots.add(rows[i]);
+                if (page) all.points.add(rows[i]);
+                if (out != nullptr) *out << predictions_line(kind, part.records[i], rows[i].prediction);
+            }
+            all.rows += rows.size();
+            if (interrupt.flag()) return Keep::no;
+        }
+    }
+    return Keep::yes;
+}
+
+Keep collect(ValidationKind kind, Options const& options, TablePredictor const& predict, Files& files, Collected& all) {
+    if (options.rows_file.empty()) return collect(kind, options, predict, files, all, nullptr);
+    return write_text_file(options.rows_file,
+                           [&](std::ostream& out) { return collect(kind, options, predict, files, all, &out); });
 }
 
 int run(ValidationKind kind, Options const& options, CommandContext& context) {
@@ -114,27 +162,18 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     if (is_limited && !(options.max_median > 0 && std::isfinite(options.max_median)))
         throw InputError("--max-median: is {} (a percentage above 0 is needed)", options.max_median);
     TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
-    std::vector<CsvTable> const tables = read_tables(options);
-    Scorer scorer(kind);
-    ValidationPlots plots(kind);
-    ValidationPoints points(kind);
-    std::string lines = predictions_header(kind, tables.front());
-    for (CsvTable const& table : tables) {
-        std::vector<ScoredRow> rows = predict(table);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            name_row(kind, table, table.records[i], rows[i]);
-            scorer.add(rows[i]);
-            plots.add(rows[i]);
-            if (format == Format::html) points.add(rows[i]);
-            if (!options.rows_file.empty()) lines += predictions_line(kind, table.records[i], rows[i].prediction);
-        }
-    }
-    Validation const result = scorer.result();
-    if (!options.rows_file.empty()) write_text_file(options.rows_file, lines);
+    Files files = open_files(options);
+    Collected all(kind);
+    Keep const whole = collect(kind, options, predict, files, all);
+    Validation const result = all.scorer.result();
     if (!options.plots.empty())
-        context.err << fmt::format("{} plots in {}\n", plots.write(options.plots, result), options.plots);
+        context.err << fmt::format("{} plots in {}\n", all.plots.write(options.plots, result), options.plots);
     deliver(options.output, context,
-            format == Format::html ? validation_page(result, points) : validation_report(result, format));
+            format == Format::html ? validation_page(result, all.points) : validation_report(result, format));
+    if (whole == Keep::no) {
+        context.err << fmt::format("interrupted after {} rows\n", all.rows);
+        return interrupted_exit;
+    }
     if (!is_limited) return exit_code::done;
     ErrorStatistics const& time = result.overall.time;
     if (time.n > 0 && time.median_ape_pct <= options.max_median) return exit_code::done;

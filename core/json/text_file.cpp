@@ -40,23 +40,35 @@ Keep write_stream(std::filesystem::path const& target, std::function<Keep(std::o
 
 }  // namespace
 
-std::string read_text_file(std::string const& path, std::size_t limit_bytes) {
+std::ifstream open_text_file(std::string const& path) {
     std::error_code ignored;
     if (path.empty()) throw InputError("file name: empty (it must name a file)");
     if (std::filesystem::is_directory(path, ignored)) throw InputError("{}: is a folder (a file is expected)", path);
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
     if (!stream) throw InputError("{}: cannot be opened ({})", path, errno != 0 ? reason(errno) : "unknown reason");
+    return stream;
+}
 
+std::string read_text_file(std::string const& path, std::size_t limit_bytes) {
+    std::ifstream stream = open_text_file(path);
+    auto const too_large = [&] {
+        return InputError("{}: larger than {} bytes (the most that is read)", path, limit_bytes);
+    };
     std::string text;
+    std::error_code unknown;  // of a pipe or a device
+    if (auto const size = std::filesystem::file_size(path, unknown); !unknown) {
+        if (size > limit_bytes) throw too_large();
+        text.reserve(static_cast<std::size_t>(size));
+    }
     std::string chunk(std::size_t{1} << 16, '\0');
     while (stream) {
         stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
         text.append(chunk, 0, static_cast<std::size_t>(stream.gcount()));
-        if (text.size() > limit_bytes)
-            throw InputError("{}: larger than {} bytes (the most that is read)", path, limit_bytes);
+        if (text.size() > limit_bytes) throw too_large();
     }
     if (stream.bad()) throw InputError("{}: reading failed ({})", path, reason(errno));
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
     return text;
 }
 

@@ -1,10 +1,12 @@
 #include "simulator/serving/request_trace.hpp"
 
+#include "core/csv_stream.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -16,7 +18,8 @@ namespace {
 constexpr std::array known_columns{"arrival_s",     "prompt", "output",   "prefix_id",
                                    "prefix_tokens", "tenant", "priority", "adapter"};
 
-struct Reader {
+/// One row and the table's names for it.
+struct Row {
     CsvTable const& table;
     CsvRecord const* record = nullptr;
 
@@ -47,7 +50,6 @@ void check_columns(CsvTable const& table) {
         if (std::find(known.begin(), known.end(), name) == known.end())
             throw InputError("{}: unknown column '{}'{} (known: {})", table.name, name, did_you_mean(name, known),
                              join(known));
-    if (table.records.empty()) throw InputError("{}: no requests (only a header)", table.name);
 }
 
 /// Gives names numbers in order of appearance.
@@ -67,12 +69,13 @@ private:
 
 class PrefixColumns {
 public:
+    PrefixColumns() = default;
     explicit PrefixColumns(CsvTable const& table) : id_(table.find("prefix_id")), tokens_(table.find("prefix_tokens")) {
         if (id_.has_value() != tokens_.has_value())
             throw InputError("{}: prefix_id and prefix_tokens only make sense together", table.name);
     }
     [[nodiscard]] bool there() const { return id_.has_value(); }
-    void read(Reader const& in, ServingRequest& request) {
+    void read(Row const& in, ServingRequest& request) {
         if (!id_ || in.cell(*id_).empty()) return;
         request.prefix = names_.number(in.cell(*id_));
         request.prefix_tokens = in.whole(*tokens_, 1, request.prompt);
@@ -91,32 +94,42 @@ private:
 
 }  // namespace
 
-RequestTrace request_trace(CsvTable const& table, std::int64_t longest) {
-    check_columns(table);
-    auto const required = table.require({"arrival_s", "prompt", "output"});
-    auto const tenant = table.find("tenant");
-    auto const priority = table.find("priority");
-    auto const adapter = table.find("adapter");
-    Names adapters;
-    PrefixColumns prefixes(table);
-    Names tenants;
-    if (!tenant) tenants.number("");
-    RequestTrace trace;
-    trace.has_prefixes = prefixes.there();
-    trace.has_priorities = priority.has_value();
-    trace.requests.reserve(table.records.size());
-    Reader in{table};
+struct RequestTraceReader::State {
+    std::int64_t longest = 0;
+    std::string name{};
+    std::vector<std::string> header{};
+    std::vector<std::size_t> required{};
+    std::optional<std::size_t> tenant{}, priority{}, adapter{};
+    PrefixColumns prefixes{};
+    Names tenants{}, adapters{};
     double before = 0;
-    for (CsvRecord const& record : table.records) {
-        in.record = &record;
-        ServingRequest request;
+    std::vector<ServingRequest> requests{};
+
+    void begin(CsvTable const& table) {
+        check_columns(table);
+        name = table.name;
+        header = table.header;
+        required = table.require({"arrival_s", "prompt", "output"});
+        tenant = table.find("tenant");
+        priority = table.find("priority");
+        adapter = table.find("adapter");
+        prefixes = PrefixColumns(table);
+        if (!tenant) tenants.number("");
+    }
+
+    Seconds arrival(Row const& in) {
         double const arrival = in.number(required[0]);
         if (arrival < 0) throw InputError("{}: {} is negative", in.where("arrival_s"), arrival);
         if (arrival < before)
             throw InputError("{}: {} is before the row above, {} (sort the trace by arrival)", in.where("arrival_s"),
                              arrival, before);
         before = arrival;
-        request.arrival = arrival * units::s;
+        return arrival * units::s;
+    }
+
+    void add(Row const& in) {
+        ServingRequest request;
+        request.arrival = arrival(in);
         request.prompt = in.whole(required[1], 1, 2e9);
         request.output = in.whole(required[2], 1, 2e9);
         if (std::int64_t const tokens = std::int64_t{request.prompt} + request.output; tokens > longest)
@@ -126,11 +139,53 @@ RequestTrace request_trace(CsvTable const& table, std::int64_t longest) {
         if (tenant) request.tenant = tenants.number(in.cell(*tenant));
         if (priority && !in.cell(*priority).empty()) request.priority = in.whole(*priority, -1e9, 1e9);
         if (adapter && !in.cell(*adapter).empty()) request.adapter = adapters.number(in.cell(*adapter));
-        trace.requests.push_back(request);
+        requests.push_back(request);
     }
-    trace.tenants = tenants.names();
-    trace.adapters = adapters.names();
+};
+
+RequestTraceReader::RequestTraceReader(std::int64_t longest) : state_(std::make_unique<State>()) {
+    state_->longest = longest;
+}
+
+RequestTraceReader::~RequestTraceReader() = default;
+
+void RequestTraceReader::add(CsvTable const& part) {
+    if (state_->header.empty()) state_->begin(part);
+    assert(part.header == state_->header);
+    Row row{part};
+    for (CsvRecord const& record : part.records) {
+        row.record = &record;
+        state_->add(row);
+    }
+}
+
+RequestTrace RequestTraceReader::take() {
+    if (state_->requests.empty()) throw InputError("{}: no requests (only a header)", state_->name);
+    RequestTrace trace;
+    trace.requests = std::move(state_->requests);
+    trace.tenants = state_->tenants.names();
+    trace.has_prefixes = state_->prefixes.there();
+    trace.has_priorities = state_->priority.has_value();
+    trace.adapters = state_->adapters.names();
     return trace;
+}
+
+RequestTrace request_trace(CsvTable const& table, std::int64_t longest) {
+    RequestTraceReader reader(longest);
+    reader.add(table);
+    return reader.take();
+}
+
+RequestTrace read_request_trace(std::string const& path, std::int64_t longest) {
+    constexpr std::size_t rows = 4096;
+    CsvStream stream(path);
+    RequestTraceReader reader(longest);
+    for (bool more = true; more;) {
+        CsvTable const part = stream.next(rows);
+        reader.add(part);
+        more = !part.records.empty();
+    }
+    return reader.take();
 }
 
 }  // namespace sextant

@@ -299,3 +299,34 @@ TEST_CASE("a worker that is killed costs one row, and the others go on") {
         if (point % 7 == 3) CHECK(row.reason == "the process was killed by SIGKILL");
     }
 }
+
+TEST_CASE("a point that never ends, or whose worker is stopped, is cut off and costs one row") {
+    using namespace sextant::cli;
+    WorkerPool pool(
+        [](std::int64_t point) {
+            if (point == 3) std::raise(SIGSTOP);
+            while (point == 11)
+                pause();
+            return SweepRow{.point = point, .status = PointStatus::done, .cells = {}, .reason = ""};
+        },
+        2, 0.2 * sextant::units::s);
+    std::map<std::int64_t, SweepRow> got;
+    for (std::int64_t point = 0; point < 20; ++point)
+        pool.submit(point);
+    while (got.size() < 20)
+        for (SweepRow& row : pool.collect(std::chrono::milliseconds(50)))
+            got[row.point] = std::move(row);
+    CHECK(pool.pending() == 0);
+    for (auto const& [point, row] : got) {
+        INFO(point);
+        CHECK((row.status == PointStatus::failed) == (point == 3 || point == 11));
+        if (row.status == PointStatus::failed) CHECK(row.reason == "not finished within 0.2 s");
+    }
+}
+
+TEST_CASE("sweep: a limit of a point's time is a time above zero, and the reason of a point beyond it", "[INV-11]") {
+    Arguments const sweep{"sweep", "estimate", "-m", "gpt2", "-c", "h100-sxm", "--axis", "dp=1,2", "--point-limit"};
+    check_refused(sweep + Arguments{"0 s"}, "--point-limit");
+    check_refused(sweep + Arguments{"soon"}, "--point-limit");
+    CHECK(run_sextant(sweep + Arguments{"5 min"}).code == 0);
+}

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "core/csv.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// Cuts a text, or one part of it after another, into the records of a CSV file (RFC 4180, see `parse_csv`).
+class CsvRecords {
+public:
+    /// Whether the text ends with this part.
+    enum class Part { last, more_to_come };
+
+    /// @param name of the file, for messages; it must outlive this.
+    explicit CsvRecords(std::string const& name) : name_(name) {}
+
+    /// The text to cut from now on: what `next` had not used of the part before, and what follows it. It must outlive
+    /// the calls of `next`.
+    void set(std::string_view text, Part part);
+
+    /// The next record; nothing at the end, or where a part ends within a record. Empty lines are skipped.
+    /// @throws InputError: a quote inside an unquoted cell, text after a closing quote, a quote that is never closed, 100,000 cells.
+    std::optional<CsvRecord> next();
+
+    /// Bytes of the text that the records so far took.
+    [[nodiscard]] std::size_t used() const { return at_; }
+    /// The line on which the next record begins, or will.
+    [[nodiscard]] std::size_t line() const { return line_; }
+
+private:
+    [[nodiscard]] bool ends_line() const;
+    [[nodiscard]] bool at_end() const { return at_ >= text_.size(); }
+    void skip_line_end();
+    void skip_empty_lines();
+    void read(CsvRecord& record);
+    std::string plain();
+    std::string quoted();
+
+    std::string const& name_;
+    std::string_view text_;
+    Part part_ = Part::last;
+    std::size_t at_ = 0;
+    std::size_t line_ = 1;
+    bool started_ = false;
+};
+
+}  // namespace sextant
