@@ -11,14 +11,11 @@
 namespace sextant {
 namespace {
 
-constexpr std::size_t most_cells = 16'000'000;  ///< of a table in memory; a record counts as two more
-
-/// Adds a record. @throws InputError beyond what a table may hold: some cells of text are fifty times that in memory.
 void add(CsvRecord record, std::size_t& cells, std::vector<CsvRecord>& out, std::string const& name) {
     cells += record.cells.size() + 2;
-    if (cells > most_cells)
+    if (cells > most_csv_cells)
         throw InputError("{}: line {}: more than {} cells and records (the most that are read at once; split the file)",
-                         name, record.line, most_cells);
+                         name, record.line, most_csv_cells);
     out.push_back(std::move(record));
 }
 

@@ -29,18 +29,13 @@ struct CsvTable {
 /// Reads RFC 4180: cells in double quotes may hold commas, line ends and doubled quotes. A byte-order mark and CRLF
 /// line ends are accepted, empty lines are skipped.
 /// @throws InputError: empty, a record with more or fewer cells than the header (with its line), an open quote, text
-/// after a quote, a column named twice, more cells than are held at once (16 million; `CsvStream` has no such limit).
+/// after a quote, a column named twice.
 CsvTable parse_csv(std::string_view text, std::string name);
 /// The records of a text without a header, each with as many cells as it has.
 /// @throws InputError: an open quote, text after a quote.
 std::vector<CsvRecord> parse_csv_records(std::string_view text, std::string const& name);
 /// The same from a file. @throws InputError also when it cannot be read.
 CsvTable read_csv(std::string const& path);
-
-/// @throws InputError: a column named twice.
-void check_csv_header(std::vector<std::string> header, std::string const& name);
-/// @throws InputError: a record of more or fewer cells than there are columns.
-void check_csv_record(CsvRecord const& record, std::size_t columns, std::string const& name);
 
 /// A cell as it has to be written: in quotes if it holds a comma, a quote or a line end.
 std::string csv_cell(std::string_view text);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sextant {
 
@@ -23,7 +24,8 @@ public:
     void set(std::string_view text, Part part);
 
     /// The next record; nothing at the end, or where a part ends within a record. Empty lines are skipped.
-    /// @throws InputError: a quote inside an unquoted cell, text after a closing quote, a quote that is never closed, 100,000 cells.
+    /// @throws InputError: a quote inside an unquoted cell, text after a closing quote, a quote that is never closed,
+    /// 100,000 cells.
     std::optional<CsvRecord> next();
 
     /// Bytes of the text that the records so far took.
@@ -47,5 +49,15 @@ private:
     std::size_t line_ = 1;
     bool started_ = false;
 };
+
+/// Cells of a table that is held in memory at once, a record counting as two more: beyond it `parse_csv` and
+/// `parse_csv_records` throw InputError, as short cells of text take fifty times that in memory. `CsvStream` has no
+/// such limit.
+inline constexpr std::size_t most_csv_cells = 16'000'000;
+
+/// @throws InputError: a column named twice.
+void check_csv_header(std::vector<std::string> header, std::string const& name);
+/// @throws InputError: a record of more or fewer cells than there are columns.
+void check_csv_record(CsvRecord const& record, std::size_t columns, std::string const& name);
 
 }  // namespace sextant

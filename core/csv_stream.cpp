@@ -1,7 +1,7 @@
 #include "core/csv_stream.hpp"
 
 #include "core/error.hpp"
-#include "core/json/text_file.hpp"
+#include "core/json/open_file.hpp"
 
 #include <algorithm>
 #include <cerrno>

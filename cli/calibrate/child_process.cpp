@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -42,10 +43,13 @@ ChildEnd end_of(int status) {
 
 }  // namespace
 
-ChildEnd run_child(std::string const& program, std::vector<std::string> const& arguments,
-                   std::atomic<bool> const& stop) {
+ChildEnd run_child(std::string const& program, std::vector<std::string> const& arguments, std::atomic<bool> const& stop,
+                   Seconds limit) {
+    using Clock = std::chrono::steady_clock;
     pid_t const child = start(program, arguments, nullptr);
+    auto const started = Clock::now();
     bool told = false;
+    bool late = false;
     int waits_since = 0;
     // A handler set by std::signal restarts waitpid, so a wait without end would not see `stop`.
     constexpr timespec pause{.tv_sec = 0, .tv_nsec = 20'000'000};
@@ -54,12 +58,14 @@ ChildEnd run_child(std::string const& program, std::vector<std::string> const& a
         pid_t const done = waitpid(child, &status, WNOHANG);
         if (done == child) {
             ChildEnd end = end_of(status);
-            end.interrupted = end.interrupted || told;
+            end.late = late;
+            end.interrupted = (end.interrupted || told) && !late;
             return end;
         }
         if (done < 0 && errno != EINTR)
             throw InputError("{}: cannot be waited for ({})", program, std::strerror(errno));
-        if (stop.load(std::memory_order_relaxed) && !told) {
+        late = late || (!told && std::chrono::duration<double>(Clock::now() - started).count() > limit.base());
+        if ((late || stop.load(std::memory_order_relaxed)) && !told) {
             kill(child, SIGTERM);
             told = true;
         }

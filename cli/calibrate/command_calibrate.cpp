@@ -203,6 +203,9 @@ void describe_run(CLI::App& calibrate, std::shared_ptr<Options> const& options) 
         "--resume", [&r] { r.file = BenchFile::resume; },
         "go on with an existing --out: what it has is not measured again");
     app.add_option("--max-seconds", r.max_seconds, "begin nothing new after so many seconds")->option_text("S");
+    app.add_option("--time-limit", r.time_limit,
+                   "end the benchmarks after so long, whatever they are at (default: never)")
+        ->option_text("TIME");
     app.add_option("--gpu", r.gpu, "which CUDA device (default 0)")->option_text("N");
     app.add_option("--describe-host", r.describe_host,
                    "write an accelerator profile of this machine's processor from the rows")

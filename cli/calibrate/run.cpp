@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -90,6 +91,13 @@ void check(BenchRequest const& request) {
     if (request.gpu && *request.gpu < 0) throw InputError("--gpu: is {} (at least 0)", *request.gpu);
 }
 
+Seconds time_limit(BenchRequest const& request) {
+    if (request.time_limit.empty()) return 1e18 * units::s;
+    auto const limit = parse_quantity<Seconds>(request.time_limit, "--time-limit");
+    if (!(limit > Seconds{})) throw InputError("--time-limit: '{}' (it must be above 0)", request.time_limit);
+    return limit;
+}
+
 }  // namespace
 
 std::string find_bench_program(std::string const& given) {
@@ -112,6 +120,7 @@ std::string find_bench_program(std::string const& given) {
 
 int run_benchmarks(BenchRequest const& request, CommandContext& context) {
     check(request);
+    Seconds const limit = time_limit(request);
     std::string const program = find_bench_program(request.program);
     if (program.empty()) {
         context.err << "sextant: error: calibrate run: no program sextant-bench beside this one or on PATH (build it: "
@@ -124,7 +133,14 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
     if (code != 0) return code;
     context.err << fmt::format("{}: {}\n", program, expected);
     InterruptGuard const guard;
-    ChildEnd const end = run_child(program, arguments, guard.flag());
+    ChildEnd const end = run_child(program, arguments, guard.flag(), limit);
+    if (end.late) {
+        context.err << fmt::format(
+            "not finished within {:g} s and ended; the rows so far are in {} (go on with "
+            "--resume, or without the benchmark that hangs)\n",
+            limit.base(), request.out);
+        return exit_code::answer_is_no;
+    }
     if (end.interrupted) {
         context.err << fmt::format("interrupted; the rows so far are in {} (go on with --resume)\n", request.out);
         return interrupted_exit;

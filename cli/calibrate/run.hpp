@@ -20,6 +20,7 @@ struct BenchRequest {
     BenchFile file = BenchFile::fresh;
     std::string out;
     std::optional<double> max_seconds;
+    std::string time_limit;  ///< of wall-clock time, after which the benchmarks are ended; empty: none
     std::optional<int> gpu;
     std::string describe_host;     ///< file of an accelerator profile of this machine's processor; empty: none
     std::string describe_cluster;  ///< the same of a cluster of its processes

@@ -1,4 +1,5 @@
 #include "cli/sweep/question.hpp"
+#include "cli/sweep/record.hpp"
 #include "core/json/text_file.hpp"
 #include "planner/exporters/quoting.hpp"
 
@@ -81,6 +82,17 @@ std::string shell_text(std::vector<std::string> const& words) {
         text += shell_quoted(word);
     }
     return text;
+}
+
+SweepRecord record_of(SweepQuestion const& question) {
+    std::vector<std::string> words = question.command;
+    words.insert(words.end(), question.arguments.begin(), question.arguments.end());
+    return {.digest = digest_of(question),
+            .command = shell_text(words),
+            .axes = question.axes,
+            .groups = question.groups,
+            .columns = question.columns,
+            .points = question.points};
 }
 
 }  // namespace sextant::cli

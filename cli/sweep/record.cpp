@@ -8,17 +8,6 @@ namespace sextant::cli {
 
 char const* name_of(RowFormat format) { return format == RowFormat::csv ? "csv" : "jsonl"; }
 
-SweepRecord record_of(SweepQuestion const& question) {
-    std::vector<std::string> words = question.command;
-    words.insert(words.end(), question.arguments.begin(), question.arguments.end());
-    return {.digest = digest_of(question),
-            .command = shell_text(words),
-            .axes = question.axes,
-            .groups = question.groups,
-            .columns = question.columns,
-            .points = question.points};
-}
-
 SweepTable empty_table(SweepRecord const& record) {
     return {.command = record.command,
             .axes = record.axes,

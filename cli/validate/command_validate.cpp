@@ -123,7 +123,7 @@ struct Collected {
 };
 
 /// Rows predicted at once. Kernels of one part are compared with each other.
-std::size_t rows_of_a_part(ValidationKind kind) { return kind == ValidationKind::kernels ? 65536 : 256; }
+std::size_t rows_of_a_part(ValidationKind kind) { return kind == ValidationKind::kernels ? 16384 : 64; }
 
 /// Keep::no when it was interrupted. @param out of `--rows`, or none.
 Keep collect(ValidationKind kind, Options const& options, TablePredictor const& predict, Files& files, Collected& all,

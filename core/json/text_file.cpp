@@ -1,6 +1,7 @@
 #include "core/json/text_file.hpp"
 
 #include "core/error.hpp"
+#include "core/json/open_file.hpp"
 
 #include <unistd.h>
 

@@ -8,10 +8,7 @@
 
 namespace sextant {
 
-/// Opens a file, a pipe or a device. @throws InputError: empty name, missing, a directory, unreadable.
-std::ifstream open_text_file(std::string const& path);
-
-/// The whole file, without a byte-order mark. @throws InputError: missing, a directory, unreadable, or larger than `limit_bytes`.
+/// The whole file. @throws InputError: missing, a directory, unreadable, or larger than `limit_bytes`.
 std::string read_text_file(std::string const& path, std::size_t limit_bytes = std::size_t{64} << 20);
 
 /// Writes to a temporary file beside `path`, then renames it: nobody ever sees half a file.

@@ -280,6 +280,42 @@ TEST_CASE("Kineto: kernels belong to their operator, repeated shapes give a medi
     CHECK(cases_of(t).size() == 3);
 }
 
+TEST_CASE("Kineto: the order of events, and where the device is named, make no difference") {
+    auto const trace = [](std::string const& before, std::string const& events, std::string const& after) {
+        return "{" + before + "\"traceEvents\": [" + events + "]" + after +
+               ", \"other\": [[1, {\"cat\": \"kernel\"}]]}";
+    };
+    std::string const op =
+        R"({"cat": "cpu_op", "name": "aten::mm", "args": {"External id": 7, "Input Dims": [[128, 256], [256, 512]],
+            "Input type": ["float", "float"]}})";
+    std::string const kernel = R"({"cat": "kernel", "dur": 5, "args": {"External id": 7}})";
+    std::string const reduce = R"({"cat": "kernel", "dur": 9, "args": {"Collective name": "allreduce", "dtype": "Float",
+            "Group size": 8, "In msg nelems": 1024, "Out msg nelems": 1024}})";
+    std::string const device = R"("deviceProperties": [{"name": "NVIDIA H100 80GB HBM3"}])";
+    for (std::string const& text : {trace(device + ", ", op + "," + kernel + "," + reduce, ""),
+                                    trace("", reduce + "," + kernel + "," + op, ", " + device)}) {
+        ImportedTables const t = imported(text);
+        REQUIRE(t.products.size() == 1);
+        CHECK(t.products[0].microseconds == 5);
+        CHECK(t.products[0].device == "NVIDIA H100 80GB HBM3");
+        REQUIRE(t.collectives.size() == 1);
+        CHECK(t.collectives[0].device == "NVIDIA H100 80GB HBM3");
+        CHECK(t.skipped.empty());
+    }
+}
+
+TEST_CASE("Kineto: sizes whose product is no number are a reason, lists in lists beyond all measure an error") {
+    ImportedTables const t = imported(
+        R"({"deviceProperties": [{"name": "H100"}], "traceEvents": [
+            {"cat": "cpu_op", "name": "aten::mm", "args": {"External id": 1, "Input type": ["float", "float"],
+             "Input Dims": [[4611686018427387904, 4, 256], [256, 512]]}},
+            {"cat": "kernel", "dur": 5, "args": {"External id": 1}}]})");
+    CHECK(t.rows() == 0);
+    CHECK(t.skipped.at("a product whose shapes do not fit") == 1);
+    CHECK_THROWS_WITH(imported("{\"traceEvents\": [" + std::string(200, '[') + std::string(200, ']') + "]}"),
+                      contains("nested deeper"));
+}
+
 TEST_CASE("nccl-tests and sextant-bench: collectives come out as rows that the fits read") {
     for (ImportedTables const& t : {imported(nccl_log), imported(bench_rows)}) {
         REQUIRE(t.collectives.size() == 1);

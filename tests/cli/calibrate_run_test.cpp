@@ -182,6 +182,36 @@ TEST_CASE("child programs: arguments come through as they are, output and exit c
     CHECK_THROWS_AS(cli::run_child(folder.path("none"), {}, stop), InputError);
 }
 
+TEST_CASE("child programs: one that hangs and one that heeds no signal are ended at their limit") {
+    ScratchFolder const folder("child_limit");
+    std::atomic<bool> const stop{false};
+    auto const deaf = script(folder, "deaf", "trap '' TERM INT\nwhile true; do sleep 0.05; done\n");
+    auto const stopped = script(folder, "stopped", "kill -STOP $$\n");
+    for (std::string const& program : {deaf, stopped}) {
+        cli::ChildEnd const end = cli::run_child(program, {}, stop, 0.1 * units::s);
+        CHECK(end.late);
+        CHECK_FALSE(end.interrupted);
+        CHECK(end.code == 128 + SIGKILL);
+    }
+    CHECK_FALSE(cli::run_child(script(folder, "quick", "exit 0\n"), {}, stop, 60 * units::s).late);
+}
+
+TEST_CASE("calibrate run: benchmarks that hang are ended at the limit, and what they wrote stays") {
+    ScratchFolder const folder("calibrate_limit");
+    auto const hangs =
+        script(folder, "hangs",
+               "for a in \"$@\"; do [ \"$a\" = --dry-run ] && { echo '1 rows, about 1s'; exit 0; }; done\n"
+               "echo kept > " +
+                   folder.path("rows.csv") + "\nwhile true; do sleep 0.05; done\n");
+    auto const run =
+        run_sextant({"calibrate", "run", "--bench", hangs, "--out", folder.path("rows.csv"), "--time-limit", "0.3 s"});
+    CHECK(run.code == 1);
+    CHECK_THAT(run.err, contains("not finished within 0.3 s"));
+    CHECK(read_text_file(folder.path("rows.csv")) == "kept\n");
+    CHECK(run_sextant({"calibrate", "run", "--bench", hangs, "--out", folder.path("x.csv"), "--time-limit", "0 s"})
+              .code == 2);
+}
+
 TEST_CASE("host profile: peak and bandwidth are the best of the rows, and rows that tell neither are refused") {
     std::string header;
     for (auto const column : bench_columns())

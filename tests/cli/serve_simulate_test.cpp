@@ -155,6 +155,18 @@ TEST_CASE("serve simulate: a trace comes back request by request") {
     CHECK(events.size() > 10);
 }
 
+TEST_CASE("serve simulate: a trace longer than what is read at once is the same trace") {
+    ScratchFolder const folder("serve_long_trace");
+    std::string text = "arrival_s,prompt,output\n";
+    for (int i = 0; i < 10'000; ++i)
+        text += fmt::format("{},{},1\n", 0.25 * i, 1 + i % 50);
+    Json const report =
+        Json::parse(run_sextant(simulate({"--trace", folder.file("t.csv", text), "--format", "json"})).out);
+    CHECK(report.at("requests").at("arrived") == 10'000);
+    text += "2500.0,10,x\n";
+    check_refused({"--trace", folder.file("t.csv", text)}, "line 10002, output: 'x' is no number");
+}
+
 TEST_CASE("serve simulate: traces that make no sense are refused with their line") {
     ScratchFolder const folder("serve_bad_trace");
     std::string const header = "arrival_s,prompt,output\n";
