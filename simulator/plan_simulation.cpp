@@ -4,6 +4,8 @@
 #include "core/parallel_for.hpp"
 #include "core/spec/schedule_traits.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 
 namespace sextant {
@@ -41,8 +43,12 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
     if (!result.finished()) return result;
     result.repetitions.assign(static_cast<std::size_t>(request.repetitions), result.simulation.times.makespan());
 
+    std::atomic<bool> const* const stop = request.engine.stop;
     std::mutex guard;
+    std::vector<char> ended(result.repetitions.size(), 0);
+    ended.front() = 1;
     parallel_for(request.repetitions - 1, request.threads, [&](std::int64_t i) {
+        if (stop != nullptr && stop->load()) return;
         GraphOptions again = options;
         again.seed = options.seed + static_cast<std::uint64_t>(i) + 1;
         TaskGraph graph;
@@ -52,13 +58,18 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
         }
         Fabric const fabric = fabric_of(form, graph, request);
         Simulation simulation = simulate(graph, fabric, request.engine);
+        if (simulation.state == Simulation::State::interrupted) return;
         std::lock_guard const lock(guard);
         result.repetitions[static_cast<std::size_t>(i) + 1] = simulation.times.makespan();
+        ended[static_cast<std::size_t>(i) + 1] = 1;
         if (simulation.state == Simulation::State::finished || !result.finished()) return;
         result.graph = std::move(graph);
         result.fabric = std::make_unique<Fabric>(fabric);
         result.simulation = std::move(simulation);
     });
+    // Interrupted: those before the first that did not come to its end.
+    auto const whole = std::find(ended.begin(), ended.end(), 0) - ended.begin();
+    result.repetitions.resize(static_cast<std::size_t>(whole));
     if (!result.finished()) result.repetitions.clear();
     return result;
 }

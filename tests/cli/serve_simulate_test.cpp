@@ -159,11 +159,11 @@ TEST_CASE("serve simulate: a trace longer than what is read at once is the same 
     ScratchFolder const folder("serve_long_trace");
     std::string text = "arrival_s,prompt,output\n";
     for (int i = 0; i < 10'000; ++i)
-        text += fmt::format("{},{},1\n", 0.25 * i, 1 + i % 50);
+        text += std::to_string(i) + "," + std::to_string(1 + i % 50) + ",1\n";
     Json const report =
         Json::parse(run_sextant(simulate({"--trace", folder.file("t.csv", text), "--format", "json"})).out);
     CHECK(report.at("requests").at("arrived") == 10'000);
-    text += "2500.0,10,x\n";
+    text += "10000,10,x\n";
     check_refused({"--trace", folder.file("t.csv", text)}, "line 10002, output: 'x' is no number");
 }
 
