@@ -1,6 +1,7 @@
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/sanitized.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -129,11 +130,7 @@ void check_outcome(Texts const& arguments) {
 }  // namespace
 
 TEST_CASE("random options end in an answer, a no, or one sentence of refusal", "[INV-11]") {
-#ifdef __SANITIZE_ADDRESS__
-    constexpr int rounds = 60;  // ten times slower there
-#else
-    constexpr int rounds = 300;
-#endif
+    constexpr int rounds = sextant::fixtures::cases(300, 40);
     Random random(20240607);
     for (int i = 0; i < 2 * rounds; ++i)
         for (char const* command : {"estimate", "memory", "flops"})
@@ -145,7 +142,7 @@ TEST_CASE("random options end in an answer, a no, or one sentence of refusal", "
 TEST_CASE("random bytes as values end in a refusal or an answer", "[INV-11]") {
     Random random(7);
     std::string const alphabet = "0123456789-+.,<>=%eE xGB\t\"'{}[]/\\\x01\xc3\xa9";
-    for (int i = 0; i < 800; ++i) {
+    for (int i = 0; i < sextant::fixtures::cases(800, 200); ++i) {
         std::string value;
         std::size_t const length = random() % 12;
         for (std::size_t k = 0; k < length; ++k)

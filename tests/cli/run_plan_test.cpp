@@ -2,6 +2,7 @@
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 #include "tests/fixtures.hpp"
+#include "tests/sanitized.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -233,7 +234,7 @@ TEST_CASE("run-plan refuses questions that are wrong, with a sentence and exit c
 TEST_CASE("random questions to run-plan end in an answer, a no, or one sentence of refusal", "[INV-11]") {
     std::mt19937_64 random(42);
     using sextant::fixtures::pick;
-    for (int i = 0; i < 120; ++i) {
+    for (int i = 0; i < sextant::fixtures::cases(120, 40); ++i) {
         Arguments arguments{"run-plan", "-c",
                             pick<char const*>(random, {"h100-sxm", "l4-pcie", "tpu-v5p", "v100-16gb", "gb200-nvl72"})};
         auto const maybe = [&](char const* flag, std::initializer_list<char const*> values) {
