@@ -110,7 +110,9 @@ OptionDescription describe_option(std::string_view path, CLI::Option const& opti
                           .text = option.get_description(),
                           .group = option.get_group(),
                           .kind = ValueKind::none,
-                          .values = {}};
+                          .values = {},
+                          .need = option.get_required() ? Need::required : Need::optional,
+                          .times = option.get_items_expected_max() > 1 ? Times::repeated : Times::once};
     for (auto const& name : option.get_snames())
         out.names.push_back("-" + name);
     for (auto const& name : option.get_lnames())
@@ -118,7 +120,8 @@ OptionDescription describe_option(std::string_view path, CLI::Option const& opti
     bool const flag = option.get_items_expected_max() == 0;
     if (flag) out.placeholder.clear();
     if (flag) return out;
-    if (out.names.empty() && out.placeholder.empty()) out.placeholder = option.get_name(true);
+    if (out.names.empty()) out.argument = option.get_name(true);
+    if (out.placeholder.empty()) out.placeholder = out.argument;
     if (out.placeholder.empty()) out.placeholder = option.get_type_name();
     add_values(path, out);
     return out;

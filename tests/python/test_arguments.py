@@ -1,0 +1,127 @@
+"""What is given as options: values, dicts, tables, and what is refused."""
+
+import datetime
+import inspect
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pandas
+import pytest
+
+import sextant
+
+GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+        "n_ctx": 1024, "vocab_size": 50257, "activation_function": "gelu_new"}
+
+
+class Configuration:
+    """As transformers has it."""
+
+    def to_dict(self):
+        return {**GPT2, "_name_or_path": "openai-community/my-gpt2"}
+
+
+def test_a_model_is_a_name_a_path_a_dict_or_a_configuration(tmp_path):
+    file = tmp_path / "my-gpt2.json"
+    file.write_text(json.dumps(GPT2))
+    by_name = sextant.models.show("gpt2")
+    for model in (str(file), file, GPT2, Configuration()):
+        assert sextant.models.show(model).parameters_total == by_name.parameters_total
+    assert sextant.models.show(Configuration()).name == sextant.models.show(file).name == "my-gpt2"
+
+
+def test_a_cluster_is_a_dict_with_an_accelerator_in_it(tmp_path):
+    cluster = {"format": "cluster", "version": 1, "name": "mine", "accelerator": "h100-sxm", "domain_size": 8,
+               "scale_up": {"kind": "switched", "bandwidth": "450 GB/s"}, "scale_out": {"kind": "infiniband", "bandwidth": "50 GB/s"},
+               "host_memory": "256 GB"}
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(cluster))
+    assert sextant.estimate(model="gpt2", cluster=cluster, dp=8) == sextant.estimate(model="gpt2", cluster=file, dp=8)
+
+
+def test_files_of_dicts_are_gone_also_after_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sextant.models.show(GPT2)
+    with pytest.raises(sextant.InputError) as error:
+        sextant.models.show({"model_type": "gpt2"})
+    assert os.listdir(tmp_path) == []
+    assert str(tmp_path) not in str(error.value)
+
+
+def test_rows_are_a_table_of_pandas_or_dicts():
+    rows = [{"params": n, "tokens": d, "loss": 1.7 + 400 / n**0.34 + 410 / d**0.28} for n in (1e8, 3e8, 1e9, 3e9) for d in (2e9, 8e9, 3e10)]
+    options = {"law": "chinchilla", "n": "params", "d": "tokens", "loss": "loss", "bootstrap": 0}
+    by_dicts = sextant.scaling.fit(data=rows, **options)
+    assert by_dicts == sextant.scaling.fit(data=pandas.DataFrame(rows), **options)
+
+
+def test_values_have_units_and_lists_commas():
+    base = {"parameters": "8B", "gpus": 64, "trials": 0}
+    assert sextant.goodput(restart=datetime.timedelta(minutes=5), **base) == sextant.goodput(restart="300 s", **base)
+    plans = {"model": "gpt2", "cluster": "h100-sxm", "gpus": 8}
+    assert sextant.plan(tp=[1, 2], **plans) == sextant.plan(tp="1,2", **plans) == sextant.plan(tp=range(1, 3), **plans)
+    assert sextant.estimate(model="gpt2", cluster="h100-sxm", dp=8.0) == sextant.estimate(model="gpt2", cluster="h100-sxm", dp=8)
+
+
+def test_flags_are_true_false_or_left_out():
+    base = {"model": "gpt2", "cluster": "h100-sxm", "dp": 8}
+    assert sextant.estimate(flash_attention=False, **base).plan.attention != "flash"
+    assert sextant.estimate(no_flash_attention=True, **base).plan.attention != "flash"
+    assert sextant.estimate(flash_attention=None, explain=False, **base) == sextant.estimate(**base)
+    with pytest.raises(TypeError, match="True or False"):
+        sextant.estimate(explain="yes", **base)
+    with pytest.raises(TypeError, match="takes a value"):
+        sextant.estimate(tp=True, **base)
+
+
+def test_an_unknown_option_is_a_type_error_with_the_nearest():
+    with pytest.raises(TypeError, match=r"estimate\(\) has no option 'globalbatch' \(nearest: global_batch\)"):
+        sextant.estimate(model="gpt2", globalbatch=8)
+    with pytest.raises(TypeError, match="no option 'format'"):
+        sextant.estimate(model="gpt2", format="csv")
+    with pytest.raises(TypeError, match="without a name"):
+        sextant.estimate("gpt2")
+    with pytest.raises(TypeError, match="no value of an option"):
+        sextant.estimate(model="gpt2", cluster="h100-sxm", tp=object())
+    with pytest.raises(TypeError, match="reads no file"):
+        sextant.estimate(model="gpt2", cluster="h100-sxm", tp={"a": 1})
+
+
+def test_what_the_program_refuses_is_an_input_error_with_its_words():
+    with pytest.raises(ValueError) as error:
+        sextant.estimate(model="llama-3.1-9b", cluster="h100-sxm", dp=8)
+    assert isinstance(error.value, sextant.InputError)
+    assert str(error.value).startswith("model 'llama-3.1-9b': unknown; did you mean 'llama-3.1-8b'?")
+    with pytest.raises(sextant.InputError, match="--model is required"):
+        sextant.estimate(cluster="h100-sxm")
+    with pytest.raises(sextant.InputError, match="begins with a dash"):
+        sextant.models.show("--help")
+    with pytest.raises(sextant.InputError, match="JSON compliant"):
+        sextant.models.show({**GPT2, "n_embd": float("nan")})
+    with pytest.raises(sextant.InputError):
+        sextant.models.show(Path("/nowhere/config.json"))
+
+
+def test_a_sweep_takes_the_options_of_both_commands():
+    table = sextant.sweep("estimate", axis={"dp": [8, 16], "seq": range(512, 1025, 512)}, model="gpt2", cluster="h100-sxm", threads=1).frame()
+    assert len(table) == 4
+    inner = sextant.sweep("scaling optimum", axis={"flops": ["1e21", "1e22"]}, columns="parameters,loss").frame()
+    assert inner["parameters"][0] == pytest.approx(sextant.scaling.optimum(flops=1e21).parameters)
+    with pytest.raises(sextant.InputError, match="no command"):
+        sextant.sweep("estimat", axis={"dp": [8]})
+
+
+def test_every_command_has_a_signature_and_a_text_of_its_own():
+    for command in (sextant.plan, sextant.estimate, sextant.simulate, sextant.scaling.fit, sextant.serve.plan, sextant.rl, sextant.goodput,
+                    sextant.collective, sextant.memory, sextant.flops, sextant.validate.train, sextant.run_plan, sextant.trials.budget):
+        signature = inspect.signature(command)
+        assert "progress" in signature.parameters and len(signature.parameters) > 3
+        assert all(f"    {name}: " in command.__doc__ for name in signature.parameters if signature.parameters[name].kind == inspect.Parameter.KEYWORD_ONLY
+                   and name != "progress")
+    assert "global_batch" in inspect.signature(sextant.plan).parameters
+
+
+def test_the_text_is_what_people_read():
+    assert "MFU" in sextant.estimate.text(model="gpt2", cluster="h100-sxm", dp=8)

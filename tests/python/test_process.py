@@ -1,0 +1,153 @@
+"""Again and again, from several threads, interrupted, and without SimGrid."""
+
+import concurrent.futures
+import ctypes.util
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+import sextant
+
+LONG = {"parameters": "405B", "gpus": 16384, "days": 3650, "trials": 1_000_000}  # hours
+
+
+class Enough(Exception):
+    pass
+
+
+def resident_bytes():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def test_two_hundred_calls_leave_nothing_behind():
+    def calls(count):
+        for _ in range(count):
+            sextant.estimate(model="gpt2", cluster="h100-sxm", dp=8)
+
+    calls(20)
+    before, files, threads = resident_bytes(), os.listdir("/proc/self/fd"), threading.active_count()
+    calls(200)
+    assert resident_bytes() - before < 2e6  # a report is 10 kB of text, 200 are as much as the bound
+    assert len(os.listdir("/proc/self/fd")) == len(files) and threading.active_count() == threads
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_discrete_events_run_twice_and_agree():
+    def ask():
+        return sextant.simulate(model="gpt2", cluster="a100-sxm-80gb", gpus=8)
+
+    assert ask() == ask()
+
+
+def test_threads_get_the_same_answers_as_one_after_the_other():
+    def ask(dp):
+        if dp == 32:
+            return sextant.simulate(model="gpt2", cluster="a100-sxm-80gb", gpus=dp)
+        return sextant.estimate(model="gpt2", cluster="h100-sxm", dp=dp)
+
+    sizes = [8, 16, 32, 64] * 5
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(ask, sizes))
+    assert together == [ask(dp) for dp in sizes]
+
+
+def test_other_threads_run_while_a_question_is_worked_on():
+    begun, enough = threading.Event(), threading.Event()
+    ended = []
+
+    def heard(_):
+        begun.set()
+        if enough.is_set():
+            raise Enough
+
+    def work():
+        try:
+            sextant.goodput(**LONG, progress=heard)
+        except Enough as stopped:
+            ended.append(stopped)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    assert sextant.estimate(model="gpt2", cluster="h100-sxm", dp=8).ok
+    assert thread.is_alive()
+    enough.set()
+    thread.join(60)
+    assert len(ended) == 1
+
+
+def test_progress_is_told_in_words():
+    heard = []
+    sextant.goodput(parameters="405B", gpus=16384, trials=2000, progress=heard.append)
+    assert all(text.startswith("simulating: ") for text in heard)
+
+
+def test_what_the_callback_raises_ends_the_question_with_what_was_finished():
+    def stop(_):
+        raise Enough("heard enough")
+
+    with pytest.raises(Enough) as stopped:
+        sextant.goodput(**LONG, progress=stop)
+    assert stopped.value.report.simulation.interrupted is True
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_ctrl_c_ends_a_search_with_what_was_finished():
+    def press(_):
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        sextant.plan(model="deepseek-v3", cluster="h100-sxm", gpus=list(range(1024, 16385, 64)), space="full", every_plan=True, progress=press)
+    assert stopped.value.report.interrupted is True
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_from_a_terminal_ends_a_program_at_once():
+    code = f"import sextant; print('asked', flush=True); sextant.goodput(**{LONG!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT and "KeyboardInterrupt" in err
+
+
+def test_warnings_of_the_program_are_warnings(tmp_path):
+    script = tmp_path / "train.sh"
+    script.write_text("torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 1 --log-interval 10\n")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        report = sextant.estimate(model="gpt2", cluster="h100-sxm", gpus=8, from_megatron=script)
+    assert [each.category for each in heard] in ([], [sextant.Notice])
+    assert report.plan.tp == 2
+
+
+def test_all_but_the_discrete_events_work_without_simgrid(tmp_path):
+    name = ctypes.util.find_library("simgrid")
+    if name is None:
+        pytest.skip("no SimGrid here that could be hidden")
+    (tmp_path / name).write_text("no library")
+    code = """
+import sextant
+assert sextant.estimate(model="gpt2", cluster="h100-sxm", dp=8).ok
+try:
+    sextant.simulate(model="gpt2", cluster="h100-sxm", gpus=8)
+except sextant.UnavailableError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    assert "is SimGrid" in done.stdout
+
+
+def test_the_package_is_the_installed_one():
+    assert "site-packages" in sextant.__file__
+    done = subprocess.run([sys.executable, "-m", "sextant", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"sextant {sextant.__version__}\n"

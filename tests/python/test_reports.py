@@ -1,0 +1,102 @@
+"""Reports: the program's answers as objects."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import sextant
+
+
+@pytest.fixture(scope="module")
+def step():
+    return sextant.estimate(model="llama-3.1-8b", cluster="h100-sxm", gpus=16, tp=2)
+
+
+def program(*arguments):
+    """What the program itself prints, and its exit code."""
+    done = subprocess.run([sys.executable, "-m", "sextant", *arguments], capture_output=True, text=True, check=False)
+    return done.stdout, done.returncode
+
+
+def test_a_report_is_what_the_program_prints(step):
+    printed, code = program("estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--gpus", "16", "--tp", "2", "--format", "json")
+    assert code == 0
+    assert step.to_dict() == json.loads(printed)
+    assert json.loads(step.to_json()) == json.loads(printed)
+
+
+def test_values_are_attributes_items_and_paths(step):
+    assert step.plan.tp == step["plan"]["tp"] == step.at("plan.tp") == 2
+    assert step.get("no such key") is None
+    assert "plan" in step and "plan" in dir(step)
+
+
+def test_a_wrong_name_is_answered_with_the_nearest(step):
+    with pytest.raises(AttributeError, match="nearest: memory"):
+        step.memori
+    with pytest.raises(KeyError):
+        step["memori"]
+
+
+def test_reports_cannot_be_changed(step):
+    with pytest.raises(AttributeError, match="read-only"):
+        step.mfu = 1
+    with pytest.raises(TypeError):
+        step["mfu"] = 1
+    changed = step.to_dict()
+    changed["plan"]["tp"] = 99
+    assert step.plan.tp == 2
+
+
+def test_reports_are_copied_compared_and_pickled(step):
+    assert pickle.loads(pickle.dumps(step)) == copy.deepcopy(step) == step == step.to_dict()
+    assert hash(step) == hash(copy.copy(step))
+    assert step != sextant.Report({})
+
+
+def test_an_answer_of_no_is_a_report_that_is_not_ok(step):
+    too_large = sextant.estimate(model="llama-3.1-405b", cluster="h100-sxm", dp=8)
+    assert step.ok and not too_large.ok and too_large.fits is False
+
+
+def test_an_answer_of_no_without_a_report_is_raised():
+    with pytest.raises(sextant.AnswerIsNo, match="does not fit"):
+        sextant.serve.simulate(model="llama-3.1-405b", cluster="h100-sxm", rate=1)
+
+
+def test_tables_have_a_row_for_each_and_dotted_columns(step):
+    plans = sextant.plan(model="gpt2", cluster="h100-sxm", gpus=8, top=3)
+    table = plans.frame()
+    assert len(table) == len(plans.candidates) == 3
+    assert table["plan.dp"].tolist() == [candidate.plan.dp for candidate in plans.candidates]
+    assert plans.candidates.to_pandas().equals(table) and plans.frame("candidates").equals(table)
+    assert len(step.frame()) == 1 and step.frame()["memory.peak_bytes"][0] == step.memory.peak_bytes
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield key
+            yield from keys_of(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from keys_of(each)
+
+
+def test_no_key_of_these_reports_is_hidden_by_a_method():
+    # A mapping's own methods (values, items) stay what Python has them for; such a key is only an item.
+    reports = [
+        sextant.plan(model="gpt2", cluster="h100-sxm", gpus=8),
+        sextant.simulate(model="gpt2", cluster="h100-sxm", gpus=8),
+        sextant.goodput(parameters="8B", gpus=64, trials=2),
+        sextant.hardware.show("h100-sxm"),
+        sextant.serve.estimate(model="llama-3.1-8b", cluster="h100-sxm", rate=2),
+        sextant.scaling.laws(),
+    ]
+    own = {name for name in dir(sextant.Report) if not name.startswith("_")} - {"keys", "values", "items", "get"}
+    for report in reports:
+        assert not own & set(keys_of(report.to_dict()))
