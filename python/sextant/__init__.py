@@ -8,8 +8,8 @@ read-only object:
 >>> step.fits, step.mfu > 0.4, step.plan.dp
 (True, True, 32)
 
-The questions are answered by the same code as on the command line, in this process: both always say the same. ``help(sextant.plan)``
-lists the options of a command; units are written as there (``max_memory="90%"``, ``step_time="5 s"``).
+The questions are answered by the program, which the package brings: both always say the same. ``help(sextant.plan)`` lists the options
+of a command; units are written as there (``max_memory="90%"``, ``step_time="5 s"``).
 """
 
 from ._commands import Command, ask, commands as _commands

@@ -1804,7 +1804,7 @@ class _Hardware(Command):
         """
 
 class _Sweep(Command):
-    def __call__(  # type: ignore[override]
+    def __call__(
         self,
         *command: str,
         axis: Mapping[str, Any] | Value | None = None,
