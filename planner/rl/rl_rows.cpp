@@ -141,6 +141,8 @@ RlQuestion question_of(RowCells const& cells, RlRow& row, double variation, RlOv
     q.machine.cluster = *cluster;
     auto const batch = cells.count("global_batch_gen");
     if (!batch || *batch < 1) throw RowSkip("the responses of a step are not stated");
+    constexpr std::int64_t most_responses = 1 << 20;  // as of a question: each is drawn
+    if (*batch > most_responses) throw RowSkip("more responses a step than are drawn");
     q.group = q.algorithm == RlAlgorithm::grpo && *batch % usual_group == 0 ? usual_group : 1;
     q.prompts = *batch / q.group;
     q.update_batch = cells.count("global_batch_train").value_or(0);
