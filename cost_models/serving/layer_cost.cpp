@@ -29,12 +29,13 @@ ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
 }
 
 /// Rows of a group after rounding to a kernel's tile: the smallest that holds them, and half of the largest beyond it,
-/// as groups are uneven.
-double padded_rows(double rows) {
+/// as groups are uneven. Kernels that widen weights (Marlin) have tiles from 8 to 64 rows, others from 16 to 128.
+double padded_rows(double rows, GemmFormat const& format) {
     constexpr std::array tiles{16.0, 32.0, 64.0, 128.0};
+    double const finer = format.right < format.left ? 2 : 1;
     for (double const tile : tiles)
-        if (rows <= tile) return tile;
-    return rows + tiles.back() / 2;
+        if (rows <= tile / finer) return tile / finer;
+    return rows + tiles.back() / finer / 2;
 }
 
 std::int64_t count_of(ModelSpec const& model, LayerKind kind) {
@@ -64,9 +65,12 @@ LayerCosts::LayerCosts(ServingCase const& what)
 
 Seconds LayerCosts::product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
                             GemmFormat const& format) const {
-    return estimate_product({.groups = groups, .m = std::max<std::int64_t>(1, m), .n = n, .k = k}, format, device_,
-                            {.cache = CacheState::cold}, Quantising::included)
-        .time;
+    GemmShape const shape{.groups = groups, .m = std::max<std::int64_t>(1, m), .n = n, .k = k};
+    Seconds const time = estimate_product(shape, format, device_, {.cache = CacheState::cold}).time;
+    if (format.left >= wide_.left) return time;
+    // Engines round activations in one kernel that reads two bytes and writes one, or within the kernel before.
+    double const values = static_cast<double>(shape.groups * shape.m * shape.k);
+    return time + touched(values * (wide_.left + format.left) * units::B, 1);
 }
 
 Seconds LayerCosts::touched(Bytes bytes, std::int64_t kernels) const {
@@ -87,7 +91,7 @@ void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTim
     auto const k = static_cast<double>(e.k);
     double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
     time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
-    time.expert_compute += product(1, std::llround(groups * padded_rows(rows / groups)), e.n, e.k, format_);
+    time.expert_compute += product(1, std::llround(groups * padded_rows(rows / groups, format_)), e.n, e.k, format_);
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {

@@ -146,6 +146,24 @@ void apply_layout(ServingRow const& row, ServedCase& out) {
     }
 }
 
+/// inference-perf's `shared_prefix` goes round a fixed set of prompts, system prompts x users: where that is small
+/// against the requests, all but the last block of a prompt is in the prefix cache, else the system prompt is.
+void apply_shared_prefix(ServingRow const& row, ServedCase& out) {
+    auto const shared = row.noted("shared_prefix: system");
+    if (!shared) return;
+    auto const systems = row.noted(" tok x ");
+    auto const users = row.noted(" prompts x ");
+    auto const requests = row.noted("successes");
+    if (systems && users && requests && 10 * *systems * *users < *requests) {
+        double const half_block = static_cast<double>(out.what.plan.block_tokens) / 2;
+        out.request.cached = std::max(0.0, out.request.prompt - half_block);
+        out.assumptions.emplace_back("the prompts come again and again, and are in the prefix cache");
+    } else {
+        out.request.cached = std::min(static_cast<double>(*shared), out.request.prompt - 1);
+        out.assumptions.emplace_back("the shared system prompt is in the prefix cache, nothing else");
+    }
+}
+
 void apply_load(ServingRow const& row, ServedCase& out) {
     if (row.notes_have("suspect")) throw RowSkip("marked as suspect");
     if (row.notes_have("without kv cache")) throw RowSkip("no cache: every token is computed anew");
@@ -165,10 +183,7 @@ void apply_load(ServingRow const& row, ServedCase& out) {
         out.request.output *= 0.9;
         out.least_length = 0.8;
     }
-    if (auto const shared = row.noted("shared_prefix: system")) {
-        out.request.cached = std::min(static_cast<double>(*shared), out.request.prompt - 1);
-        out.assumptions.emplace_back("the shared system prompt is in the prefix cache, nothing else");
-    }
+    apply_shared_prefix(row, out);
     if (row.unlimited_rate) {
         out.load = ServedLoad::unlimited;
     } else if (row.request_rate) {

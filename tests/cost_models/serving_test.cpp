@@ -132,6 +132,18 @@ TEST_CASE("serving memory: weights are the parameters, split by the plan; the ca
     CHECK(latent.cache_per_token.base() == Approx(61 * 576 * 2.0));  // 512 + 64 values, whole on every rank
 }
 
+TEST_CASE("serving: weights in one byte never make a decode slower than those in two, however thin the shards") {
+    for (char const* cluster : {"h100-sxm", "h200-sxm"})
+        for (std::int64_t const tp : {1, 2, 4, 8})
+            for (double const batch : {1.0, 8.0, 64.0}) {
+                CAPTURE(cluster, tp, batch);
+                IterationModel const wide(served("qwen3-32b", cluster, {.tp = tp}));
+                IterationModel const narrow(served("qwen3-32b", cluster, {.tp = tp, .weights = "fp8"}));
+                // Kernels of both kinds were measured apart: within a tenth at shapes where neither reads much.
+                CHECK(narrow(decodes(batch, 800)).total() < 1.1 * wide(decodes(batch, 800)).total());
+            }
+}
+
 TEST_CASE("touched_experts: one token touches top_k, many touch all, never more") {
     CHECK(touched_experts(256, 8, 1) == Approx(8));
     CHECK(touched_experts(256, 8, 1e5) == Approx(256));

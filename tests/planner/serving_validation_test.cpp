@@ -157,6 +157,22 @@ TEST_CASE("figures that a source does not state are derived from the others, and
     CHECK(*halved.served[1].measured == Approx(10.0));
 }
 
+TEST_CASE(
+    "prompts that come again and again are in the prefix cache, those of many users share a system prompt alone") {
+    auto const ttft = [](std::string const& notes) {
+        RowPrediction const p =
+            predicted({{"request_rate", "2"}, {"concurrency_or_batch", ""}, {"input_len", "4096"}, {"notes", notes}});
+        REQUIRE(p.served[0].predicted.has_value());
+        return *p.served[0].predicted;
+    };
+    double const plain = ttft("");
+    double const system = ttft("shared_prefix: system 100 tok x 400 prompts x 10 users, question 3996; successes 3000");
+    double const again = ttft("shared_prefix: system 100 tok x 11 prompts x 4 users, question 3996; successes 3000");
+    CHECK(system < plain);
+    CHECK(system > 0.9 * plain);
+    CHECK(again < 0.6 * plain);
+}
+
 TEST_CASE("one batch takes its prompts and its decodes: throughput is batch x output over the latency") {
     auto const table = table_of({with(usual, {{"notes", "static batch"}})});
     ServedCase const c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);
