@@ -87,7 +87,7 @@ std::vector<double> weights_of(Rows const& rows) {
     return out;
 }
 
-FitProblem problem_of(EngineProfile const& start, Rows const& rows) {
+FitResult fit_at(EngineProfile const& start, Rows const& rows, EngineFitOptions const& options) {
     FitProblem problem;
     for (Constant const& c : constants) {
         problem.parameters.push_back({.name = c.name,
@@ -99,47 +99,10 @@ FitProblem problem_of(EngineProfile const& start, Rows const& rows) {
     }
     problem.rows = rows.size();
     problem.weights = weights_of(rows);
-    problem.residual = [&start, &rows](std::size_t row, std::span<double const> values) {
+    problem.residual = [&](std::size_t row, std::span<double const> values) {
         return log_error(*rows[row], with_values(start, values));
     };
-    return problem;
-}
-
-/// Groups that are off as a whole were run in ways that their rows do not tell (kernels that were not tuned, prompts
-/// that repeat): they count less, 1 / (1 + (median error / typical_error)^2) per quantity.
-std::vector<double> doubts_of(Rows const& rows, EngineProfile const& profile) {
-    auto const key = [](ServedMeasurement const& row) { return std::pair(row.group, row.quantity); };
-    std::map<std::pair<std::string, ServedQuantity>, std::vector<double>> errors;
-    for (auto const* row : rows)
-        errors[key(*row)].push_back(log_error(*row, profile));
-    std::map<std::pair<std::string, ServedQuantity>, double> weight;
-    for (auto& [group, all] : errors) {
-        std::sort(all.begin(), all.end());
-        double const off = quantile(all, 0.5) / typical_error;
-        weight[group] = 1 / (1 + off * off);
-    }
-    std::vector<double> out;
-    for (auto const* row : rows)
-        out.push_back(weight.at(key(*row)));
-    return out;
-}
-
-FitResult fit_at(EngineProfile const& start, Rows const& rows, EngineFitOptions const& options) {
-    FitOptions const how{.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = options.threads};
-    FitProblem problem = problem_of(start, rows);
-    FitResult found = fit_least_squares(problem, how);
-    std::vector<double> const weights = problem.weights;
-    constexpr int rounds = 3;
-    for (int round = 0; round < rounds; ++round) {
-        std::vector<double> const values = found.values();
-        std::vector<double> const doubts = doubts_of(rows, with_values(start, values));
-        for (std::size_t i = 0; i < weights.size(); ++i)
-            problem.weights[i] = weights[i] * doubts[i];
-        for (std::size_t i = 0; i < values.size(); ++i)
-            problem.parameters[i].start = std::clamp(values[i], constants[i].low, constants[i].high);
-        found = fit_least_squares(problem, how);
-    }
-    return found;
+    return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = options.threads});
 }
 
 std::vector<ServedErrors> errors_of(std::vector<JudgedFigure> const& rows) {
