@@ -1,21 +1,15 @@
 #include "core/nearest.hpp"
 
+#include "core/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <numeric>
 
 namespace sextant {
 namespace {
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out;
-}
 
 /// Optimal string alignment distance: insertions, deletions, substitutions, adjacent transpositions.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -42,11 +36,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_name(std::string_view name, std::span<std::string const> known) {
     constexpr std::size_t longest_compared = 128;  // a pasted file is not a misspelt name
     if (name.empty() || name.size() > longest_compared) return {};
-    std::string const wanted = lower(name);
+    std::string const wanted = lower_case(name);
     std::string best;
     std::size_t best_distance = wanted.size() / 2 + 1;
     for (std::string const& candidate : known) {
-        std::size_t const distance = edit_distance(wanted, lower(candidate));
+        std::size_t const distance = edit_distance(wanted, lower_case(candidate));
         if (distance < best_distance) {
             best_distance = distance;
             best = candidate;

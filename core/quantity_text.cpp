@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -114,12 +115,6 @@ std::string allowed_for(Dimension const& dimension) {
     for (auto const& entry : dimension_texts)
         if (entry.dimension == dimension) return fmt::format("{} such as {}", entry.noun, entry.allowed);
     return "a number with a unit";
-}
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 std::string quoted(std::string_view text) {  // a pasted file is not shown whole

@@ -1,4 +1,5 @@
 #include "core/spec/hardware_catalog.hpp"
+#include "core/text.hpp"
 #include "cost_models/collective_row.hpp"
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 // time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot. Figures are written as texts.
 #include "calibrate/import/importer.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

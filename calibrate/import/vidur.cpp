@@ -2,6 +2,7 @@
 // send_recv.csv. Times are milliseconds, everything is in two-byte floats, sizes are of the whole model and one of
 // `num_tensor_parallel_workers` ranks was measured; `size` of a collective is in bytes.
 #include "calibrate/import/importer.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/measurements/row_cells.hpp"
 #include "core/nearest.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,7 @@
 #include "cli/options/number_text.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -26,14 +27,6 @@ double factor_of(char letter) {
         case 'P': return 1e15;
         default: return 0;
     }
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ')
-        text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ')
-        text.remove_suffix(1);
-    return text;
 }
 
 }  // namespace

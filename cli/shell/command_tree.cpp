@@ -4,6 +4,7 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,8 @@
 
 namespace sextant::cli {
 namespace {
+
+constexpr std::string_view blanks = " \n";
 
 bool is_name(std::string_view text) {
     constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789+.-";
@@ -30,12 +33,6 @@ std::string without_parentheses(std::string_view text) {
     return out;
 }
 
-std::string trimmed(std::string_view text) {
-    std::size_t const begin = std::min(text.find_first_not_of(" \n"), text.size());
-    text.remove_prefix(begin);
-    return std::string(text.substr(0, text.find_last_not_of(" \n") + 1));
-}
-
 /// A list is split at commas and at "or".
 std::vector<std::string> items_of(std::string_view text) {
     std::vector<std::string> items;
@@ -44,7 +41,7 @@ std::vector<std::string> items_of(std::string_view text) {
         rest.replace(at, 4, ", ");
     std::istringstream in(rest);
     for (std::string item; std::getline(in, item, ',');) {
-        item = trimmed(item);
+        item = trimmed(item, blanks);
         if (item.starts_with("or ")) item = item.substr(3);
         if (!item.empty()) items.push_back(item);
     }
@@ -141,16 +138,16 @@ void split_footer(CommandDescription& command, std::string const& footer) {
             command.remarks += line + "\n";
             continue;
         }
-        std::string text = trimmed(line);
+        std::string text(trimmed(line, blanks));
         bool const more = text.ends_with('\\');
-        if (more) text = trimmed(text.substr(0, text.size() - 1));
+        if (more) text = trimmed(std::string_view(text).substr(0, text.size() - 1), blanks);
         if (joined)
             command.examples.back() += " " + text;
         else if (text.starts_with("sextant ") || text.starts_with("mpirun "))
             command.examples.push_back(text);
         joined = more;
     }
-    command.remarks = trimmed(command.remarks);
+    command.remarks = std::string(trimmed(command.remarks, blanks));
 }
 
 CommandDescription describe_app(std::string path, CLI::App const& app) {
@@ -174,8 +171,9 @@ std::vector<std::string> listed_values(std::string_view help) {
     std::vector<std::string> lines;  // "name - what it is", one a line
     std::istringstream in{std::string(help)};
     for (std::string line; std::getline(in, line);)
-        if (auto const dash = line.find(" - "); dash != std::string::npos && is_name(trimmed(line.substr(0, dash))))
-            lines.push_back(trimmed(line.substr(0, dash)));
+        if (auto const dash = line.find(" - ");
+            dash != std::string::npos && is_name(trimmed(std::string_view(line).substr(0, dash), blanks)))
+            lines.emplace_back(trimmed(std::string_view(line).substr(0, dash), blanks));
     if (lines.size() >= 2) return lines;
     std::string const text = without_parentheses(help);
     for (std::size_t begin = 0; begin <= text.size();) {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 
@@ -13,14 +14,6 @@
 
 namespace sextant::cli {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && text.front() == ' ')
-        text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ')
-        text.remove_suffix(1);
-    return text;
-}
 
 /// Takes a number off the front of `text`.
 std::optional<double> take_number(std::string_view& text) {

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/text.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 

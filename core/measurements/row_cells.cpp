@@ -1,27 +1,12 @@
 #include "core/measurements/row_cells.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
 namespace sextant {
-
-std::string lower_case(std::string_view text) {
-    std::string out(text);
-    for (char& c : out)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
-        text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
-        text.remove_suffix(1);
-    return text;
-}
 
 std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem) {
     cell = trimmed(cell);

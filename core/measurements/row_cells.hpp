@@ -17,12 +17,6 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// ASCII letters in lower case.
-std::string lower_case(std::string_view text);
-
-/// Without spaces and tabs at the ends.
-std::string_view trimmed(std::string_view text);
-
 /// A finite number that is not negative, nothing for an empty cell; else says in `problem`, unless it says something
 /// already, what is wrong with the cell.
 std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem);

@@ -3,24 +3,14 @@
 #include "core/embedded_text.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/profile_change.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace sextant {
 namespace {
-
-/// Lower-case letters and digits only.
-std::string plain(std::string_view name) {
-    std::string out;
-    for (char const c : name) {
-        auto const byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) != 0) out += static_cast<char>(std::tolower(byte));
-    }
-    return out;
-}
 
 EngineProfile unchanged_engine(std::string const& name, std::string_view where) {
     if (name.ends_with(".json")) return read_engine(ObjectReader(JsonDocument::from_file(name)));
@@ -56,9 +46,9 @@ std::vector<std::string> engine_names() {
 }
 
 EngineProfile const* known_engine(std::string_view name) {
-    std::string const wanted = plain(name);
+    std::string const wanted = letters_and_digits(name);
     if (wanted.empty()) return nullptr;
-    auto const same = [&](std::string const& known) { return plain(known) == wanted; };
+    auto const same = [&](std::string const& known) { return letters_and_digits(known) == wanted; };
     for (EngineProfile const& engine : all_engines())
         if (same(engine.name)) return &engine;
     for (EngineProfile const& engine : all_engines())

@@ -4,6 +4,7 @@
 #include "core/nearest.hpp"
 #include "core/spec/hardware_json.hpp"
 #include "core/spec/profile_change.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,16 +16,6 @@
 
 namespace sextant {
 namespace {
-
-/// Lower-case letters and digits only.
-std::string plain(std::string_view name) {
-    std::string out;
-    for (char const c : name) {
-        auto const byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) != 0) out += static_cast<char>(std::tolower(byte));
-    }
-    return out;
-}
 
 /// The same without the maker's name and the word GPU, as devices report themselves.
 std::string plain_device(std::string_view name) {
@@ -48,7 +39,7 @@ std::string plain_device(std::string_view name) {
 
 template <class Entry>
 bool is_called(Entry const& entry, std::string const& wanted) {
-    auto const same = [&](std::string const& name) { return plain(name) == wanted; };
+    auto const same = [&](std::string const& name) { return letters_and_digits(name) == wanted; };
     return same(entry.name) || std::any_of(entry.aliases.begin(), entry.aliases.end(), same);
 }
 
@@ -72,9 +63,9 @@ public:
 
     /// The one entry whose file has this very name, or nothing.
     std::optional<Entry> find(std::string_view name) {
-        std::string const wanted = plain(name);
+        std::string const wanted = letters_and_digits(name);
         for (EmbeddedText const& entry : texts_) {
-            if (plain(entry.name) != wanted) continue;
+            if (letters_and_digits(entry.name) != wanted) continue;
             std::lock_guard const lock(guard_);
             auto found = kept_.find(entry.name);
             if (found == kept_.end()) {
@@ -97,9 +88,9 @@ private:
 
 template <class Entry>
 Entry const* entry_called(std::vector<Entry> const& entries, std::string_view name) {
-    auto const wanted = plain(name);
+    auto const wanted = letters_and_digits(name);
     for (auto const& entry : entries)  // a name goes before any alias
-        if (plain(entry.name) == wanted) return &entry;
+        if (letters_and_digits(entry.name) == wanted) return &entry;
     for (auto const& spelling : {wanted, plain_device(name)})
         for (auto const& entry : entries)
             if (is_called(entry, spelling)) return &entry;

@@ -5,10 +5,10 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/text.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -17,13 +17,6 @@ namespace {
 
 constexpr double usual_prompt = 128;
 constexpr std::int64_t usual_group = 32;
-
-std::string letters_and_digits(std::string_view text) {
-    std::string out;
-    for (char const c : lower_case(text))
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
-    return out;
-}
 
 /// The preset that is written so, or the only one that begins so. @throws RowSkip.
 ModelSpec model_written(std::string const& name) {

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/text.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "planner/validation/training_case.hpp"
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/text.hpp"
 #include "planner/validation/training_case.hpp"
 
 #include <algorithm>
@@ -11,13 +12,6 @@ namespace sextant {
 namespace {
 
 constexpr std::int64_t gpt2_vocabulary = 50257;
-
-std::string letters_and_digits(std::string_view text) {
-    std::string out;
-    for (char const c : lower_case(text))
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
-    return out;
-}
 
 /// The preset whose name is the row's but for case and punctuation; read once.
 ModelSpec const* preset_named(std::string_view model) {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
+#include "core/text.hpp"
 #include "planner/validation/row_pipeline.hpp"
 #include "planner/validation/row_spelling.hpp"
 #include "planner/validation/training_case.hpp"

@@ -1,6 +1,7 @@
 #include "planner/validation/row_spelling.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <charconv>

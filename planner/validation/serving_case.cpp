@@ -4,6 +4,7 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
+#include "core/text.hpp"
 #include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_model.hpp"
 

@@ -2,10 +2,10 @@
 
 #include "core/measurements/row_cells.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <mutex>
 
@@ -14,11 +14,8 @@ namespace {
 
 /// Letters and digits of what follows the last slash, in lower case.
 std::string plain(std::string_view name) {
-    std::string out;
     auto const slash = name.rfind('/');
-    for (char const c : lower_case(slash == std::string_view::npos ? name : name.substr(slash + 1)))
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0) out += c;
-    return out;
+    return letters_and_digits(slash == std::string_view::npos ? name : name.substr(slash + 1));
 }
 
 /// What makes no other shape: tuning, packaging, number formats. Longer ones first.

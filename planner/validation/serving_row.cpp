@@ -1,5 +1,7 @@
 #include "planner/validation/serving_row.hpp"
 
+#include "core/text.hpp"
+
 #include <charconv>
 
 namespace sextant {

@@ -1,5 +1,7 @@
 #include "planner/validation/training_row.hpp"
 
+#include "core/text.hpp"
+
 #include <charconv>
 
 namespace sextant {

@@ -3,6 +3,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/text.hpp"
 #include "simulator/schedule_walk.hpp"
 #include "simulator/schedules/csv_action.hpp"
 #include "simulator/schedules/csv_transfers.hpp"
@@ -25,12 +26,6 @@ WalkCosts unit_slots(std::int64_t stages) {
                              .backward_weight = 1 * units::s,
                              .hidden = 1 * units::s};
     return {.stages = std::vector<StageDurations>(static_cast<std::size_t>(stages), one), .transfers = {}};
-}
-
-std::string_view trimmed(std::string_view text) {
-    std::size_t const first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 /// A file being read: the actions of each row, and the cells that they stand in.
