@@ -1,5 +1,6 @@
 #include "cli/output.hpp"
 
+#include "cli/options/written_file.hpp"
 #include "cli/page/plotting_library.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "core/error.hpp"
@@ -44,7 +45,7 @@ void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format 
         known.emplace_back(name_of(format));
     app.add_option("--format", options.format_name, "format of the report: " + join(known) + " (default: text)")
         ->type_name("NAME");
-    app.add_option("--output", options.file, "write the report to this file instead of standard output")
+    written(app.add_option("--output", options.file, "write the report to this file instead of standard output"))
         ->type_name("FILE")
         ->check([](std::string const& name) { return name.empty() ? "the file name is empty" : std::string(); });
 }

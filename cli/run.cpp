@@ -1,6 +1,7 @@
 #include "cli/run.hpp"
 
 #include "cli/command.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/shell/described_command.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/shell/help_text.hpp"
@@ -85,6 +86,7 @@ int run_command(CommandEntry const& entry, std::vector<std::string> arguments, C
         context.out << command.app->help("", CLI::AppFormatMode::All);
         return exit_code::done;
     }
+    refuse_files_given_twice(*command.app);
     if (!command.config->write.empty()) {
         std::string const text = config_text(chosen_path(entry, *command.app), chosen_app(*command.app));
         if (command.config->write == "-")

@@ -1,17 +1,22 @@
 #include "cli/calibrate/diff.hpp"
 
 #include "cli/calibrate/calibration_times.hpp"
+#include "cli/calibrate/subcommand.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
 namespace sextant::cli {
 namespace {
+
+constexpr Format report_formats[] = {Format::text, Format::json, Format::markdown};
 
 constexpr double same = 1e-3;  ///< relative: files hold four or five digits
 
@@ -165,6 +170,22 @@ int diff_calibrations(DiffRequest const& request, CommandContext& context) {
     auto const format = request.output.format();
     deliver(request.output, context, calibration_diff(diff_of(request), format));
     return exit_code::done;
+}
+
+Subcommand describe_calibrate_diff(CLI::App& calibrate, CommandContext& context) {
+    auto const request = std::make_shared<DiffRequest>();
+    DiffRequest& r = *request;
+    CLI::App& app = *calibrate.add_subcommand("diff", "what two files of fitted constants differ in");
+    add_output_options(app, r.output, report_formats);
+    app.add_option("first", r.first, "a calibration")->required()->type_name("A.json");
+    app.add_option("second", r.second, "another of the same format")->required()->type_name("B.json");
+    app.add_option("--on", r.on, "the accelerator or cluster that times are compared on (default: whose it is)")
+        ->option_text("NAME|FILE.json");
+    app.footer(
+        "Spreads are one standard deviation of the fit. Times are predicted over usual shapes and sizes.\n\nExamples:\n"
+        "  sextant calibrate diff before.json after.json\n"
+        "  sextant calibrate diff mine.json theirs.json --on host.json --format json\n");
+    return {&app, [request, &context] { return diff_calibrations(*request, context); }};
 }
 
 }  // namespace sextant::cli

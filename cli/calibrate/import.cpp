@@ -1,6 +1,8 @@
 #include "cli/calibrate/import.hpp"
 
 #include "calibrate/import/importer.hpp"
+#include "cli/calibrate/subcommand.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -8,9 +10,11 @@
 #include "core/measurements/kernel_row.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <ostream>
 
 namespace sextant::cli {
@@ -140,6 +144,30 @@ CsvTable collective_table_of(std::string const& file, CommandContext& context) {
     report_skipped(file, tables, context);
     if (tables.collectives.empty()) throw InputError("{}: has no collectives that can be used", file);
     return parse_csv(collectives_csv(tables), file);
+}
+
+Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& context) {
+    auto const request = std::make_shared<ImportCall>();
+    ImportCall& r = *request;
+    CLI::App& app = *calibrate.add_subcommand("import", "measurements of other programs as tables of ours");
+    app.add_option("files", r.files, "what the other program wrote")->required()->type_name("FILE...");
+    written(app.add_option("--out", r.out, "one file, or a folder where there are several kinds of rows"))
+        ->required()
+        ->option_text("FILE.csv|FOLDER");
+    app.add_option("--from", r.from, "the format, where it is not to be told from the file")->option_text("NAME");
+    app.add_option("--device", r.device, "the accelerator, where the rows do not say it or say it wrong")
+        ->option_text("NAME");
+    app.add_option("--source", r.source, "what stands in source_ref (default: the format and what the file says)")
+        ->option_text("TEXT");
+    std::string formats = "Formats:\n";
+    for (Importer const* importer : importers())
+        formats += fmt::format("  {:<16}{}\n", importer->name, importer->summary);
+    app.footer(formats +
+               "\nRows that cannot be used are counted with the reason on standard error.\n\nExamples:\n"
+               "  sextant calibrate import all_reduce.log --out collectives.csv\n"
+               "  sextant calibrate import gemm_perf.txt --out gemm.csv --source 'aiconfigurator 1.0'\n"
+               "  sextant calibrate import trace.json --out imported --device h100-sxm\n");
+    return {&app, [request, &context] { return import_measurements(*request, context); }};
 }
 
 }  // namespace sextant::cli

@@ -1,20 +1,25 @@
 #include "cli/calibrate/report.hpp"
 
 #include "cli/calibrate/import.hpp"
+#include "cli/calibrate/subcommand.hpp"
 #include "cli/validate/plots.hpp"
 #include "cli/validate/row_words.hpp"
 #include "core/error.hpp"
 #include "planner/validation/table_predictor.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <ostream>
 
 namespace sextant::cli {
 namespace {
+
+constexpr Format report_formats[] = {Format::text, Format::json, Format::markdown};
 
 ValidationKind kind_of(CalibrationFile const& file) {
     constexpr ValidationKind kinds[] = {ValidationKind::kernels, ValidationKind::collectives, ValidationKind::train};
@@ -171,6 +176,28 @@ int report_calibration(ReportRequest const& request, CommandContext& context) {
     }
     deliver(request.output, context, calibration_report(report, format));
     return exit_code::done;
+}
+
+Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& context) {
+    auto const request = std::make_shared<ReportRequest>();
+    ReportRequest& r = *request;
+    CLI::App& app = *calibrate.add_subcommand("report", "how well fitted constants hold");
+    add_output_options(app, r.output, report_formats);
+    app.add_option("file", r.file, "kernel-calibration, network-calibration or framework")
+        ->required()
+        ->type_name("FILE.json");
+    app.add_option("--rows", r.rows, "measurements to score it on, as of fit and validate; may be repeated")
+        ->option_text("FILE");
+    app.add_option("--device", r.device, "of kernels, the accelerator that the rows are of (default: as they say)")
+        ->option_text("NAME|FILE.json");
+    app.add_option("--plots", r.plots, "write predicted against measured times of --rows into this folder, as SVG")
+        ->option_text("FOLDER");
+    app.footer(
+        "Rows that the fit held out are scored apart from those that it saw.\n\nExamples:\n"
+        "  sextant calibrate report mine.json\n"
+        "  sextant calibrate report mine.json --rows gemm.csv --rows attention.csv --plots plots\n"
+        "  sextant calibrate report out.json --rows rows.csv --device host.json --format markdown\n");
+    return {&app, [request, &context] { return report_calibration(*request, context); }};
 }
 
 }  // namespace sextant::cli

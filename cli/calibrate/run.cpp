@@ -2,7 +2,9 @@
 
 #include "cli/calibrate/child_process.hpp"
 #include "cli/calibrate/describe_host.hpp"
+#include "cli/calibrate/subcommand.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -12,10 +14,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <ostream>
 #include <sstream>
 
@@ -155,6 +159,46 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
             write_text_file(request.describe_cluster, host_cluster_json(read_bench_rows(request.out), host_facts()));
     }
     return end.code;
+}
+
+Subcommand describe_calibrate_run(CLI::App& calibrate, CommandContext& context) {
+    auto const request = std::make_shared<BenchRequest>();
+    BenchRequest& r = *request;
+    CLI::App& app = *calibrate.add_subcommand("run", "measure this machine with sextant-bench");
+    written(app.add_option("--out", r.out, "the rows are written there (CSV, docs/kernels.md)"))
+        ->required()
+        ->option_text("FILE.csv");
+    app.add_option("--bench", r.program, "the benchmark program (default: beside this one, else on PATH)")
+        ->option_text("PROGRAM");
+    app.add_option("--backend", r.backend, "auto (cuda where there is a GPU, else host), cuda, host")
+        ->option_text("NAME");
+    app.add_option("--bench-names", r.benches, "only these benchmarks (see 'sextant-bench --list')")
+        ->delimiter(',')
+        ->option_text("A[,B...]");
+    app.add_flag_callback(
+        "--quick", [&r] { r.effort = BenchEffort::quick; }, "few shapes, 2 % of noise (default)");
+    app.add_flag_callback(
+        "--full", [&r] { r.effort = BenchEffort::full; }, "many shapes, half a percent");
+    app.add_flag_callback(
+        "--resume", [&r] { r.file = BenchFile::resume; },
+        "go on with an existing --out: what it has is not measured again");
+    app.add_option("--max-seconds", r.max_seconds, "begin nothing new after so many seconds")->option_text("S");
+    app.add_option("--time-limit", r.time_limit,
+                   "end the benchmarks after so long, whatever they are at (default: never)")
+        ->option_text("TIME");
+    app.add_option("--gpu", r.gpu, "which CUDA device (default 0)")->option_text("N");
+    written(app.add_option("--describe-host", r.describe_host,
+                           "write an accelerator profile of this machine's processor from the rows"))
+        ->option_text("FILE.json");
+    written(app.add_option("--describe-cluster", r.describe_cluster,
+                           "the same as a cluster of processes, for the rows of collectives"))
+        ->option_text("FILE.json");
+    app.footer(
+        "Progress goes to standard error. Ctrl-C leaves whole rows; the same call with --resume goes on.\n\nExamples:\n"
+        "  sextant calibrate run --out rows.csv\n"
+        "  sextant calibrate run --full --out rows.csv --resume\n"
+        "  sextant calibrate run --backend host --out rows.csv --describe-host host.json\n");
+    return {&app, [request, &context] { return run_benchmarks(*request, context); }};
 }
 
 }  // namespace sextant::cli

@@ -172,7 +172,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     add_settings(app, o->settings);
     add_export_output(app, o->output);
     app.require_subcommand(0, 1);
-    ExportServe const serve = describe_export_serve(app, context);
+    Subcommand const serve = describe_export_serve(app, context);
     app.footer(
         "What a framework has no words for is said: in the file, on standard error, and in --report json. slurm and\n"
         "kubernetes start the files of the formats beside them. Exit code 1 when the plan does not fit into memory.\n"

@@ -72,7 +72,7 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
 
 }  // namespace
 
-ExportServe describe_export_serve(CLI::App& parent, CommandContext& context) {
+Subcommand describe_export_serve(CLI::App& parent, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *parent.add_subcommand("serve", "the command that starts vLLM, SGLang or TensorRT-LLM");
     add_serve_options(app, o->serve);

@@ -2,6 +2,7 @@
 #include "cli/goodput/view.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/seed_option.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -116,7 +117,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         ->option_text("N");
     app.add_flag("--search-interval", o->search, "find the best interval by simulation too");
     app.add_flag("--timeline", o->timeline, "every interruption of one trial (as with --inject)");
-    app.add_option("--timeline-svg", o->svg, "picture of that trial")->option_text("FILE.svg");
+    written(app.add_option("--timeline-svg", o->svg, "picture of that trial"))->option_text("FILE.svg");
     app.add_flag("--progress", o->progress, "progress on stderr, even if it is no terminal");
     add_output_options(app, o->output);
     app.footer(

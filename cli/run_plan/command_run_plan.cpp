@@ -1,4 +1,5 @@
 #include "cli/interrupt.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
 #include "cli/run_plan/options.hpp"
 #include "cli/run_plan/view.hpp"
@@ -105,8 +106,9 @@ int run_plan(Options const& o, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_run_plan_options(app, o->run);
-    app.add_option("--plot", o->plot, "the scaling curve as an SVG picture")->option_text("FILE.svg");
-    app.add_option("--write-model", o->model_file, "the chosen shape as a config.json, for --model of other commands")
+    written(app.add_option("--plot", o->plot, "the scaling curve as an SVG picture"))->option_text("FILE.svg");
+    written(app.add_option("--write-model", o->model_file,
+                           "the chosen shape as a config.json, for --model of other commands"))
         ->option_text("FILE.json");
     app.add_flag("--explain", o->explain, "every assumed value");
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");

@@ -1,20 +1,20 @@
-#include "cli/command.hpp"
 #include "cli/scaling/subcommand.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <memory>
+#include <utility>
 #include <vector>
 
 namespace sextant::cli {
 namespace {
 
 Action describe(CLI::App& app, CommandContext& context) {
-    auto const subcommands = std::make_shared<std::vector<ScalingSubcommand>>();
-    subcommands->push_back(describe_scaling_fit(app, context));
-    subcommands->push_back(describe_scaling_optimum(app, context));
-    subcommands->push_back(describe_scaling_predict(app, context));
-    subcommands->push_back(describe_scaling_laws(app, context));
+    std::vector<Subcommand> subcommands{
+        describe_scaling_fit(app, context),
+        describe_scaling_optimum(app, context),
+        describe_scaling_predict(app, context),
+        describe_scaling_laws(app, context),
+    };
     app.require_subcommand(1);
     app.footer(
         "Formulas, sources and what is contested: docs/scaling.md. Every subcommand has a --help of its own.\n\n"
@@ -24,11 +24,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         "  sextant scaling optimum --dollars 1e6 --cluster h100-sxm --mfu 0.4\n"
         "  sextant scaling predict --params 70B --tokens 1.4T\n"
         "  sextant scaling laws\n");
-    return [subcommands] {
-        for (ScalingSubcommand const& subcommand : *subcommands)
-            if (subcommand.app->parsed()) return subcommand.run();
-        return exit_code::our_bug;  // require_subcommand lets none through
-    };
+    return run_given(std::move(subcommands));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/options/seed_option.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/page/scaling_pages.hpp"
 #include "cli/scaling/subcommand.hpp"
 #include "core/error.hpp"
@@ -81,7 +82,7 @@ void add_fit_options(CLI::App& app, ScalingFitRequest& r) {
     app.add_option("--cutoff", r.cuts, "back-test: fit below these computes, judge above (default: powers of ten)")
         ->option_text("FLOPS[,FLOPS...]");
     app.add_flag("--quick", r.quick, "without profiles, other objectives, influence and back-test");
-    app.add_option("--plot", r.plot, "write the losses and the curve as a picture")->option_text("FILE.svg");
+    written(app.add_option("--plot", r.plot, "write the losses and the curve as a picture"))->option_text("FILE.svg");
 }
 
 void add_curve_options(CLI::App& app, ScalingFitRequest& r) {
@@ -185,7 +186,7 @@ int run(ScalingFitRequest const& request, CommandContext& context) {
 
 }  // namespace
 
-ScalingSubcommand describe_scaling_fit(CLI::App& scaling, CommandContext& context) {
+Subcommand describe_scaling_fit(CLI::App& scaling, CommandContext& context) {
     auto const request = std::make_shared<ScalingFitRequest>();
     CLI::App& app =
         *scaling.add_subcommand("fit", "fit a law to losses (or steps, or learning rates) that were measured");

@@ -34,7 +34,7 @@ std::string details_in(PublishedLaw const& law, Format format) {
 
 }  // namespace
 
-ScalingSubcommand describe_scaling_laws(CLI::App& scaling, CommandContext& context) {
+Subcommand describe_scaling_laws(CLI::App& scaling, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *scaling.add_subcommand("laws", "the laws that --law knows by name");
     add_output_options(app, o->output);

@@ -1,5 +1,6 @@
 #include "cli/scaling/optimum.hpp"
 
+#include "cli/options/written_file.hpp"
 #include "cli/page/scaling_pages.hpp"
 #include "cli/scaling/optimum_options.hpp"
 #include "cli/scaling/optimum_svg.hpp"
@@ -64,13 +65,14 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--batch", o.batch, "tokens per step: what it costs in steps and data")->option_text("B");
     app.add_option("--counting", o.counting, "what C counts: total, or Kaplan's non-embedding (default: total)")
         ->option_text("RULE");
-    app.add_option("--plot", o.plot, "draw lines of equal loss, budgets and optima there")->option_text("FILE.svg");
+    written(app.add_option("--plot", o.plot, "draw lines of equal loss, budgets and optima there"))
+        ->option_text("FILE.svg");
     add_output_options(app, o.output, formats_and_page);
 }
 
 }  // namespace
 
-ScalingSubcommand describe_scaling_optimum(CLI::App& scaling, CommandContext& context) {
+Subcommand describe_scaling_optimum(CLI::App& scaling, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *scaling.add_subcommand("optimum", "N, D and loss for a budget of compute, money, time or loss");
     add_options(app, *o);

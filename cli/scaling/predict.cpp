@@ -193,7 +193,7 @@ int predict(Options const& o, CommandContext& context) {
 
 }  // namespace
 
-ScalingSubcommand describe_scaling_predict(CLI::App& scaling, CommandContext& context) {
+Subcommand describe_scaling_predict(CLI::App& scaling, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *scaling.add_subcommand("predict", "the loss of N parameters and D tokens, and what is lost by it");
     app.add_option("--params", o->parameters, "parameters (those a token passes, with experts)")->option_text("N");

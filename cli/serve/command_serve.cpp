@@ -1,31 +1,27 @@
-#include "cli/command.hpp"
 #include "cli/serve/subcommand.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <memory>
+#include <utility>
 #include <vector>
 
 namespace sextant::cli {
 namespace {
 
 Action describe(CLI::App& app, CommandContext& context) {
-    auto const subcommands = std::make_shared<std::vector<ServeSubcommand>>();
-    subcommands->push_back(describe_serve_estimate(app, context));
-    subcommands->push_back(describe_serve_simulate(app, context));
-    subcommands->push_back(describe_serve_plan(app, context));
-    subcommands->push_back(describe_serve_quality(app, context));
+    std::vector<Subcommand> subcommands{
+        describe_serve_estimate(app, context),
+        describe_serve_simulate(app, context),
+        describe_serve_plan(app, context),
+        describe_serve_quality(app, context),
+    };
     app.require_subcommand(1);
     app.footer(
         "What is modelled, and what is not: docs/serving.md. Every subcommand has a --help of its own.\n\n"
         "Examples:\n"
         "  sextant serve estimate --model llama-3.1-70b --cluster h100-sxm --tp 4 --prompt 2000 --output-tokens 300\n"
         "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm,h200-sxm --rate 20 --ttft 2s --tpot 50ms\n");
-    return [subcommands] {
-        for (ServeSubcommand const& subcommand : *subcommands)
-            if (subcommand.app->parsed()) return subcommand.run();
-        return exit_code::our_bug;  // require_subcommand lets none through
-    };
+    return run_given(std::move(subcommands));
 }
 
 }  // namespace

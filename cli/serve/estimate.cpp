@@ -194,7 +194,7 @@ double usd_per_million(ServeEstimateReport const& report, ServeRow const& row) {
            (row.estimate.output_tokens_per_s * 3600) * 1e6;
 }
 
-ServeSubcommand describe_serve_estimate(CLI::App& serve, CommandContext& context) {
+Subcommand describe_serve_estimate(CLI::App& serve, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *serve.add_subcommand("estimate", "one replica in the steady state, by closed form");
     add_serve_options(app, o->serve);

@@ -217,7 +217,7 @@ void add_options(CLI::App& app, Options& o) {
 
 }  // namespace
 
-ServeSubcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
+Subcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *serve.add_subcommand("plan", "the cheapest deployment that keeps latency objectives");
     add_options(app, *o);

@@ -132,7 +132,7 @@ std::optional<double> QualityReport::usd_per_million(FormatChoice const& choice)
     return *price / (tokens_per_s_per_gpu(choice) * 3600) * 1e6;
 }
 
-ServeSubcommand describe_serve_quality(CLI::App& serve, CommandContext& context) {
+Subcommand describe_serve_quality(CLI::App& serve, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App& app = *serve.add_subcommand("quality", "number formats: what each saves, beside the error it makes");
     add_serve_options(app, o->serve);

@@ -187,7 +187,7 @@ std::optional<double> ServeSimulateReport::usd_per_million_output_tokens() const
            1e6;
 }
 
-ServeSubcommand describe_serve_simulate(CLI::App& serve, CommandContext& context) {
+Subcommand describe_serve_simulate(CLI::App& serve, CommandContext& context) {
     auto const o = std::make_shared<ServeSimulateOptions>();
     CLI::App& app =
         *serve.add_subcommand("simulate", "requests through replicas, event by event: latencies, throughput, overload");

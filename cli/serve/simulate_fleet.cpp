@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -63,8 +64,10 @@ void read_target(ServeSimulateOptions const& o, Autoscale& scale, ReplicaLimits 
 
 void read_autoscale(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     if (o.autoscale.empty()) {
-        if (!o.scale_target.empty() || !o.scale_every.empty() || !o.scale_down_after.empty())
-            throw InputError("--scale-target: the number of replicas is fixed (--autoscale MIN..MAX)");
+        for (auto const& [flag, value] : {std::pair{"--scale-target", &o.scale_target},
+                                          {"--scale-every", &o.scale_every},
+                                          {"--scale-down-after", &o.scale_down_after}})
+            if (!value->empty()) throw InputError("{}: the number of replicas is fixed (--autoscale MIN..MAX)", flag);
         return;
     }
     if (o.replicas) throw InputError("--replicas: --autoscale says how many");

@@ -1,5 +1,7 @@
 #include "cli/serve/simulate_options.hpp"
 
+#include "cli/options/written_file.hpp"
+
 #include <CLI/CLI.hpp>
 
 namespace sextant::cli {
@@ -111,8 +113,8 @@ void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& o) {
     add_replica_options(app, o);
     add_load_options(app, o);
     add_fleet_options(app, o);
-    app.add_option("--requests", o.requests_file, "a row per request")->option_text("FILE.csv");
-    app.add_option("--timeline", o.timeline, "queue, batch, cache and tokens over time, for Perfetto")
+    written(app.add_option("--requests", o.requests_file, "a row per request"))->option_text("FILE.csv");
+    written(app.add_option("--timeline", o.timeline, "queue, batch, cache and tokens over time, for Perfetto"))
         ->option_text("FILE.json");
     app.add_option("--plots", o.plots, "pictures of latencies, load and cost, and over_time.csv, into this folder")
         ->option_text("FOLDER");

@@ -1,4 +1,5 @@
 #include "cli/command.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
 #include "cli/shell/man_page.hpp"
 
@@ -18,7 +19,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         ->check([](std::string const& name) {
             return name == "man" || name == "json" ? "" : fmt::format("'{}' is not man or json", name);
         });
-    app.add_option("--output", output->file, "write the page to this file instead of standard output")
+    written(app.add_option("--output", output->file, "write the page to this file instead of standard output"))
         ->option_text("FILE");
     app.footer(
         "Read it with 'man -l'.\n\nExamples:\n"

@@ -1,6 +1,7 @@
 #include "cli/export/plan_import.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/plan_options.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
 #include "cli/page/simulation_page.hpp"
 #include "cli/plan/report_view.hpp"
@@ -226,14 +227,14 @@ Action describe(CLI::App& app, CommandContext& context) {
         ->option_text("FILE.csv")
         ->group("Plan");
     add_simulate_options(app, o->simulate);
-    app.add_option("--write-schedule", o->write_schedule, "the pipeline schedule as such a CSV")
+    written(app.add_option("--write-schedule", o->write_schedule, "the pipeline schedule as such a CSV"))
         ->option_text("FILE.csv")
         ->group("Pictures");
     app.add_flag("--with-transfers", o->with_transfers, "write sends and receives into it, too")->group("Pictures");
-    app.add_option("--trace", o->trace, "Chrome trace, for ui.perfetto.dev")
+    written(app.add_option("--trace", o->trace, "Chrome trace, for ui.perfetto.dev"))
         ->option_text("FILE.json")
         ->group("Pictures");
-    app.add_option("--svg", o->svg, "the timeline as a picture")->option_text("FILE.svg")->group("Pictures");
+    written(app.add_option("--svg", o->svg, "the timeline as a picture"))->option_text("FILE.svg")->group("Pictures");
     app.add_flag("--timeline,!--no-timeline", o->timeline, "timeline under the text report (default)")
         ->group("Pictures");
     app.add_option("--width", o->width, "columns of the timeline")->option_text("N")->group("Pictures");

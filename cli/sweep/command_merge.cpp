@@ -1,4 +1,5 @@
 #include "cli/command.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/sweep/merge.hpp"
 #include "cli/sweep/progress.hpp"
 #include "core/error.hpp"
@@ -27,9 +28,6 @@ void check(Options const& o, SweepRecord const& record) {
     std::error_code ignored;
     if (std::filesystem::exists(o.out, ignored) && !o.overwrite)
         throw InputError("{}: exists (--overwrite replaces it)", o.out);
-    for (std::string const& file : o.in)
-        if (std::filesystem::equivalent(file, o.out, ignored))
-            throw InputError("{}: is to be merged and to be written", o.out);
     auto const& columns = record.columns;
     if (!o.sensitivity.empty() && std::find(columns.begin(), columns.end(), o.sensitivity) == columns.end())
         throw InputError("--sensitivity: no column '{}'{} (columns: {})", o.sensitivity,
@@ -56,7 +54,7 @@ int merge(Options const& o, CommandContext& context) {
 
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
-    app.add_option("OUT", o->out, "file to write")->required()->option_text("FILE");
+    written(app.add_option("OUT", o->out, "file to write"))->required()->option_text("FILE");
     app.add_option("IN", o->in, "files of all shards of one sweep, each with its .sweep.json beside it")
         ->required()
         ->option_text("FILE...");

@@ -1,5 +1,6 @@
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/shell/terminal.hpp"
 #include "cli/sweep/evaluate.hpp"
 #include "cli/sweep/output.hpp"
@@ -214,7 +215,8 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.add_option("--shard", o->shard, "only every N-th point, from the K-th on ('sextant merge' joins the files)")
         ->option_text("K/N");
     app.add_flag("--mpi", o->mpi, "share the points with the other processes of mpirun, where it is not noticed");
-    app.add_option("--output", o->file, "write to this file; csv and jsonl grow as points finish")->type_name("FILE");
+    written(app.add_option("--output", o->file, "write to this file; csv and jsonl grow as points finish"))
+        ->type_name("FILE");
     app.add_option("--format", o->format,
                    "text, csv, jsonl, json, markdown or html (default: by the file's ending, text without a file)")
         ->type_name("NAME");

@@ -270,7 +270,7 @@ void add_options(CLI::App& app, Options& o) {
 
 }  // namespace
 
-TrialsSubcommand describe_trials_budget(CLI::App& trials, CommandContext& context) {
+Subcommand describe_trials_budget(CLI::App& trials, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App* app = trials.add_subcommand("budget", "what a search costs, rung by rung, and how long it takes");
     add_options(*app, *o);

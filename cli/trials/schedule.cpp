@@ -132,7 +132,7 @@ Table schedule_table(ScheduleReport const& report) {
     return table;
 }
 
-TrialsSubcommand describe_trials_schedule(CLI::App& trials, CommandContext& context) {
+Subcommand describe_trials_schedule(CLI::App& trials, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App* app = trials.add_subcommand("schedule", "learning rate and batch, step by step and token by token");
     app->add_option("--tokens", o->tokens, "of the run")->required()->option_text("N");

@@ -1,18 +1,12 @@
 #pragma once
 
-#include "cli/command.hpp"
+#include "cli/subcommand.hpp"
 
 namespace sextant::cli {
 
-/// A subcommand of `sextant trials`, and what to do when it was the one that was given.
-struct TrialsSubcommand {
-    CLI::App const* app;
-    Action run;
-};
-
-// Each is one file, cli/trials/<name>.cpp.
-TrialsSubcommand describe_trials_budget(CLI::App& trials, CommandContext& context);
-TrialsSubcommand describe_trials_schedule(CLI::App& trials, CommandContext& context);
-TrialsSubcommand describe_trials_transfer(CLI::App& trials, CommandContext& context);
+// The subcommands of `sextant trials`; each is one file, cli/trials/<name>.cpp.
+Subcommand describe_trials_budget(CLI::App& trials, CommandContext& context);
+Subcommand describe_trials_schedule(CLI::App& trials, CommandContext& context);
+Subcommand describe_trials_transfer(CLI::App& trials, CommandContext& context);
 
 }  // namespace sextant::cli

@@ -66,7 +66,7 @@ Table transfer_table(TransferReport const&) {
     return table;
 }
 
-TrialsSubcommand describe_trials_transfer(CLI::App& trials, CommandContext& context) {
+Subcommand describe_trials_transfer(CLI::App& trials, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     CLI::App* app =
         trials.add_subcommand("transfer", "what to tune at which scale, and how it is carried to the target");

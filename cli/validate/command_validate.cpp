@@ -1,5 +1,6 @@
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
 #include "cli/page/validation_page.hpp"
 #include "cli/validate/plots.hpp"
@@ -21,7 +22,7 @@ namespace sextant::cli {
 namespace {
 
 /// What differs between the subcommands.
-struct Subcommand {
+struct ValidatedKind {
     ValidationKind kind;
     char const* summary;
     char const* files;
@@ -30,8 +31,8 @@ struct Subcommand {
     char const* footer;
 };
 
-constexpr std::array subcommands{
-    Subcommand{
+constexpr std::array validated_kinds{
+    ValidatedKind{
         .kind = ValidationKind::train,
         .summary = "predict published training steps and score time, memory and fits against them",
         .files = "tables of training steps (CSV with the header of docs/validation.md)",
@@ -45,7 +46,7 @@ constexpr std::array subcommands{
                   "  sextant validate train a.csv b.csv --format json --rows predicted.csv\n"
                   "  sextant validate train runs.csv --profile my-framework.json --max-median 10\n",
     },
-    Subcommand{
+    ValidatedKind{
         .kind = ValidationKind::kernels,
         .summary = "predict measured kernels (matrix products, attention) and score their times",
         .files = "tables of kernel times (CSV with one of the headers of docs/validation.md)",
@@ -59,7 +60,7 @@ constexpr std::array subcommands{
                   "  sextant validate kernels gemm.csv --profile my-accelerator.json --max-median 15\n"
                   "  sextant validate kernels rows.csv --profile host.json --calibration host-kernels.json\n",
     },
-    Subcommand{
+    ValidatedKind{
         .kind = ValidationKind::collectives,
         .summary = "predict runs of nccl-tests and rccl-tests and score their times",
         .files = "tables of collectives (CSV with the header of docs/validation.md)",
@@ -71,7 +72,7 @@ constexpr std::array subcommands{
                   "  sextant validate collectives nccl.csv --format json --rows predicted.csv\n"
                   "  sextant validate collectives nccl.csv --profile h100-roce --max-median 25\n",
     },
-    Subcommand{
+    ValidatedKind{
         .kind = ValidationKind::serving,
         .summary = "predict measured serving runs and score time to first token, time per token and throughput",
         .files = "tables of serving measurements (CSV with the header of docs/validation.md)",
@@ -183,12 +184,12 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     return exit_code::answer_is_no;
 }
 
-void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
+void add_subcommand(CLI::App& app, ValidatedKind const& what, Options& options) {
     auto* const sub = app.add_subcommand(std::string(name_of(what.kind)), what.summary);
     add_output_options(*sub, options.output, formats_and_page);
     sub->add_option("files", options.files, what.files)->required()->type_name("FILE.csv...");
-    sub->add_option("--rows", options.rows_file,
-                    "write every input row with its prediction or the reason why there is none to this file")
+    written(sub->add_option("--rows", options.rows_file,
+                            "write every input row with its prediction or the reason why there is none to this file"))
         ->type_name("OUT.csv");
     sub->add_option("--plots", options.plots,
                     "write predicted against measured times into this folder, an SVG per source")
@@ -206,16 +207,16 @@ void add_subcommand(CLI::App& app, Subcommand const& what, Options& options) {
 }
 
 Action describe(CLI::App& app, CommandContext& context) {
-    auto const options = std::make_shared<std::array<Options, subcommands.size()>>();
-    for (std::size_t i = 0; i < subcommands.size(); ++i)
-        add_subcommand(app, subcommands[i], (*options)[i]);
+    auto const options = std::make_shared<std::array<Options, validated_kinds.size()>>();
+    for (std::size_t i = 0; i < validated_kinds.size(); ++i)
+        add_subcommand(app, validated_kinds[i], (*options)[i]);
     app.require_subcommand(1);
     app.footer(
         "Examples:\n  sextant validate train runs.csv --rows predicted.csv\n"
         "  sextant validate collectives nccl.csv --format json\n");
     return [options, &context] {
-        for (std::size_t i = 0; i < subcommands.size(); ++i)
-            if ((*options)[i].app->parsed()) return run(subcommands[i].kind, (*options)[i], context);
+        for (std::size_t i = 0; i < validated_kinds.size(); ++i)
+            if ((*options)[i].app->parsed()) return run(validated_kinds[i].kind, (*options)[i], context);
         return exit_code::bad_input;
     };
 }

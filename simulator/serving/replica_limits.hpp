@@ -1,7 +1,6 @@
 #pragma once
 
 #include "cost_models/serving/serving_memory.hpp"
-#include "simulator/serving/decodes.hpp"
 #include "simulator/serving/speculative_decodes.hpp"
 #include "simulator/serving/waiting_queue.hpp"
 

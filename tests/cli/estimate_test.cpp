@@ -1,31 +1,14 @@
-#include "tests/catch.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/report_checks.hpp"
-#include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <map>
 #include <set>
-
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
 
 namespace {
 
 Arguments const gpt3{"estimate", "-m", "gpt3-175b", "-c", "a100-sxm-80gb",  "-n",   "512",   "--tp", "8",
                      "--pp",     "8",  "--vpp",     "3",  "--global-batch", "1024", "--seq", "2048"};
-
-Arguments with(Arguments arguments, Arguments const& more) {
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-}
-
-Json report(Arguments const& arguments) {
-    RunResult const result = run_sextant(with(arguments, {"--format", "json"}));
-    REQUIRE(result.code <= 1);
-    return Json::parse(result.out);
-}
 
 std::set<std::string> keys(Json const& json) {
     std::set<std::string> names;
@@ -37,7 +20,7 @@ std::set<std::string> keys(Json const& json) {
 }  // namespace
 
 TEST_CASE("estimate --format json has the keys that other programs read, each of its kind", "[INV-25]") {
-    Json const json = report(gpt3);
+    Json const json = answer(gpt3);
     CHECK(json.at("format") == "step_report");
     CHECK(json.at("version") == 1);
     for (char const* key : {"iteration_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
@@ -72,14 +55,14 @@ TEST_CASE("estimate --format json has the keys that other programs read, each of
 TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step, the rates to one another",
           "[INV-21][INV-25]") {
     for (Arguments const& arguments :
-         {gpt3, with(gpt3, {"--recompute", "full"}), with(gpt3, {"--offload", "optimizer+activations"}),
-          with(gpt3, {"--zero", "0"}),
+         {gpt3, gpt3 + Arguments{"--recompute", "full"}, gpt3 + Arguments{"--offload", "optimizer+activations"},
+          gpt3 + Arguments{"--zero", "0"},
           Arguments{"estimate", "-m", "llama-2-7b", "-c", "h100-sxm", "-n", "16", "--zero", "3", "--framework", "fsdp"},
           Arguments{"estimate", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "64", "--tp", "2", "--pp", "4", "--ep",
                     "8"},
           Arguments{"estimate", "-m", "llama-3.1-8b", "-c", "gb200-nvl72", "-n", "72", "--cp", "4", "--tp", "2",
                     "--seq", "131072", "--global-batch", "36"}}) {
-        Json const json = report(arguments);
+        Json const json = answer(arguments);
         Json const& m = json.at("memory");
         double sum = 0;
         for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
@@ -113,35 +96,35 @@ TEST_CASE("estimate: exit code 1, with the whole report, when the plan does not 
     CHECK(result.code == 1);
     CHECK(result.err.empty());
     CHECK_THAT(result.out, contains("DOES NOT FIT") && contains("where the step goes"));
-    CHECK(report({"estimate", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "8"}).at("fits") == false);
+    CHECK(answer({"estimate", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "8"}).at("fits") == false);
 }
 
 TEST_CASE("estimate: each format says the same, and the same each time", "[INV-12]") {
-    Json const json = report(gpt3);
+    Json const json = answer(gpt3);
     for (char const* format : {"text", "json", "csv", "markdown"}) {
-        RunResult const once = run_sextant(with(gpt3, {"--format", format}));
-        CHECK(once.out == run_sextant(with(gpt3, {"--format", format})).out);
+        RunResult const once = run_sextant(gpt3 + Arguments{"--format", format});
+        CHECK(once.out == run_sextant(gpt3 + Arguments{"--format", format}).out);
         CHECK(once.out.find(" \n") == std::string::npos);
         CHECK(once.out.ends_with("\n"));
     }
-    std::string const csv = run_sextant(with(gpt3, {"--format", "csv"})).out;
+    std::string const csv = run_sextant(gpt3 + Arguments{"--format", "csv"}).out;
     CHECK(is_csv_table(csv));
     for (std::string const& line : lines_of(csv)) {
         auto const cells = csv_cells(line);
         if (json.contains(cells[0]) && json[cells[0]].is_number())
             CHECK(std::stod(cells[1]) == Approx(json[cells[0]].get<double>()).epsilon(1e-12));
     }
-    CHECK(is_markdown_table(run_sextant(with(gpt3, {"--format", "markdown"})).out));
+    CHECK(is_markdown_table(run_sextant(gpt3 + Arguments{"--format", "markdown"}).out));
 }
 
 TEST_CASE("estimate --explain adds the reasons and every assumed value", "[INV-12]") {
     std::string const plain = run_sextant(gpt3).out;
-    std::string const explained = run_sextant(with(gpt3, {"--explain"})).out;
+    std::string const explained = run_sextant(gpt3 + Arguments{"--explain"}).out;
     CHECK_THAT(plain, !contains("why:"));
     CHECK_THAT(explained, contains("why:") && contains("the largest part is") && contains("memory: stage"));
-    Json const json = report(with(gpt3, {"--explain"}));
+    Json const json = answer(gpt3 + Arguments{"--explain"});
     CHECK(json.at("explanation").size() >= 3);
-    CHECK(report(gpt3).at("explanation").empty());
+    CHECK(answer(gpt3).at("explanation").empty());
     for (Json const& line : json.at("assumptions")) {
         std::string const text = line.get<std::string>();
         CHECK_THAT(explained, contains(text.substr(0, std::min<std::size_t>(text.find(':'), 60))));
@@ -150,7 +133,7 @@ TEST_CASE("estimate --explain adds the reasons and every assumed value", "[INV-1
 
 TEST_CASE("text reports of plans stay within 110 columns", "[INV-12]") {
     for (Arguments const& arguments :
-         {with(gpt3, {"--explain"}), Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64"},
+         {gpt3 + Arguments{"--explain"}, Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64"},
           Arguments{"plan", "-m", "deepseek-v3", "-c", "h100-sxm", "-n", "2048", "--global-batch", "15360"},
           Arguments{"plan", "-m", "llama-2-70b", "-c", "a100-sxm-80gb", "-n", "64", "--max-memory", "5%"},
           Arguments{"memory", "-m", "mixtral-8x7b", "-c", "a100-sxm-80gb", "-n", "32", "--tp", "2", "--pp", "4", "--ep",
@@ -167,9 +150,9 @@ TEST_CASE("text reports of plans stay within 110 columns", "[INV-12]") {
 TEST_CASE("estimate --output writes the whole report and prints nothing", "[INV-12]") {
     ScratchFolder const scratch("estimate");
     std::string const file = scratch.path("report.json");
-    std::string const expected = run_sextant(with(gpt3, {"--format", "json"})).out;
+    std::string const expected = run_sextant(gpt3 + Arguments{"--format", "json"}).out;
     for (int round = 0; round < 2; ++round) {  // the second replaces the first
-        RunResult const result = run_sextant(with(gpt3, {"--format", "json", "--output", file}));
+        RunResult const result = run_sextant(gpt3 + Arguments{"--format", "json", "--output", file});
         CHECK(result.code == 0);
         CHECK(result.out.empty());
         CHECK(result.err.empty());
@@ -177,28 +160,28 @@ TEST_CASE("estimate --output writes the whole report and prints nothing", "[INV-
         CHECK(scratch.count() == 1);  // nothing temporary is left
     }
     // A refused run leaves what was there.
-    CHECK(run_sextant(with(gpt3, {"--price", "nan", "--output", file})).code == 2);
+    CHECK(run_sextant(gpt3 + Arguments{"--price", "nan", "--output", file}).code == 2);
     CHECK(sextant::read_text_file(file, 1 << 20) == expected);
 }
 
 TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     auto const number = [](Json const& json, char const* key) { return json.at(key).get<double>(); };
     auto const peak = [](Json const& json) { return json.at("memory").at("peak_bytes").get<double>(); };
-    Json const base = report(gpt3);
-    Json const recomputed = report(with(gpt3, {"--recompute", "full"}));
+    Json const base = answer(gpt3);
+    Json const recomputed = answer(gpt3 + Arguments{"--recompute", "full"});
     CHECK(number(recomputed, "iteration_time_s") > number(base, "iteration_time_s"));
     CHECK(peak(recomputed) < peak(base));
     CHECK(recomputed.at("graph_digest") != base.at("graph_digest"));
-    Json const unsharded = report(with(gpt3, {"--zero", "0"}));
+    Json const unsharded = answer(gpt3 + Arguments{"--zero", "0"});
     CHECK(peak(unsharded) > peak(base));
-    Json const offloaded = report(with(gpt3, {"--offload", "optimizer"}));
+    Json const offloaded = answer(gpt3 + Arguments{"--offload", "optimizer"});
     CHECK(offloaded.at("memory").at("optimizer_bytes") == 0);
     CHECK(offloaded.at("memory").at("host_bytes") > 0);
-    Json const free_of_charge = report(with(gpt3, {"--price", "0"}));
+    Json const free_of_charge = answer(gpt3 + Arguments{"--price", "0"});
     CHECK(free_of_charge.at("step_cost_usd") == 0);
-    Json const priced = report(with(gpt3, {"--price", "3.6"}));
+    Json const priced = answer(gpt3 + Arguments{"--price", "3.6"});
     CHECK(number(priced, "step_cost_usd") == Approx(512 * 0.001 * number(priced, "iteration_time_s")));
-    Json const less = report(with(gpt3, {"--max-memory", "20 GB"}));
+    Json const less = answer(gpt3 + Arguments{"--max-memory", "20 GB"});
     CHECK(less.at("fits") == false);
     CHECK(number(less, "iteration_time_s") == number(base, "iteration_time_s"));
     CHECK(keys(less) == keys(base));
@@ -216,7 +199,8 @@ TEST_CASE("estimate and memory take every schedule, with its chunks where none a
                                                                   {"dualpipe", 1},
                                                                   {"dualpipe-v", 2}}) {
         CAPTURE(schedule);
-        RunResult const run = run_sextant(with(with({"estimate"}, base), {"--schedule", schedule, "--format", "json"}));
+        RunResult const run =
+            run_sextant(Arguments{"estimate"} + base + Arguments{"--schedule", schedule, "--format", "json"});
         REQUIRE(run.code <= 1);
         Json const json = Json::parse(run.out);
         CHECK(json.at("plan").at("schedule") == schedule);
@@ -228,7 +212,8 @@ TEST_CASE("estimate and memory take every schedule, with its chunks where none a
         }
         time[schedule] = json.at("iteration_time_s").get<double>();
         CHECK(sum == Approx(time[schedule]));
-        RunResult const sheet = run_sextant(with(with({"memory"}, base), {"--schedule", schedule, "--format", "json"}));
+        RunResult const sheet =
+            run_sextant(Arguments{"memory"} + base + Arguments{"--schedule", schedule, "--format", "json"});
         REQUIRE(sheet.code <= 1);
         Json const stages = Json::parse(sheet.out).at("stages");
         REQUIRE(stages.size() == 4);

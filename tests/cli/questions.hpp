@@ -17,6 +17,14 @@ inline Arguments operator+(Arguments a, Arguments const& b) {
     return a;
 }
 
+/// The JSON report of a question, whose answer may be no.
+inline Json answer(Arguments const& arguments) {
+    RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
+    INFO(result.err);
+    REQUIRE((result.code == 0 || result.code == 1));
+    return Json::parse(result.out);
+}
+
 /// The JSON report of a question that has an answer.
 inline Json report(Arguments const& arguments) {
     RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});
@@ -25,13 +33,15 @@ inline Json report(Arguments const& arguments) {
     return Json::parse(result.out);
 }
 
-/// A wrong question: code 2, nothing on standard output, one line of error with `part` in it.
-inline void check_refused(Arguments const& arguments, std::string const& part) {
+/// A wrong question: code 2, nothing on standard output, one line of error with each of `parts` in it.
+template <class... Parts>
+void check_refused(Arguments const& arguments, Parts const&... parts) {
     RunResult const result = run_sextant(arguments);
-    CAPTURE(arguments.back(), result.err);
+    CAPTURE(arguments, result.err);
     CHECK(result.code == 2);
     CHECK(result.out.empty());
     CHECK(result.err.starts_with("sextant: error: "));
     CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_THAT(result.err, contains(part));
+    for (std::string const& part : {std::string(parts)...})
+        CHECK_THAT(result.err, contains(part));
 }

@@ -1,37 +1,23 @@
-#include "tests/catch.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/report_checks.hpp"
-#include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <numeric>
 
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
-
 namespace {
 
-Arguments with(Arguments more) {
+Arguments with(Arguments const& more) {
     Arguments out{"rl",      "-m", "qwen2.5-1.5b",    "-c",  "h100-sxm",        "-n", "8", "--prompts", "32",
                   "--group", "8",  "--prompt-tokens", "200", "--output-tokens", "600"};
     out.insert(out.end(), more.begin(), more.end());
     return out;
 }
 
-Json report(Arguments more) {
-    more.insert(more.end(), {"--format", "json"});
-    RunResult const result = run_sextant(with(more));
-    INFO(result.err);
-    REQUIRE(result.code == 0);
-    return Json::parse(result.out);
-}
-
 }  // namespace
 
 TEST_CASE("rl: the report has every mode, phases that add up, and the speed-up of asynchrony with its staleness") {
-    Json const json = report({"--global-batch", "128", "--staleness", "2", "--staleness-penalty", "0.05"});
+    Json const json = report(with({"--global-batch", "128", "--staleness", "2", "--staleness-penalty", "0.05"}));
     CHECK(json.at("format") == "rl");
     CHECK(json.at("version") == 1);
     CHECK(json.at("question").at("updates") == 2);
@@ -137,8 +123,8 @@ TEST_CASE("rl: published steps are compared, and a table without their columns i
 }
 
 TEST_CASE("rl: dollars follow the price, the range holds the step, and asynchrony has a break-even penalty") {
-    Json const cheap = report({"--price", "2"});
-    Json const dear = report({"--price", "4"});
+    Json const cheap = report(with({"--price", "2"}));
+    Json const dear = report(with({"--price", "4"}));
     for (std::size_t i = 0; i < cheap.at("modes").size(); ++i) {
         Json const& best = cheap.at("modes")[i].at("best");
         double const step = best.at("step_time_s");
@@ -155,7 +141,7 @@ TEST_CASE("rl: dollars follow the price, the range holds the step, and asynchron
         double const penalty = gain.at("break_even_penalty");
         CHECK(gain.at("raw").get<double>() * (1 - penalty * age) == Approx(1));
     }
-    Json const bare = report({"--overheads", "none"});
+    Json const bare = report(with({"--overheads", "none"}));
     CHECK(bare.at("modes")[0].at("best").at("step_time_s") < cheap.at("modes")[0].at("best").at("step_time_s"));
     CHECK_FALSE(bare.at("modes")[0].at("best").contains("step_time_80_low_s"));
     RunResult const text = run_sextant(with({"--price", "2"}));

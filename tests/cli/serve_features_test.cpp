@@ -1,16 +1,11 @@
 #include "core/csv.hpp"
 #include "core/json/text_file.hpp"
-#include "tests/catch.hpp"
-#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
 using namespace sextant;
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
 
 namespace {
 
@@ -18,23 +13,6 @@ Arguments simulate(Arguments const& more) {
     Arguments out{"serve", "simulate", "--model", "llama-3.1-70b", "--cluster", "h100-sxm", "--tp", "2"};
     out.insert(out.end(), more.begin(), more.end());
     return out;
-}
-
-Json report(Arguments more) {
-    more.insert(more.end(), {"--format", "json"});
-    RunResult const result = run_sextant(simulate(more));
-    INFO(result.err);
-    REQUIRE((result.code == 0 || result.code == 1));
-    return Json::parse(result.out);
-}
-
-void check_refused(Arguments const& more, std::string const& part) {
-    RunResult const result = run_sextant(simulate(more));
-    CAPTURE(more, result.err);
-    CHECK(result.code == 2);
-    CHECK(result.out.empty());
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_THAT(result.err, contains(part));
 }
 
 double at(Json const& json, char const* path) { return json.at(Json::json_pointer(path)).get<double>(); }
@@ -49,8 +27,8 @@ Arguments crowded(Arguments const& more) {
 }  // namespace
 
 TEST_CASE("serve simulate: swap saves the computing again, and says what it copied and over what") {
-    Json const again = report(crowded({}));
-    Json const swap = report(crowded({"--preemption", "swap"}));
+    Json const again = answer(simulate(crowded({})));
+    Json const swap = answer(simulate(crowded({"--preemption", "swap"})));
     REQUIRE(at(again, "/preemptions") > 20);
     CHECK(at(again, "/recomputed_tokens") > 0);
     CHECK_FALSE(again.contains("swap"));
@@ -60,18 +38,18 @@ TEST_CASE("serve simulate: swap saves the computing again, and says what it copi
     CHECK(at(swap, "/swap/copying_s") == Approx(2 * at(swap, "/swap/tokens") * 163840 / 50e9).epsilon(1e-6));
     CHECK(swap.at("assumptions").dump().find("50 GB/s") != std::string::npos);
     // A smaller host cache takes less: 32 GB hold nearly 200 K tokens, 0.5 GB one sequence or two.
-    Json const small = report(crowded({"--preemption", "swap", "--host-cache", "0.5 GB"}));
+    Json const small = answer(simulate(crowded({"--preemption", "swap", "--host-cache", "0.5 GB"})));
     CHECK(at(small, "/swap/count") < at(small, "/preemptions"));
     CHECK(at(small, "/recomputed_tokens") > 0);
 }
 
 TEST_CASE("serve simulate: a host cache without use, without a unit, or beyond the host is refused") {
-    check_refused(crowded({"--host-cache", "4 GB"}), "--host-cache: nothing goes there");
-    check_refused(crowded({"--preemption", "swop"}), "did you mean 'swap'");
-    check_refused(crowded({"--preemption", "swap", "--host-cache", "4"}), "--host-cache");
-    check_refused(crowded({"--preemption", "swap", "--host-cache", "-4 GB"}), "--host-cache");
-    check_refused(crowded({"--preemption", "swap", "--host-cache", "nan GB"}), "--host-cache");
-    check_refused(crowded({"--preemption", "swap", "--host-cache", "9999 TB"}), "has on its host");
+    check_refused(simulate(crowded({"--host-cache", "4 GB"})), "--host-cache: nothing goes there");
+    check_refused(simulate(crowded({"--preemption", "swop"})), "did you mean 'swap'");
+    check_refused(simulate(crowded({"--preemption", "swap", "--host-cache", "4"})), "--host-cache");
+    check_refused(simulate(crowded({"--preemption", "swap", "--host-cache", "-4 GB"})), "--host-cache");
+    check_refused(simulate(crowded({"--preemption", "swap", "--host-cache", "nan GB"})), "--host-cache");
+    check_refused(simulate(crowded({"--preemption", "swap", "--host-cache", "9999 TB"})), "has on its host");
 }
 
 TEST_CASE("serve simulate: resident adapters take their bytes from the cache, and fewer slots mean fewer hits") {
@@ -79,7 +57,7 @@ TEST_CASE("serve simulate: resident adapters take their bytes from the cache, an
     auto const run = [&](Arguments const& more) {
         Arguments all = load;
         all.insert(all.end(), more.begin(), more.end());
-        return report(all);
+        return answer(simulate(all));
     };
     Json const none = run({});
     Json const all = run({"--adapters", "12", "--adapter-rank", "16", "--adapter-slots", "12"});
@@ -101,21 +79,21 @@ TEST_CASE("serve simulate: adapters of a trace are its own, and rows without one
     std::string const trace = folder.file("t.csv",
                                           "arrival_s,prompt,output,adapter\n"
                                           "0,500,20,sql\n0.1,500,20,\n0.2,500,20,law\n3,500,20,sql\n");
-    Json const json = report({"--trace", trace, "--adapter-rank", "8", "--warmup", "0"});
+    Json const json = answer(simulate({"--trace", trace, "--adapter-rank", "8", "--warmup", "0"}));
     CHECK(at(json, "/setup/adapters") == 2);
     CHECK(at(json, "/adapters/wanted") == 3);
     CHECK(at(json, "/adapters/loaded") == 2);
-    check_refused({"--trace", trace}, "--adapter-rank: wanted");
-    check_refused({"--trace", trace, "--adapters", "3"}, "the trace says that");
+    check_refused(simulate({"--trace", trace}), "--adapter-rank: wanted");
+    check_refused(simulate({"--trace", trace, "--adapters", "3"}), "the trace says that");
     std::string const plain = folder.file("p.csv", "arrival_s,prompt,output\n0,500,20\n");
-    check_refused({"--trace", plain, "--adapter-rank", "8"}, "no adapters in");
+    check_refused(simulate({"--trace", plain, "--adapter-rank", "8"}), "no adapters in");
 }
 
 TEST_CASE("serve simulate: adapters that cannot be are refused, and those that leave no cache do not fit") {
-    check_refused({"--rate", "1", "--adapter-rank", "8"}, "there are no adapters");
-    check_refused({"--rate", "1", "--adapters", "-1"}, "--adapters");
-    check_refused({"--rate", "1", "--adapters", "4", "--adapter-rank", "0"}, "--adapter-rank: 0");
-    check_refused({"--rate", "1", "--adapters", "4", "--adapter-slots", "0"}, "--adapter-slots: 0");
+    check_refused(simulate({"--rate", "1", "--adapter-rank", "8"}), "there are no adapters");
+    check_refused(simulate({"--rate", "1", "--adapters", "-1"}), "--adapters");
+    check_refused(simulate({"--rate", "1", "--adapters", "4", "--adapter-rank", "0"}), "--adapter-rank: 0");
+    check_refused(simulate({"--rate", "1", "--adapters", "4", "--adapter-slots", "0"}), "--adapter-slots: 0");
     RunResult const result =
         run_sextant(simulate({"--rate", "1", "--adapters", "900", "--adapter-rank", "512", "--adapter-slots", "900"}));
     CHECK(result.code == 1);
@@ -128,22 +106,22 @@ TEST_CASE("serve simulate: caches that share NICs take longer than alone, with -
                          "--decode-replicas", "2",  "--prompt", "8000", "--output-tokens",    "20"};
     Arguments ideal = load;
     ideal.insert(ideal.end(), {"--network", "ideal"});
-    Json const shared = report(load);
-    Json const alone = report(ideal);
+    Json const shared = answer(simulate(load));
+    Json const alone = answer(simulate(ideal));
     CHECK(at(shared, "/transfers/mean_s") > at(shared, "/transfers/alone_s"));
     CHECK(at(alone, "/transfers/mean_s") == Approx(at(alone, "/transfers/alone_s")).epsilon(1e-6));
     CHECK(at(shared, "/output_tokens") == 500 * 20);
-    check_refused({"--rate", "1", "--network", "ideal"}, "--network: no cache goes");
+    check_refused(simulate({"--rate", "1", "--network", "ideal"}), "--network: no cache goes");
     Arguments unknown = load;
     unknown.insert(unknown.end(), {"--network", "fare"});
-    check_refused(unknown, "fair");
+    check_refused(simulate(unknown), "fair");
 }
 
 TEST_CASE("serve simulate: an autoscaled fleet pays for what it holds, and says what a cold start is made of") {
     Arguments const load{"--rate", "4", "--count", "1500", "--prompt", "300", "--output-tokens", "100"};
     Arguments scaled = load;
     scaled.insert(scaled.end(), {"--autoscale", "1..6", "--scale-target", "requests:10", "--price", "2"});
-    Json const json = report(scaled);
+    Json const json = answer(simulate(scaled));
     CHECK(at(json, "/fleet/held_mean") < 6);
     CHECK(at(json, "/fleet/held_mean") >= at(json, "/fleet/up_mean"));
     CHECK(at(json, "/fleet/started") > 0);
@@ -154,41 +132,42 @@ TEST_CASE("serve simulate: an autoscaled fleet pays for what it holds, and says 
     CHECK(at(json, "/output_tokens") == 150000);
     Arguments given = scaled;
     given.insert(given.end(), {"--cold-start", "3 s"});
-    CHECK(at(report(given), "/fleet/cold_start_s") == 3);
+    CHECK(at(answer(simulate(given)), "/fleet/cold_start_s") == 3);
     Arguments fixed = load;
     fixed.insert(fixed.end(), {"--replicas", "6"});
-    CHECK_FALSE(report(fixed).contains("fleet"));
+    CHECK_FALSE(answer(simulate(fixed)).contains("fleet"));
 }
 
 TEST_CASE("serve simulate: failures and drains are counted, and every token still comes out") {
-    Json const json =
-        report({"--rate", "2", "--count", "1500", "--replicas", "3", "--prompt", "300", "--output-tokens", "100",
-                "--replica-mtbf", "120 s", "--replica-repair", "20 s", "--drain-at", "100 s:2", "--drain-for", "30 s"});
+    Json const json = answer(simulate({"--rate", "2", "--count", "1500", "--replicas", "3", "--prompt", "300",
+                                       "--output-tokens", "100", "--replica-mtbf", "120 s", "--replica-repair", "20 s",
+                                       "--drain-at", "100 s:2", "--drain-for", "30 s"}));
     CHECK(at(json, "/fleet/failures") > 3);
     CHECK(at(json, "/fleet/drains") <= 1);
     CHECK(at(json, "/fleet/restarted_requests") > 0);
     CHECK(at(json, "/fleet/availability") == Approx(120.0 / 140).margin(0.12));
     CHECK(at(json, "/output_tokens") == 150000);
-    check_refused({"--rate", "1", "--replica-repair", "5 s"}, "--replica-repair: no replica fails");
-    check_refused({"--rate", "1", "--replica-mtbf", "0 s"}, "--replica-mtbf");
-    check_refused({"--rate", "1", "--replica-mtbf", "nan s"}, "--replica-mtbf");
-    check_refused({"--rate", "1", "--drain-for", "5 s"}, "--drain-for: nothing");
-    check_refused({"--rate", "1", "--drain-at", "5 s"}, "no replica is sure to stay");
-    check_refused({"--rate", "1", "--drain-at", "5 s:7", "--replicas", "2"}, "there is no replica 7");
-    check_refused({"--rate", "1", "--drain-at", "5 s:x", "--replicas", "2"}, "not of the form");
-    check_refused({"--rate", "1", "--autoscale", "4"}, "MIN..MAX");
-    check_refused({"--rate", "1", "--autoscale", "4..2"}, "--autoscale");
-    check_refused({"--rate", "1", "--autoscale", "0..2"}, "--autoscale");
-    check_refused({"--rate", "1", "--autoscale", "1..2", "--replicas", "2"}, "--replicas: --autoscale");
-    check_refused({"--rate", "1", "--autoscale", "1..2", "--scale-target", "busy:3"}, "busy:3");
-    check_refused({"--rate", "1", "--autoscale", "1..2", "--scale-target", "load:3"}, "waiting:N");
-    check_refused({"--rate", "1", "--scale-every", "3 s"}, "the number of replicas is fixed");
-    check_refused({"--rate", "1", "--cold-start", "3 s"}, "no replica starts");
+    check_refused(simulate({"--rate", "1", "--replica-repair", "5 s"}), "--replica-repair: no replica fails");
+    check_refused(simulate({"--rate", "1", "--replica-mtbf", "0 s"}), "--replica-mtbf");
+    check_refused(simulate({"--rate", "1", "--replica-mtbf", "nan s"}), "--replica-mtbf");
+    check_refused(simulate({"--rate", "1", "--drain-for", "5 s"}), "--drain-for: nothing");
+    check_refused(simulate({"--rate", "1", "--drain-at", "5 s"}), "no replica is sure to stay");
+    check_refused(simulate({"--rate", "1", "--drain-at", "5 s:7", "--replicas", "2"}), "there is no replica 7");
+    check_refused(simulate({"--rate", "1", "--drain-at", "5 s:x", "--replicas", "2"}), "not of the form");
+    check_refused(simulate({"--rate", "1", "--autoscale", "4"}), "MIN..MAX");
+    check_refused(simulate({"--rate", "1", "--autoscale", "4..2"}), "--autoscale");
+    check_refused(simulate({"--rate", "1", "--autoscale", "0..2"}), "--autoscale");
+    check_refused(simulate({"--rate", "1", "--autoscale", "1..2", "--replicas", "2"}), "--replicas: --autoscale");
+    check_refused(simulate({"--rate", "1", "--autoscale", "1..2", "--scale-target", "busy:3"}), "busy:3");
+    check_refused(simulate({"--rate", "1", "--autoscale", "1..2", "--scale-target", "load:3"}), "waiting:N");
+    check_refused(simulate({"--rate", "1", "--scale-every", "3 s"}), "--scale-every: the number of replicas is fixed");
+    check_refused(simulate({"--rate", "1", "--cold-start", "3 s"}), "no replica starts");
 }
 
 TEST_CASE("serve simulate: tenants get their share of the requests, and their tokens add up") {
-    Json const json = report({"--rate", "3", "--count", "3000", "--warmup", "0", "--prompt", "200", "--output-tokens",
-                              "20", "--tenants", "big:3,small:1", "--scheduler", "fair", "--slo-ttft", "1 s"});
+    Json const json =
+        answer(simulate({"--rate", "3", "--count", "3000", "--warmup", "0", "--prompt", "200", "--output-tokens", "20",
+                         "--tenants", "big:3,small:1", "--scheduler", "fair", "--slo-ttft", "1 s"}));
     Json const& tenants = json.at("tenants");
     REQUIRE(tenants.size() == 2);
     CHECK(tenants[0].at("name") == "big");
@@ -202,17 +181,17 @@ TEST_CASE("serve simulate: tenants get their share of the requests, and their to
            at(tenants[1], "/e2e/mean_s") * at(tenants[1], "/measured")) /
               3000 ==
           Approx(at(json, "/e2e/mean_s")).epsilon(1e-9));
-    CHECK(report({"--rate", "3", "--count", "300", "--tenants", "4"}).at("tenants").size() == 4);
-    CHECK_FALSE(report({"--rate", "3", "--count", "300"}).contains("tenants"));
+    CHECK(answer(simulate({"--rate", "3", "--count", "300", "--tenants", "4"})).at("tenants").size() == 4);
+    CHECK_FALSE(answer(simulate({"--rate", "3", "--count", "300"})).contains("tenants"));
     for (char const* bad : {"0", "-2", "1.5", "nan", "a:1,a:2", "a:0", "a:x", ":1", "a:1,"})
-        check_refused({"--rate", "1", "--tenants", bad}, "--tenants");
-    check_refused({"--rate", "1", "--scheduler", "fair"}, "fair wants several tenants");
+        check_refused(simulate({"--rate", "1", "--tenants", bad}), "--tenants");
+    check_refused(simulate({"--rate", "1", "--scheduler", "fair"}), "fair wants several tenants");
 }
 
 TEST_CASE("serve simulate: pictures and the table over time are written where asked for") {
     ScratchFolder const folder("serve_plots");
     std::string const plots = folder.path("plots");
-    Json const json = report({"--rate", "0.5", "--count", "1000", "--plots", plots});
+    Json const json = answer(simulate({"--rate", "0.5", "--count", "1000", "--plots", plots}));
     CsvTable const table = read_csv(plots + "/over_time.csv");
     REQUIRE(table.records.size() > 100);
     std::size_t const tokens = *table.find("tokens_out");
@@ -225,11 +204,11 @@ TEST_CASE("serve simulate: pictures and the table over time are written where as
         CHECK(svg.find("inf") == std::string::npos);
     }
     std::string const file = folder.file("file", "x");
-    check_refused({"--rate", "3", "--count", "10", "--plots", file + "/below"}, "--plots");
+    check_refused(simulate({"--rate", "3", "--count", "10", "--plots", file + "/below"}), "--plots");
 }
 
 TEST_CASE("serve simulate: an overloaded run says how fast the queue grows, and when the objective is first missed") {
-    Json const json = report({"--rate", "8", "--count", "5000", "--slo-ttft", "2 s"});
+    Json const json = answer(simulate({"--rate", "8", "--count", "5000", "--slo-ttft", "2 s"}));
     REQUIRE(json.at("state") == "overloaded");
     double const drift = at(json, "/overload/drift_requests_per_s");
     double const capacity = at(json, "/overload/capacity_requests_per_s");

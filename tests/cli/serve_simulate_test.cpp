@@ -1,16 +1,11 @@
 #include "core/csv.hpp"
-#include "tests/catch.hpp"
-#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 
 using namespace sextant;
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
 
 namespace {
 
@@ -21,30 +16,13 @@ Arguments simulate(Arguments const& more, std::string const& model = "llama-3.1-
     return out;
 }
 
-Json report(Arguments more, std::string const& model = "llama-3.1-8b", std::string const& cluster = "h100-sxm") {
-    more.insert(more.end(), {"--format", "json"});
-    RunResult const result = run_sextant(simulate(more, model, cluster));
-    INFO(result.err);
-    REQUIRE((result.code == 0 || result.code == 1));
-    return Json::parse(result.out);
-}
-
-void check_refused(Arguments const& more, std::string const& part) {
-    RunResult const result = run_sextant(simulate(more));
-    CAPTURE(more, result.err);
-    CHECK(result.code == 2);
-    CHECK(result.out.empty());
-    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
-    CHECK_THAT(result.err, contains(part));
-}
-
 double at(Json const& json, char const* path) { return json.at(Json::json_pointer(path)).get<double>(); }
 
 }  // namespace
 
 TEST_CASE("serve simulate: one request at a time takes what the estimate says") {
     Json const simulated =
-        report({"--concurrency", "1", "--count", "50", "--prompt", "1000", "--output-tokens", "100"});
+        answer(simulate({"--concurrency", "1", "--count", "50", "--prompt", "1000", "--output-tokens", "100"}));
     RunResult const closed =
         run_sextant({"serve", "estimate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--concurrency", "1",
                      "--prompt", "1000", "--output-tokens", "100", "--format", "json"});
@@ -59,7 +37,7 @@ TEST_CASE("serve simulate: one request at a time takes what the estimate says") 
 }
 
 TEST_CASE("serve simulate: a saturated closed loop serves what the estimate calls its capacity") {
-    Json const simulated = report({"--concurrency", "400", "--count", "4000", "--tp", "4"}, "llama-3.1-70b");
+    Json const simulated = answer(simulate({"--concurrency", "400", "--count", "4000", "--tp", "4"}, "llama-3.1-70b"));
     RunResult const closed = run_sextant({"serve", "estimate", "--model", "llama-3.1-70b", "--cluster", "h100-sxm",
                                           "--tp", "4", "--concurrency", "256", "--format", "json"});
     Json const row = Json::parse(closed.out).at("rows").at(0);
@@ -68,15 +46,15 @@ TEST_CASE("serve simulate: a saturated closed loop serves what the estimate call
 }
 
 TEST_CASE("serve simulate: a faster device never serves fewer requests, nor later") {
-    Json const slow = report({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "a100-sxm-80gb");
-    Json const fast = report({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "h100-sxm");
-    Json const faster = report({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "b200-sxm");
+    Json const slow = answer(simulate({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "a100-sxm-80gb"));
+    Json const fast = answer(simulate({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "h100-sxm"));
+    Json const faster = answer(simulate({"--concurrency", "32", "--count", "600"}, "llama-3.1-8b", "b200-sxm"));
     CHECK(at(fast, "/requests_per_s") >= at(slow, "/requests_per_s"));
     CHECK(at(faster, "/requests_per_s") >= at(fast, "/requests_per_s"));
     CHECK(at(fast, "/tpot/mean_s") <= at(slow, "/tpot/mean_s"));
     // At a rate that all of them serve they serve the same.
-    Json const slow_open = report({"--rate", "2", "--count", "1000"}, "llama-3.1-8b", "a100-sxm-80gb");
-    Json const fast_open = report({"--rate", "2", "--count", "1000"});
+    Json const slow_open = answer(simulate({"--rate", "2", "--count", "1000"}, "llama-3.1-8b", "a100-sxm-80gb"));
+    Json const fast_open = answer(simulate({"--rate", "2", "--count", "1000"}));
     CHECK(at(fast_open, "/requests_per_s") >= 0.99 * at(slow_open, "/requests_per_s"));
     CHECK(at(fast_open, "/e2e/mean_s") < at(slow_open, "/e2e/mean_s"));
 }
@@ -105,9 +83,9 @@ TEST_CASE("serve simulate: overload ends the run with exit code 1 and no latency
         CHECK(at(json, "/overload/offered_requests_per_s") == Approx(150).epsilon(0.1));
         // What is called the capacity can be served, nearly.
         double const capacity = at(json, "/overload/capacity_requests_per_s");
-        Json const below = report({"--rate", std::to_string(0.9 * capacity), "--count", "6000"});
+        Json const below = answer(simulate({"--rate", std::to_string(0.9 * capacity), "--count", "6000"}));
         CHECK(below.at("state") == "steady");
-        Json const above = report({"--rate", std::to_string(1.15 * capacity), "--count", "20000"});
+        Json const above = answer(simulate({"--rate", std::to_string(1.15 * capacity), "--count", "20000"}));
         CHECK(above.at("state") == "overloaded");
     }
 }
@@ -171,7 +149,7 @@ TEST_CASE("serve simulate: traces that make no sense are refused with their line
     ScratchFolder const folder("serve_bad_trace");
     std::string const header = "arrival_s,prompt,output\n";
     auto const refused = [&](std::string const& text, std::string const& part) {
-        check_refused({"--trace", folder.file("t.csv", text)}, part);
+        check_refused(simulate({"--trace", folder.file("t.csv", text)}), part);
     };
     refused(header + "0,10,10\n-1,10,10\n", "line 3, arrival_s: -1 is negative");
     refused(header + "2,10,10\n1,10,10\n", "line 3, arrival_s: 1 is before the row above, 2");
@@ -190,18 +168,18 @@ TEST_CASE("serve simulate: traces that make no sense are refused with their line
     refused("arrival_s,prompt,output,prefix_id\n0,1,1,a\n", "only make sense together");
     refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,20\n", "line 2, prefix_tokens: 20");
     refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,5\n1,10,1,a,6\n", "line 3, prefix_tokens: 6");
-    check_refused({"--trace", folder.path("none.csv")}, "none.csv");
+    check_refused(simulate({"--trace", folder.path("none.csv")}), "none.csv");
     std::string const good = folder.file("g.csv", header + "0,10,10\n");
-    check_refused({"--trace", good, "--prompt", "10"}, "--prompt: the trace says that");
-    check_refused({"--trace", good, "--scheduler", "priority"}, "'priority'");
-    check_refused({"--trace", good, "--scheduler", "fair"}, "'tenant'");
-    check_refused({"--trace", good, "--rate", "1"}, "more than one load");
+    check_refused(simulate({"--trace", good, "--prompt", "10"}), "--prompt: the trace says that");
+    check_refused(simulate({"--trace", good, "--scheduler", "priority"}), "'priority'");
+    check_refused(simulate({"--trace", good, "--scheduler", "fair"}), "'tenant'");
+    check_refused(simulate({"--trace", good, "--rate", "1"}), "more than one load");
 }
 
 TEST_CASE("serve simulate: the scheduler is the engine's unless one is named") {
     auto const scheduler = [](Arguments more) {
         more.insert(more.end(), {"--rate", "2", "--count", "50"});
-        return report(more).at("setup").at("scheduler").get<std::string>();
+        return answer(simulate(more)).at("setup").at("scheduler").get<std::string>();
     };
     CHECK(scheduler({}) == "chunked");
     CHECK(scheduler({"--engine", "sglang"}) == "prefill-first");
@@ -209,40 +187,40 @@ TEST_CASE("serve simulate: the scheduler is the engine's unless one is named") {
 }
 
 TEST_CASE("serve simulate: questions that make no sense are refused") {
-    check_refused({}, "no load");
-    check_refused({"--rate", "0"}, "--rate");
-    check_refused({"--rate", "-1"}, "--rate");
-    check_refused({"--rate", "nan"}, "--rate");
-    check_refused({"--rate", "1", "--concurrency", "3"}, "more than one load");
-    check_refused({"--concurrency", "0"}, "--concurrency");
-    check_refused({"--concurrency", "4", "--arrivals", "poisson"}, "--arrivals");
-    check_refused({"--rate", "1", "--arrivals", "closed"}, "--concurrency N");
-    check_refused({"--rate", "1", "--arrivals", "poison"}, "did you mean 'poisson'");
-    check_refused({"--rate", "1", "--cv", "2"}, "--cv");
-    check_refused({"--rate", "1", "--arrivals", "gamma", "--cv", "0"}, "--cv");
-    check_refused({"--rate", "1", "--prompt", "200000"}, "--prompt");
-    check_refused({"--rate", "1", "--prompt", "uniform:9-2"}, "--prompt");
-    check_refused({"--rate", "1", "--prompt", "0"}, "--prompt");
-    check_refused({"--rate", "1", "--prompt", "normal:3,4"}, "--prompt");
-    check_refused({"--rate", "1", "--output-tokens", "lognormal:100"}, "--output-tokens");
-    check_refused({"--rate", "1", "--prefixes", "3"}, "--prefix-tokens");
-    check_refused({"--rate", "1", "--count", "0"}, "--count");
-    check_refused({"--rate", "1", "--warmup", "1"}, "--warmup");
-    check_refused({"--rate", "1", "--seed", "-1"}, "--seed");
-    check_refused({"--rate", "1", "--replicas", "0"}, "--replicas");
-    check_refused({"--rate", "1", "--watermark", "0.9"}, "--watermark");
-    check_refused({"--rate", "1", "--scheduler", "fair"}, "fair");
-    check_refused({"--rate", "1", "--max-batched-tokens", "100"}, "--max-batched-tokens");
-    check_refused({"--rate", "1", "--speculate", "3"}, "--acceptance");
-    check_refused({"--rate", "1", "--acceptance", "0.5"}, "--speculate");
-    check_refused({"--rate", "1", "--prefill-replicas", "1"}, "--decode-replicas");
-    check_refused({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "0"}, "--decode-replicas");
-    check_refused({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "1", "--replicas", "2"},
+    check_refused(simulate({}), "no load");
+    check_refused(simulate({"--rate", "0"}), "--rate");
+    check_refused(simulate({"--rate", "-1"}), "--rate");
+    check_refused(simulate({"--rate", "nan"}), "--rate");
+    check_refused(simulate({"--rate", "1", "--concurrency", "3"}), "more than one load");
+    check_refused(simulate({"--concurrency", "0"}), "--concurrency");
+    check_refused(simulate({"--concurrency", "4", "--arrivals", "poisson"}), "--arrivals");
+    check_refused(simulate({"--rate", "1", "--arrivals", "closed"}), "--concurrency N");
+    check_refused(simulate({"--rate", "1", "--arrivals", "poison"}), "did you mean 'poisson'");
+    check_refused(simulate({"--rate", "1", "--cv", "2"}), "--cv");
+    check_refused(simulate({"--rate", "1", "--arrivals", "gamma", "--cv", "0"}), "--cv");
+    check_refused(simulate({"--rate", "1", "--prompt", "200000"}), "--prompt");
+    check_refused(simulate({"--rate", "1", "--prompt", "uniform:9-2"}), "--prompt");
+    check_refused(simulate({"--rate", "1", "--prompt", "0"}), "--prompt");
+    check_refused(simulate({"--rate", "1", "--prompt", "normal:3,4"}), "--prompt");
+    check_refused(simulate({"--rate", "1", "--output-tokens", "lognormal:100"}), "--output-tokens");
+    check_refused(simulate({"--rate", "1", "--prefixes", "3"}), "--prefix-tokens");
+    check_refused(simulate({"--rate", "1", "--count", "0"}), "--count");
+    check_refused(simulate({"--rate", "1", "--warmup", "1"}), "--warmup");
+    check_refused(simulate({"--rate", "1", "--seed", "-1"}), "--seed");
+    check_refused(simulate({"--rate", "1", "--replicas", "0"}), "--replicas");
+    check_refused(simulate({"--rate", "1", "--watermark", "0.9"}), "--watermark");
+    check_refused(simulate({"--rate", "1", "--scheduler", "fair"}), "fair");
+    check_refused(simulate({"--rate", "1", "--max-batched-tokens", "100"}), "--max-batched-tokens");
+    check_refused(simulate({"--rate", "1", "--speculate", "3"}), "--acceptance");
+    check_refused(simulate({"--rate", "1", "--acceptance", "0.5"}), "--speculate");
+    check_refused(simulate({"--rate", "1", "--prefill-replicas", "1"}), "--decode-replicas");
+    check_refused(simulate({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "0"}), "--decode-replicas");
+    check_refused(simulate({"--rate", "1", "--prefill-replicas", "1", "--decode-replicas", "1", "--replicas", "2"}),
                   "--replicas");
-    check_refused({"--rate", "1", "--speculate", "3", "--acceptance", "nan"}, "--acceptance");
-    check_refused({"--rate", "1", "--speculate", "-3", "--acceptance", "0.5"}, "--speculate");
-    check_refused({"--rate", "1", "--slo-ttft", "5"}, "--slo-ttft");
-    check_refused({"--rate", "1", "--requests", "/no/such/folder/r.csv"}, "/no/such/folder");
+    check_refused(simulate({"--rate", "1", "--speculate", "3", "--acceptance", "nan"}), "--acceptance");
+    check_refused(simulate({"--rate", "1", "--speculate", "-3", "--acceptance", "0.5"}), "--speculate");
+    check_refused(simulate({"--rate", "1", "--slo-ttft", "5"}), "--slo-ttft");
+    check_refused(simulate({"--rate", "1", "--requests", "/no/such/folder/r.csv"}), "/no/such/folder");
 }
 
 TEST_CASE("serve simulate: a model that leaves no room for a cache is an answer, not an error") {
@@ -253,10 +231,10 @@ TEST_CASE("serve simulate: a model that leaves no room for a cache is an answer,
 }
 
 TEST_CASE("serve simulate: objectives, prefixes, preemption and cost show in the report") {
-    Json const json =
-        report({"--concurrency",        "100",  "--count",         "1500",  "--prompt",   "500", "--prefixes", "2",
-                "--prefix-tokens",      "2000", "--slo-ttft",      "300ms", "--slo-tpot", "1s",  "--price",    "2",
-                "--memory-utilisation", "0.28", "--output-tokens", "400"});
+    Json const json = answer(
+        simulate({"--concurrency",        "100",  "--count",         "1500",  "--prompt",   "500", "--prefixes", "2",
+                  "--prefix-tokens",      "2000", "--slo-ttft",      "300ms", "--slo-tpot", "1s",  "--price",    "2",
+                  "--memory-utilisation", "0.28", "--output-tokens", "400"}));
     CHECK(at(json, "/prefix_hit_rate") == Approx(0.8).margin(0.02));
     CHECK(at(json, "/objective/good_share") >= 0);
     CHECK(at(json, "/objective/good_share") <= 1);
@@ -272,9 +250,9 @@ TEST_CASE("serve simulate: speculation helps a small batch more than one that co
         Arguments const load{"--concurrency", concurrency, "--count", "1500", "--prompt", "100"};
         Arguments guessing = load;
         guessing.insert(guessing.end(), {"--speculate", "4", "--acceptance", "0.8"});
-        Json const with = report(guessing);
+        Json const with = answer(simulate(guessing));
         CHECK(at(with, "/tokens_per_step") == Approx(3.36).epsilon(0.02));
-        return at(with, "/output_tokens_per_s") / at(report(load), "/output_tokens_per_s");
+        return at(with, "/output_tokens_per_s") / at(answer(simulate(load)), "/output_tokens_per_s");
     };
     double const small = gain("2");
     CHECK(small > 2);
@@ -288,8 +266,8 @@ TEST_CASE("serve simulate: decodes that meet no prompts are even, and caches tak
     together.insert(together.end(), {"--replicas", "4"});
     Arguments apart = load;
     apart.insert(apart.end(), {"--prefill-replicas", "2", "--decode-replicas", "2"});
-    Json const one = report(together, "llama-3.1-70b");
-    Json const two = report(apart, "llama-3.1-70b");
+    Json const one = answer(simulate(together, "llama-3.1-70b"));
+    Json const two = answer(simulate(apart, "llama-3.1-70b"));
     CHECK(at(two, "/setup/gpus") == at(one, "/setup/gpus"));
     CHECK(at(two, "/tpot/p99_s") / at(two, "/tpot/p50_s") < at(one, "/tpot/p99_s") / at(one, "/tpot/p50_s"));
     // 2000 tokens at 81,920 bytes a rank over 50 GB/s at most.

@@ -1,12 +1,6 @@
-#include "tests/catch.hpp"
-#include "tests/cli/run_sextant.hpp"
-
-#include <nlohmann/json.hpp>
+#include "tests/cli/questions.hpp"
 
 #include <algorithm>
-
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
 
 namespace {
 
@@ -16,18 +10,10 @@ Arguments estimate(Arguments const& more, std::string const& model = "llama-3.1-
     return out;
 }
 
-Json report(Arguments more, std::string const& model = "llama-3.1-70b", std::string const& tp = "4") {
-    more.insert(more.end(), {"--format", "json"});
-    RunResult const result = run_sextant(estimate(more, model, tp));
-    INFO(result.err);
-    REQUIRE(result.code == 0);
-    return Json::parse(result.out);
-}
-
 }  // namespace
 
 TEST_CASE("serve estimate: the parts of a first token and of an iteration add up, memory too") {
-    Json const j = report({"--concurrency", "1,16,200", "--prompt", "3000", "--output-tokens", "100"});
+    Json const j = report(estimate({"--concurrency", "1,16,200", "--prompt", "3000", "--output-tokens", "100"}));
     CHECK(j["format"] == "serving-estimate");
     REQUIRE(j["rows"].size() == 3);
     for (Json const& row : j["rows"]) {
@@ -53,17 +39,17 @@ TEST_CASE("serve estimate: the parts of a first token and of an iteration add up
 }
 
 TEST_CASE("serve estimate: narrower weights and caches make room, more experts are touched by larger batches") {
-    Json const wide = report({"--concurrency", "1"});
-    Json const narrow = report({"--concurrency", "1", "--weights", "fp8", "--kv-cache", "fp8"});
+    Json const wide = report(estimate({"--concurrency", "1"}));
+    Json const narrow = report(estimate({"--concurrency", "1", "--weights", "fp8", "--kv-cache", "fp8"}));
     CHECK(narrow["memory"]["cache_tokens"].get<double>() > 2 * wide["memory"]["cache_tokens"].get<double>());
     CHECK(narrow["rows"][0]["tpot_s"].get<double>() < wide["rows"][0]["tpot_s"].get<double>());
-    Json const experts = report({"--batch", "1,64"}, "mixtral-8x7b", "2");
+    Json const experts = report(estimate({"--batch", "1,64"}, "mixtral-8x7b", "2"));
     CHECK(experts["rows"][0]["experts_touched_share"].get<double>() == Approx(0.25));
     CHECK(experts["rows"][1]["experts_touched_share"].get<double>() > 0.99);
 }
 
 TEST_CASE("serve estimate: a rate above the capacity has no time to the first token, and code 1 when all are") {
-    Json const j = report({"--rate", "0.1,1000"});
+    Json const j = report(estimate({"--rate", "0.1,1000"}));
     CHECK_FALSE(j["rows"][0]["saturated"].get<bool>());
     CHECK(j["rows"][1]["saturated"].get<bool>());
     CHECK(j["rows"][1]["ttft_s"].is_null());

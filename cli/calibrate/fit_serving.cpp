@@ -1,4 +1,4 @@
-#include "cli/calibrate/serving.hpp"
+#include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
 #include "cli/view/table.hpp"

@@ -1,4 +1,4 @@
-#include "cli/calibrate/kernels.hpp"
+#include "cli/calibrate/fit_kernels.hpp"
 
 #include "calibrate/kernel_fit.hpp"
 #include "cli/calibrate/import.hpp"

@@ -1,4 +1,4 @@
-#include "cli/calibrate/train.hpp"
+#include "cli/calibrate/fit_train.hpp"
 
 #include "calibrate/framework_fit.hpp"
 #include "cli/view/table.hpp"

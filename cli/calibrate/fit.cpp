@@ -1,0 +1,118 @@
+#include "cli/calibrate/fit_collectives.hpp"
+#include "cli/calibrate/fit_kernels.hpp"
+#include "cli/calibrate/fit_serving.hpp"
+#include "cli/calibrate/fit_train.hpp"
+#include "cli/calibrate/subcommand.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "cli/options/written_file.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+/// What `calibrate fit` was asked to do.
+struct FitRequest {
+    std::vector<std::string> collectives;
+    std::vector<std::string> logs;
+    std::vector<std::string> kernels;
+    std::string device;
+    std::vector<std::string> train;
+    std::string framework;
+    std::vector<std::string> serving;
+    std::string engine;
+    std::string cluster;
+    std::string catalogue;
+    std::string out;
+    std::vector<std::string> only;
+    double held_out = 0.2;
+};
+
+/// A fit takes minutes: that its result cannot be written is said before.
+void require_writable(FitRequest const& request) {
+    auto const probe = [](std::string const& file) {
+        write_text_file(file, [](std::ostream& /*out*/) { return Keep::no; });
+    };
+    if (!request.out.empty()) probe(request.out);
+    if (!request.catalogue.empty()) probe(request.catalogue + "/probe.json");
+}
+
+int fit(FitRequest const& request, CommandContext& context) {
+    require_writable(request);
+    if (!request.kernels.empty())
+        return fit_kernel_tables(
+            {.tables = request.kernels, .device = request.device, .out = request.out, .catalogue = request.catalogue},
+            context);
+    if (!request.train.empty())
+        return fit_training_tables({.tables = request.train,
+                                    .framework = request.framework,
+                                    .out = request.out,
+                                    .catalogue = request.catalogue},
+                                   context);
+    if (!request.serving.empty())
+        return fit_serving_tables(
+            {.tables = request.serving, .engine = request.engine, .out = request.out, .catalogue = request.catalogue},
+            context);
+    if (request.collectives.empty() && request.logs.empty())
+        throw InputError(
+            "calibrate fit: nothing to fit to (--kernels, --collectives, --train or --serving FILE.csv, or --nccl-log "
+            "FILE)");
+    return fit_collective_tables({.tables = request.collectives,
+                                  .logs = request.logs,
+                                  .cluster = request.cluster,
+                                  .out = request.out,
+                                  .catalogue = request.catalogue,
+                                  .only = request.only,
+                                  .held_out = request.held_out},
+                                 context);
+}
+
+}  // namespace
+
+Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) {
+    auto const request = std::make_shared<FitRequest>();
+    FitRequest& r = *request;
+    CLI::App& app = *calibrate.add_subcommand("fit", "constants of the cost models from measurements");
+    app.add_option("--collectives", r.collectives,
+                   "table of nccl-tests runs, columns as in docs/formats.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--nccl-log", r.logs, "what nccl-tests printed; may be repeated")->option_text("FILE");
+    app.add_option(
+           "--kernels", r.kernels,
+           "table of kernel times (docs/formats.md), rows of sextant-bench or any format of import; may be repeated")
+        ->option_text("FILE");
+    app.add_option("--device", r.device,
+                   "the accelerator that --kernels were measured on, or its file (default: as the rows say)")
+        ->option_text("NAME|FILE.json");
+    app.add_option("--train", r.train, "table of training steps, columns as in docs/validation.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--framework", r.framework, "of --train, the rows of this framework alone")->option_text("NAME");
+    app.add_option("--serving", r.serving,
+                   "table of serving measurements, columns as in docs/validation.md; may be repeated")
+        ->option_text("FILE.csv");
+    app.add_option("--engine", r.engine, "of --serving, the rows of this engine alone")->option_text("NAME");
+    app.add_option("-c,--cluster", r.cluster, "the cluster it was measured on, or a cluster file")
+        ->option_text("NAME|FILE.json");
+    written(app.add_option("--out", r.out, "the calibration (format network-calibration)"))->option_text("FILE.json");
+    app.add_option("--held-out", r.held_out, "share of the runs, chosen by their names, that judge and are not fitted")
+        ->option_text("SHARE");
+    app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder")
+        ->option_text("FOLDER");
+    app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
+    app.footer(
+        "A calibration of collectives is used with 'sextant validate collectives --profile FILE.json', one of kernels\n"
+        "with 'sextant validate kernels --calibration FILE.json'. docs/collectives.md and docs/calibration.md explain "
+        "the\n"
+        "constants and how rows are held out.\n\nExamples:\n"
+        "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --serving runs.csv --engine vllm --out my-vllm.json\n"
+        "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
+    return {&app, [request, &context] { return fit(*request, context); }};
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,120 @@
+#include "cli/calibrate/fit_collectives.hpp"
+
+#include "calibrate/collective_score.hpp"
+#include "calibrate/import/nccl_tests_log.hpp"
+#include "cli/calibrate/import.hpp"
+#include "cli/view/table.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace sextant::cli {
+namespace {
+
+std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request, ClusterSpec const* cluster,
+                                             CommandContext& context) {
+    std::vector<CollectiveMeasurement> rows;
+    auto const add = [&](std::string const& file, CollectiveMeasurements read) {
+        for (auto const& [reason, count] : read.skipped)
+            context.err << fmt::format("{}: {} rows left out: {}\n", file, count, reason);
+        rows.insert(rows.end(), std::make_move_iterator(read.rows.begin()), std::make_move_iterator(read.rows.end()));
+    };
+    for (std::string const& file : request.tables)
+        add(file, collective_measurements(collective_table_of(file, context), cluster));
+    for (std::string const& file : request.logs) {
+        if (cluster == nullptr)
+            throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");
+        NcclTestsLog const log = read_nccl_tests_log(read_text_file(file), file);
+        add(file, collective_measurements(log.rows, cluster));
+    }
+    if (rows.empty()) throw InputError("calibrate fit: no usable rows (--collectives FILE.csv or --nccl-log FILE)");
+    prepare_rows(rows);
+    return rows;
+}
+
+MeasurementList list_of(std::vector<CollectiveMeasurement> const& rows) {
+    MeasurementList out;
+    for (CollectiveMeasurement const& row : rows)
+        out.push_back(&row);
+    return out;
+}
+
+Table error_table(std::vector<NetworkHeldOut> const& errors) {
+    Table table({{"held out"},
+                 {"network"},
+                 {"from", Align::right},
+                 {"rows", Align::right},
+                 {"median %", Align::right},
+                 {"p95 %", Align::right},
+                 {"bias %", Align::right}});
+    for (NetworkHeldOut const& e : errors)
+        table.add_row({std::string(name_of(e.range)), e.between_domains ? "between domains" : "in one domain",
+                       human(e.from), fmt::format("{}", e.rows), fmt::format("{:.1f}", e.median_pct),
+                       fmt::format("{:.1f}", e.p95_pct), fmt::format("{:+.1f}", e.bias_pct)});
+    return table;
+}
+
+/// The catalogue: every calibration that ships, with intervals and errors from rows that were held out.
+int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) {
+    auto const rows = read_rows(request, nullptr, context);
+    MeasurementList const list = list_of(rows);
+    FitOptions const options{.starts = 2};
+    std::string const command = "sextant calibrate fit --collectives FILE.csv --catalogue FOLDER";
+    std::vector<std::string> names;
+    for (NetworkEntry const& entry : network_entries())
+        if (request.only.empty() ||
+            std::find(request.only.begin(), request.only.end(), entry.name) != request.only.end())
+            names.push_back(entry.name);
+    auto const none = [](CollectiveMeasurement const&) { return false; };
+    context.err << "fitting\n";
+    auto calibrations = fit_entries(names, list, none, {}, options, command);
+    auto const scored = score_entries(list, calibrations, options,
+                                      [&](std::string const& name) { context.err << "scoring " << name << "\n"; });
+    for (NetworkCalibration& calibration : calibrations) {
+        auto const part = calibration.scale_up ? NetworkPart::scale_up : NetworkPart::scale_out;
+        add_scores(calibration, scored, part);
+        write_text_file(request.catalogue + "/" + calibration.name + ".json", network_calibration_json(calibration));
+    }
+    auto const grown = score_growth(list, calibrations, options);
+    context.out << error_table(errors_from(scored, "")).text() << "\n4 to 8 ranks of a domain, 2 to 8 domains\n\n"
+                << error_table(errors_from(grown, "")).text();
+    if (!request.out.empty()) {
+        write_text_file(request.out, held_out_csv(scored));
+        write_text_file(request.out + ".growth.csv", held_out_csv(grown));
+    }
+    return exit_code::done;
+}
+
+/// One machine of the user's: constants from most runs, errors from the runs that were held out.
+int fit_cluster(CollectiveFitRequest const& request, CommandContext& context) {
+    ClusterSpec const cluster = find_cluster(request.cluster, "--cluster");
+    auto const rows = read_rows(request, &cluster, context);
+    NetworkCalibration const calibration = fit_with_held_out(
+        list_of(rows), cluster,
+        {.held_out = request.held_out,
+         .command = fmt::format("sextant calibrate fit --cluster {} --collectives FILE.csv", request.cluster)});
+    write_text_file(request.out, network_calibration_json(calibration));
+    context.out << fmt::format("{} runs, {} rows; held out: {}\n", calibration.provenance.runs,
+                               calibration.provenance.rows, calibration.provenance.method);
+    if (!calibration.provenance.held_out.empty()) context.out << error_table(calibration.provenance.held_out).text();
+    return exit_code::done;
+}
+
+}  // namespace
+
+int fit_collective_tables(CollectiveFitRequest const& request, CommandContext& context) {
+    if (!request.catalogue.empty()) return fit_catalogue(request, context);
+    if (request.cluster.empty()) throw InputError("--cluster: is missing (whose network is it?)");
+    if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");
+    if (!(request.held_out >= 0 && request.held_out <= 0.5))
+        throw InputError("--held-out: {} (0 to 0.5 of the runs)", request.held_out);
+    return fit_cluster(request, context);
+}
+
+}  // namespace sextant::cli
