@@ -93,6 +93,16 @@ IsoflopVertex vertex_of(std::vector<IsoflopRow> const& rows, double budget, Para
 
 }  // namespace
 
+std::vector<IsoflopRow> isoflop_rows(LossTable const& table) {
+    std::vector<IsoflopRow> rows;
+    for (std::size_t i = 0; i < table.rows(); ++i)
+        rows.push_back({.parameters = table.column("parameters")[i],
+                        .tokens = table.column("tokens")[i],
+                        .flops = table.column("flops")[i],
+                        .loss = table.column("loss")[i]});
+    return rows;
+}
+
 std::vector<double> find_budgets(std::vector<IsoflopRow> const& rows, double tolerance) {
     std::vector<IsoflopRow> left = rows;
     std::sort(left.begin(), left.end(), [](auto const& a, auto const& b) { return a.flops < b.flops; });

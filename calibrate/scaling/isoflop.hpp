@@ -1,5 +1,6 @@
 #pragma once
 
+#include "calibrate/scaling/loss_table.hpp"
 #include "calibrate/scaling/power_law.hpp"
 
 #include <cstddef>
@@ -17,6 +18,9 @@ struct IsoflopRow {
     double flops = 0;
     double loss = 0;
 };
+
+/// The rows of a table that has the columns parameters, tokens, flops and loss.
+std::vector<IsoflopRow> isoflop_rows(LossTable const& table);
 
 /// What the parabola is fitted to, over the logarithm of the size.
 enum class ParabolaOf : std::uint8_t { loss, log_loss };

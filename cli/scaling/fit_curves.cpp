@@ -39,16 +39,6 @@ void with_intervals(ScalingFitRequest const& request, ScalingFitReport& report, 
     report.rows_used = strata.size();
 }
 
-std::vector<IsoflopRow> runs_of(LossTable const& table) {
-    std::vector<IsoflopRow> rows;
-    for (std::size_t i = 0; i < table.rows(); ++i)
-        rows.push_back({.parameters = table.column("parameters")[i],
-                        .tokens = table.column("tokens")[i],
-                        .flops = table.column("flops")[i],
-                        .loss = table.column("loss")[i]});
-    return rows;
-}
-
 template <class Row>
 std::vector<Row> picked(std::vector<Row> const& rows, std::vector<std::size_t> const& positions) {
     std::vector<Row> out;
@@ -105,7 +95,7 @@ void fit_isoflop_law(ScalingFitRequest const& request, ScalingFitReport& report)
     report.formula =
         "N* = N_coef C^N_exponent, D* = D_coef C^D_exponent, from parabolas of the loss over ln N at each C";
     report.source = "Hoffmann et al., arXiv:2203.15556, approach 2";
-    std::vector<IsoflopRow> const rows = runs_of(report.table);
+    std::vector<IsoflopRow> const rows = isoflop_rows(report.table);
     IsoflopOptions options = isoflop_options(request);
     report.isoflop = fit_isoflop(rows, options, request.data);
     options.budgets.clear();
@@ -149,7 +139,7 @@ void fit_envelope_law(ScalingFitRequest const& request, ScalingFitReport& report
     if (!(request.size_tolerance >= 0 && request.size_tolerance < 1))
         throw InputError("--size-tolerance: {} (from 0 to below 1)", request.size_tolerance);
     EnvelopeOptions const options{.levels = request.levels, .size_tolerance = request.size_tolerance};
-    std::vector<IsoflopRow> const rows = runs_of(report.table);
+    std::vector<IsoflopRow> const rows = isoflop_rows(report.table);
     report.envelope = fit_envelope(rows, options, request.data);
     // One stratum: a model may be left out of a draw, rows of it may be missing in another.
     with_intervals(request, report, allocation_names, std::vector<std::size_t>(rows.size(), 0),

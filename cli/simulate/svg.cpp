@@ -166,13 +166,6 @@ Lanes lanes_of(TaskGraph const& graph, TaskTimes const& times, std::span<std::ui
     return lanes;
 }
 
-double idle_share(std::vector<RankSpan> const& spans, double until) {
-    double idle = 0;
-    for (RankSpan const& span : spans)
-        if (span.task < 0) idle += span.end - span.start;
-    return until > 0 ? idle / until : 0;
-}
-
 std::string axis(double until, double bottom) {
     if (until <= 0) return "";
     double const rough = until / 10;

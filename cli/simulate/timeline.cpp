@@ -99,13 +99,6 @@ private:
     Task const* numbered_ = nullptr;  ///< a task of the microbatch whose number came last in this row
 };
 
-double idle_share(std::vector<RankSpan> const& spans, double until) {
-    double idle = 0;
-    for (RankSpan const& span : spans)
-        if (span.task < 0) idle += span.end - span.start;
-    return until > 0 ? idle / until : 0;
-}
-
 /// "0          end": the end of the axis stands under the last column.
 std::string axis(std::size_t columns, Seconds end) {
     std::string const last = human(end);

@@ -173,4 +173,11 @@ std::vector<std::int16_t> first_stages(TaskGraph const& graph) {
     return first;
 }
 
+double idle_share(std::vector<RankSpan> const& spans, double until) {
+    double idle = 0;
+    for (RankSpan const& span : spans)
+        if (span.task < 0) idle += span.end - span.start;
+    return until > 0 ? idle / until : 0;
+}
+
 }  // namespace sextant::cli

@@ -47,6 +47,9 @@ struct CellRun {
 };
 std::vector<CellRun> runs_of(TaskGraph const& graph, std::vector<Cell> const& cells);
 
+/// Share of [0, until] in which no task of the spans runs.
+double idle_share(std::vector<RankSpan> const& spans, double until);
+
 /// The ranks that a picture with room for `most` shows: all, or evenly spaced ones from the first to the last.
 std::vector<std::size_t> shown_ranks(TaskGraph const& graph, std::size_t most);
 

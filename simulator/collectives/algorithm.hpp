@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -45,6 +46,12 @@ struct CollectiveProgram {
     std::int64_t slots = 1;
     std::vector<std::string> phases;
     std::vector<Round> rounds;
+
+    /// One more phase, of one round.
+    void add_phase(std::string name, std::vector<Transfer> transfers) {
+        rounds.push_back({static_cast<std::int32_t>(phases.size()), std::move(transfers)});
+        phases.push_back(std::move(name));
+    }
 };
 
 /// Steps that a transfer's last byte has behind it, by the network that they cross.

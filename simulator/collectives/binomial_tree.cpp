@@ -7,11 +7,6 @@ namespace {
 
 constexpr std::array kinds{CollectiveKind::all_reduce, CollectiveKind::broadcast};
 
-void add_round(CollectiveProgram& program, std::string name, std::vector<Transfer> transfers) {
-    program.rounds.push_back({static_cast<std::int32_t>(program.phases.size()), std::move(transfers)});
-    program.phases.push_back(std::move(name));
-}
-
 // Rank r's lowest bit that is set says in which round it hands its sum on, to r without that bit; the broadcast goes
 // the same way back.
 CollectiveProgram program(CollectiveShape const& shape) {
@@ -25,13 +20,13 @@ CollectiveProgram program(CollectiveShape const& shape) {
             std::vector<Transfer> transfers;
             for (std::int32_t rank = bit; rank < n; rank += 2 * bit)
                 transfers.push_back({rank, rank - bit, 0, 0, 1, TransferOperation::reduce});
-            add_round(result, "reduce over distance " + std::to_string(bit), std::move(transfers));
+            result.add_phase("reduce over distance " + std::to_string(bit), std::move(transfers));
         }
     for (std::int32_t bit = top / 2; bit >= 1; bit /= 2) {
         std::vector<Transfer> transfers;
         for (std::int32_t rank = bit; rank < n; rank += 2 * bit)
             transfers.push_back({rank - bit, rank, 0, 0, 1, TransferOperation::copy});
-        add_round(result, "broadcast over distance " + std::to_string(bit), std::move(transfers));
+        result.add_phase("broadcast over distance " + std::to_string(bit), std::move(transfers));
     }
     return result;
 }

@@ -16,16 +16,15 @@ CollectiveProgram program(CollectiveShape const& shape) {
     CollectiveProgram result{.chunks = n, .slots = n, .phases = {}, .rounds = {}};
     for (std::int32_t distance = 1; distance < n; distance *= 2) {
         std::int32_t const count = std::min(distance, n - distance);
-        Round round{.phase = static_cast<std::int32_t>(result.phases.size()), .transfers = {}};
+        std::vector<Transfer> transfers;
         for (std::int32_t rank = 0; rank < n; ++rank) {
             std::int32_t const to = (rank - distance + n) % n;
             std::int32_t const before_wrap = std::min(count, n - rank);
-            round.transfers.push_back({rank, to, rank, rank, before_wrap, TransferOperation::copy});
+            transfers.push_back({rank, to, rank, rank, before_wrap, TransferOperation::copy});
             if (before_wrap < count)
-                round.transfers.push_back({rank, to, 0, 0, count - before_wrap, TransferOperation::copy});
+                transfers.push_back({rank, to, 0, 0, count - before_wrap, TransferOperation::copy});
         }
-        result.phases.push_back("distance " + std::to_string(distance));
-        result.rounds.push_back(std::move(round));
+        result.add_phase("distance " + std::to_string(distance), std::move(transfers));
     }
     return result;
 }

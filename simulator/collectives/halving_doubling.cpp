@@ -8,11 +8,6 @@ namespace {
 
 constexpr std::array kinds{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather};
 
-void add_round(CollectiveProgram& program, std::string name, std::vector<Transfer> transfers) {
-    program.rounds.push_back({static_cast<std::int32_t>(program.phases.size()), std::move(transfers)});
-    program.phases.push_back(std::move(name));
-}
-
 /// First block of the aligned run of `length` blocks that has block `rank`.
 std::int32_t run_of(std::int32_t rank, std::int32_t length) { return rank / length * length; }
 
@@ -24,7 +19,7 @@ void add_halving(CollectiveProgram& program, std::int32_t ranks) {
             std::int32_t const first = run_of(partner, distance);
             transfers.push_back({rank, partner, first, first, distance, TransferOperation::reduce});
         }
-        add_round(program, "halving over distance " + std::to_string(distance), std::move(transfers));
+        program.add_phase("halving over distance " + std::to_string(distance), std::move(transfers));
     }
 }
 
@@ -35,7 +30,7 @@ void add_doubling(CollectiveProgram& program, std::int32_t ranks) {
             std::int32_t const first = run_of(rank, distance);
             transfers.push_back({rank, rank ^ distance, first, first, distance, TransferOperation::copy});
         }
-        add_round(program, "doubling over distance " + std::to_string(distance), std::move(transfers));
+        program.add_phase("doubling over distance " + std::to_string(distance), std::move(transfers));
     }
 }
 
@@ -56,7 +51,7 @@ void add_near_first(CollectiveProgram& program, std::int32_t ranks) {
             transfers.push_back(
                 {rank, rank ^ distance, first, first, ranks / (2 * distance), TransferOperation::reduce});
         }
-        add_round(program, "halving over distance " + std::to_string(distance), std::move(transfers));
+        program.add_phase("halving over distance " + std::to_string(distance), std::move(transfers));
     }
     for (std::int32_t distance = ranks / 2; distance >= 1; distance /= 2) {
         std::vector<Transfer> transfers;
@@ -64,7 +59,7 @@ void add_near_first(CollectiveProgram& program, std::int32_t ranks) {
             std::int32_t const first = first_kept(rank, distance, ranks);
             transfers.push_back({rank, rank ^ distance, first, first, ranks / (2 * distance), TransferOperation::copy});
         }
-        add_round(program, "doubling over distance " + std::to_string(distance), std::move(transfers));
+        program.add_phase("doubling over distance " + std::to_string(distance), std::move(transfers));
     }
 }
 
@@ -87,9 +82,9 @@ CollectiveProgram program(CollectiveShape const& shape) {
         before.push_back({power + i, i, 0, 0, power, TransferOperation::reduce});
         after.push_back({i, power + i, 0, 0, power, TransferOperation::copy});
     }
-    if (rest > 0) add_round(result, "extra ranks hand over", std::move(before));
+    if (rest > 0) result.add_phase("extra ranks hand over", std::move(before));
     add_near_first(result, power);
-    if (rest > 0) add_round(result, "extra ranks take the sum", std::move(after));
+    if (rest > 0) result.add_phase("extra ranks take the sum", std::move(after));
     return result;
 }
 

@@ -18,18 +18,17 @@ std::string rails(std::int64_t k) { return "along the rails, distance " + std::t
 /// scratch, sorted by domain and then by where it comes from.
 void add_inside(CollectiveProgram& program, std::int32_t n, std::int32_t m) {
     for (std::int32_t k = 1; k < m; ++k) {
-        Round round{.phase = static_cast<std::int32_t>(program.phases.size()), .transfers = {}};
+        std::vector<Transfer> transfers;
         for (std::int32_t rank = 0; rank < n; ++rank) {
             std::int32_t const a = rank % m;
             std::int32_t const domain = rank / m;
             std::int32_t const b = (a + k) % m;
             for (std::int32_t j = 0; j < n / m; ++j) {
                 std::int32_t const to = j == domain ? n + rank : 2 * n + j * m + a;
-                round.transfers.push_back({rank, domain * m + b, j * m + b, to, 1, TransferOperation::copy});
+                transfers.push_back({rank, domain * m + b, j * m + b, to, 1, TransferOperation::copy});
             }
         }
-        program.phases.push_back(inside(k));
-        program.rounds.push_back(std::move(round));
+        program.add_phase(inside(k), std::move(transfers));
     }
 }
 
@@ -38,7 +37,7 @@ void add_inside(CollectiveProgram& program, std::int32_t n, std::int32_t m) {
 void add_rails(CollectiveProgram& program, std::int32_t n, std::int32_t m) {
     std::int32_t const domains = n / m;
     for (std::int32_t k = 1; k < domains; ++k) {
-        Round round{.phase = static_cast<std::int32_t>(program.phases.size()), .transfers = {}};
+        std::vector<Transfer> transfers;
         for (std::int32_t rank = 0; rank < n; ++rank) {
             std::int32_t const b = rank % m;
             std::int32_t const domain = rank / m;
@@ -46,14 +45,13 @@ void add_rails(CollectiveProgram& program, std::int32_t n, std::int32_t m) {
             std::int32_t const to = j * m + b;
             auto const send = [&](std::int32_t from, std::int32_t place, std::int32_t count) {
                 if (count > 0)
-                    round.transfers.push_back({rank, to, from, n + domain * m + place, count, TransferOperation::copy});
+                    transfers.push_back({rank, to, from, n + domain * m + place, count, TransferOperation::copy});
             };
             send(2 * n + j * m, 0, b);
             send(j * m + b, b, 1);
             send(2 * n + j * m + b + 1, b + 1, m - b - 1);
         }
-        program.phases.push_back(rails(k));
-        program.rounds.push_back(std::move(round));
+        program.add_phase(rails(k), std::move(transfers));
     }
 }
 

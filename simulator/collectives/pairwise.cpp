@@ -18,13 +18,12 @@ CollectiveProgram program(CollectiveShape const& shape) {
     CollectiveProgram result{.chunks = shape.ranks, .slots = 2 * shape.ranks, .phases = {}, .rounds = {}};
     auto const n = static_cast<std::int32_t>(shape.ranks);
     for (std::int32_t k = 1; k < n; ++k) {
-        Round round{.phase = k - 1, .transfers = {}};
+        std::vector<Transfer> transfers;
         for (std::int32_t rank = 0; rank < n; ++rank) {
             std::int32_t const to = partner(shape, rank, k);
-            round.transfers.push_back({rank, to, to, n + rank, 1, TransferOperation::copy});
+            transfers.push_back({rank, to, to, n + rank, 1, TransferOperation::copy});
         }
-        result.phases.push_back(phase_name(k));
-        result.rounds.push_back(std::move(round));
+        result.add_phase(phase_name(k), std::move(transfers));
     }
     return result;
 }

@@ -1,4 +1,5 @@
 #include "tests/catch.hpp"
+#include "tests/cli/report_checks.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/fixtures.hpp"
 #include "tests/sanitized.hpp"
@@ -6,8 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
 
 /// Random options, most of them valid alone: whatever comes together, a run answers, says no, or refuses with one
 /// sentence.
@@ -88,20 +87,6 @@ Texts random_arguments(Random& random, std::string const& command) {
                              "--fused-cross-entropy"})
         if (random() % 12 == 0) arguments.emplace_back(flag);
     return arguments;
-}
-
-bool has_word(std::string const& text, std::string const& word) {
-    auto const letter = [&](std::size_t i) {
-        return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
-    };
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-        if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
-    return false;
-}
-
-bool all_finite(nlohmann::json const& json) {
-    if (json.is_structured()) return std::all_of(json.begin(), json.end(), all_finite);
-    return !json.is_number() || std::isfinite(json.get<double>());
 }
 
 void check_outcome(Texts const& arguments) {

@@ -1,33 +1,16 @@
-#include "tests/catch.hpp"
+#include "tests/cli/questions.hpp"
 #include "tests/cli/report_checks.hpp"
-#include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <csignal>
 #include <set>
 #include <thread>
 
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
-
 namespace {
 
 Arguments const seventy{"plan",  "-m",   "llama-2-70b",    "-c",  "a100-sxm-80gb", "-n", "64",
                         "--seq", "4096", "--global-batch", "1024"};
-
-Arguments with(Arguments arguments, Arguments const& more) {
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-}
-
-Json answer(Arguments const& arguments) {
-    RunResult const result = run_sextant(with(arguments, {"--format", "json"}));
-    REQUIRE(result.code <= 1);
-    return Json::parse(result.out);
-}
 
 /// The options of `estimate` that ask for a plan of a report.
 Arguments options_of(Json const& plan) {
@@ -95,7 +78,7 @@ TEST_CASE("plan --format json has the keys that other programs read", "[INV-26]"
 }
 
 TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
-    for (Arguments const& question : {seventy, with(seventy, {"--space", "full"}),
+    for (Arguments const& question : {seventy, seventy + Arguments{"--space", "full"},
                                       Arguments{"plan", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "32", "--seq",
                                                 "4096", "--global-batch", "256"}}) {
         Json const json = answer(question);
@@ -104,7 +87,7 @@ TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
             ask[0] = "estimate";
             if (ask.back() == "full") ask.resize(ask.size() - 2);
             Arguments const options = options_of(candidate.at("plan"));
-            RunResult const result = run_sextant(with(with(ask, options), {"--format", "json"}));
+            RunResult const result = run_sextant(ask + options + Arguments{"--format", "json"});
             INFO(result.err);
             REQUIRE(result.code == 0);
             Json const estimate = Json::parse(result.out);
@@ -116,18 +99,18 @@ TEST_CASE("plan and estimate say the same of the same plan", "[INV-12]") {
 
 TEST_CASE("plan prints the same bytes with any number of threads, and each time", "[INV-12]") {
     for (char const* format : {"text", "json", "csv", "markdown"}) {
-        Arguments const question = with(seventy, {"--format", format, "--every-plan", "--top", "40"});
-        std::string const alone = run_sextant(with(question, {"--threads", "1"})).out;
+        Arguments const question = seventy + Arguments{"--format", format, "--every-plan", "--top", "40"};
+        std::string const alone = run_sextant(question + Arguments{"--threads", "1"}).out;
         CHECK_FALSE(alone.empty());
         CHECK(alone.find(" \n") == std::string::npos);
         for (char const* threads : {"2", "4", "0", "1"})
-            CHECK(run_sextant(with(question, {"--threads", threads})).out == alone);
+            CHECK(run_sextant(question + Arguments{"--threads", threads}).out == alone);
     }
 }
 
 TEST_CASE("plan: constraints are kept by every plan that is shown", "[INV-26]") {
-    Json const json = answer(with(seventy, {"--tp", "8", "--zero", "<=1", "--pp", "2..8", "--micro-batch", "1,2",
-                                            "--recompute", "none,full", "--every-plan", "--top", "1000"}));
+    Json const json = answer(seventy + Arguments{"--tp", "8", "--zero", "<=1", "--pp", "2..8", "--micro-batch", "1,2",
+                                                 "--recompute", "none,full", "--every-plan", "--top", "1000"});
     REQUIRE(json.at("candidates").size() > 10);
     for (Json const& candidate : json.at("candidates")) {
         Json const& p = candidate.at("plan");
@@ -138,7 +121,7 @@ TEST_CASE("plan: constraints are kept by every plan that is shown", "[INV-26]") 
         CHECK(p.at("micro_batch") <= 2);
         CHECK(p.at("recompute") != "selective");
     }
-    Json const tight = answer(with(seventy, {"--max-memory", "50%"}));
+    Json const tight = answer(seventy + Arguments{"--max-memory", "50%"});
     for (Json const& candidate : tight.at("candidates")) {
         Json const& m = candidate.at("report").at("memory");
         CHECK(m.at("peak_bytes").get<double>() <= 0.5 * m.at("capacity_bytes").get<double>());
@@ -149,7 +132,7 @@ TEST_CASE("plan: objectives rank by what they say, over several numbers of accel
     Arguments question{"plan",  "-m",   "llama-2-7b",     "-c", "a100-sxm-80gb", "-n", "8,16,32",
                        "--seq", "4096", "--global-batch", "512"};
     auto const best = [&](char const* objective) {
-        return answer(with(question, {"--objective", objective})).at("candidates").at(0).at("report");
+        return answer(question + Arguments{"--objective", objective}).at("candidates").at(0).at("report");
     };
     Json const time = best("time");
     Json const cost = best("cost");
@@ -165,7 +148,7 @@ TEST_CASE("plan: objectives rank by what they say, over several numbers of accel
 
 TEST_CASE("plan: the full space has the standard answer or a better one", "[INV-26]") {
     Json const standard = answer(seventy);
-    Json const full = answer(with(seventy, {"--space", "full"}));
+    Json const full = answer(seventy + Arguments{"--space", "full"});
     CHECK(full.at("counts").at("enumerated") > standard.at("counts").at("enumerated"));
     CHECK(full.at("candidates")[0].at("report").at("iteration_time_s") <=
           standard.at("candidates")[0].at("report").at("iteration_time_s"));
@@ -187,7 +170,7 @@ TEST_CASE("plan: no answer is exit code 1 with advice that names a constraint", 
     CHECK(eight.code == 1);
     CHECK(eight.err.empty());
     CHECK_THAT(eight.out, contains("no plan fits") && contains("nearest: ") && contains("--gpus "));
-    Arguments const fixed = with(seventy, {"--tp", "1", "--pp", "1", "--zero", "0"});
+    Arguments const fixed = seventy + Arguments{"--tp", "1", "--pp", "1", "--zero", "0"};
     RunResult const bound = run_sextant(fixed);
     CHECK(bound.code == 1);
     CHECK_THAT(bound.out,
@@ -198,7 +181,7 @@ TEST_CASE("plan: no answer is exit code 1 with advice that names a constraint", 
     CHECK(json.at("advice").size() >= 2);
     CHECK(json.at("smallest_rejected_for_memory").is_object());
     // The nearest plan is compared with the limit that was asked for.
-    RunResult const limited = run_sextant(with(seventy, {"--max-memory", "5%"}));
+    RunResult const limited = run_sextant(seventy + Arguments{"--max-memory", "5%"});
     CHECK(limited.code == 1);
     CHECK_THAT(limited.out,
                contains("more than the 4.295 GB") && contains("a memory limit of 79.03 GB would give an answer"));
@@ -206,11 +189,12 @@ TEST_CASE("plan: no answer is exit code 1 with advice that names a constraint", 
 
 TEST_CASE("plan: tables are well formed, and --output writes what would be printed", "[INV-12]") {
     ScratchFolder const scratch("plan");
-    RunResult const csv = run_sextant(with(seventy, {"--format", "csv"}));
+    RunResult const csv = run_sextant(seventy + Arguments{"--format", "csv"});
     CHECK(is_csv_table(csv.out));
     CHECK(lines_of(csv.out).size() == 11);
-    CHECK(is_markdown_table(run_sextant(with(seventy, {"--format", "markdown", "--top", "3"})).out));
-    RunResult const written = run_sextant(with(seventy, {"--format", "csv", "--output", scratch.path("plans.csv")}));
+    CHECK(is_markdown_table(run_sextant(seventy + Arguments{"--format", "markdown", "--top", "3"}).out));
+    RunResult const written =
+        run_sextant(seventy + Arguments{"--format", "csv", "--output", scratch.path("plans.csv")});
     CHECK(written.code == 0);
     CHECK(written.out.empty());
     CHECK(sextant::read_text_file(scratch.path("plans.csv"), 1 << 20) == csv.out);
@@ -245,7 +229,7 @@ TEST_CASE("plan: an interrupt ends the search with a report that says it is a pa
 
 TEST_CASE("plan: the order shown is that of the times shown, whatever the schedules", "[INV-26]") {
     Json const json =
-        answer(with(seventy, {"--pp", ">=2", "--schedule", "1f1b,interleaved,zb-h1,zb-v", "--top", "20"}));
+        answer(seventy + Arguments{"--pp", ">=2", "--schedule", "1f1b,interleaved,zb-h1,zb-v", "--top", "20"});
     double before = 0;
     std::set<std::string> schedules;
     for (Json const& candidate : json.at("candidates")) {

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -50,4 +54,20 @@ inline bool is_markdown_table(std::string const& text) {
            std::all_of(lines.begin(), lines.end(), [&](std::string const& line) {
                return line.starts_with('|') && line.ends_with('|') && bars(line) == bars(lines[0]);
            });
+}
+
+/// Whether a text has this word, not as a part of a longer one.
+inline bool has_word(std::string const& text, std::string const& word) {
+    auto const letter = [&](std::size_t i) {
+        return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+    };
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+        if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
+    return false;
+}
+
+/// Whether a report has no number that is none.
+inline bool all_finite(nlohmann::json const& json) {
+    if (json.is_structured()) return std::all_of(json.begin(), json.end(), all_finite);
+    return !json.is_number() || std::isfinite(json.get<double>());
 }

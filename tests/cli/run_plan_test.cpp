@@ -1,64 +1,31 @@
-#include "tests/catch.hpp"
-#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/questions.hpp"
+#include "tests/cli/report_checks.hpp"
 #include "tests/cli/scratch_folder.hpp"
 #include "tests/fixtures.hpp"
 #include "tests/sanitized.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <cctype>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <sstream>
 #include <thread>
 
-using Json = nlohmann::json;
-using Arguments = std::vector<std::string>;
-
 namespace {
 
 Arguments const seventy{"run-plan", "--model", "llama-2-70b", "--tokens", "2T", "--gpus", "1024", "--mfu", "0.5"};
 
-Arguments with(Arguments arguments, Arguments const& more) {
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
-}
-
-Json answer(Arguments const& arguments, int code = 0) {
-    RunResult const result = run_sextant(with(arguments, {"--format", "json"}));
-    INFO(result.err);
-    REQUIRE(result.code == code);
-    return Json::parse(result.out);
-}
-
-bool all_finite(Json const& json) {
-    if (json.is_structured()) return std::all_of(json.begin(), json.end(), all_finite);
-    return !json.is_number() || std::isfinite(json.get<double>());
-}
-
-bool has_word(std::string const& text, std::string const& word) {
-    auto const letter = [&](std::size_t i) {
-        return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
-    };
-    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
-        if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
-    return false;
-}
-
 }  // namespace
 
 TEST_CASE("run-plan --mfu 0.5 prints the days that everybody knows, and where ours differ") {
-    RunResult const h100 = run_sextant(with(seventy, {"-c", "h100-sxm"}));
+    RunResult const h100 = run_sextant(seventy + Arguments{"-c", "h100-sxm"});
     CHECK(h100.code == 0);
     CHECK(h100.err.empty());
     CHECK_THAT(h100.out, contains("= 19.2 days"));
     CHECK_THAT(h100.out, contains("68.977 B, not 70 B"));
-    CHECK_THAT(run_sextant(with(seventy, {"-c", "a100-sxm-80gb"})).out, contains("= 60.9 days"));
+    CHECK_THAT(run_sextant(seventy + Arguments{"-c", "a100-sxm-80gb"}).out, contains("= 60.9 days"));
 
-    Json const json = answer(with(seventy, {"-c", "h100-sxm"}));
+    Json const json = report(seventy + Arguments{"-c", "h100-sxm"});
     CHECK(json.at("format") == "run_plan");
     CHECK(json.at("version") == 1);
     Json const& plain = json.at("plain");
@@ -71,7 +38,7 @@ TEST_CASE("run-plan --mfu 0.5 prints the days that everybody knows, and where ou
 }
 
 TEST_CASE("run-plan's figures hang together: steps, time, hours, dollars, tokens") {
-    Json const json = answer({"run-plan", "--flops", "1e22", "-c", "h100-sxm", "-n", "64", "--price", "2"});
+    Json const json = report({"run-plan", "--flops", "1e22", "-c", "h100-sxm", "-n", "64", "--price", "2"});
     Json const& run = json.at("run");
     double const wall = run.at("wall_s").get<double>();
     CHECK(run.at("steps").get<double>() * run.at("iteration_time_s").get<double>() ==
@@ -89,17 +56,17 @@ TEST_CASE("run-plan's figures hang together: steps, time, hours, dollars, tokens
 
 TEST_CASE("run-plan with --failures none has no term of failures and ends earlier") {
     Arguments const base{"run-plan", "-m", "llama-2-7b", "--tokens", "1e12", "-c", "a100-sxm-80gb", "-n", "512"};
-    Json const failing = answer(base);
-    Json const calm = answer(with(base, {"--failures", "none"}));
+    Json const failing = report(base);
+    Json const calm = report(base + Arguments{"--failures", "none"});
     CHECK(calm.at("run").at("wall_s") < failing.at("run").at("wall_s"));
     CHECK(calm.at("run").at("goodput").is_null());
     CHECK(calm.at("run").at("effective_training_time_ratio") == 1);
     CHECK(failing.at("run").at("goodput").at("shares").at("useful") < 1);
-    CHECK(answer(with(base, {"--failures", "meta-rsc1"})).at("run").at("wall_s") != failing.at("run").at("wall_s"));
+    CHECK(report(base + Arguments{"--failures", "meta-rsc1"}).at("run").at("wall_s") != failing.at("run").at("wall_s"));
 }
 
 TEST_CASE("run-plan with a deadline gives the fewest GPUs and a scaling curve") {
-    Json const json = answer({"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "--deadline", "30d", "-c", "h100-sxm"});
+    Json const json = report({"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "--deadline", "30d", "-c", "h100-sxm"});
     CHECK(json.at("run").at("days") <= 30);
     CHECK(json.at("deadline").at("largest_that_misses").at("wall_s") > 30 * 86400);
     Json const& points = json.at("curve").at("points");
@@ -147,11 +114,11 @@ TEST_CASE("run-plan --write-model writes a configuration that is the same model 
     ScratchFolder const scratch("run_plan_model");
     std::string const file = scratch.path("config.json");
     for (char const* size : {"3e8", "2e9", "7e10"}) {
-        Json const json = answer(
+        Json const json = report(
             {"run-plan", "--params", size, "--tokens", "1e10", "-c", "h100-sxm", "-n", "64", "--write-model", file});
         Json const model = Json::parse(run_sextant({"models", "show", file, "--format", "json"}).out);
         CHECK(model.at("parameters_total") == json.at("model").at("parameters_total"));
-        Json const again = answer({"run-plan", "--model", file, "--tokens", "1e10", "-c", "h100-sxm", "-n", "64"});
+        Json const again = report({"run-plan", "--model", file, "--tokens", "1e10", "-c", "h100-sxm", "-n", "64"});
         CHECK(again.at("run").at("wall_s") == json.at("run").at("wall_s"));
     }
     CHECK(run_sextant({"run-plan", "-m", "gpt2", "-c", "l4-pcie", "--write-model", file}).code == 2);
@@ -162,8 +129,10 @@ TEST_CASE("run-plan says no with exit code 1 when nothing fits or no size is fas
         run_sextant({"run-plan", "-m", "llama-3.1-405b", "--tokens", "1T", "-n", "8", "-c", "h100-sxm"});
     CHECK(large.code == 1);
     CHECK_THAT(large.out, contains("no plan: memory"));
-    Json const late = answer(
-        {"run-plan", "-m", "llama-2-7b", "--tokens", "10T", "--deadline", "1h", "-c", "h100-sxm", "--no-curve"}, 1);
+    Arguments const rushed{"run-plan",   "-m", "llama-2-7b", "--tokens", "10T",
+                           "--deadline", "1h", "-c",         "h100-sxm", "--no-curve"};
+    CHECK(run_sextant(rushed).code == 1);
+    Json const late = answer(rushed);
     CHECK(late.at("run").is_null());
     CHECK(late.at("deadline").at("met") == false);
     CHECK_THAT(late.at("reason").get<std::string>(), contains("take"));
@@ -218,7 +187,7 @@ TEST_CASE("run-plan refuses questions that are wrong, with a sentence and exit c
         for (std::string const& a : c.arguments)
             shown += " " + a;
         INFO("run-plan" << shown);
-        RunResult const result = run_sextant(with(machine, c.arguments));
+        RunResult const result = run_sextant(machine + c.arguments);
         INFO(result.out);
         CHECK(result.code == 2);
         CHECK(result.out.empty());
@@ -296,5 +265,5 @@ TEST_CASE("run-plan: an interrupt ends with a report that says it is a part, and
 
 TEST_CASE("run-plan gives the same bytes for any number of threads") {
     Arguments const base{"run-plan", "--dollars", "1e5", "-c", "h100-sxm", "--curve", "8,64"};
-    CHECK(run_sextant(with(base, {"--threads", "1"})).out == run_sextant(with(base, {"--threads", "4"})).out);
+    CHECK(run_sextant(base + Arguments{"--threads", "1"}).out == run_sextant(base + Arguments{"--threads", "4"}).out);
 }

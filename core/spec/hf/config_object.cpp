@@ -81,6 +81,13 @@ std::int64_t read_head_dim(ConfigObject& in, std::int64_t hidden, std::int64_t h
     return in.has("head_dim") ? in.size("head_dim", Size::width) : divided_head_dim(in, hidden, heads, heads_key);
 }
 
+void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
+    attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
+    attention.value_head_dim = attention.head_dim;
+}
+
 ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
     ModelSpec model;
     model.hidden = in.size("hidden_size", Size::width);

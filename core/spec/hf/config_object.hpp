@@ -57,6 +57,9 @@ std::int64_t read_head_dim(ConfigObject& in, std::int64_t hidden, std::int64_t h
 std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::int64_t heads,
                               std::string_view heads_key);
 
+/// Sizes of grouped-query attention: key/value heads and head_dim, of queries and values alike.
+void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads);
+
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
 ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);

@@ -3,14 +3,6 @@
 namespace sextant::hf {
 namespace {
 
-/// GQA sizes of the attention: key/value heads and head_dim.
-void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
-    AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
-    attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
-    attention.value_head_dim = attention.head_dim;
-}
-
 /// `use_sliding_window` (off by default) switches the window on for the layers from `max_window_layers` on.
 void read_qwen_window(ConfigObject& in, ModelSpec& model) {
     if (!in.flag("use_sliding_window", false)) return;

@@ -13,13 +13,6 @@ std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t cla
     return top_k;
 }
 
-void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
-    AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
-    attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
-    attention.value_head_dim = attention.head_dim;
-}
-
 /// Qwen's choice of layers: every `decoder_sparse_step`-th layer has experts, but for those in `mlp_only_layers`.
 void place_experts(ConfigObject& in, ModelSpec& model) {
     std::int64_t const step = in.size("decoder_sparse_step", Size::layers, 1);

@@ -31,16 +31,6 @@ void check_chinchilla(LawFit const& fit, Json const& j) {
         CHECK(fit.values[k] == Approx(j[names[k]].get<double>()).epsilon(k < 2 ? 3e-4 : 5e-5));
 }
 
-std::vector<IsoflopRow> isoflop_rows(LossTable const& table) {
-    std::vector<IsoflopRow> rows;
-    for (std::size_t i = 0; i < table.rows(); ++i)
-        rows.push_back({.parameters = table.column("parameters")[i],
-                        .tokens = table.column("tokens")[i],
-                        .flops = table.column("flops")[i],
-                        .loss = table.column("loss")[i]});
-    return rows;
-}
-
 void check_compute(LawProblem const& problem, Json const& j, double reference, char const* coefficient,
                    double tolerance) {
     LawFit const fit = fitted(problem);
