@@ -76,18 +76,11 @@ std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& 
     return list;
 }
 
-}  // namespace
-
-SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
-                              std::int64_t accelerators, SearchConstraints const& c) {
+/// Degrees of the model's axes and micro-batches, each a divisor of what it splits.
+void set_degrees(SearchSpace& space, ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                 SearchConstraints const& c) {
     bool const full = c.width == SearchConstraints::Width::full;
-    SearchSpace space;
-    space.accelerators = accelerators;
-    space.base = c.base;
-    space.dp = c.dp;
-    if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
-        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
-                         model.position_rows, model.name);
+    std::int64_t const accelerators = space.accelerators;
     Values const all = divisors(accelerators);
     std::int64_t const heads = model.attention.heads;
     auto const splits_heads = [&](std::int64_t v) { return accelerators % v == 0 && heads % v == 0; };
@@ -114,10 +107,11 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         filtered(keep_if(micro_batches,
                          [&](std::int64_t v) { return v <= std::min(largest_micro_batch, workload.global_batch); }),
                  c.micro_batch, "--micro-batch", [&](std::int64_t v) { return workload.global_batch % v == 0; });
-    if (c.sequence_parallel == Switch::on && space.tp == Values{1})
-        throw InputError(
-            "--sequence-parallel: splits over the tensor-parallel group, and tp can only be 1 here (it needs tp > 1)");
+}
 
+/// Schedules with the chunks per rank that each takes. Takes pp = 1 out of the space where one chunk is not allowed.
+void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraints const& c) {
+    bool const full = c.width == SearchConstraints::Width::full;
     std::vector<Schedule> schedules = c.schedules;
     if (schedules.empty()) {
         schedules = {Schedule::one_f_one_b, Schedule::interleaved};
@@ -149,6 +143,11 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         throw InputError(
             "--vpp: no schedule is left (interleaved needs vpp > 1, breadth-first takes any, zb-v and dualpipe-v need "
             "2, the others 1)");
+}
+
+/// What is switched on or off or kept where, for every degree.
+void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints const& c) {
+    bool const full = c.width == SearchConstraints::Width::full;
     if (c.sequence_parallel)
         space.sequence_parallel = {*c.sequence_parallel};
     else
@@ -168,6 +167,25 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         space.offload = full ? std::vector{Offload::none, Offload::optimizer, Offload::activations,
                                            Offload::optimizer_and_activations}
                              : std::vector{Offload::none};
+}
+
+}  // namespace
+
+SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
+                              std::int64_t accelerators, SearchConstraints const& c) {
+    if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
+        throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
+                         model.position_rows, model.name);
+    SearchSpace space;
+    space.accelerators = accelerators;
+    space.base = c.base;
+    space.dp = c.dp;
+    set_degrees(space, model, workload, cluster, c);
+    if (c.sequence_parallel == Switch::on && space.tp == Values{1})
+        throw InputError(
+            "--sequence-parallel: splits over the tensor-parallel group, and tp can only be 1 here (it needs tp > 1)");
+    set_pipelining(space, model, c);
+    set_choices(space, model, c);
     return space;
 }
 

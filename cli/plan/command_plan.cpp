@@ -35,6 +35,8 @@ struct Options {
 
 constexpr Seconds most_for_one_simulation = 120 * units::s;
 
+enum class Progress : std::uint8_t { hidden, shown };
+
 SearchOptions search_options(Options const& o) {
     SearchOptions options;
     options.objective = objective_from(o.objective, "--objective");
@@ -83,7 +85,7 @@ void require_runnable(Subject const& subject, SearchCounts const& counts, std::v
 
 /// Simulates the first `o.verify` plans and puts them in the order of what came out.
 std::vector<Verification> verify_best(Options const& o, Subject const& subject, std::vector<StepReport>& reports,
-                                      std::atomic<bool> const& stop, bool show_progress, CommandContext& context) {
+                                      std::atomic<bool> const& stop, Progress progress, CommandContext& context) {
     std::size_t const count = std::min(static_cast<std::size_t>(o.verify), reports.size());
     std::vector<ParallelPlan> plans;
     for (std::size_t i = 0; i < count; ++i)
@@ -91,13 +93,13 @@ std::vector<Verification> verify_best(Options const& o, Subject const& subject, 
     VerifyOptions options{.threads = static_cast<unsigned>(o.threads), .stop = &stop};
     options.simulation.graph.granularity = Granularity::layer;
     options.simulation.engine.time_limit = most_for_one_simulation;
-    if (show_progress)
+    if (progress == Progress::shown)
         options.progress = [&](std::size_t done) {
             context.err << fmt::format("\rsimulating: {} of {} plans ", done, count) << std::flush;
         };
     std::vector<Verification> const verified =
         verify(subject.model, subject.workload, subject.cluster, subject.framework, plans, options);
-    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    if (progress == Progress::shown) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
     std::vector<StepReport> sorted;
     std::vector<Verification> sorted_verified;
     for (std::size_t const i : order_by_time(verified)) {
@@ -106,6 +108,17 @@ std::vector<Verification> verify_best(Options const& o, Subject const& subject, 
     }
     std::move(sorted.begin(), sorted.end(), reports.begin());
     return sorted_verified;
+}
+
+/// The plans to search for each number of accelerators. @throws InputError without one.
+std::vector<SearchSpace> spaces_of(Subject const& subject, std::vector<std::int64_t> const& counts,
+                                   SearchConstraints const& constraints) {
+    if (counts.empty())
+        throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
+    std::vector<SearchSpace> spaces;
+    for (std::int64_t const n : counts)
+        spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
+    return spaces;
 }
 
 /// What every plan of these spaces stands on and no measurement supports, as a refusal; empty if nothing.
@@ -130,6 +143,46 @@ std::optional<StepReport> present_report(std::optional<PlanOptions> const& prese
     return make_report(form, plan, subject.limit);
 }
 
+/// The search, with its progress on standard error where somebody looks. The front is thinned to what can be shown.
+SearchResult search_spaces(Subject const& subject, std::vector<SearchSpace> const& spaces, SearchOptions options,
+                           Progress progress, CommandContext& context) {
+    if (progress == Progress::shown)
+        options.progress = [&context](double share, std::int64_t visited) {
+            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited))
+                        << std::flush;
+        };
+    SearchResult result =
+        search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
+    if (progress == Progress::shown) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    constexpr std::size_t most_of_front = 50;
+    result.pareto = thinned(result.pareto, most_of_front);
+    return result;
+}
+
+/// What to change when nothing fits. @throws InputError where nothing can run at all.
+std::vector<std::string> advice_of(Subject const& subject, SearchResult const& result,
+                                   std::vector<std::int64_t> const& counts, SearchConstraints const& constraints) {
+    if (!result.best.empty() || result.interrupted) return {};
+    std::vector<std::string> advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework,
+                                                  counts, constraints, subject.limit);
+    require_runnable(subject, result.counts, advice);
+    if (advice.empty())
+        advice.push_back(
+            "no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory "
+            "would help");
+    return advice;
+}
+
+void deliver_plans(Options const& o, Format format, PlanQuestion const& question, PlanAnswer const& answer,
+                   CommandContext& context) {
+    switch (format) {
+        case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
+        case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
+        case Format::html: deliver(o.output, context, plan_page(question, answer)); break;
+        default: deliver(o.output, context, render(plan_table(answer), format)); break;
+    }
+}
+
 int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     Options o = given;
     Format const format = o.output.format();
@@ -140,11 +193,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
     constraints.width = width_from(o.space);
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
-    if (counts.empty())
-        throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
-    std::vector<SearchSpace> spaces;
-    for (std::int64_t const n : counts)
-        spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
+    std::vector<SearchSpace> spaces = spaces_of(subject, counts, constraints);
     if (o.only_validated) {
         for (SearchSpace& space : spaces)
             keep_measured(space);
@@ -158,50 +207,26 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     SearchOptions options = search_options(o);
     options.stop = &interrupt.flag();
     bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
-    bool const show_progress = o.progress || terminal;
-    if (show_progress)
-        options.progress = [&context](double share, std::int64_t visited) {
-            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited))
-                        << std::flush;
-        };
-    SearchResult result =
-        search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
-    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
-
+    Progress const progress = o.progress || terminal ? Progress::shown : Progress::hidden;
+    SearchResult result = search_spaces(subject, spaces, options, progress, context);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
-    constexpr std::size_t most_of_front = 50;
-    result.pareto = thinned(result.pareto, most_of_front);
     refine(result, form, options);
     std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
     std::vector<Verification> verified;
     if (o.verify > 0 && !result.interrupted)
-        verified = verify_best(o, subject, reports, interrupt.flag(), show_progress, context);
+        verified = verify_best(o, subject, reports, interrupt.flag(), progress, context);
     if (reports.size() > static_cast<std::size_t>(o.top)) {  // those that only simulation could have brought up
         reports.erase(reports.begin() + o.top, reports.end());
         if (verified.size() > reports.size()) verified.resize(reports.size());
     }
     std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
-    std::vector<std::string> advice;
-    if (result.best.empty() && !result.interrupted) {
-        advice = relaxations(subject.model, subject.workload, subject.cluster, subject.framework, counts, constraints,
-                             subject.limit);
-        require_runnable(subject, result.counts, advice);
-        if (advice.empty())
-            advice.push_back(
-                "no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory "
-                "would help");
-    }
+    std::vector<std::string> const advice = advice_of(subject, result, counts, constraints);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
     std::vector<std::string> const explanation = o.explain && !reports.empty()
                                                      ? explain(reports.front(), subject.cluster, form.timing())
                                                      : std::vector<std::string>{};
-    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified, present};
-    switch (format) {
-        case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
-        case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
-        case Format::html: deliver(o.output, context, plan_page(question, answer)); break;
-        default: deliver(o.output, context, render(plan_table(answer), format)); break;
-    }
+    deliver_plans(o, format, question, {result, reports, front, explanation, advice, subject.limit, verified, present},
+                  context);
     if (result.interrupted || interrupt.flag()) return interrupted_exit;
     return result.best.empty() ? exit_code::answer_is_no : exit_code::done;
 }

@@ -133,65 +133,83 @@ Table plan_table(PlanAnswer const& answer) {
     return table;
 }
 
-std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
-    SearchResult const& result = answer.result;
-    std::string text;
-    if (!answer.reports.empty()) {
-        StepReport const& best = answer.reports.front();
-        text += wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
-        text += plan_table(answer).text();
-        text += fmt::format("\n1: {}\n", plan_label(best.plan));
-        text += wrapped(
-            fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
-                        "{}, reserved up to {})",
-                        human(best.estimate.time), human(best.interval.low * best.estimate.time),
-                        human(best.interval.high * best.estimate.time), human_count(best.tokens_per_second),
-                        100 * best.mfu, human(best.estimate.peak()), human(best.limit.usable),
-                        human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high)),
-            "   ");
-        if (best.estimate.memory.reserved_high > best.limit.usable)
-            text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
-        if (best.million_tokens_cost)
-            text += fmt::format("   {} per million tokens at an indicative price (--price)\n",
-                                human(*best.million_tokens_cost));
-        for (std::string const& line : answer.explanation)
-            text += wrapped("   - " + line, "     ");
-        for (std::size_t i = 1; i < answer.reports.size(); ++i)
-            text += wrapped(fmt::format("{}: {}: {}", i + 1, plan_label(answer.reports[i].plan),
-                                        against_best(answer.reports[i], best)),
-                            "   ");
-        for (std::size_t i = 0; i < answer.verified.size(); ++i)
-            if (!answer.verified[i].finished())
-                text += wrapped(fmt::format("{}: not simulated: {}", i + 1, answer.verified[i].message), "   ");
-        text += present_lines(answer);
-        text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(result.counts.enumerated),
-                                           grouped_digits(result.counts.evaluated), rejection_summary(result.counts)));
-        text += misfit_lines(result, best.limit);
-        if (answer.pareto.size() > 1) {
-            text += "\ntime against memory (no plan is better in both):\n";
-            Table front({{"step", Align::right}, {"memory", Align::right}, {"GPUs", Align::right}, {"plan"}});
-            std::size_t const most = 6;
-            std::size_t const n = answer.pareto.size();
-            for (std::size_t i = 0; i < std::min(most, n); ++i) {
-                StepReport const& r = answer.pareto[n <= most ? i : i * (n - 1) / (most - 1)];
-                front.add_row({human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators),
-                               plan_label(r.plan)});
-            }
-            text += front.text();
-        }
-        text += "\n" + unsupported_lines(best.unsupported);
-        text += assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
-    } else {
-        text += fmt::format("{}: no plan fits\n", q.model.name) + present_lines(answer);
-        text += wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(result.counts.enumerated),
-                                    rejection_summary(result.counts)));
-        text += misfit_lines(result, answer.limit);
-        for (std::string const& line : answer.advice)
-            text += wrapped("- " + line);
+namespace {
+
+/// The best plan in full, and what its explanation says.
+std::string best_plan_text(StepReport const& best, std::vector<std::string> const& explanation) {
+    std::string text = fmt::format("\n1: {}\n", plan_label(best.plan));
+    text +=
+        wrapped(fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
+                            "{}, reserved up to {})",
+                            human(best.estimate.time), human(best.interval.low * best.estimate.time),
+                            human(best.interval.high * best.estimate.time), human_count(best.tokens_per_second),
+                            100 * best.mfu, human(best.estimate.peak()), human(best.limit.usable),
+                            human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high)),
+                "   ");
+    if (best.estimate.memory.reserved_high > best.limit.usable)
+        text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
+    if (best.million_tokens_cost)
+        text += fmt::format("   {} per million tokens at an indicative price (--price)\n",
+                            human(*best.million_tokens_cost));
+    for (std::string const& line : explanation)
+        text += wrapped("   - " + line, "     ");
+    return text;
+}
+
+/// A few plans of the front, evenly spread.
+std::string front_text(std::vector<StepReport> const& pareto) {
+    if (pareto.size() <= 1) return "";
+    Table front({{"step", Align::right}, {"memory", Align::right}, {"GPUs", Align::right}, {"plan"}});
+    std::size_t const most = 6;
+    std::size_t const n = pareto.size();
+    for (std::size_t i = 0; i < std::min(most, n); ++i) {
+        StepReport const& r = pareto[n <= most ? i : i * (n - 1) / (most - 1)];
+        front.add_row(
+            {human(r.estimate.time), human(r.estimate.peak()), fmt::format("{}", r.accelerators), plan_label(r.plan)});
     }
-    if (result.interrupted)
-        text +=
-            fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n", 100 * result.share_done);
+    return "\ntime against memory (no plan is better in both):\n" + front.text();
+}
+
+std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
+    StepReport const& best = answer.reports.front();
+    SearchCounts const& counts = answer.result.counts;
+    std::string text = wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
+    text += plan_table(answer).text();
+    text += best_plan_text(best, answer.explanation);
+    for (std::size_t i = 1; i < answer.reports.size(); ++i)
+        text += wrapped(
+            fmt::format("{}: {}: {}", i + 1, plan_label(answer.reports[i].plan), against_best(answer.reports[i], best)),
+            "   ");
+    for (std::size_t i = 0; i < answer.verified.size(); ++i)
+        if (!answer.verified[i].finished())
+            text += wrapped(fmt::format("{}: not simulated: {}", i + 1, answer.verified[i].message), "   ");
+    text += present_lines(answer);
+    text += "\n" + wrapped(fmt::format("{} plans enumerated, {} fit; {}", grouped_digits(counts.enumerated),
+                                       grouped_digits(counts.evaluated), rejection_summary(counts)));
+    text += misfit_lines(answer.result, best.limit);
+    text += front_text(answer.pareto);
+    text += "\n" + unsupported_lines(best.unsupported);
+    return text + assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
+}
+
+std::string no_plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
+    SearchCounts const& counts = answer.result.counts;
+    std::string text = fmt::format("{}: no plan fits\n", q.model.name) + present_lines(answer);
+    text +=
+        wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(counts.enumerated), rejection_summary(counts)));
+    text += misfit_lines(answer.result, answer.limit);
+    for (std::string const& line : answer.advice)
+        text += wrapped("- " + line);
+    return text;
+}
+
+}  // namespace
+
+std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
+    std::string text = answer.reports.empty() ? no_plan_text(q, answer) : found_plans_text(q, answer);
+    if (answer.result.interrupted)
+        text += fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n",
+                            100 * answer.result.share_done);
     return text;
 }
 

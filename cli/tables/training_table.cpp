@@ -71,11 +71,53 @@ std::string price_note(std::vector<ReferenceAnswer> const& answers) {
     return out + ". The others have none.";
 }
 
+Table empty_table() {
+    auto const right = Align::right;
+    return Table({{"model"},
+                  {"GPUs", right},
+                  {"cluster"},
+                  {"plan"},
+                  {"weights", right},
+                  {"grad.", right},
+                  {"optim.", right},
+                  {"activ.", right},
+                  {"rest", right},
+                  {"total / usable", right},
+                  {"step", right},
+                  {"tokens/s", right},
+                  {"TFLOP/s", right},
+                  {"MFU", right},
+                  {"days", right},
+                  {"US$", right}});
+}
+
+Table empty_figures() {
+    return Table({{"model"},
+                  {"accelerators"},
+                  {"cluster"},
+                  {"sequence"},
+                  {"global_batch"},
+                  {"tokens"},
+                  {"fits"},
+                  {"plan"},
+                  {"weights_bytes"},
+                  {"gradients_bytes"},
+                  {"optimizer_bytes"},
+                  {"activations_bytes"},
+                  {"peak_bytes"},
+                  {"usable_bytes"},
+                  {"step_time_s"},
+                  {"tokens_per_s"},
+                  {"mfu"},
+                  {"days"},
+                  {"usd"},
+                  {"missing"}});
+}
+
 }  // namespace
 
 ReferenceTable training_table(unsigned threads) {
     auto const answers = answer_reference_runs(threads);
-    auto const right = Align::right;
     ReferenceTable out{.name = "training",
                        .title = "Training runs",
                        .introduction =
@@ -83,42 +125,8 @@ ReferenceTable training_table(unsigned threads) {
                            "fullest rank, as it is made up: weights, "
                            "gradients, optimizer state, activations with logits, and the rest (buffers, workspaces, "
                            "what the allocator keeps).\n",
-                       .table = Table({{"model"},
-                                       {"GPUs", right},
-                                       {"cluster"},
-                                       {"plan"},
-                                       {"weights", right},
-                                       {"grad.", right},
-                                       {"optim.", right},
-                                       {"activ.", right},
-                                       {"rest", right},
-                                       {"total / usable", right},
-                                       {"step", right},
-                                       {"tokens/s", right},
-                                       {"TFLOP/s", right},
-                                       {"MFU", right},
-                                       {"days", right},
-                                       {"US$", right}}),
-                       .figures = Table({{"model"},
-                                         {"accelerators"},
-                                         {"cluster"},
-                                         {"sequence"},
-                                         {"global_batch"},
-                                         {"tokens"},
-                                         {"fits"},
-                                         {"plan"},
-                                         {"weights_bytes"},
-                                         {"gradients_bytes"},
-                                         {"optimizer_bytes"},
-                                         {"activations_bytes"},
-                                         {"peak_bytes"},
-                                         {"usable_bytes"},
-                                         {"step_time_s"},
-                                         {"tokens_per_s"},
-                                         {"mfu"},
-                                         {"days"},
-                                         {"usd"},
-                                         {"missing"}}),
+                       .table = empty_table(),
+                       .figures = empty_figures(),
                        .notes = {}};
     for (ReferenceAnswer const& answer : answers) {
         out.table.add_row(cells(answer));
