@@ -24,7 +24,6 @@ std::span<std::int32_t const> ranks_of(TaskGraph const& graph, Task const& task)
 class TasksByRank {
 public:
     TasksByRank(TaskGraph const& graph, TaskTimes const& times);
-    [[nodiscard]] std::size_t rank_count() const { return first_.size() - 1; }
     [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t rank) const {
         return {tasks_.data() + first_[rank], tasks_.data() + first_[rank + 1]};
     }

@@ -94,8 +94,6 @@ CheckpointSize sharded_checkpoint(StepGraph const& graph, std::int64_t parameter
     return size;
 }
 
-std::span<StorageKind const> storage_catalog() { return storages; }
-
 StorageKind const& find_storage(std::string_view name, std::string_view where) {
     std::vector<std::string> known;
     for (StorageKind const& storage : storages) {

@@ -6,7 +6,6 @@
 #include "cost_models/goodput/failure_process.hpp"
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +47,7 @@ struct StorageKind {
     char const* source;
 };
 
-/// local-nvme, parallel-fs, object-store, and host-memory (a copy on a neighbour, for the in-memory tier).
-std::span<StorageKind const> storage_catalog();
+/// local-nvme, parallel-fs, object-store, or host-memory (a copy on a neighbour, for the in-memory tier).
 /// @throws InputError with the known names and the nearest one.
 StorageKind const& find_storage(std::string_view name, std::string_view where);
 

@@ -4,9 +4,6 @@
 
 namespace sextant {
 
-/// What N and C = 6 N D count.
-enum class ParameterCount { total, non_embedding };
-
 /// Parameters with embeddings of a transformer of the usual shape with N without: N + 47491 N^(1/3).
 /// Source: Pearce and Song, arXiv:2406.12907 (vocabulary and context of the Chinchilla models).
 double with_embeddings(double non_embedding);

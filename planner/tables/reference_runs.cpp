@@ -81,8 +81,6 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
 
 std::span<ReferenceRun const> reference_runs() { return runs; }
 
-std::span<char const* const> reference_clusters() { return clusters; }
-
 std::vector<ReferenceAnswer> answer_reference_runs(unsigned threads) {
     std::vector<ReferenceAnswer> answers(runs.size() * clusters.size());
     parallel_for(static_cast<std::int64_t>(answers.size()), threads, [&](std::int64_t i) {

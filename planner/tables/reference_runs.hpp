@@ -23,9 +23,6 @@ struct ReferenceRun {
 /// From 7 billion parameters on 8 accelerators to a trillion on 3,072.
 std::span<ReferenceRun const> reference_runs();
 
-/// Names of the clusters that the tables compare.
-std::span<char const* const> reference_clusters();
-
 /// The fastest plan that fits, or what is nearest to one.
 struct ReferenceAnswer {
     ReferenceRun run{};
