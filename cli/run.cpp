@@ -22,9 +22,12 @@
 namespace sextant::cli {
 namespace {
 
+constexpr std::string_view what_it_is =
+    "Plans and simulates training and serving of large models: how to split it, how long it takes, what it costs, and "
+    "why.\n\n";
+
 void print_overview(std::ostream& out) {
-    out << "Plans large-model training: how to split it, how long it takes, what it costs, and why.\n\n"
-           "Usage: sextant COMMAND [OPTIONS]\n\nCommands:\n";
+    out << what_it_is << "Usage: sextant COMMAND [OPTIONS]\n\nCommands:\n";
     std::size_t width = 0;
     for (auto const* entry : command_catalog())
         width = std::max(width, std::string_view(entry->name).size());
@@ -38,8 +41,7 @@ void print_overview(std::ostream& out) {
 /// What to type first: questions in the words of their commands, each of which runs as it stands.
 void print_first_steps(std::ostream& out) {
     auto const heading = [&](std::string_view text) { return in_bold(text, terminal_of(out)); };
-    out << "Plans large-model training: how to split it, how long it takes, what it costs, and why.\n\n"
-           "Usage: sextant COMMAND [OPTIONS]\n\n"
+    out << what_it_is << "Usage: sextant COMMAND [OPTIONS]\n\n"
         << heading("Try first:")
         << "\n"
            "  sextant plan -m llama-3.1-8b -c h100-sxm -n 64\n"

@@ -3,9 +3,9 @@
 #include "cli/calibrate/fit_serving.hpp"
 #include "cli/calibrate/fit_train.hpp"
 #include "cli/calibrate/subcommand.hpp"
+#include "cli/options/written_file.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
-#include "cli/options/written_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -78,7 +78,7 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
     FitRequest& r = *request;
     CLI::App& app = *calibrate.add_subcommand("fit", "constants of the cost models from measurements");
     app.add_option("--collectives", r.collectives,
-                   "table of nccl-tests runs, columns as in docs/formats.md; may be repeated")
+                   "table of nccl-tests runs, columns as in docs/validation.md; may be repeated")
         ->option_text("FILE.csv");
     app.add_option("--nccl-log", r.logs, "what nccl-tests printed; may be repeated")->option_text("FILE");
     app.add_option(
@@ -97,8 +97,11 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
     app.add_option("--engine", r.engine, "of --serving, the rows of this engine alone")->option_text("NAME");
     app.add_option("-c,--cluster", r.cluster, "the cluster it was measured on, or a cluster file")
         ->option_text("NAME|FILE.json");
-    written(app.add_option("--out", r.out, "the calibration (format network-calibration)"))->option_text("FILE.json");
-    app.add_option("--held-out", r.held_out, "share of the runs, chosen by their names, that judge and are not fitted")
+    written(app.add_option("--out", r.out,
+                           "the fitted constants: a calibration, or the profile of a framework or an engine"))
+        ->option_text("FILE.json");
+    app.add_option("--held-out", r.held_out,
+                   "share of the runs, chosen by their names, that judge and are not fitted (default: 0.2)")
         ->option_text("SHARE");
     app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder")
         ->option_text("FOLDER");

@@ -150,7 +150,7 @@ Subcommand describe_calibrate_import(CLI::App& calibrate, CommandContext& contex
     auto const request = std::make_shared<ImportCall>();
     ImportCall& r = *request;
     CLI::App& app = *calibrate.add_subcommand("import", "measurements of other programs as tables of ours");
-    app.add_option("files", r.files, "what the other program wrote")->required()->type_name("FILE...");
+    app.add_option("files", r.files, "what the other program wrote")->required()->type_name("FILE");
     written(app.add_option("--out", r.out, "one file, or a folder where there are several kinds of rows"))
         ->required()
         ->option_text("FILE.csv|FOLDER");

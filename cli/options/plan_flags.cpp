@@ -24,9 +24,9 @@ void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machi
     app.add_option("--global-batch", o.global_batch, "sequences per step (default: about 4 M tokens)")
         ->option_text("N");
     if (machine == Machine::required) {
-        app.add_option(
-               "--framework", o.framework,
-               "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file")
+        app.add_option("--framework", o.framework,
+                       "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or "
+                       "a file (default: megatron)")
             ->option_text("NAME");
         app.add_option("--max-memory", o.max_memory,
                        "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")
@@ -39,32 +39,38 @@ void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machi
 /// Degrees, schedule and policies: what a search varies.
 void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     bool const search = axes == Axes::search;
-    std::string const degree = search ? " (default: search)" : "";
-    auto const add_axis = [&](char const* flag, std::string& target, std::string const& what) {
-        app.add_option(flag, target, what + degree)->option_text(search ? "AXIS" : "N")->group("Plan");
+    auto const add_axis = [&](char const* flag, std::string& target, char const* what, char const* usual = "1") {
+        app.add_option(flag, target, fmt::format("{} (default: {})", what, search ? "search" : usual))
+            ->option_text(search ? "AXIS" : "N")
+            ->group("Plan");
     };
     add_axis("--tp", o.tp, "tensor parallelism");
     add_axis("--pp", o.pp, "pipeline parallelism");
-    add_axis("--dp", o.dp, search ? "data parallelism" : "data parallelism (default: what is left)");
+    add_axis("--dp", o.dp, "data parallelism", "what is left");
     add_axis("--cp", o.cp, "context parallelism");
     add_axis("--ep", o.ep, "expert parallelism");
     add_axis("--vpp", o.vpp, "model chunks per stage (interleaved, breadth-first; 2 in a V)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
-    add_axis("--zero", o.zero,
-             search ? "ZeRO stage 0, 1, 2 or 3 (3: FSDP)"
-                    : "ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)");
+    add_axis("--zero", o.zero, "ZeRO stage 0, 1, 2 or 3 (3: FSDP)", "1, the distributed optimizer");
     char const* const list = search ? ", comma-separated" : "";
+    auto const usual = [&](char const* of_search, char const* of_one) { return search ? of_search : of_one; };
     app.add_option(
            "--schedule", o.schedule,
-           fmt::format("gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v{}", list))
+           fmt::format(
+               "gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v{} (default: {})",
+               list, usual("1f1b and interleaved", "1f1b, or interleaved with --vpp")))
         ->group("Plan");
-    app.add_option("--recompute", o.recompute, fmt::format("none, selective (attention core) or full{}", list))
+    app.add_option(
+           "--recompute", o.recompute,
+           fmt::format("none, selective (attention core) or full{} (default: {})", list, usual("search", "none")))
         ->group("Plan");
     app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")
         ->group("Plan");
-    app.add_option("--offload", o.offload, fmt::format("none, optimizer, activations or optimizer+activations{}", list))
+    app.add_option("--offload", o.offload,
+                   fmt::format("none, optimizer, activations or optimizer+activations{} (default: none)", list))
         ->group("Plan");
-    app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{}", list))->group("Plan");
+    app.add_option("--cp-mode", o.cp_mode, fmt::format("ring, all-gather or ulysses{} (default: ring)", list))
+        ->group("Plan");
 }
 
 /// What a search takes as given: kernels, precision, optimizer, layout of shards and experts.
@@ -72,12 +78,13 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_option("--moe-dispatcher", o.moe_dispatcher,
                    "alltoall (default) or deduplicated (once per domain, as DeepEP)")
         ->group("Plan");
-    app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert")->group("Plan");
+    app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert (default: 1)")->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
     app.add_option("--precision", o.precision,
                    "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")
         ->group("Plan");
-    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon")->group("Plan");
+    app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)")
+        ->group("Plan");
     app.add_flag_callback(
            "--sequence-parallel", [&o] { o.sequence_parallel = true; },
            "split norms and residuals over tp (default with tp > 1)")
@@ -88,7 +95,8 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_flag("--flash-attention,!--no-flash-attention", o.flash_attention, "fused attention (default)")
         ->group("Plan");
     app.add_flag("--dropout,!--no-dropout", o.dropout, "dropout in the model (default: none)")->group("Plan");
-    app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy, "loss in one kernel")
+    app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy,
+                 "loss in one kernel (default: not)")
         ->group("Plan");
 }
 

@@ -178,7 +178,6 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
                          plan.shard_group);
     bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
     plan.sequence_parallel = sp ? Switch::on : Switch::off;
-    if (plan.zero >= 2 && plan.pp > 1 && o.zero.empty()) plan.zero = 1;
 
     constexpr double most = 1e9;
     double const inner_ranks =

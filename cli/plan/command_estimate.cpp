@@ -62,7 +62,7 @@ Action describe(CLI::App& app, CommandContext& context) {
 extern constinit CommandEntry const estimate_command;
 constinit CommandEntry const estimate_command{
     .name = "estimate",
-    .summary = "how fast one plan runs, how much memory it takes, and why (closed form)",
+    .summary = "how fast one plan runs, how much memory it takes, and why",
     .describe = describe,
 };
 

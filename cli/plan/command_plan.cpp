@@ -235,16 +235,17 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::search);
     add_import_options(app, o->plan);
-    app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar");
-    app.add_option("--space", o->space, "standard, or full: every degree and divisor, partial recompute, offload");
-    app.add_option("--top", o->top, "how many plans to show");
+    app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar (default: time)");
+    app.add_option("--space", o->space,
+                   "standard (default), or full: every degree and divisor, partial recompute, offload");
+    app.add_option("--top", o->top, "how many plans to show (default: 10)");
     app.add_option("--verify", o->verify, "simulate the best N plans (discrete events) and rank them by that")
         ->option_text("N");
     app.add_flag("--only-validated", o->only_validated,
                  "only plans whose every term a measurement supports (others are marked ~)");
     app.add_flag("--every-plan", o->every_plan, "rank every plan, not the best of each (dp, tp, pp, cp, ep)");
     app.add_flag("--explain", o->explain, "say what binds the best plan, what would move it, and every assumed value");
-    app.add_option("--threads", o->threads, "worker threads (0: all cores); the answer does not depend on it");
+    app.add_option("--threads", o->threads, "worker threads (default: 0, all cores); the answer does not depend on it");
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
     add_output_options(app, o->output, formats_and_page);
     app.footer(

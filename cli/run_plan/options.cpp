@@ -88,16 +88,18 @@ void add_report(CLI::App& app, RunPlanOptions& o) {
                    "scaling curve over these numbers of accelerators (default with --deadline: 1 to 16384)")
         ->option_text("N,N,...");
     app.add_flag("--no-curve", o.no_curve, "no scaling curve");
-    app.add_option("--pays-above", o.pays_above, "share of the first GPUs' work below which added ones do not pay")
+    app.add_option("--pays-above", o.pays_above,
+                   "share of the first GPUs' work below which added ones do not pay (default: 50%)")
         ->option_text("SHARE");
     app.add_option("--failures", o.failures, "none, or a record of failure rates ('sextant goodput' lists them)")
         ->option_text("NAME");
-    app.add_option("--idle-share", o.idle_share, "power of a waiting accelerator, of its rated power")
+    app.add_option("--idle-share", o.idle_share, "power of a waiting accelerator, of its rated power (default: 0.12)")
         ->option_text("SHARE");
-    app.add_option("--host-share", o.host_share, "power of hosts and network per accelerator, of its rated power")
+    app.add_option("--host-share", o.host_share,
+                   "power of hosts and network per accelerator, of its rated power (default: 0.4)")
         ->option_text("SHARE");
-    app.add_option("--pue", o.pue, "power usage effectiveness of the site")->option_text("FACTOR");
-    app.add_option("--threads", o.threads, "worker threads (0: all cores); the answer does not depend on it");
+    app.add_option("--pue", o.pue, "power usage effectiveness of the site (default: 1.1)")->option_text("FACTOR");
+    app.add_option("--threads", o.threads, "worker threads (default: 0, all cores); the answer does not depend on it");
 }
 
 }  // namespace

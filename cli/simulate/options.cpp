@@ -63,17 +63,20 @@ void add_simulate_options(CLI::App& app, SimulateOptions& o) {
                    "op, layer or stage (default: op; layer when every rank is simulated)")
         ->option_text("NAME")
         ->group(simulation);
-    app.add_option("--steps", o.steps, "training steps, one after another")->option_text("N")->group(simulation);
-    app.add_option("--prefetch", o.prefetch, "layers whose weights ZeRO 3 gathers ahead")
+    app.add_option("--steps", o.steps, "training steps, one after another (default: 1)")
+        ->option_text("N")
+        ->group(simulation);
+    app.add_option("--prefetch", o.prefetch, "layers whose weights ZeRO 3 gathers ahead (default: 1)")
         ->option_text("N")
         ->group(simulation);
     app.add_flag("--fold", o.fold, "one rank per pipeline stage stands for all of it (default where ranks are alike)")
         ->group(simulation);
     app.add_flag("--unfold", o.unfold, "simulate every rank")->group(simulation);
-    app.add_option("--comm-sms", o.communication_sms, "share of a rank's compute that a running collective takes")
+    app.add_option("--comm-sms", o.communication_sms,
+                   "share of a rank's compute that a running collective takes (default: 0)")
         ->option_text("SHARE")
         ->group(simulation);
-    app.add_option("--time-limit", o.time_limit, "for one run, of wall-clock time")
+    app.add_option("--time-limit", o.time_limit, "for one run, of wall-clock time (default: 600 s)")
         ->option_text("TIME")
         ->group(simulation);
     app.add_option("--jitter", o.jitter, "spread of every compute task's time (standard deviation of its logarithm)")
@@ -94,11 +97,14 @@ void add_simulate_options(CLI::App& app, SimulateOptions& o) {
     app.add_option("--other-traffic", o.other_traffic, "share of the scale-out network that others use")
         ->option_text("SHARE")
         ->group(what_if);
-    add_seed_option(app, o.seed, "of the jitter")->group(what_if);
-    app.add_option("--repeat", o.repetitions, "runs with seeds one after another; the report has quantiles")
+    add_seed_option(app, o.seed, "of the jitter (default: 1)")->group(what_if);
+    app.add_option("--repeat", o.repetitions,
+                   "runs with seeds one after another; the report has quantiles (default: 1)")
         ->option_text("N")
         ->group(what_if);
-    app.add_option("--threads", o.threads, "runs at the same time (0: all cores)")->option_text("N")->group(what_if);
+    app.add_option("--threads", o.threads, "runs at the same time (default: 0, all cores)")
+        ->option_text("N")
+        ->group(what_if);
 }
 
 SimulationRequest simulation_request(SimulateOptions const& o, ParallelPlan const& plan, ClusterSpec const& cluster) {

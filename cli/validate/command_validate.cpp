@@ -187,7 +187,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
 void add_subcommand(CLI::App& app, ValidatedKind const& what, Options& options) {
     auto* const sub = app.add_subcommand(std::string(name_of(what.kind)), what.summary);
     add_output_options(*sub, options.output, formats_and_page);
-    sub->add_option("files", options.files, what.files)->required()->type_name("FILE.csv...");
+    sub->add_option("files", options.files, what.files)->required()->type_name("FILE.csv");
     written(sub->add_option("--rows", options.rows_file,
                             "write every input row with its prediction or the reason why there is none to this file"))
         ->type_name("OUT.csv");
