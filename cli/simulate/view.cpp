@@ -1,5 +1,6 @@
 #include "cli/simulate/view.hpp"
 
+#include "core/quantile.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -266,13 +267,13 @@ std::vector<LinkUse> by_use(std::vector<LinkUse> links) {
     return links;
 }
 
-Seconds quantile(std::vector<Seconds> sample, double share) {
+Seconds quantile(std::vector<Seconds> const& sample, double share) {
     assert(!sample.empty());
-    std::sort(sample.begin(), sample.end());
-    double const place = share * static_cast<double>(sample.size() - 1);
-    auto const below = static_cast<std::size_t>(std::floor(place));
-    std::size_t const above = std::min(below + 1, sample.size() - 1);
-    return sample[below] + (place - static_cast<double>(below)) * (sample[above] - sample[below]);
+    std::vector<double> sorted;
+    for (Seconds const time : sample)
+        sorted.push_back(time.base());
+    std::sort(sorted.begin(), sorted.end());
+    return sextant::quantile(sorted, share) * units::s;
 }
 
 std::string simulation_text(SimulationReport const& r) {

@@ -70,7 +70,7 @@ std::string simulation_json(SimulationReport const& report);
 /// The links by use, fullest first; of equals the first of the list.
 std::vector<LinkUse> by_use(std::vector<LinkUse> links);
 
-/// Value of the sorted sample at `share` of the way, linear between two. @pre not empty.
-Seconds quantile(std::vector<Seconds> sample, double share);
+/// Quantile of times in any order, linear between two. @pre not empty.
+Seconds quantile(std::vector<Seconds> const& sample, double share);
 
 }  // namespace sextant::cli
