@@ -1,7 +1,7 @@
 #include "cli/export/plan_import.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/output.hpp"
-#include "cli/page/plan_pages.hpp"
+#include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "planner/explain.hpp"
 

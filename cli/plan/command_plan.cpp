@@ -2,7 +2,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/output.hpp"
-#include "cli/page/plan_pages.hpp"
+#include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "core/error.hpp"
 #include "planner/explain.hpp"

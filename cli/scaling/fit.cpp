@@ -3,7 +3,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/seed_option.hpp"
 #include "cli/options/written_file.hpp"
-#include "cli/page/scaling_pages.hpp"
+#include "cli/scaling/pages.hpp"
 #include "cli/scaling/subcommand.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"

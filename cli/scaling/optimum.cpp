@@ -1,9 +1,9 @@
 #include "cli/scaling/optimum.hpp"
 
 #include "cli/options/written_file.hpp"
-#include "cli/page/scaling_pages.hpp"
 #include "cli/scaling/optimum_options.hpp"
 #include "cli/scaling/optimum_svg.hpp"
+#include "cli/scaling/pages.hpp"
 #include "cli/scaling/subcommand.hpp"
 #include "core/json/text_file.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "cli/options/number_text.hpp"
 #include "cli/output.hpp"
-#include "cli/page/scaling_pages.hpp"
 #include "cli/scaling/choice.hpp"
+#include "cli/scaling/pages.hpp"
 #include "cli/scaling/subcommand.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"

@@ -2,7 +2,7 @@
 
 #include "cli/options/number_text.hpp"
 #include "cli/output.hpp"
-#include "cli/page/serve_pages.hpp"
+#include "cli/serve/pages.hpp"
 #include "cli/serve/subcommand.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"

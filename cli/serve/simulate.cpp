@@ -2,7 +2,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
-#include "cli/page/serve_pages.hpp"
+#include "cli/serve/pages.hpp"
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve/simulate_plots.hpp"
 #include "cli/serve/subcommand.hpp"

@@ -1,8 +1,8 @@
 #include "cli/sweep/output.hpp"
 
 #include "cli/page/plotting_library.hpp"
-#include "cli/page/sweep_page.hpp"
 #include "cli/shell/fit_text.hpp"
+#include "cli/sweep/page.hpp"
 #include "cli/sweep/view.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"

@@ -2,7 +2,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
-#include "cli/page/validation_page.hpp"
+#include "cli/validate/page.hpp"
 #include "cli/validate/plots.hpp"
 #include "cli/validate/row_words.hpp"
 #include "cli/validate/view.hpp"

@@ -1,7 +1,7 @@
 #include "cli/page/page.hpp"
 #include "cli/page/html_text.hpp"
 #include "cli/page/plotting_library.hpp"
-#include "cli/page/simulation_timeline_chart.hpp"
+#include "cli/simulate/timeline_chart.hpp"
 #include "cli/unavailable.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/questions.hpp"

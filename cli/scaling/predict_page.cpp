@@ -1,7 +1,7 @@
 #include "cli/options/number_text.hpp"
-#include "cli/page/loss_surface.hpp"
 #include "cli/page/page_cells.hpp"
-#include "cli/page/scaling_pages.hpp"
+#include "cli/scaling/loss_surface.hpp"
+#include "cli/scaling/pages.hpp"
 #include "cli/scaling/remarks.hpp"
 #include "core/quantity_text.hpp"
 

@@ -1,7 +1,7 @@
 #include "cli/options/number_text.hpp"
 #include "cli/page/page_cells.hpp"
-#include "cli/page/scaling_fit_charts.hpp"
-#include "cli/page/scaling_pages.hpp"
+#include "cli/scaling/fit_charts.hpp"
+#include "cli/scaling/pages.hpp"
 
 #include <cmath>
 

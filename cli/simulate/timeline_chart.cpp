@@ -1,6 +1,6 @@
-#include "cli/page/simulation_timeline_chart.hpp"
+#include "cli/simulate/timeline_chart.hpp"
 
-#include "cli/page/step_blocks.hpp"
+#include "cli/plan/step_blocks.hpp"
 #include "cli/simulate/timeline_cells.hpp"
 #include "core/quantity_text.hpp"
 

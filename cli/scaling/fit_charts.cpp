@@ -1,7 +1,7 @@
-#include "cli/page/scaling_fit_charts.hpp"
+#include "cli/scaling/fit_charts.hpp"
 
 #include "cli/options/number_text.hpp"
-#include "cli/page/loss_surface.hpp"
+#include "cli/scaling/loss_surface.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "cli/page/page_cells.hpp"
-#include "cli/page/plan_pages.hpp"
-#include "cli/page/step_blocks.hpp"
+#include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
+#include "cli/plan/step_blocks.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 

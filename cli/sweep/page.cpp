@@ -1,4 +1,4 @@
-#include "cli/page/sweep_page.hpp"
+#include "cli/sweep/page.hpp"
 
 #include "cli/page/page_cells.hpp"
 #include "cli/sweep/output.hpp"

@@ -1,4 +1,4 @@
-#include "cli/page/step_blocks.hpp"
+#include "cli/plan/step_blocks.hpp"
 
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"

@@ -1,6 +1,6 @@
 #include "cli/page/page_cells.hpp"
-#include "cli/page/serve_blocks.hpp"
-#include "cli/page/serve_pages.hpp"
+#include "cli/serve/page_blocks.hpp"
+#include "cli/serve/pages.hpp"
 #include "cli/view/latency_text.hpp"
 #include "core/quantity_text.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/page/serve_blocks.hpp"
+#include "cli/serve/page_blocks.hpp"
 
 #include <fmt/format.h>
 

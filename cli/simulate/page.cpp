@@ -1,8 +1,8 @@
-#include "cli/page/simulation_page.hpp"
+#include "cli/simulate/page.hpp"
 
 #include "cli/page/page_cells.hpp"
-#include "cli/page/simulation_timeline_chart.hpp"
-#include "cli/page/step_blocks.hpp"
+#include "cli/plan/step_blocks.hpp"
+#include "cli/simulate/timeline_chart.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>

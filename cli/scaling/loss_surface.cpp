@@ -1,4 +1,4 @@
-#include "cli/page/loss_surface.hpp"
+#include "cli/scaling/loss_surface.hpp"
 
 #include "cli/options/number_text.hpp"
 #include "cost_models/scaling/chinchilla_law.hpp"

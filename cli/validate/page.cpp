@@ -1,4 +1,4 @@
-#include "cli/page/validation_page.hpp"
+#include "cli/validate/page.hpp"
 
 #include "cli/page/page_cells.hpp"
 #include "cli/validate/plots.hpp"
