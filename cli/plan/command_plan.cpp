@@ -60,6 +60,7 @@ SearchConstraints::Width width_from(std::string const& name) {
 std::vector<StepReport> reports_of(std::vector<Candidate> const& candidates, ClosedForm& form,
                                    MemoryLimit const& limit) {
     std::vector<StepReport> reports;
+    reports.reserve(candidates.size());
     for (Candidate const& candidate : candidates)
         reports.push_back(make_report(form, candidate.plan, limit, candidate.estimate));
     return reports;
@@ -116,6 +117,7 @@ std::vector<SearchSpace> spaces_of(Subject const& subject, std::vector<std::int6
     if (counts.empty())
         throw InputError("--gpus: how many accelerators is not said (such as --gpus 512, or --gpus 64,128,256)");
     std::vector<SearchSpace> spaces;
+    spaces.reserve(counts.size());
     for (std::int64_t const n : counts)
         spaces.push_back(make_search_space(subject.model, subject.workload, subject.cluster, n, constraints));
     return spaces;
