@@ -214,7 +214,7 @@ TEST_CASE("merging says what is missing, unfinished, there twice or of another s
     check_refused({"merge", out, one, half}, "is one of 2 shards");
     check_refused({"merge", out, one, lines, three}, "has rows of jsonl");
     check_refused({"merge", out, one, two, three, "--sensitivity", "mfuu"}, "did you mean 'mfu'");
-    check_refused({"merge", two, one, three}, "exists");
+    check_refused({"merge", other, one, two, three}, "exists");
     check_refused({"merge", one, one, two, three, "--overwrite"}, "OUT: ", "is given to IN as well");
     check_refused({"merge", out, folder.path("none.csv")}, "none.csv.sweep.json");
     std::filesystem::resize_file(two, static_cast<std::uintmax_t>(size_of(two) - 3));
