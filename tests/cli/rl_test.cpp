@@ -47,7 +47,7 @@ TEST_CASE("rl: text, csv and markdown are readable, and the same for the same qu
     RunResult const text = run_sextant(with({}));
     REQUIRE(text.code == 0);
     CHECK_THAT(text.out, contains("long tail"));
-    CHECK_THAT(text.out, contains("a penalty of 0 is assumed"));
+    CHECK_THAT(text.out, contains("penalty of 0 is assumed"));
     CHECK(text.out == run_sextant(with({"--threads", "2"})).out);
     for (std::string const& line : lines_of(text.out))
         CHECK(line.size() <= 130);

@@ -142,7 +142,7 @@ TEST_CASE("serve simulate: a trace longer than what is read at once is the same 
         Json::parse(run_sextant(simulate({"--trace", folder.file("t.csv", text), "--format", "json"})).out);
     CHECK(report.at("requests").at("arrived") == 10'000);
     text += "10000,10,x\n";
-    check_refused({"--trace", folder.file("t.csv", text)}, "line 10002, output: 'x' is no number");
+    check_refused(simulate({"--trace", folder.file("t.csv", text)}), "line 10002, output: 'x' is no number");
 }
 
 TEST_CASE("serve simulate: traces that make no sense are refused with their line") {
@@ -293,13 +293,14 @@ TEST_CASE("serve simulate: actors on SimGrid give the report of the loop, and th
     auto const transfers = [&](char const* events) {
         Arguments more = apart;
         more.insert(more.end(), {"--events", events});
-        return report(more).at("transfers");
+        return report(simulate(more)).at("transfers");
     };
     Json const loop = transfers("loop");
     Json const simgrid = transfers("simgrid");
     CHECK(simgrid.at("count") == loop.at("count"));
     CHECK(simgrid.at("mean_s").get<double>() == Approx(loop.at("mean_s").get<double>()).epsilon(1e-6));
-    check_refused({"--rate", "1", "--events", "heap"}, "--events: 'heap' orders no events (allowed: loop, simgrid)");
+    check_refused(simulate({"--rate", "1", "--events", "heap"}),
+                  "--events: 'heap' orders no events (allowed: loop, simgrid)");
 }
 
 TEST_CASE("serve simulate: every format is written, and text fits 110 columns") {
