@@ -113,7 +113,7 @@ class _Plan(Command):
             gpus: accelerators; a list searches each
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: search)
@@ -124,32 +124,32 @@ class _Plan(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated
-            recompute: none, selective (attention core) or full, comma-separated
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
+            recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations, comma-separated
-            cp_mode: ring, all-gather or ulysses, comma-separated
+            offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
-            objective: time, cost, memory or tokens-per-dollar
-            space: standard, or full: every degree and divisor, partial recompute, offload
-            top: how many plans to show
+            objective: time, cost, memory or tokens-per-dollar (default: time)
+            space: standard (default), or full: every degree and divisor, partial recompute, offload
+            top: how many plans to show (default: 10)
             verify: simulate the best N plans (discrete events) and rank them by that
             only_validated: only plans whose every term a measurement supports (others are marked ~)
             every_plan: rank every plan, not the best of each (dp, tp, pp, cp, ep)
             explain: say what binds the best plan, what would move it, and every assumed value
-            threads: worker threads (0: all cores); the answer does not depend on it
+            threads: worker threads (default: 0, all cores); the answer does not depend on it
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
@@ -199,39 +199,39 @@ class _Estimate(Command):
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
     ) -> EstimateReport:
-        """How fast one plan runs, how much memory it takes, and why (closed form).
+        """How fast one plan runs, how much memory it takes, and why.
 
             model: preset (see 'sextant models') or a Hugging Face config.json
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
-            tp: tensor parallelism
-            pp: pipeline parallelism
+            tp: tensor parallelism (default: 1)
+            pp: pipeline parallelism (default: 1)
             dp: data parallelism (default: what is left)
-            cp: context parallelism
-            ep: expert parallelism
-            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V)
-            micro_batch: sequences per microbatch
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v
-            recompute: none, selective (attention core) or full
+            cp: context parallelism (default: 1)
+            ep: expert parallelism (default: 1)
+            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
+            micro_batch: sequences per microbatch (default: 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            recompute: none, selective (attention core) or full (default: none)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations
-            cp_mode: ring, all-gather or ulysses
+            offload: none, optimizer, activations or optimizer+activations (default: none)
+            cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
@@ -319,32 +319,32 @@ class _Simulate(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
-            tp: tensor parallelism
-            pp: pipeline parallelism
+            tp: tensor parallelism (default: 1)
+            pp: pipeline parallelism (default: 1)
             dp: data parallelism (default: what is left)
-            cp: context parallelism
-            ep: expert parallelism
-            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V)
-            micro_batch: sequences per microbatch
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v
-            recompute: none, selective (attention core) or full
+            cp: context parallelism (default: 1)
+            ep: expert parallelism (default: 1)
+            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
+            micro_batch: sequences per microbatch (default: 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            recompute: none, selective (attention core) or full (default: none)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations
-            cp_mode: ring, all-gather or ulysses
+            offload: none, optimizer, activations or optimizer+activations (default: none)
+            cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
@@ -352,21 +352,21 @@ class _Simulate(Command):
             schedule_file: pipeline schedule in the CSV of torch.distributed.pipelining; gives pp and vpp, too
             network: fair: transfers share links, max-min; ideal: nothing is contended
             granularity: op, layer or stage (default: op; layer when every rank is simulated)
-            steps: training steps, one after another
-            prefetch: layers whose weights ZeRO 3 gathers ahead
+            steps: training steps, one after another (default: 1)
+            prefetch: layers whose weights ZeRO 3 gathers ahead (default: 1)
             fold: one rank per pipeline stage stands for all of it (default where ranks are alike)
             unfold: simulate every rank
-            comm_sms: share of a rank's compute that a running collective takes
-            time_limit: for one run, of wall-clock time
+            comm_sms: share of a rank's compute that a running collective takes (default: 0)
+            time_limit: for one run, of wall-clock time (default: 600 s)
             jitter: spread of every compute task's time (standard deviation of its logarithm)
             straggler: a rank that computes slower; may be repeated
             slow_node: all ranks of a node (scale-up domain); may be repeated
             degrade_link: a link with less bandwidth, * for any text; may be repeated
             fail_link: a link that fails at that time; may be repeated
             other_traffic: share of the scale-out network that others use
-            seed: of the jitter
-            repeat: runs with seeds one after another; the report has quantiles
-            threads: runs at the same time (0: all cores)
+            seed: of the jitter (default: 1)
+            repeat: runs with seeds one after another; the report has quantiles (default: 1)
+            threads: runs at the same time (default: 0, all cores)
             write_schedule: the pipeline schedule as such a CSV
             with_transfers: write sends and receives into it, too
             trace: Chrome trace, for ui.perfetto.dev
@@ -447,7 +447,7 @@ class _RunPlan(Command):
             gpus: accelerators (default: as few as the deadline allows)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: a power of two within the critical batch)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: search)
@@ -458,21 +458,21 @@ class _RunPlan(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated
-            recompute: none, selective (attention core) or full, comma-separated
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
+            recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations, comma-separated
-            cp_mode: ring, all-gather or ulysses, comma-separated
+            offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             flops: budget: 6 N D, such as 1e24
             dollars: budget: US dollars of accelerator time, such as 2e6
             gpu_hours: budget: accelerators times hours
@@ -485,12 +485,12 @@ class _RunPlan(Command):
             mfu: also 6 N D at this utilisation (0.5 or 50%), and the difference term by term
             curve: scaling curve over these numbers of accelerators (default with --deadline: 1 to 16384)
             no_curve: no scaling curve
-            pays_above: share of the first GPUs' work below which added ones do not pay
+            pays_above: share of the first GPUs' work below which added ones do not pay (default: 50%)
             failures: none, or a record of failure rates ('sextant goodput' lists them)
-            idle_share: power of a waiting accelerator, of its rated power
-            host_share: power of hosts and network per accelerator, of its rated power
-            pue: power usage effectiveness of the site
-            threads: worker threads (0: all cores); the answer does not depend on it
+            idle_share: power of a waiting accelerator, of its rated power (default: 0.12)
+            host_share: power of hosts and network per accelerator, of its rated power (default: 0.4)
+            pue: power usage effectiveness of the site (default: 1.1)
+            threads: worker threads (default: 0, all cores); the answer does not depend on it
             plot: the scaling curve as an SVG picture
             write_model: the chosen shape as a config.json, for --model of other commands
             explain: every assumed value
@@ -999,7 +999,7 @@ class _ServeEstimate(Command):
         ep: Value | None = None,
         attention_dp: Value | None = None,
         weights: Literal["bf16", "fp16", "fp8", "fp8-block", "fp4", "int8", "int8-weights", "int4-weights"] | str | Sequence[str] | None = None,
-        kv_cache: Literal["bf16", "fp8", "int4"] | str | Sequence[str] | None = None,
+        kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         block_tokens: Value | None = None,
@@ -1025,7 +1025,7 @@ class _ServeEstimate(Command):
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
             weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)
-            kv_cache: format of the key-value cache: bf16, fp8, int4 (default: bf16)
+            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration, prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
@@ -1053,7 +1053,7 @@ class _ServeSimulate(Command):
         ep: Value | None = None,
         attention_dp: Value | None = None,
         weights: Literal["bf16", "fp16", "fp8", "fp8-block", "fp4", "int8", "int8-weights", "int4-weights"] | str | Sequence[str] | None = None,
-        kv_cache: Literal["bf16", "fp8", "int4"] | str | Sequence[str] | None = None,
+        kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         block_tokens: Value | None = None,
@@ -1064,6 +1064,7 @@ class _ServeSimulate(Command):
         prefill_replicas: Value | None = None,
         decode_replicas: Value | None = None,
         network: Literal["fair", "ideal"] | str | Sequence[str] | None = None,
+        events: Literal["loop", "simgrid"] | str | Sequence[str] | None = None,
         router: Literal["least-loaded", "round-robin"] | str | Sequence[str] | None = None,
         scheduler: Literal["chunked", "fcfs", "prefill-first", "priority", "fair"] | str | Sequence[str] | None = None,
         watermark: Value | None = None,
@@ -1117,7 +1118,7 @@ class _ServeSimulate(Command):
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
             weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)
-            kv_cache: format of the key-value cache: bf16, fp8, int4 (default: bf16)
+            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration, prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
@@ -1128,6 +1129,7 @@ class _ServeSimulate(Command):
             prefill_replicas: replicas that process prompts only, instead of --replicas
             decode_replicas: replicas that get their caches and decode
             network: of these caches: fair (default; transfers share links, max-min) or ideal (each as if alone)
+            events: who orders the events: loop (default), or simgrid (router and replicas as actors, caches as flows: the same answer from another clock, some times slower)
             router: least-loaded (default) or round-robin
             scheduler: chunked, fcfs (whole prompts), prefill-first, priority, fair (tenants); default: chunked, or prefill-first where the engine's profile says that prompts go first (sglang)
             watermark: share of the cache kept free when a request is admitted (default: 0.01)
@@ -1319,7 +1321,7 @@ class _Rl(Command):
         rollout_pp: Value | None = None,
         rollout_ep: Value | None = None,
         rollout_weights: Literal["bf16", "fp8"] | str | Sequence[str] | None = None,
-        kv_cache: Literal["bf16", "fp8", "int4"] | str | Sequence[str] | None = None,
+        kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
         max_batch: Value | None = None,
         max_batched_tokens: Value | None = None,
         memory_utilisation: Value | None = None,
@@ -1391,7 +1393,7 @@ class _Rl(Command):
             rollout_pp: pipeline stages of an engine (default: 1)
             rollout_ep: ranks that an engine's experts are divided over (default: 1)
             rollout_weights: format of an engine's weights: bf16, fp8, ... (default: bf16)
-            kv_cache: bf16, fp8 or int4 (default: bf16)
+            kv_cache: bf16, fp8, int8 or int4 (default: bf16)
             max_batch: responses that an engine decodes at a time (default: 256)
             max_batched_tokens: tokens of one iteration (default: 8192)
             memory_utilisation: share of device memory the engine takes (default: the engine's)
@@ -1400,7 +1402,7 @@ class _Rl(Command):
             gpus: accelerators, of engines and trainer together
             seq: longest prompt and response together (default: the model's context)
             global_batch: responses of one update (default: all of a step)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
             tp: tensor parallelism (default: search)
@@ -1411,21 +1413,21 @@ class _Rl(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated
-            recompute: none, selective (attention core) or full, comma-separated
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
+            recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations, comma-separated
-            cp_mode: ring, all-gather or ulysses, comma-separated
+            offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
+            cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             overheads: what a step takes beyond the kernels: fitted (to NeMo RL 0.3), or none: a lower bound (default: fitted)
             threads: worker threads (0: all cores); the answer does not depend on it
             measured: predict the published steps of a table (docs/rl.md) and compare; of the others only --variation and --overheads count
@@ -1512,32 +1514,32 @@ class _Memory(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
-            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
-            tp: tensor parallelism
-            pp: pipeline parallelism
+            tp: tensor parallelism (default: 1)
+            pp: pipeline parallelism (default: 1)
             dp: data parallelism (default: what is left)
-            cp: context parallelism
-            ep: expert parallelism
-            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V)
-            micro_batch: sequences per microbatch
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v
-            recompute: none, selective (attention core) or full
+            cp: context parallelism (default: 1)
+            ep: expert parallelism (default: 1)
+            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
+            micro_batch: sequences per microbatch (default: 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            recompute: none, selective (attention core) or full (default: none)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations
-            cp_mode: ring, all-gather or ulysses
+            offload: none, optimizer, activations or optimizer+activations (default: none)
+            cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
@@ -1589,29 +1591,29 @@ class _Flops(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
-            tp: tensor parallelism
-            pp: pipeline parallelism
+            tp: tensor parallelism (default: 1)
+            pp: pipeline parallelism (default: 1)
             dp: data parallelism (default: what is left)
-            cp: context parallelism
-            ep: expert parallelism
-            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V)
-            micro_batch: sequences per microbatch
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP; default 1, the distributed optimizer)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v
-            recompute: none, selective (attention core) or full
+            cp: context parallelism (default: 1)
+            ep: expert parallelism (default: 1)
+            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
+            micro_batch: sequences per microbatch (default: 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            recompute: none, selective (attention core) or full (default: none)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
-            offload: none, optimizer, activations or optimizer+activations
-            cp_mode: ring, all-gather or ulysses
+            offload: none, optimizer, activations or optimizer+activations (default: none)
+            cp_mode: ring, all-gather or ulysses (default: ring)
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
-            expert_tp: tensor parallelism inside an expert
+            expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
-            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
-            fused_cross_entropy: loss in one kernel
+            fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
             config: take options from this TOML file (gpus = 64); those given here win
         """
@@ -1814,6 +1816,7 @@ class _Sweep(Command):
         dry_run: bool | None = None,
         sensitivity: Value | None = None,
         threads: Value | None = None,
+        point_limit: Value | None = None,
         shard: Value | None = None,
         mpi: bool | None = None,
         resume: bool | None = None,
@@ -1831,6 +1834,7 @@ class _Sweep(Command):
             dry_run: show the command line of every point, and end
             sensitivity: say which axis moves this value most
             threads: points at the same time (0: all cores)
+            point_limit: for one point, of wall-clock time; beyond it the point has failed
             shard: only every N-th point, from the K-th on ('sextant merge' joins the files)
             mpi: share the points with the other processes of mpirun, where it is not noticed
             resume: go on with the file of an interrupted sweep

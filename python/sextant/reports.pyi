@@ -1132,6 +1132,7 @@ class ServeSimulateReport(Report):
     prompt: Final[str]
     output: Final[str]
     seed: Final[int]
+    events: Final[str]
     state: Final[str]
     interrupted: Final[bool]
     requests: Final[ServeSimulateReportRequests]
