@@ -1,17 +1,9 @@
-#include "core/toml.hpp"
-#include "core/error.hpp"
 #include "planner/importers/toml_values.hpp"
 
-#include <algorithm>
+#include "core/error.hpp"
+#include "core/toml/checked_toml.hpp"
 
-// toml++ 3.3 takes some of its invariants for granted that a malformed text breaks: checked here, they are errors of
-// the text.
-#undef NDEBUG
-#define TOML_ASSERT(condition)                           \
-    do {                                                 \
-        if (!(condition)) sextant::refuse_broken_toml(); \
-    } while (false)
-#include <toml++/toml.h>
+#include <algorithm>
 
 namespace sextant {
 

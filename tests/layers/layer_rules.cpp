@@ -41,7 +41,7 @@ struct Foreign {
 std::vector<Foreign> const& foreign_libraries() {
     static std::vector<Foreign> const all{
         {"nlohmann", std::regex("^nlohmann/.*"), {"core/json"}, "_json.cpp"},
-        {"toml++", std::regex("^toml\\+\\+/.*"), {}, "_toml.cpp"},
+        {"toml++", std::regex("^toml\\+\\+/.*"), {"core/toml"}},
         {"Eigen", std::regex("^(unsupported/)?Eigen/.*"), {"calibrate", "kernels"}},
         {"Ceres", std::regex("^ceres/.*"), {"calibrate"}},
         {"SimGrid", std::regex("^(simgrid|xbt)/.*"), {"simulator"}},
