@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "simulator/engine/worker.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -33,7 +34,7 @@ std::vector<Verification> verify(ModelSpec const& model, Workload const& workloa
     each.simulation.engine.stop = options.stop;
     std::mutex guard;
     std::size_t done = 0;
-    parallel_for(static_cast<std::int64_t>(plans.size()), options.threads, [&](std::int64_t i) {
+    parallel_for(static_cast<std::int64_t>(plans.size()), worker_threads(options.threads), [&](std::int64_t i) {
         auto const p = static_cast<std::size_t>(i);
         ClosedForm form(model, workload, cluster, framework, plans[p].precision);
         verified[p] = verify_one(form, plans[p], each);

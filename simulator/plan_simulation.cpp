@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "simulator/engine/worker.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -47,7 +48,7 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
     std::mutex guard;
     std::vector<char> ended(result.repetitions.size(), 0);
     ended.front() = 1;
-    parallel_for(request.repetitions - 1, request.threads, [&](std::int64_t i) {
+    parallel_for(request.repetitions - 1, worker_threads(request.threads), [&](std::int64_t i) {
         if (stop != nullptr && stop->load()) return;
         GraphOptions again = options;
         again.seed = options.seed + static_cast<std::uint64_t>(i) + 1;

@@ -63,9 +63,21 @@ struct WorkerEnd {
     std::string message{};  ///< of a crash: the signal's name, or what was thrown, and the first line that it printed
 };
 
+/// Threads that may run workers beside each other when `wanted` are asked for (0: all cores). One under a sanitizer,
+/// whose allocator is not made ready for a fork: a worker may get a copy of it that another thread had locked, and
+/// waits for ever.
+constexpr unsigned worker_threads([[maybe_unused]] unsigned wanted) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return 1;
+#else
+    return wanted;
+#endif
+}
+
 /// Runs `work` in a process of its own and waits for it. Whatever happens there, this process goes on: a crash, a
 /// time-out (the worker is killed) or an interrupt (the same) is the result. The worker never outlives the thread that
-/// called; it ends without running destructors or exit handlers, and what it prints goes nowhere. From any thread.
+/// called; it ends without running destructors or exit handlers, and what it prints goes nowhere. From any thread
+/// (`worker_threads`).
 WorkerEnd run_in_worker(std::function<void()> const& work, WorkerLimits const& limits);
 
 /// The same, and what the worker sends is handed to `receive` as it comes, in pieces of any length.

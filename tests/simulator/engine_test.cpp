@@ -1,5 +1,7 @@
 #include "simulator/engine/engine.hpp"
 #include "core/error.hpp"
+#include "core/parallel_for.hpp"
+#include "simulator/engine/worker.hpp"
 #include "tests/catch.hpp"
 #include "tests/simulator/graph_maker.hpp"
 
@@ -10,7 +12,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
-#include <thread>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -135,11 +136,8 @@ TEST_CASE("simulate: the same input gives the same result to the bit, also from 
     Simulation const once = simulate(maker.graph, fabric, options);
     REQUIRE(once.state == State::finished);
     std::vector<Simulation> again(8);
-    std::vector<std::thread> threads;
-    for (Simulation& simulation : again)
-        threads.emplace_back([&] { simulation = simulate(maker.graph, fabric, options); });
-    for (std::thread& thread : threads)
-        thread.join();
+    parallel_for(8, worker_threads(8),
+                 [&](std::int64_t i) { again[static_cast<std::size_t>(i)] = simulate(maker.graph, fabric, options); });
     for (Simulation const& simulation : again) {
         CHECK(simulation.state == State::finished);
         CHECK(simulation.times.start == once.times.start);

@@ -1,4 +1,5 @@
 #include "simulator/engine/worker.hpp"
+#include "core/parallel_for.hpp"
 #include "tests/catch.hpp"
 
 #include <sys/wait.h>
@@ -147,25 +148,22 @@ TEST_CASE("run_in_worker: several at once, from different threads", "[INV-61]") 
     constexpr std::size_t threads = 8;
     constexpr std::size_t rounds = 20;
     std::vector<int> good(threads, 0);
-    std::vector<std::thread> all;
-    for (std::size_t thread = 0; thread < threads; ++thread)
-        all.emplace_back([&, thread] {
-            for (std::size_t round = 0; round < rounds; ++round) {
-                SharedMemory memory(sizeof(std::size_t));
-                auto const value = memory.take<std::size_t>(1);
-                bool const crash = (thread + round) % 5 == 0;
-                WorkerEnd const end = run_in_worker(
-                    [&] {
-                        std::vector<std::size_t> const numbers(10000, thread);  // the worker may allocate
-                        value[0] = numbers[round];
-                        if (crash) std::abort();
-                    },
-                    ample);
-                if (value[0] == thread && end.how == (crash ? How::crashed : How::done)) ++good[thread];
-            }
-        });
-    for (std::thread& thread : all)
-        thread.join();
+    parallel_for(threads, worker_threads(threads), [&](std::int64_t i) {
+        auto const thread = static_cast<std::size_t>(i);
+        for (std::size_t round = 0; round < rounds; ++round) {
+            SharedMemory memory(sizeof(std::size_t));
+            auto const value = memory.take<std::size_t>(1);
+            bool const crash = (thread + round) % 5 == 0;
+            WorkerEnd const end = run_in_worker(
+                [&] {
+                    std::vector<std::size_t> const numbers(10000, thread);  // the worker may allocate
+                    value[0] = numbers[round];
+                    if (crash) std::abort();
+                },
+                ample);
+            if (value[0] == thread && end.how == (crash ? How::crashed : How::done)) ++good[thread];
+        }
+    });
     CHECK(good == std::vector<int>(threads, rounds));
     CHECK(has_no_child());
 }
