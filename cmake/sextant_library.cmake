@@ -25,6 +25,11 @@ function(sextant_compile_options target)
   endif()
 endfunction()
 
+# Sources that nobody waits for (options, texts, tests) take a third less of the compiler's time so.
+function(sextant_compile_fast target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 function(sextant_library name)
   cmake_parse_arguments(arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target sextant_${name})
@@ -42,5 +47,9 @@ function(sextant_library name)
     FILE_SET alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${alone})
   set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY alone)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+  # The same objects serve the program and the Python module. Nothing hidden can be replaced from outside, so that the
+  # optimiser loses nothing by it.
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   sextant_compile_options(${target})
 endfunction()
