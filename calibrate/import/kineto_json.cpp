@@ -109,7 +109,7 @@ public:
             if (!operators_.contains(id))
                 out_.skipped["a kernel of no operator (was the trace taken with CPU activities?)"] += launched.kernels;
             else if (launched.microseconds > 0)
-                guarded([&, this] { add(operators_.at(id), launched.microseconds); });
+                guarded([this, &id = id, &launched = launched] { add(operators_.at(id), launched.microseconds); });
         for (auto const& [key, entry] : products_) {
             out_.products.push_back(entry.row);
             out_.products.back().microseconds = median(entry.times);
@@ -119,7 +119,7 @@ public:
             out_.attention.back().microseconds = median(entry.times);
         }
         for (auto const& [key, entry] : collectives_)
-            guarded([&, this] {
+            guarded([this, &entry = entry] {
                 ImportedCollective row = entry.row;
                 row.device = device_of(request_, device_);  // the trace may name it behind the events
                 // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.

@@ -4,7 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -22,6 +27,13 @@ std::vector<std::string> const pipeline{"--tp", "2", "--pp", "4"};
 std::vector<std::string> with(std::vector<std::string> words, std::vector<std::string> const& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
+}
+
+/// Grows when a process that this one started has ended and was waited for.
+long work_of_children() {
+    rusage used{};
+    getrusage(RUSAGE_CHILDREN, &used);
+    return used.ru_minflt;
 }
 
 }  // namespace
@@ -101,6 +113,35 @@ TEST_CASE("simulate: a failed link says what is stuck and ends with exit code 1"
     CHECK(outcome.code == 1);
     CHECK(outcome.err.find("node0.gpu0.nvlink.out") != std::string::npos);
     CHECK(outcome.out.empty());
+}
+
+TEST_CASE("simulate --repeat: an interrupt ends with the seeds that were simulated by then, and exit code 130") {
+    std::vector<std::string> const question{"--tp",      "1",     "--pp",     "4",    "--granularity", "stage",
+                                            "--network", "ideal", "--jitter", "0.02", "--format",      "json"};
+    auto const times = [](RunResult const& result) {
+        nlohmann::json const json = nlohmann::json::parse(result.out);
+        return json.at("repetitions").at("iteration_time_s").get<std::vector<double>>();
+    };
+    long const before = work_of_children();
+    std::thread interrupt([before] {
+        while (work_of_children() == before)  // until the first simulation has ended: there is something to say
+            std::this_thread::yield();
+        std::raise(SIGINT);
+    });
+    RunResult const part = simulate(with(question, {"--repeat", "10000"}));
+    interrupt.join();
+    CHECK(part.code == 130);
+    CHECK(part.err.empty());
+    std::vector<double> const some = times(part);
+    REQUIRE(some.size() >= 1);
+    REQUIRE(some.size() < 10'000);
+
+    std::string const as_many = std::to_string(std::max<std::size_t>(some.size(), 2));
+    RunResult const whole = simulate(with(question, {"--repeat", as_many}));
+    CHECK(whole.code == 0);
+    std::vector<double> all = times(whole);
+    all.resize(some.size());
+    CHECK(some == all);
 }
 
 TEST_CASE("simulate: bad input is refused with the option and the reason") {
