@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 namespace sextant {
 namespace {
@@ -20,6 +21,50 @@ Fabric fabric_of(ClosedForm const& form, TaskGraph const& graph, SimulationReque
         fabric.degrade(d.pattern, d.factor, "--degrade-link");
     return fabric;
 }
+
+/// Nothing when an interrupt came first.
+std::optional<TaskGraph> graph_of(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options) {
+    try {
+        return build_task_graph(form, plan, options);
+    } catch (BuildInterrupted const&) {
+        return {};
+    }
+}
+
+/// All repetitions but the first, which is in `result` already.
+void repeat(ClosedForm& form, ParallelPlan const& plan, SimulationRequest const& request, GraphOptions const& options,
+            PlanSimulation& result) {
+    result.repetitions.assign(static_cast<std::size_t>(request.repetitions), result.simulation.times.makespan());
+    std::mutex guard;
+    std::vector<char> ended(result.repetitions.size(), 0);
+    ended.front() = 1;
+    parallel_for(request.repetitions - 1, worker_threads(request.threads), [&](std::int64_t i) {
+        GraphOptions again = options;
+        again.seed = options.seed + static_cast<std::uint64_t>(i) + 1;
+        std::optional<TaskGraph> graph;
+        {
+            std::lock_guard const lock(guard);  // prices are remembered in the form
+            graph = graph_of(form, plan, again);
+        }
+        if (!graph) return;
+        Fabric const fabric = fabric_of(form, *graph, request);
+        Simulation simulation = simulate(*graph, fabric, request.engine);
+        if (simulation.state == Simulation::State::interrupted) return;
+        std::lock_guard const lock(guard);
+        result.repetitions[static_cast<std::size_t>(i) + 1] = simulation.times.makespan();
+        ended[static_cast<std::size_t>(i) + 1] = 1;
+        if (simulation.state == Simulation::State::finished || !result.finished()) return;
+        result.graph = std::move(*graph);
+        result.fabric = std::make_unique<Fabric>(fabric);
+        result.simulation = std::move(simulation);
+    });
+    // Interrupted: those before the first that did not come to its end.
+    auto const whole = std::find(ended.begin(), ended.end(), 0) - ended.begin();
+    result.repetitions.resize(static_cast<std::size_t>(whole));
+    if (!result.finished()) result.repetitions.clear();
+}
+
+bool is_set(std::atomic<bool> const* stop) { return stop != nullptr && stop->load(); }
 
 }  // namespace
 
@@ -37,41 +82,19 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
         throw InputError("simulation: links that differ need every rank simulated (leave --fold out)");
     GraphOptions options = request.graph;
     options.folding = result.folding;
-    result.graph = build_task_graph(form, plan, options);
+    std::atomic<bool> const* const stop = request.engine.stop;
+    options.stop = stop;
+    if (auto graph = graph_of(form, plan, options)) result.graph = std::move(*graph);
+    if (is_set(stop)) {
+        result.simulation.state = Simulation::State::interrupted;
+        result.simulation.message = "interrupted: nothing was simulated yet";
+        return result;
+    }
     result.fabric = std::make_unique<Fabric>(fabric_of(form, result.graph, request));
     result.alone = walk_graph(result.graph).makespan();
     result.simulation = simulate(result.graph, *result.fabric, request.engine);
     if (!result.finished()) return result;
-    result.repetitions.assign(static_cast<std::size_t>(request.repetitions), result.simulation.times.makespan());
-
-    std::atomic<bool> const* const stop = request.engine.stop;
-    std::mutex guard;
-    std::vector<char> ended(result.repetitions.size(), 0);
-    ended.front() = 1;
-    parallel_for(request.repetitions - 1, worker_threads(request.threads), [&](std::int64_t i) {
-        if (stop != nullptr && stop->load()) return;
-        GraphOptions again = options;
-        again.seed = options.seed + static_cast<std::uint64_t>(i) + 1;
-        TaskGraph graph;
-        {
-            std::lock_guard const lock(guard);  // prices are remembered in the form
-            graph = build_task_graph(form, plan, again);
-        }
-        Fabric const fabric = fabric_of(form, graph, request);
-        Simulation simulation = simulate(graph, fabric, request.engine);
-        if (simulation.state == Simulation::State::interrupted) return;
-        std::lock_guard const lock(guard);
-        result.repetitions[static_cast<std::size_t>(i) + 1] = simulation.times.makespan();
-        ended[static_cast<std::size_t>(i) + 1] = 1;
-        if (simulation.state == Simulation::State::finished || !result.finished()) return;
-        result.graph = std::move(graph);
-        result.fabric = std::make_unique<Fabric>(fabric);
-        result.simulation = std::move(simulation);
-    });
-    // Interrupted: those before the first that did not come to its end.
-    auto const whole = std::find(ended.begin(), ended.end(), 0) - ended.begin();
-    result.repetitions.resize(static_cast<std::size_t>(whole));
-    if (!result.finished()) result.repetitions.clear();
+    repeat(form, plan, request, options, result);
     return result;
 }
 

@@ -193,6 +193,7 @@ private:
         std::vector<Slot> const& order = schedule_.ranks[static_cast<std::size_t>(rank)];
         std::size_t const first = state.position;
         while (state.position < order.size() && ready(order[state.position])) {
+            if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw BuildInterrupted();
             add_slot(rank, order[state.position], state.position);
             ++state.position;
         }

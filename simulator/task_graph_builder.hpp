@@ -5,7 +5,9 @@
 #include "simulator/step_program.hpp"
 #include "simulator/task_graph.hpp"
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -33,6 +35,12 @@ struct GraphOptions {
     std::vector<Straggler> stragglers{};
     PipelineSchedule const* schedule = nullptr;  ///< instead of the plan's own, e.g. one read from a file
     std::int64_t most_tasks = 20'000'000;
+    std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: the graph is not finished
+};
+
+/// `GraphOptions::stop` was set before a graph was complete.
+struct BuildInterrupted : std::exception {
+    [[nodiscard]] char const* what() const noexcept override { return "interrupted: the tasks are not complete"; }
 };
 
 /// Stages, microbatches and chunks of a plan.
@@ -51,6 +59,7 @@ PipelineSchedule schedule_of(ParallelPlan const& plan, Workload const& workload)
 /// - All ranks wait for one another before the optimizer (the norm of the gradients).
 /// Unfolded, every rank has its own tasks and a collective is one task of its group.
 /// @throws InputError when the plan breaks a rule, the schedule does not suit it, or the graph would be too large.
+/// @throws BuildInterrupted
 TaskGraph build_task_graph(ClosedForm& form, ParallelPlan const& plan, GraphOptions const& options);
 
 }  // namespace sextant

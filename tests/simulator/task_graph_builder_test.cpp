@@ -1,8 +1,11 @@
 #include "simulator/task_graph_builder.hpp"
 
 #include "core/error.hpp"
+#include "simulator/plan_simulation.hpp"
 #include "tests/catch.hpp"
 #include "tests/simulator/planned_case.hpp"
+
+#include <atomic>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -114,6 +117,25 @@ TEST_CASE("graph: a straggler slows the step by what the slowest rank needs, and
     options.stragglers.clear();
     options.most_tasks = 100;
     CHECK_THROWS_AS(build_task_graph(form, plan, options), InputError);
+}
+
+TEST_CASE("graph: none is built once an interrupt has come") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile const framework = neutral_framework();
+    ModelSpec const model = llama(2048, 16, 8, 8, 5504);
+    ClosedForm form(model, {.sequence = 2048, .global_batch = 8}, machine, framework, Precision::bf16);
+    std::atomic<bool> stop = false;
+    GraphOptions options;
+    options.stop = &stop;
+    CHECK_NOTHROW(build_task_graph(form, {}, options));
+    stop = true;
+    CHECK_THROWS_AS(build_task_graph(form, {}, options), BuildInterrupted);
+
+    SimulationRequest request;
+    request.engine.stop = &stop;
+    PlanSimulation const run = simulate_plan(form, {}, request);
+    CHECK(run.simulation.state == Simulation::State::interrupted);
+    CHECK_THAT(run.simulation.message, contains("nothing was simulated"));
 }
 
 TEST_CASE("graph: steps follow one another") {
