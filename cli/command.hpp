@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <iosfwd>
 #include <span>
+#include <string>
 
 namespace CLI {
 class App;  // CLI11's headers are large: only what adds options includes them
@@ -14,6 +16,11 @@ namespace sextant::cli {
 struct CommandContext {
     std::ostream& out;
     std::ostream& err;
+    /// Of a host that runs commands in its own process: set when the command is to end early. Without it signals say
+    /// so.
+    std::atomic<bool> const* stop = nullptr;
+    /// Of such a host: where progress goes, from any thread. `err` is without it then.
+    std::function<void(std::string const&)> progress{};
 };
 
 /// Runs the command with what was parsed and returns the exit code (see `exit_code`).

@@ -1,5 +1,7 @@
 #include "cli/interrupt.hpp"
 
+#include "cli/command.hpp"
+
 #include <csignal>
 
 namespace sextant::cli {
@@ -15,17 +17,19 @@ void on_signal(int signal) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(CommandContext const& context) : host_(context.stop) {
+    if (host_ != nullptr) return;
     interrupted = false;
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
 }
 
 InterruptGuard::~InterruptGuard() {
+    if (host_ != nullptr) return;
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
 }
 
-std::atomic<bool> const& InterruptGuard::flag() const { return interrupted; }
+std::atomic<bool> const& InterruptGuard::flag() const { return host_ != nullptr ? *host_ : interrupted; }
 
 }  // namespace sextant::cli

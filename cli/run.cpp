@@ -5,6 +5,7 @@
 #include "cli/shell/described_command.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/shell/help_text.hpp"
+#include "cli/shell/terminal.hpp"
 #include "cli/unavailable.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -12,9 +13,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
-#include <ostream>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -131,29 +135,52 @@ std::string printable(std::string_view message) {
     return message.size() > longest ? out + "..." : out;
 }
 
+/// Where a standard stream was closed (`>&-`) the next file opened would take its number, and the report would end in
+/// it. What stands in for standard output refuses to be written, so that a lost report is an error.
+void open_standard_streams() {
+    for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(stream, F_GETFD) < 0)
+            static_cast<void>(open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
+}
+
 }  // namespace
+
+Ending run_arguments(std::vector<std::string> arguments, CommandContext& context) {
+    try {
+        int const code = dispatch(std::move(arguments), context);
+        context.out.flush();
+        if (!context.out)
+            throw InputError("standard output: the report could not be written (is the disk full or the pipe closed?)");
+        return {.exit_code = code, .error = {}};
+    } catch (InputError const& error) {
+        return {.exit_code = exit_code::bad_input, .error = printable(error.what())};
+    } catch (UnavailableError const& error) {
+        return {.exit_code = exit_code::unavailable, .error = printable(error.what())};
+    } catch (std::exception const& error) {
+        return {.exit_code = exit_code::our_bug, .error = printable(error.what())};
+    }
+}
+
+int run(std::vector<std::string> arguments, CommandContext& context) {
+    Ending const ending = run_arguments(std::move(arguments), context);
+    if (ending.exit_code == exit_code::our_bug)
+        context.err << "sextant: internal error: " << ending.error << "\n";
+    else if (!ending.error.empty())
+        context.err << "sextant: " << in_red("error:", terminal_of(context.err)) << " " << ending.error << "\n";
+    return ending.exit_code;
+}
 
 int run(int argc, char const* const* argv, std::ostream& out, std::ostream& err) {
     CommandContext context{out, err};
-    try {
-        std::vector<std::string> arguments;
-        for (int i = 1; i < argc; ++i)
-            arguments.emplace_back(argv[i]);
-        int const code = dispatch(std::move(arguments), context);
-        out.flush();
-        if (!out)
-            throw InputError("standard output: the report could not be written (is the disk full or the pipe closed?)");
-        return code;
-    } catch (InputError const& error) {
-        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << printable(error.what()) << "\n";
-        return exit_code::bad_input;
-    } catch (UnavailableError const& error) {
-        err << "sextant: " << in_red("error:", terminal_of(err)) << " " << printable(error.what()) << "\n";
-        return exit_code::unavailable;
-    } catch (std::exception const& error) {
-        err << "sextant: internal error: " << printable(error.what()) << "\n";
-        return exit_code::our_bug;
-    }
+    return run({argv + std::min(argc, 1), argv + argc}, context);
+}
+
+int run_program(int argc, char const* const* argv) {
+    open_standard_streams();
+    std::ios::sync_with_stdio(false);
+    set_terminal(std::cout, terminal_behind(STDOUT_FILENO));
+    set_terminal(std::cerr, terminal_behind(STDERR_FILENO));
+    return run(argc, argv, std::cout, std::cerr);
 }
 
 }  // namespace sextant::cli

@@ -28,7 +28,6 @@ add_custom_target(sextant_share ALL DEPENDS ${share}/sextant.1)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS sextant_program sextant_bench RUNTIME)
-install(TARGETS sextant_program RUNTIME DESTINATION sextant COMPONENT python EXCLUDE_FROM_ALL)  # beside the Python package's files
 install(FILES ${share}/sextant.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${share}/sextant DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${share}/sextant.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -136,7 +136,7 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
     std::string const expected = estimate(program, arguments, code);
     if (code != 0) return code;
     context.err << fmt::format("{}: {}\n", program, expected);
-    InterruptGuard const guard;
+    InterruptGuard const guard(context);
     ChildEnd const end = run_child(program, arguments, guard.flag(), limit);
     if (end.late) {
         context.err << fmt::format(

@@ -123,7 +123,7 @@ int collective(Options const& options, CommandContext& context) {
     Format const format = options.output.format();
     ClusterSpec const cluster = find_cluster(options.cluster, "--cluster");
     CollectiveReport report = question_of(options, cluster);
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     run_algorithms(report, options.algorithm, interrupt.flag());
     switch (format) {
         case Format::json: deliver(options.output, context, collective_json(report)); break;

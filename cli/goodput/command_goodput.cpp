@@ -4,18 +4,15 @@
 #include "cli/options/seed_option.hpp"
 #include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <memory>
-#include <mutex>
 
 namespace sextant::cli {
 namespace {
@@ -70,16 +67,13 @@ bool gets_nowhere(GoodputCase const& run, Goodput const& expected, TrialOptions 
 int goodput(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     GoodputSubject const subject = find_goodput_subject(o.goodput);
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     StudyOptions options = study_options(o, subject.trial, interrupt.flag());
-    bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
-    bool const show_progress = o.progress || terminal;
-    std::mutex guard;
+    ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
     char const* what = "trials";
-    if (show_progress)
+    if (progress.shown())
         options.progress = [&](std::int64_t done) {
-            std::lock_guard const lock(guard);
-            context.err << fmt::format("\rsimulating: {} of {} {} ", done, options.trials, what) << std::flush;
+            progress.show(fmt::format("simulating: {} of {} {}", done, options.trials, what));
         };
     GoodputReport report{.subject = subject, .expected = expected_goodput(subject.run), .seed = options.trial.seed};
     bool const hopeless = gets_nowhere(subject.run, report.expected, options.trial);
@@ -93,7 +87,7 @@ int goodput(Options const& o, CommandContext& context) {
         what = "trials of one interval";
         report.search = search_interval(subject.run, options);
     }
-    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    progress.clear();
     if (!hopeless && (o.timeline || !o.svg.empty() || !o.goodput.injected.empty())) {
         TrialOptions trial = options.trial;
         trial.record = TrialOptions::Record::incidents;

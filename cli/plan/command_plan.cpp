@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
+#include "cli/progress.hpp"
 #include "core/error.hpp"
 #include "planner/explain.hpp"
 #include "planner/refine.hpp"
@@ -11,9 +12,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <unistd.h>
-
-#include <iostream>
 #include <memory>
 
 namespace sextant::cli {
@@ -34,8 +32,6 @@ struct Options {
 };
 
 constexpr Seconds most_for_one_simulation = 120 * units::s;
-
-enum class Progress : std::uint8_t { hidden, shown };
 
 SearchOptions search_options(Options const& o) {
     SearchOptions options;
@@ -86,7 +82,7 @@ void require_runnable(Subject const& subject, SearchCounts const& counts, std::v
 
 /// Simulates the first `o.verify` plans and puts them in the order of what came out.
 std::vector<Verification> verify_best(Options const& o, Subject const& subject, std::vector<StepReport>& reports,
-                                      std::atomic<bool> const& stop, Progress progress, CommandContext& context) {
+                                      std::atomic<bool> const& stop, ProgressLine& progress) {
     std::size_t const count = std::min(static_cast<std::size_t>(o.verify), reports.size());
     std::vector<ParallelPlan> plans;
     for (std::size_t i = 0; i < count; ++i)
@@ -94,13 +90,13 @@ std::vector<Verification> verify_best(Options const& o, Subject const& subject, 
     VerifyOptions options{.threads = static_cast<unsigned>(o.threads), .stop = &stop};
     options.simulation.graph.granularity = Granularity::layer;
     options.simulation.engine.time_limit = most_for_one_simulation;
-    if (progress == Progress::shown)
+    if (progress.shown())
         options.progress = [&](std::size_t done) {
-            context.err << fmt::format("\rsimulating: {} of {} plans ", done, count) << std::flush;
+            progress.show(fmt::format("simulating: {} of {} plans", done, count));
         };
     std::vector<Verification> const verified =
         verify(subject.model, subject.workload, subject.cluster, subject.framework, plans, options);
-    if (progress == Progress::shown) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    progress.clear();
     std::vector<StepReport> sorted;
     std::vector<Verification> sorted_verified;
     for (std::size_t const i : order_by_time(verified)) {
@@ -145,17 +141,16 @@ std::optional<StepReport> present_report(std::optional<PlanOptions> const& prese
     return make_report(form, plan, subject.limit);
 }
 
-/// The search, with its progress on standard error where somebody looks. The front is thinned to what can be shown.
+/// The search. The front is thinned to what can be shown.
 SearchResult search_spaces(Subject const& subject, std::vector<SearchSpace> const& spaces, SearchOptions options,
-                           Progress progress, CommandContext& context) {
-    if (progress == Progress::shown)
-        options.progress = [&context](double share, std::int64_t visited) {
-            context.err << fmt::format("\rsearching: {:.0f} %, {} plans ", 100 * share, grouped_digits(visited))
-                        << std::flush;
+                           ProgressLine& progress) {
+    if (progress.shown())
+        options.progress = [&progress](double share, std::int64_t visited) {
+            progress.show(fmt::format("searching: {:.0f} %, {} plans", 100 * share, grouped_digits(visited)));
         };
     SearchResult result =
         search(subject.model, subject.workload, subject.cluster, subject.framework, spaces, subject.limit, options);
-    if (progress == Progress::shown) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    progress.clear();
     constexpr std::size_t most_of_front = 50;
     result.pareto = thinned(result.pareto, most_of_front);
     return result;
@@ -205,18 +200,16 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
         }
     }
 
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     SearchOptions options = search_options(o);
     options.stop = &interrupt.flag();
-    bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
-    Progress const progress = o.progress || terminal ? Progress::shown : Progress::hidden;
-    SearchResult result = search_spaces(subject, spaces, options, progress, context);
+    ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
+    SearchResult result = search_spaces(subject, spaces, options, progress);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, constraints.base.precision);
     refine(result, form, options);
     std::vector<StepReport> reports = reports_of(result.best, form, subject.limit);
     std::vector<Verification> verified;
-    if (o.verify > 0 && !result.interrupted)
-        verified = verify_best(o, subject, reports, interrupt.flag(), progress, context);
+    if (o.verify > 0 && !result.interrupted) verified = verify_best(o, subject, reports, interrupt.flag(), progress);
     if (reports.size() > static_cast<std::size_t>(o.top)) {  // those that only simulation could have brought up
         reports.erase(reports.begin() + o.top, reports.end());
         if (verified.size() > reports.size()) verified.resize(reports.size());

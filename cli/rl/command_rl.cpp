@@ -35,7 +35,7 @@ int rl(Options const& o, CommandContext& context) {
     if (!o.measured.empty()) return measured_steps(o, context);
     Format const format = o.output.format();
     RlQuestion question = rl_question(o.rl);
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     question.machine.stop = &interrupt.flag();
     RlSearch search = rl_search(o.rl, question);
     search.stop = [&interrupt] { return interrupt.flag().load(std::memory_order_relaxed); };

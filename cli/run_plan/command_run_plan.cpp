@@ -1,6 +1,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/run_plan/options.hpp"
 #include "cli/run_plan/view.hpp"
 #include "core/error.hpp"
@@ -10,10 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <unistd.h>
-
 #include <cmath>
-#include <iostream>
 #include <memory>
 
 namespace sextant::cli {
@@ -66,14 +64,11 @@ int run_plan(Options const& o, CommandContext& context) {
                          question.model->name);
     double const pays_above = share_or_percent(o.run.pays_above, "--pays-above");
 
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     setting.stop = &interrupt.flag();
-    bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
-    bool const show_progress = o.progress || terminal;
-    if (show_progress)
-        setting.progress = [&context](std::string const& what) {
-            context.err << fmt::format("\r{:<70}", "searching: " + what) << std::flush;
-        };
+    ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
+    if (progress.shown())
+        setting.progress = [&progress](std::string const& what) { progress.show("searching: " + what); };
     RunPlanReport report{.setting = setting,
                          .question = question,
                          .answer = answer_run(setting, question),
@@ -87,7 +82,7 @@ int run_plan(Options const& o, CommandContext& context) {
         fill_efficiencies(*report.curve);
     }
     add_plain(report, o.run);
-    if (show_progress) context.err << "\r" << std::string(72, ' ') << "\r" << std::flush;
+    progress.clear();
 
     write_plot(o, report);
     if (!o.model_file.empty() && answer.parameters > 0) write_text_file(o.model_file, model_config_json(answer.model));

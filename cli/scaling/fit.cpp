@@ -3,6 +3,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/seed_option.hpp"
 #include "cli/options/written_file.hpp"
+#include "cli/progress.hpp"
 #include "cli/scaling/pages.hpp"
 #include "cli/scaling/subcommand.hpp"
 #include "core/error.hpp"
@@ -10,8 +11,6 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-
-#include <unistd.h>
 
 #include <memory>
 #include <ostream>
@@ -158,10 +157,9 @@ std::string rising_exponent(ScalingFitReport const& report) {
 int run(ScalingFitRequest const& request, CommandContext& context) {
     Format const format = request.output.format();
     check(request);
-    InterruptGuard const interrupt;
-    std::function<void(std::string const&)> told;
-    if (::isatty(STDERR_FILENO) != 0) told = [&context](std::string const& text) { context.err << text << "\n"; };
-    ScalingFitReport const report = fit_scaling_law(request, interrupt.flag(), told);
+    InterruptGuard const interrupt(context);
+    ScalingFitReport const report =
+        fit_scaling_law(request, interrupt.flag(), progress_lines(context, Progress::on_terminals));
     if (report.study && !report.study->fit.converged) {
         context.err << fmt::format(
             "{}: the fit of '{}' did not converge from any of {} starts, so there are no parameters to show\n",

@@ -2,6 +2,7 @@
 #include "cli/options/number_text.hpp"
 #include "cli/options/seed_option.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/serve/options.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/plan_report.hpp"
@@ -15,8 +16,6 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -148,10 +147,9 @@ int run(Options const& o, CommandContext& context) {
     ServeQuestion& q = report.question;
     report.priced =
         std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     q.stop = &interrupt.flag();
-    if (o.progress || ::isatty(STDERR_FILENO) != 0)
-        q.progress = [&context](std::string const& text) { context.err << text << "\n"; };
+    q.progress = progress_lines(context, o.progress ? Progress::always : Progress::on_terminals);
     report.answer = plan_serving(q);
     report.assumptions = assumptions_of(q, report.priced);
     switch (format) {

@@ -2,6 +2,7 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve/simulate_plots.hpp"
@@ -14,11 +15,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <memory>
 
 namespace sextant::cli {
@@ -62,17 +60,17 @@ void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimul
     IterationModel const model(report.what);
     ModelledService service(model, report.adapter_cost);
     if (report.setup.prefill_replicas > 0) service.connect(report.setup.replicas);
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     ServingHooks hooks;
     hooks.stop = &interrupt.flag();
     auto const run = [&] {
         return report.clock == ServingClock::loop ? simulate_serving(report.setup, service, source, hooks)
                                                   : simulate_serving_on_simgrid(report.setup, service, source, hooks);
     };
-    bool const show = o.progress || (&context.err == &std::cerr && isatty(STDERR_FILENO) == 1);
-    if (show)
+    ProgressLine progress(context, o.progress ? Progress::always : Progress::on_terminals);
+    if (progress.shown())
         hooks.progress = [&](std::int64_t arrived) {
-            context.err << fmt::format("\rsimulating: {} of {} requests ", arrived, report.requests) << std::flush;
+            progress.show(fmt::format("simulating: {} of {} requests", arrived, report.requests));
         };
     if (o.requests_file.empty()) {
         report.outcome = run();
@@ -84,7 +82,6 @@ void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimul
             return Keep::yes;
         });
     }
-    if (show) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
 }
 
 int run(ServeSimulateOptions const& o, CommandContext& context) {

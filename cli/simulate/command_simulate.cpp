@@ -185,7 +185,7 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
     }
 
     need_simgrid("simulate");
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     request.engine.stop = &interrupt.flag();
     auto const begin = std::chrono::steady_clock::now();
     PlanSimulation const run = simulate_plan(form, plan, request);

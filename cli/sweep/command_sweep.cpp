@@ -75,7 +75,7 @@ int dry_run(SweepQuestion const& question, SweepRecord const& record, CommandCon
 
 /// What the first point's report has.
 int list_columns(SweepQuestion const& question, CommandContext& context) {
-    PointReport const first = run_point(question, 0);
+    PointReport const first = run_point(question, 0, context.stop);
     auto const paths = report_paths(first.report);
     if (paths.empty()) throw InputError("--list-columns: the first point has no report: {}", one_line(first.errors));
     for (auto const& [path, cell] : paths)
@@ -84,6 +84,7 @@ int list_columns(SweepQuestion const& question, CommandContext& context) {
 }
 
 SweepProgress::Where progress_place(Options const& o, CommandContext& context) {
+    if (context.progress) return SweepProgress::Where::host;
     if (terminal_of(context.err).columns > 0) return SweepProgress::Where::terminal;
     return o.progress ? SweepProgress::Where::log : SweepProgress::Where::nowhere;
 }
@@ -111,9 +112,9 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
     if (before > 0)
         context.err << "sextant sweep: " << o.file << " has " << grouped(before) << " of "
                     << grouped(record.row_count()) << " rows\n";
-    SweepProgress progress(context.err, progress_place(o, context), record.row_count(), before);
+    SweepProgress progress(context, progress_place(o, context), record.row_count(), before);
     bool warned = false;
-    InterruptGuard const interrupt;
+    InterruptGuard const interrupt(context);
     bool const complete = run_points(
         sequence, pool, ranks, interrupt.flag(),
         [&](SweepRow&& row) {
@@ -174,7 +175,7 @@ int sweep(Options const& o, CommandContext& context) {
                     worker_count(o, record.row_count()), point_limit(o));
     std::unique_ptr<Ranks> const ranks = ranks_of(o);
     if (ranks && ranks->rank() > 0) {
-        InterruptGuard const interrupt;
+        InterruptGuard const interrupt(context);
         serve_points(pool, *ranks, interrupt.flag());
         return exit_code::done;
     }

@@ -35,16 +35,14 @@ std::string one_line(std::string_view text) {
     return line;
 }
 
-PointReport run_point(SweepQuestion const& question, std::int64_t point) {
+PointReport run_point(SweepQuestion const& question, std::int64_t point, std::atomic<bool> const* stop) {
     std::vector<std::string> arguments = question.arguments_at(point);
     arguments.insert(arguments.end(), question.always.begin(), question.always.end());
-    std::vector<char const*> argv{"sextant"};
-    for (std::string const& argument : arguments)
-        argv.push_back(argument.c_str());
     std::ostringstream out;
     std::ostringstream err;
+    CommandContext context{out, err, stop};
     PointReport result;
-    result.exit_code = run(static_cast<int>(argv.size()), argv.data(), out, err);
+    result.exit_code = run(std::move(arguments), context);
     result.report = std::move(out).str();
     result.errors = std::move(err).str();
     return result;

@@ -2,6 +2,8 @@
 
 #include "cli/sweep/question.hpp"
 
+#include <atomic>
+
 namespace sextant::cli {
 
 /// Runs the command at one point, in this process, and takes the columns out of its report. Never throws for what the
@@ -14,7 +16,8 @@ struct PointReport {
     std::string report;
     std::string errors;
 };
-PointReport run_point(SweepQuestion const& question, std::int64_t point);
+/// @param stop as in CommandContext: of a host, or none.
+PointReport run_point(SweepQuestion const& question, std::int64_t point, std::atomic<bool> const* stop = nullptr);
 
 /// One line for a cell: line ends and other control characters become spaces, beyond 500 bytes it is cut.
 std::string one_line(std::string_view text);

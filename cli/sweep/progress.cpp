@@ -1,5 +1,7 @@
 #include "cli/sweep/progress.hpp"
 
+#include "cli/command.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,8 +26,14 @@ std::string grouped(std::int64_t count) {
     return text;
 }
 
-SweepProgress::SweepProgress(std::ostream& out, Where where, std::int64_t points, std::int64_t done)
-    : out_(out), where_(where), points_(points), before_(done), done_(done), started_(Clock::now()), shown_(started_) {}
+SweepProgress::SweepProgress(CommandContext& context, Where where, std::int64_t points, std::int64_t done)
+    : context_(context),
+      where_(where),
+      points_(points),
+      before_(done),
+      done_(done),
+      started_(Clock::now()),
+      shown_(started_) {}
 
 void SweepProgress::advance(bool failed) {
     ++done_;
@@ -54,19 +62,22 @@ void SweepProgress::show() {
     using namespace std::chrono_literals;
     if (where_ == Where::nowhere) return;
     auto const now = Clock::now();
-    if (now - shown_ < (where_ == Where::terminal ? std::chrono::milliseconds(200) : 10s)) return;
+    if (now - shown_ < (where_ == Where::log ? std::chrono::milliseconds(10s) : 200ms)) return;
     shown_ = now;
-    if (where_ == Where::terminal)
-        out_ << "\r\x1b[K" << line(now) << std::flush;
+    if (where_ == Where::host)
+        context_.progress(line(now));
+    else if (where_ == Where::terminal)
+        context_.err << "\r\x1b[K" << line(now) << std::flush;
     else
-        out_ << line(now) << std::endl;
+        context_.err << line(now) << std::endl;
 }
 
 void SweepProgress::finish() {
     bool const shown = shown_ != started_;
     if (where_ == Where::nowhere || !shown) return;  // it was over before anybody could have read it
-    if (where_ == Where::terminal) out_ << "\r\x1b[K";
-    out_ << line(Clock::now()) << std::endl;
+    if (where_ == Where::host) return context_.progress(line(Clock::now()));
+    if (where_ == Where::terminal) context_.err << "\r\x1b[K";
+    context_.err << line(Clock::now()) << std::endl;
     where_ = Where::nowhere;
 }
 

@@ -2,21 +2,22 @@
 
 #include <chrono>
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 
 namespace sextant::cli {
 
+struct CommandContext;
+
 /// How far a sweep is, on standard error: one line that is written over on a terminal, a line every ten seconds
-/// elsewhere.
+/// elsewhere. A host that listens gets the line five times a second.
 ///
 ///     sweep: 1,234 of 10,000 points (12 %), 3 failed, 1,900 a second, 5 s left
 class SweepProgress {
 public:
-    enum class Where : std::uint8_t { nowhere, terminal, log };
+    enum class Where : std::uint8_t { nowhere, terminal, log, host };
 
     /// @param done points that were there from before.
-    SweepProgress(std::ostream& out, Where where, std::int64_t points, std::int64_t done);
+    SweepProgress(CommandContext& context, Where where, std::int64_t points, std::int64_t done);
 
     void advance(bool failed);
     /// Writes the line when it is time.
@@ -28,7 +29,7 @@ private:
     using Clock = std::chrono::steady_clock;
     [[nodiscard]] std::string line(Clock::time_point now) const;
 
-    std::ostream& out_;
+    CommandContext& context_;
     Where where_;
     std::int64_t points_;
     std::int64_t before_;

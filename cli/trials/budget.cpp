@@ -4,6 +4,7 @@
 #include "cli/options/number_text.hpp"
 #include "cli/options/seed_option.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/trials/subcommand.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
@@ -12,13 +13,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <iostream>
 #include <memory>
-#include <mutex>
 
 namespace sextant::cli {
 namespace {
@@ -204,19 +201,16 @@ int budget(Options const& o, CommandContext& context) {
     set_machine(o, report);
     std::vector<SearchMethod> methods = methods_of(o.methods);
     if (o.methods == "all" && !o.grid.empty()) methods.insert(methods.begin() + 1, SearchMethod::grid);
-    InterruptGuard const interrupt;
-    bool const terminal = &context.err == &std::cerr && isatty(STDERR_FILENO) == 1;
-    bool const show_progress = o.progress || terminal;
+    InterruptGuard const interrupt(context);
+    ProgressLine line(context, o.progress ? Progress::always : Progress::on_terminals);
     bool interrupted = false;
-    std::mutex guard;
     for (SearchMethod const method : methods) {
         SearchPlan const plan = plan_of(o, method);
         SearchAnswer answer{.plan = plan, .cost = search_cost(plan), .study = {}};
         std::function<void(std::int64_t)> progress;
-        if (show_progress)
+        if (line.shown())
             progress = [&](std::int64_t done) {
-                std::lock_guard const lock(guard);
-                context.err << fmt::format("\r{}: {} of {} searches ", name_of(method), done, o.runs) << std::flush;
+                line.show(fmt::format("{}: {} of {} searches", name_of(method), done, o.runs));
             };
         if (o.runs > 0)
             answer.study = study_search(plan, report.machine, o.runs, report.seed, static_cast<unsigned>(o.threads),
@@ -224,7 +218,7 @@ int budget(Options const& o, CommandContext& context) {
         interrupted = interrupted || answer.study.interrupted;
         report.answers.push_back(std::move(answer));
     }
-    if (show_progress) context.err << "\r" << std::string(60, ' ') << "\r" << std::flush;
+    line.clear();
     switch (format) {
         case Format::json: deliver(o.output, context, budget_json(report)); break;
         case Format::text: deliver(o.output, context, budget_text(report)); break;

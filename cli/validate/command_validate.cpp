@@ -128,8 +128,7 @@ std::size_t rows_of_a_part(ValidationKind kind) { return kind == ValidationKind:
 
 /// Keep::no when it was interrupted. @param out of `--rows`, or none.
 Keep collect(ValidationKind kind, Options const& options, TablePredictor const& predict, Files& files, Collected& all,
-             std::ostream* out) {
-    InterruptGuard const interrupt;
+             std::ostream* out, std::atomic<bool> const& stop) {
     bool const page = options.output.format() == Format::html;
     if (out != nullptr) *out << predictions_header(kind, files.front()->next(0));
     for (auto const& file : files) {
@@ -145,16 +144,19 @@ Keep collect(ValidationKind kind, Options const& options, TablePredictor const& 
                 if (out != nullptr) *out << predictions_line(kind, part.records[i], rows[i].prediction);
             }
             all.rows += rows.size();
-            if (interrupt.flag()) return Keep::no;
+            if (stop) return Keep::no;
         }
     }
     return Keep::yes;
 }
 
-Keep collect(ValidationKind kind, Options const& options, TablePredictor const& predict, Files& files, Collected& all) {
-    if (options.rows_file.empty()) return collect(kind, options, predict, files, all, nullptr);
-    return write_text_file(options.rows_file,
-                           [&](std::ostream& out) { return collect(kind, options, predict, files, all, &out); });
+Keep collect(ValidationKind kind, Options const& options, TablePredictor const& predict, Files& files, Collected& all,
+             CommandContext const& context) {
+    InterruptGuard const interrupt(context);
+    if (options.rows_file.empty()) return collect(kind, options, predict, files, all, nullptr, interrupt.flag());
+    return write_text_file(options.rows_file, [&](std::ostream& out) {
+        return collect(kind, options, predict, files, all, &out, interrupt.flag());
+    });
 }
 
 int run(ValidationKind kind, Options const& options, CommandContext& context) {
@@ -165,7 +167,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
     Files files = open_files(options);
     Collected all(kind);
-    Keep const whole = collect(kind, options, predict, files, all);
+    Keep const whole = collect(kind, options, predict, files, all, context);
     Validation const result = all.scorer.result();
     if (!options.plots.empty())
         context.err << fmt::format("{} plots in {}\n", all.plots.write(options.plots, result), options.plots);

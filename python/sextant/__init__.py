@@ -1,7 +1,6 @@
 """Plans large-model training and serving: how to split it, how long it takes, what it costs, and why.
 
-Every command of the program that writes a report is a function here, its options are keywords, and the report comes back as a
-read-only object:
+Every command of the program is a function here, its options are keywords, and the report comes back as a read-only object:
 
 >>> import sextant
 >>> step = sextant.estimate(model="llama-3.1-8b", cluster="h100-sxm", gpus=64, tp=2, zero=1)

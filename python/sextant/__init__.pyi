@@ -12,6 +12,8 @@ from .reports import (
     CalibrateReportReport,
     CollectiveReport,
     EstimateReport,
+    ExportReport,
+    ExportServeReport,
     FlopsReport,
     GoodputReport,
     HardwareReport,
@@ -1434,6 +1436,172 @@ class _Rl(Command):
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
+class _ExportServe(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        *,
+        model: File | None = None,
+        cluster: File | None = None,
+        engine: File | None = None,
+        tp: Value | None = None,
+        pp: Value | None = None,
+        ep: Value | None = None,
+        attention_dp: Value | None = None,
+        weights: Literal["bf16", "fp16", "fp8", "fp8-block", "fp4", "int8", "int8-weights", "int4-weights"] | str | Sequence[str] | None = None,
+        kv_cache: Literal["bf16", "fp8", "int8", "int4"] | str | Sequence[str] | None = None,
+        max_batch: Value | None = None,
+        max_batched_tokens: Value | None = None,
+        block_tokens: Value | None = None,
+        memory_utilisation: Value | None = None,
+        expert_imbalance: Value | None = None,
+        price: Value | None = None,
+        plan: File | None = None,
+        rank: Value | None = None,
+        model_path: Value | None = None,
+        replicas: Value | None = None,
+        gpus_per_node: Value | None = None,
+        output: Value | None = None,
+        force: bool | None = None,
+        config: File | None = None,
+        progress: Callable[[str], Any] | None = None,
+    ) -> ExportServeReport:
+        """The command that starts vLLM, SGLang or TensorRT-LLM.
+
+            model: model (see 'sextant models'), or a Hugging Face config.json
+            cluster: cluster (see 'sextant hardware') or a cluster file
+            engine: serving engine, or a profile of one (default: vllm)
+            tp: tensor parallelism of a replica (default: 1)
+            pp: pipeline stages of a replica (default: 1)
+            ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)
+            attention_dp: groups of tp ranks with sequences of their own (default: 1)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)
+            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)
+            max_batch: sequences that decode at a time in a replica (default: 256)
+            max_batched_tokens: tokens of one iteration, prompt chunks included (default: 8192)
+            block_tokens: tokens of a block of the paged cache (default: 16)
+            memory_utilisation: share of device memory the engine takes (default: the engine's)
+            expert_imbalance: tokens of the busiest expert rank over the mean (default: 1)
+            price: US dollars per accelerator and hour (default: the profile's, indicative)
+            plan: what 'sextant serve plan --format json' wrote
+            rank: which of its deployments (default: 1, the best)
+            model_path: what the engine loads: a folder or a name at Hugging Face
+            replicas: how many are started (default: the file's, or 1)
+            gpus_per_node: accelerators of a node (default: a domain of up to 8, else 4)
+            output: write all files into this folder (default: the main file to standard output)
+            force: replace files that are there already
+            config: take options from this TOML file (gpus = 64); those given here win
+        """
+
+class _Export(Command):
+    serve: _ExportServe
+    def __call__(  # type: ignore[override]
+        self,
+        *,
+        model: File | None = None,
+        cluster: File | None = None,
+        gpus: Value | None = None,
+        seq: Value | None = None,
+        global_batch: Value | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        max_memory: Value | None = None,
+        price: Value | None = None,
+        tp: Value | None = None,
+        pp: Value | None = None,
+        dp: Value | None = None,
+        cp: Value | None = None,
+        ep: Value | None = None,
+        vpp: Value | None = None,
+        micro_batch: Value | None = None,
+        zero: Value | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_layers: Value | None = None,
+        offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
+        cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
+        moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
+        expert_tp: Value | None = None,
+        shard_group: Value | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
+        sequence_parallel: bool | None = None,
+        no_sequence_parallel: bool | None = None,
+        flash_attention: bool | None = None,
+        no_flash_attention: bool | None = None,
+        dropout: bool | None = None,
+        no_dropout: bool | None = None,
+        fused_cross_entropy: bool | None = None,
+        no_fused_cross_entropy: bool | None = None,
+        stage_layers: Value | None = None,
+        from_megatron: File | None = None,
+        from_deepspeed: File | None = None,
+        from_torchtitan: File | None = None,
+        plan: File | None = None,
+        rank: Value | None = None,
+        format: Value | None = None,
+        data: Value | None = None,
+        tokenizer: Value | None = None,
+        checkpoints: Value | None = None,
+        image: Value | None = None,
+        steps: Value | None = None,
+        learning_rate: Value | None = None,
+        gpus_per_node: Value | None = None,
+        output: Value | None = None,
+        force: bool | None = None,
+        config: File | None = None,
+        progress: Callable[[str], Any] | None = None,
+    ) -> ExportReport:
+        """Launch files of a plan: Megatron-LM, DeepSpeed, torchtitan, FSDP2, NeMo, MaxText, Slurm, Kubernetes, serving.
+
+            model: preset (see 'sextant models') or a Hugging Face config.json
+            cluster: cluster (see 'sextant hardware') or a cluster file
+            gpus: accelerators (default: what the degrees need)
+            seq: tokens per sequence (default: the model's, up to 8192)
+            global_batch: sequences per step (default: about 4 M tokens)
+            framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
+            max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
+            price: US dollars per accelerator and hour (default: the profile's, indicative)
+            tp: tensor parallelism (default: 1)
+            pp: pipeline parallelism (default: 1)
+            dp: data parallelism (default: what is left)
+            cp: context parallelism (default: 1)
+            ep: expert parallelism (default: 1)
+            vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
+            micro_batch: sequences per microbatch (default: 1)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            recompute: none, selective (attention core) or full (default: none)
+            recompute_layers: with full: layers per stage that are recomputed (0: all)
+            offload: none, optimizer, activations or optimizer+activations (default: none)
+            cp_mode: ring, all-gather or ulysses (default: ring)
+            moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
+            expert_tp: tensor parallelism inside an expert (default: 1)
+            shard_group: ranks that ZeRO shards over (HSDP; 0: all)
+            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
+            sequence_parallel: split norms and residuals over tp (default with tp > 1)
+            no_sequence_parallel: do not
+            flash_attention: fused attention (default)
+            dropout: dropout in the model (default: none)
+            fused_cross_entropy: loss in one kernel (default: not)
+            stage_layers: layers of each pipeline chunk in model order, comma-separated
+            from_megatron: Megatron-LM's arguments, or a script that has them
+            from_deepspeed: DeepSpeed's JSON, or a launch script that names it
+            from_torchtitan: torchtitan's TOML; options given here count before those of a file
+            plan: what 'sextant plan' or 'sextant estimate' wrote with --format json
+            rank: which of its plans (default: 1, the best)
+            format: megatron, deepspeed, torchtitan, fsdp2, nemo, maxtext, slurm, kubernetes, or all (default: the framework's)
+            data: training data (default: a marked placeholder)
+            tokenizer: tokenizer (default: a marked placeholder)
+            checkpoints: folder of checkpoints (default: a marked placeholder)
+            image: container image of the Kubernetes job (default: a marked placeholder)
+            steps: optimizer steps (default: 1000, a placeholder)
+            learning_rate: peak learning rate (default: 3e-4, a placeholder)
+            gpus_per_node: accelerators of a node (default: a domain of up to 8, else 4)
+            output: write all files into this folder (default: the main file to standard output)
+            force: replace files that are there already
+            config: take options from this TOML file (gpus = 64); those given here win
+        """
+
 class _Collective(Command):
     def __call__(  # type: ignore[override]
         self,
@@ -1708,6 +1876,100 @@ class _Validate(Command):
     collectives: _ValidateCollectives
     serving: _ValidateServing
 
+class _CalibrateRun(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        *,
+        out: File | None = None,
+        bench: Value | None = None,
+        backend: Literal["auto", "cuda", "host"] | str | Sequence[str] | None = None,
+        bench_names: Value | None = None,
+        quick: bool | None = None,
+        full: bool | None = None,
+        resume: bool | None = None,
+        max_seconds: Value | None = None,
+        time_limit: Value | None = None,
+        gpu: Value | None = None,
+        describe_host: File | None = None,
+        describe_cluster: File | None = None,
+        config: File | None = None,
+        progress: Callable[[str], Any] | None = None,
+    ) -> str:
+        """Measure this machine with sextant-bench.
+
+            out: the rows are written there (CSV, docs/kernels.md)
+            bench: the benchmark program (default: beside this one, else on PATH)
+            backend: auto (cuda where there is a GPU, else host), cuda, host
+            bench_names: only these benchmarks (see 'sextant-bench --list')
+            quick: few shapes, 2 % of noise (default)
+            full: many shapes, half a percent
+            resume: go on with an existing --out: what it has is not measured again
+            max_seconds: begin nothing new after so many seconds
+            time_limit: end the benchmarks after so long, whatever they are at (default: never)
+            gpu: which CUDA device (default 0)
+            describe_host: write an accelerator profile of this machine's processor from the rows
+            describe_cluster: the same as a cluster of processes, for the rows of collectives
+            config: take options from this TOML file (gpus = 64); those given here win
+        """
+
+class _CalibrateImport(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        *files: File | Sequence[File],
+        out: File | None = None,
+        from_: Value | None = None,
+        device: Value | None = None,
+        source: Value | None = None,
+        config: File | None = None,
+        progress: Callable[[str], Any] | None = None,
+    ) -> str:
+        """Measurements of other programs as tables of ours.
+
+            out: one file, or a folder where there are several kinds of rows
+            from_: the format, where it is not to be told from the file
+            device: the accelerator, where the rows do not say it or say it wrong
+            source: what stands in source_ref (default: the format and what the file says)
+            config: take options from this TOML file (gpus = 64); those given here win
+        """
+
+class _CalibrateFit(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        *,
+        collectives: File | None = None,
+        nccl_log: File | None = None,
+        kernels: File | None = None,
+        device: File | None = None,
+        train: File | None = None,
+        framework: Value | None = None,
+        serving: File | None = None,
+        engine: Value | None = None,
+        cluster: File | None = None,
+        out: File | None = None,
+        held_out: Value | None = None,
+        catalogue: File | None = None,
+        only: Value | None = None,
+        config: File | None = None,
+        progress: Callable[[str], Any] | None = None,
+    ) -> str:
+        """Constants of the cost models from measurements.
+
+            collectives: table of nccl-tests runs, columns as in docs/validation.md; may be repeated
+            nccl_log: what nccl-tests printed; may be repeated
+            kernels: table of kernel times (docs/formats.md), rows of sextant-bench or any format of import; may be repeated
+            device: the accelerator that --kernels were measured on, or its file (default: as the rows say)
+            train: table of training steps, columns as in docs/validation.md; may be repeated
+            framework: of --train, the rows of this framework alone
+            serving: table of serving measurements, columns as in docs/validation.md; may be repeated
+            engine: of --serving, the rows of this engine alone
+            cluster: the cluster it was measured on, or a cluster file
+            out: the fitted constants: a calibration, or the profile of a framework or an engine
+            held_out: share of the runs, chosen by their names, that judge and are not fitted (default: 0.2)
+            catalogue: fits every calibration that the program ships, into this folder
+            only: of the catalogue, these
+            config: take options from this TOML file (gpus = 64); those given here win
+        """
+
 class _CalibrateReport(Command):
     def __call__(  # type: ignore[override]
         self,
@@ -1746,6 +2008,9 @@ class _CalibrateDiff(Command):
         """
 
 class _Calibrate(Command):
+    run: _CalibrateRun
+    import_: _CalibrateImport
+    fit: _CalibrateFit
     report: _CalibrateReport
     diff: _CalibrateDiff
 
@@ -1859,18 +2124,6 @@ class _Merge(Command):
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
-class _Man(Command):
-    def __call__(  # type: ignore[override]
-        self,
-        *,
-        config: File | None = None,
-        progress: Callable[[str], Any] | None = None,
-    ) -> Report:
-        """The manual page of this program, with every command and option.
-
-            config: take options from this TOML file (gpus = 64); those given here win
-        """
-
 class _Doctor(Command):
     def __call__(  # type: ignore[override]
         self,
@@ -1885,6 +2138,24 @@ class _Doctor(Command):
             config: take options from this TOML file (gpus = 64); those given here win
         """
 
+class _Tables(Command):
+    def __call__(  # type: ignore[override]
+        self,
+        *name: File | Sequence[File],
+        output: File | None = None,
+        format: Literal["text", "csv", "markdown"] | str | Sequence[str] | None = None,
+        threads: Value | None = None,
+        config: File | None = None,
+        progress: Callable[[str], Any] | None = None,
+    ) -> str:
+        """Reference tables: training runs by model and machine, ways to parallelise, schedules, serving.
+
+            output: write each as Markdown and CSV into this folder instead
+            format: format of the report: text, csv, markdown (default: text)
+            threads: threads of the search, 0 for all; the tables do not depend on it
+            config: take options from this TOML file (gpus = 64); those given here win
+        """
+
 plan: _Plan
 estimate: _Estimate
 simulate: _Simulate
@@ -1894,6 +2165,7 @@ trials: _Trials
 scaling: _Scaling
 serve: _Serve
 rl: _Rl
+export: _Export
 collective: _Collective
 memory: _Memory
 flops: _Flops
@@ -1903,5 +2175,5 @@ models: _Models
 hardware: _Hardware
 sweep: _Sweep
 merge: _Merge
-man: _Man
 doctor: _Doctor
+tables: _Tables

@@ -1,13 +1,15 @@
 """The program itself: python -m sextant plan --model llama-3.1-8b --cluster h100-sxm --gpus 64"""
 
-import os
+import signal
 import sys
 
 from . import _program
 
 
 def main() -> None:
-    os.execv(_program.PROGRAM, ["sextant", *sys.argv[1:]])
+    for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):  # the program has its own way with these
+        signal.signal(number, signal.SIG_DFL)
+    sys.exit(_program.program(sys.argv[1:]))
 
 
 if __name__ == "__main__":

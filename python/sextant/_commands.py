@@ -15,12 +15,15 @@ from typing import Any, Callable
 from . import _program
 from ._arguments import Files, is_file, value_text
 from ._errors import AnswerIsNo, InputError, InternalError, Notice, UnavailableError
-from ._program import INTERRUPTED, Progress
 from ._report import Report, report_of
 
-DONE, ANSWER_IS_NO, BAD_INPUT, UNAVAILABLE = 0, 1, 2, 3
-# What the functions themselves decide.
-OF_THE_PROGRAM = {"--format", "--help", "--output", "--progress", "--write-config"}
+Progress = Callable[[str], Any]
+
+DONE, ANSWER_IS_NO, BAD_INPUT, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+# What the functions themselves decide; where a report is asked for as JSON, also in which form and where to.
+OF_THE_PROGRAM = {"--help", "--progress", "--write-config"}
+OF_A_REPORT = {"--format": {"--format", "--output"}, "--report": {"--report"}}
+OF_SHELLS = {"completion", "man"}
 
 
 def ask(*arguments: str, progress: Progress | None = None) -> Report:
@@ -30,11 +33,11 @@ def ask(*arguments: str, progress: Progress | None = None) -> Report:
     >>> sextant.ask("models", "show", "gpt2").parameters_total
     124439808
     """
-    answer: Report = _answer([*arguments, "--format=json"], progress, None)
+    answer: Report = _answer([*arguments, "--format=json"], "json", progress, None)
     return answer
 
 
-def _answer(arguments: list[str], progress: Progress | None, folder: str | None) -> Any:
+def _answer(arguments: list[str], form: str, progress: Progress | None, folder: str | None) -> Any:
     """Asks the program and makes of its exit code what Python has for it."""
 
     def clean(text: str) -> str:  # where a file of ours lay for a moment is nobody's concern
@@ -51,39 +54,31 @@ def _answer(arguments: list[str], progress: Progress | None, folder: str | None)
     if code not in (DONE, ANSWER_IS_NO, INTERRUPTED):
         raise (UnavailableError if code == UNAVAILABLE else InternalError)(notes or f"ended with code {code}")
     report = clean(report)
-    if "--format=json" not in arguments:
-        if code == ANSWER_IS_NO and not report:
-            raise AnswerIsNo(notes)
-        return report
-    if not report.lstrip().startswith("{"):
+    if not (report.lstrip().startswith("{") if form == "json" else report or code == DONE):
         raise AnswerIsNo(notes or report.strip())
     if notes and code == DONE:
         warnings.warn(notes, Notice, stacklevel=4)
+    if form == "text":
+        return report
     return report_of(json.loads(report), ok=code == DONE, messages=notes)
 
 
 class Command:
     """A command of the program: call it with its options as keywords. Its subcommands are attributes."""
 
-    def __init__(self, description: dict[str, Any], writes_json: bool) -> None:
+    def __init__(self, description: dict[str, Any], form_option: str = "") -> None:
         self._description = description
         self.__name__ = self.__qualname__ = python_name(description["command"].rsplit(" ", 1)[-1])
-        own = [o for o in description["options"] if "--format" in o["names"]]
-        self._writes_json = any("json" in o["text"] for o in own) if own else writes_json
-        self._options = {keyword_of(o): o for o in description["options"] if o["names"] and not OF_THE_PROGRAM & set(o["names"])}
+        self._form_option = form_option_of(description, form_option)
+        decided = OF_THE_PROGRAM | OF_A_REPORT.get(self._form_option, set())
+        self._options = {keyword_of(o): o for o in description["options"] if o["names"] and not decided & set(o["names"])}
         self._flags = {python_name(name): name for o in self._options.values() if not o["value"] for name in o["names"] if name.startswith("--")}
         self._places = [o for o in description["options"] if not o["names"]]
         self._subcommands: dict[str, Command] = {}
         for subcommand in description["subcommands"]:
-            command = Command(subcommand, self._writes_json)
-            if command.is_question or command._subcommands:
-                self._subcommands[command.__name__] = command
-                setattr(self, command.__name__, command)
-
-    @property
-    def is_question(self) -> bool:
-        """Whether it writes a report; the others are only there for their subcommands."""
-        return self._writes_json
+            command = Command(subcommand, self._form_option)
+            self._subcommands[command.__name__] = command
+            setattr(self, command.__name__, command)
 
     @functools.cached_property
     def __signature__(self) -> inspect.Signature:
@@ -95,17 +90,17 @@ class Command:
             else:
                 places.append(P(python_name(place["argument"]), P.POSITIONAL_ONLY, default=P.empty if place["required"] else None))
         options = [P(keyword, P.KEYWORD_ONLY, default=None) for keyword in [*self._options, "progress"]]
-        return inspect.Signature([*places, *options], return_annotation=Report)
+        return inspect.Signature([*places, *options], return_annotation=Report if self._form_option else str)
 
     @functools.cached_property
     def __doc__(self) -> str:  # type: ignore[override]
         return documentation(self._description, self._options)
 
-    def __call__(self, *values: Any, progress: Progress | None = None, **options: Any) -> Report:
-        if not self._writes_json:
+    def __call__(self, *values: Any, progress: Progress | None = None, **options: Any) -> Any:
+        """The report, or what is printed by a command whose results are files."""
+        if not self._form_option and self._subcommands:
             raise TypeError(f"{self._path()} has subcommands: {', '.join(self._subcommands)}")
-        answer: Report = self._ask("json", values, progress, options)
-        return answer
+        return self._ask("json" if self._form_option else "text", values, progress, options)
 
     def text(self, *values: Any, progress: Progress | None = None, **options: Any) -> str:
         """The report as the program prints it for people."""
@@ -119,21 +114,20 @@ class Command:
         return ".".join(python_name(part) for part in self._description["command"].split(" "))
 
     def _ask(self, form: str, values: tuple[Any, ...], progress: Progress | None, options: dict[str, Any]) -> Any:
-        end = [f"--format={form}"]
-        if progress and any("--progress" in option["names"] for option in self._description["options"]):
-            end.append("--progress")
+        end = [f"{self._form_option}={form}"] if self._form_option else []
         if not any(is_file(value) for value in [*values, *options.values()]):
-            return _answer([*self._arguments(values, options, None), *end], progress, None)
+            return _answer([*self._arguments(values, options, None), *end], form, progress, None)
         with tempfile.TemporaryDirectory(prefix="sextant-") as folder:
             files = Files(Path(folder))
-            return _answer([*self._arguments(values, options, files), *end], progress, folder)
+            return _answer([*self._arguments(values, options, files), *end], form, progress, folder)
 
     def _arguments(self, values: tuple[Any, ...], options: dict[str, Any], files: Files | None) -> list[str]:
-        arguments: list[str] = self._description["command"].split(" ")
+        # Names of files before the options: one that may be given several times takes what stands behind it.
+        arguments: list[str] = [*self._description["command"].split(" "), *self._placed(values, files)]
         for keyword, value in options.items():
             if value is not None:
                 arguments += self._option(keyword, value, files)
-        return arguments + self._placed(values, files)
+        return arguments
 
     def _placed(self, values: tuple[Any, ...], files: Files | None) -> list[str]:
         texts: list[str] = []
@@ -214,6 +208,12 @@ def _axis_text(values: Any) -> str:
     return (";" if any("," in text for text in texts) and len(texts) > 1 else ",").join(texts)
 
 
+def form_option_of(description: dict[str, Any], inherited: str) -> str:
+    """The option that makes a command's report JSON, or none."""
+    forms = {name: "json" in option["text"] for option in description["options"] for name in option["names"] if name in OF_A_REPORT}
+    return next((name for name in ("--report", "--format") if forms.get(name)), "" if forms else inherited)
+
+
 def python_name(name: str) -> str:
     plain = name.lstrip("-").replace("-", "_")
     return plain + "_" if plain in ("from", "import", "lambda") else plain
@@ -245,13 +245,12 @@ def documentation(description: dict[str, Any], options: dict[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=1)
 def commands() -> dict[str, Command]:
-    """Every command that writes a report, or has subcommands that do."""
+    """Every command but those that are for shells."""
     code, report, _, error, _ = _program.ask(["man", "--format=json"], None)
     if code != DONE:
         raise ImportError(f"the commands of sextant cannot be listed: {error}")
     descriptions = json.loads(report)["commands"]
-    made = [(Sweep if each["command"] == "sweep" else Command)(each, False) for each in descriptions]
-    all_commands = {command.__name__: command for command in made if command.is_question or command._subcommands}
+    made = [(Sweep if each["command"] == "sweep" else Command)(each) for each in descriptions if each["command"] not in OF_SHELLS]
+    all_commands = {command.__name__: command for command in made}
     Sweep.swept = staticmethod(lambda: all_commands)
-    all_commands.pop("man", None)
     return all_commands

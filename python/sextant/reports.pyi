@@ -1848,6 +1848,33 @@ class CalibrateReportReportHistogram(Report):
     of: Final[str]
     bins: Final[Rows[Any]]
 
+class ExportReport(Report):
+    format: Final[str]
+    version: Final[int]
+    plan: Final[str]
+    nodes: Final[int]
+    gpus_per_node: Final[int]
+    checkpoint_interval_s: Final[float]
+    checkpoint_interval_steps: Final[int]
+    files: Final[Rows[ExportReportFiles]]
+    not_expressed: Final[Rows[Any]]
+
+class ExportReportFiles(Report):
+    format: Final[str]
+    name: Final[str]
+    text: Final[str]
+
+class ExportServeReport(Report):
+    format: Final[str]
+    version: Final[int]
+    plan: Final[str]
+    nodes: Final[int]
+    gpus_per_node: Final[int]
+    checkpoint_interval_s: Final[None]
+    checkpoint_interval_steps: Final[None]
+    files: Final[Rows[ExportReportFiles]]
+    not_expressed: Final[Rows[Any]]
+
 class ModelsReport(Report):
     format: Final[str]
     version: Final[int]

@@ -25,6 +25,7 @@ std::vector<Layer> const& layers() {
         {"planner", {"core", "cost_models", "simulator", "planner"}},
         {"calibrate", {"core", "cost_models", "calibrate"}},
         {"cli", {"core", "cost_models", "simulator", "planner", "calibrate", "cli"}},
+        {"python", {"core", "cli", "python"}},
         {"kernels", {"kernels"}},
     };
     return all;
@@ -49,6 +50,7 @@ std::vector<Foreign> const& foreign_libraries() {
         {"NCCL", std::regex("^nccl.*"), {"kernels"}},
         {"MPI", std::regex("^mpi.*\\.h$"), {"cli/sweep", "kernels"}},
         {"CLI11", std::regex("^CLI/.*"), {"cli"}},
+        {"nanobind", std::regex("^(nanobind/.*|Python\\.h)$"), {"python"}},
     };
     return all;
 }

@@ -8,13 +8,14 @@ using namespace sextant::layers;
 namespace {
 
 std::filesystem::path const root = SEXTANT_SOURCE_DIR;
-char const* const libraries[] = {"core", "cost_models", "simulator", "planner", "calibrate", "cli"};
+char const* const libraries[] = {"core", "cost_models", "simulator", "planner", "calibrate", "cli", "python"};
 
 }  // namespace
 
 TEST_CASE("every source keeps to the layers", "[INV-1]") {
     std::size_t seen = 0;
-    for (char const* folder : {"core", "cost_models", "simulator", "planner", "calibrate", "cli", "kernels"}) {
+    for (char const* folder :
+         {"core", "cost_models", "simulator", "planner", "calibrate", "cli", "python", "kernels"}) {
         for (std::string const& file : sources_below(root / folder)) {
             ++seen;
             for (std::string const& fault :
@@ -112,6 +113,9 @@ TEST_CASE("planted violations of the layers are found", "[INV-1]") {
         {"cost_models/a.cpp", "#include <cuda_runtime.h>"},
         {"simulator/a.cpp", "#include <nccl.h>"},
         {"core/a.cpp", "#include <CLI/CLI.hpp>"},
+        {"cli/a.cpp", "#include <nanobind/nanobind.h>"},
+        {"cli/a.cpp", "#include \"python/call.hpp\""},
+        {"python/a.cpp", "#include \"planner/search.hpp\""},
         {"cli/a.cpp", "#include <mpi.h>"},
         {"core/a.cpp", "    std::cout << 1;"},
         {"simulator/a.cpp", "    if (bad) std::exit(1);"},
@@ -131,6 +135,8 @@ TEST_CASE("what the layers allow is not called a violation", "[INV-1]") {
         {"calibrate/a.cpp", "#include <ceres/ceres.h>"},
         {"calibrate/a.cpp", "#include \"cost_models/kernel_time.hpp\""},
         {"cli/a.cpp", "#include <CLI/CLI.hpp>"},
+        {"python/a.cpp", "#include <nanobind/nanobind.h>"},
+        {"python/a.cpp", "#include \"cli/run.hpp\""},
         {"cli/a.cpp", "#include \"planner/search.hpp\""},
         {"cli/a.cpp", "std::cerr << message;"},
         {"kernels/a.cpp", "#include <cuda_runtime.h>"},

@@ -5,10 +5,13 @@ import json
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import sextant
+
+DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,26 @@ def test_tables_have_a_row_for_each_and_dotted_columns(step):
     assert table["plan.dp"].tolist() == [candidate.plan.dp for candidate in plans.candidates]
     assert plans.candidates.to_pandas().equals(table) and plans.frame("candidates").equals(table)
     assert len(step.frame()) == 1 and step.frame()["memory.peak_bytes"][0] == step.memory.peak_bytes
+
+
+def test_launch_files_come_in_the_report_or_go_into_a_folder(tmp_path):
+    plan = {"model": "llama-3.1-70b", "cluster": "h100-sxm", "gpus": 64, "tp": 8, "pp": 2}
+    in_report = sextant.export(format=["megatron", "slurm"], **plan)
+    in_folder = sextant.export(format=["megatron", "slurm"], output=tmp_path, **plan)
+    assert [Path(file.path).read_text(encoding="utf-8") for file in in_folder.files] == [file.text for file in in_report.files]
+    with pytest.raises(sextant.InputError, match="is there already"):
+        sextant.export(format="megatron", output=tmp_path, **plan)
+    assert "vllm" in sextant.export.serve(engine="vllm", model="llama-3.1-70b", cluster="h100-sxm", tp=4).files[0].text
+
+
+def test_commands_whose_results_are_files_return_what_they_print(tmp_path):
+    rows, constants = DATA / "gemm_excerpt.csv", tmp_path / "mine.json"
+    shipped = DATA.parents[1] / "hardware_profiles" / "calibrations" / "kernels" / "a100-sxm-80gb.json"
+    assert "gemm" in sextant.calibrate.fit(kernels=rows, device="a100-sxm-80gb", out=constants, progress=print)
+    assert constants.read_text(encoding="utf-8").startswith("{")
+    assert sextant.calibrate.report(shipped, rows=rows).ok
+    assert sextant.calibrate.diff(shipped, shipped).ok
+    assert sextant.tables("schedules", format="csv").startswith("model,accelerators,")
 
 
 def keys_of(value):

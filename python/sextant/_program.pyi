@@ -1,0 +1,6 @@
+from typing import Any, Callable
+
+version: str
+
+def ask(arguments: list[str], progress: Callable[[str], Any] | None = None) -> tuple[int, str, str, str, BaseException | None]: ...
+def program(arguments: list[str]) -> int: ...
