@@ -57,6 +57,7 @@ std::string serve_plan_json(ServePlanReport const& report) {
                {"tpot_s", q.tpot > Seconds{} ? Json(q.tpot.base()) : Json(nullptr)},
                {"share", q.share}}},
              {"found", a.found()},
+             {"interrupted", a.interrupted},
              {"best_ttft_s", a.best_ttft ? Json(a.best_ttft->base()) : Json(nullptr)},
              {"best_tpot_s", a.best_tpot ? Json(a.best_tpot->base()) : Json(nullptr)},
              {"counts", {{"enumerated", a.enumerated}, {"simulated", a.simulated}, {"rejected", a.rejected}}},

@@ -27,7 +27,8 @@ double hourly(ServePlanReport const& r, ServeCandidate const& c) {
 void add_answer(Page& page, ServePlanReport const& r) {
     ServeQuestion const& q = r.question;
     if (!r.answer.found()) {
-        page.verdict = "No deployment keeps the objectives.";
+        page.verdict = r.answer.interrupted ? "Interrupted before a deployment was found that keeps the objectives."
+                                            : "No deployment keeps the objectives.";
         page.tone = Tone::bad;
         auto const add_best = [&](char const* name, std::optional<Seconds> best, Seconds objective) {
             if (best)
@@ -44,6 +45,7 @@ void add_answer(Page& page, ServePlanReport const& r) {
     page.tone = Tone::good;
     page.verdict = fmt::format("{} replicas on {} keep the objectives, with {} GPUs.", best.replicas,
                                plan_words(r, best.machine, best.plan), best.accelerators(best.replicas));
+    if (r.answer.interrupted) page.verdict += " The search was interrupted: cheaper ones may exist.";
     ServeTrial const& trial = *best.trial;
     auto const objective = [](Seconds time) {
         return time > Seconds{} ? "; objective " + latency_text(time) : std::string();

@@ -29,6 +29,7 @@ std::string objectives(ServeQuestion const& q) {
 std::string why_not(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     ServeQuestion const& q = report.question;
+    if (a.interrupted) return "Interrupted before a deployment was found that keeps the objectives.\n";
     std::string out = "No deployment keeps the objectives.\n";
     if (q.ttft > Seconds{} && a.best_ttft && *a.best_ttft > q.ttft)
         out += fmt::format(
@@ -110,6 +111,7 @@ std::string serve_plan_text(ServePlanReport const& report) {
     for (auto const& [reason, count] : a.rejected)
         out += fmt::format("; {}: {}", reason, count);
     out += "\n";
+    if (a.interrupted && a.found()) out += "interrupted: cheaper deployments may exist\n";
     if (!a.frontier.empty()) {
         Table frontier({{"frontier: tok/s of a user", Align::right},
                         {"tok/s of a GPU", Align::right},

@@ -163,6 +163,8 @@ std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
     return out;
 }
 
+bool is_stopped(ServeQuestion const& q) { return q.stop != nullptr && *q.stop; }
+
 ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
                     std::int64_t replicas) {
     ModelledService const service(model);
@@ -202,9 +204,9 @@ void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
     IterationModel const model(case_of(q, c));
     std::int64_t replicas = c.least_replicas;
     for (int trial = 0; trial < most_trials; ++trial) {
-        if (q.stop != nullptr && *q.stop) return;
         if (cost_of(q, c, replicas) >= most || c.accelerators(replicas) > q.most_accelerators) return;
         ServeTrial const found = simulate(q, c, model, replicas);
+        if (is_stopped(q)) return;  // the first requests of a simulation say nothing
         c.missed = found;
         if (found.kept >= q.share) {
             c.missed.reset();
@@ -243,7 +245,10 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     std::vector<Verdict> verdicts(all.size());
     parallel_for(static_cast<std::int64_t>(all.size()), q.threads, [&](std::int64_t i) {
         auto const at = static_cast<std::size_t>(i);
-        verdicts[at] = judge(q, all[at]);
+        if (is_stopped(q))
+            verdicts[at].rejected = "not looked at";
+        else
+            verdicts[at] = judge(q, all[at]);
     });
     std::vector<FrontierPoint> points;
     std::vector<ServeCandidate> open;
@@ -265,16 +270,17 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     double best = unlimited;
     for (ServeCandidate& c : open) {
         // Within a tenth of the best the alternatives are worth seeing.
-        if (cost_of(q, c, c.least_replicas) > 1.1 * best || (q.stop != nullptr && *q.stop)) break;
+        if (cost_of(q, c, c.least_replicas) > 1.1 * best || is_stopped(q)) break;
         if (answer.simulated >= 4 * q.shown && best < unlimited) break;
         if (q.progress)
             q.progress(fmt::format("simulating {} tp {} {} ({} of {})", q.machines[c.machine].cluster.name, c.plan.tp,
                                    c.plan.weights, answer.simulated + 1, open.size()));
         settle(q, c, best < unlimited ? 1.1 * best + 1e-9 : unlimited);
+        if (is_stopped(q)) break;
         ++answer.simulated;
         if (c.trial) best = std::min(best, cost_of(q, c, c.replicas));
     }
-    answer.interrupted = q.stop != nullptr && *q.stop;
+    answer.interrupted = is_stopped(q);
     std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
         auto const key = [&](ServeCandidate const& c) {
             return std::pair(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas));

@@ -95,7 +95,7 @@ struct ServeAnswer {
     /// Of all configurations that fit, at a trickle of requests: what no more machines can improve.
     std::optional<Seconds> best_ttft;
     std::optional<Seconds> best_tpot;
-    bool interrupted = false;
+    bool interrupted = false;  ///< what was simulated to its end by then stands, better may exist
     [[nodiscard]] bool found() const { return !ranked.empty() && ranked.front().trial.has_value(); }
 };
 

@@ -4,6 +4,9 @@
 #include "core/spec/model_catalog.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
+#include <atomic>
+
 using namespace sextant;
 
 namespace {
@@ -97,6 +100,33 @@ TEST_CASE("serve plan: no point of the frontier is beaten in both by another") {
     for (std::size_t i = 1; i < a.frontier.size(); ++i) {
         CHECK(a.frontier[i].tokens_per_s_user <= a.frontier[i - 1].tokens_per_s_user);
         CHECK(a.frontier[i].tokens_per_s_accelerator > a.frontier[i - 1].tokens_per_s_accelerator);
+    }
+}
+
+TEST_CASE("serve plan: an interrupt keeps what was simulated to its end, and nothing that was not") {
+    ServeQuestion q = question({{"h100-sxm", 3}, {"l40s-pcie", 1}}, 5);
+    ServeAnswer const whole = plan_serving(q);
+    REQUIRE(whole.simulated > 1);
+    CHECK_FALSE(whole.interrupted);
+
+    std::atomic<bool> stop = true;
+    q.stop = &stop;
+    ServeAnswer const none = plan_serving(q);
+    CHECK(none.interrupted);
+    CHECK_FALSE(none.found());
+    CHECK(none.rejected.at("not looked at") == none.enumerated);
+
+    for (std::int64_t const simulated : {0, 1}) {
+        stop = false;
+        std::int64_t begun = 0;
+        q.progress = [&](auto const&...) { stop = begun++ == simulated; };
+        ServeAnswer const part = plan_serving(q);
+        CHECK(part.interrupted);
+        CHECK(part.simulated == simulated);
+        CHECK(part.enumerated == whole.enumerated);
+        CHECK(std::count_if(part.ranked.begin(), part.ranked.end(), [](ServeCandidate const& c) {
+                  return c.trial.has_value() || c.missed.has_value();
+              }) == simulated);
     }
 }
 
