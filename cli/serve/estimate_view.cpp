@@ -48,6 +48,15 @@ std::string iterations(ServeEstimateReport const& report) {
     return "\nwhere an iteration goes\n" + table.text();
 }
 
+std::string cache_text(ServeEstimateReport const& report) {
+    ServingMemory const& m = report.memory;
+    std::string out = fmt::format("{:.0f} tokens at {} of each rank ({} of the model)", m.cache_tokens,
+                                  human(m.cache_per_token), human(report.cache_bytes_per_token * units::B));
+    double const request = report.request.prompt + report.request.output;
+    double const kept = m.shape.kept(request);
+    return kept < request ? out + fmt::format("; sliding windows make a request take what {:.0f} would", kept) : out;
+}
+
 }  // namespace
 
 Table serve_estimate_table(ServeEstimateReport const& report) {
@@ -85,16 +94,14 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
     std::string out = fmt::format("{} on {}: a replica of {} ({})\nrequests of {:g} tokens in, {:g} out\n\n",
                                   what.model.name, what.cluster.name, what.plan.accelerators(), serving_plan_text(what),
                                   report.request.prompt, report.request.output);
-    out +=
-        aligned_pairs({{"memory of a GPU", fmt::format("{} of {}: weights {}, activations {}, overhead {}, cache {}",
-                                                       human(m.usable), human(m.capacity), human(m.weights),
-                                                       human(m.activations), human(m.overhead), human(m.cache))},
-                       {"cache", fmt::format("{:.0f} tokens at {} of each rank ({} of the model)", m.cache_tokens,
-                                             human(m.cache_per_token), human(report.cache_bytes_per_token * units::B))},
-                       {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
-                                                     report.request.prompt + report.request.output)},
-                       {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)}}) +
-        "\n";
+    out += aligned_pairs({{"memory of a GPU", fmt::format("{} of {}: weights {}, activations {}, overhead {}, cache {}",
+                                                          human(m.usable), human(m.capacity), human(m.weights),
+                                                          human(m.activations), human(m.overhead), human(m.cache))},
+                          {"cache", cache_text(report)},
+                          {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
+                                                        report.request.prompt + report.request.output)},
+                          {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)}}) +
+           "\n";
     if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
         out += wrapped(line, "  ") + "\n";
     out += serve_estimate_table(report).text() + first_token(report) + iterations(report);

@@ -83,7 +83,7 @@ void add_state(ServeSimulateReport const& report, Pairs& pairs) {
                                             report.per_second(o.window.waiting), o.most_waiting));
     pairs.emplace_back("KV cache", fmt::format("{} in use on average, {} at most, of {} tokens a replica",
                                                share_text(report.mean_cache_use()), share_text(o.most_cache_use),
-                                               report.setup.limits.blocks * report.setup.limits.block_tokens));
+                                               report.setup.limits.cache_tokens()));
     if (c.cached_tokens > 0)
         pairs.emplace_back("prefix cache", fmt::format("{} of the prompt tokens found", share_text(report.hit_rate())));
     if (Speculation const& guesses = report.setup.limits.speculation; guesses.tokens > 0)

@@ -146,7 +146,7 @@ std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, S
 }  // namespace
 
 std::int64_t longest_request(ServeSimulateReport const& report) {
-    double longest = report.memory.cache_tokens;
+    double longest = report.memory.longest();
     if (report.what.model.max_positions > 0)
         longest = std::min(longest, static_cast<double>(report.what.model.max_positions));
     return static_cast<std::int64_t>(std::min(longest, 1e9));

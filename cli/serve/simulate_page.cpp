@@ -138,7 +138,7 @@ PagePairs state(ServeSimulateReport const& r) {
         {"requests running in a replica",
          fmt::format("{:.4g} of {} at most", r.per_second(o.window.running) / replicas, r.setup.limits.max_batch)},
         {"requests waiting, of all", fmt::format("{:.3g}, at most {}", r.per_second(o.window.waiting), o.most_waiting)},
-        {"cache of a replica", fmt::format("{} tokens", r.setup.limits.blocks * r.setup.limits.block_tokens)},
+        {"cache of a replica", fmt::format("{} tokens", r.setup.limits.cache_tokens())},
         {"preemptions", fmt::format("{}", o.whole.counters.preemptions)},
         {"found in the prefix cache", fmt::format("{:.3g} % of the prompt tokens", 100 * r.hit_rate())},
         {"tokens per step of a sequence", fmt::format("{:.4g}", r.tokens_per_step())},

@@ -22,6 +22,12 @@ enum class PromptOrder : std::uint8_t {
     first   ///< waiting prompts have iterations of their own, decodes pause meanwhile
 };
 
+/// What layers with a sliding window keep of a sequence that is longer.
+enum class WindowCache : std::uint8_t {
+    window,  ///< the blocks that the window touches
+    whole    ///< everything, as other layers do
+};
+
 /// What a serving engine makes of the hardware and adds to it.
 struct EngineProfile {
     std::string name;  ///< "vllm"
@@ -45,6 +51,7 @@ struct EngineProfile {
     Sourced<double> memory_utilisation;        ///< share of device memory taken when the user does not say
     Sourced<Bytes> memory_overhead;            ///< context, communication buffers and captured graphs of one rank
     PromptOrder prompts = PromptOrder::mixed;  ///< as the engine comes, when nobody sets it
+    WindowCache window_cache = WindowCache::window;
     EngineInterval interval{};
 };
 

@@ -20,11 +20,16 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
 }
 
 constexpr std::array prompt_orders{"mixed", "first"};
+constexpr std::array window_caches{"window", "whole"};
 
-PromptOrder prompt_order_from(std::string const& name, std::string const& where) {
-    for (std::size_t i = 0; i < prompt_orders.size(); ++i)
-        if (name == prompt_orders[i]) return static_cast<PromptOrder>(i);
-    throw InputError("{}: unknown order '{}' (allowed: mixed, first)", where, name.substr(0, 60));
+/// The value of an optional key that is one of two names.
+template <class Choice>
+Choice choice_of(ObjectReader& in, char const* key, std::array<char const*, 2> const& names) {
+    if (!in.has(key)) return {};
+    std::string const name = in.text(key);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (name == names[i]) return static_cast<Choice>(i);
+    throw InputError("{}.{}: unknown '{}' (allowed: {}, {})", in.where(), key, name.substr(0, 60), names[0], names[1]);
 }
 
 std::string text_of(double value) { return fmt::format("{:.4g}", value); }
@@ -47,7 +52,8 @@ EngineProfile read_engine(ObjectReader in) {
         engine.*field.member = bounded_quantity(in, field);
     for (auto const& field : engine_sizes)
         engine.*field.member = bounded_quantity(in, field);
-    if (in.has("prompts")) engine.prompts = prompt_order_from(in.text("prompts"), in.where() + ".prompts");
+    engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);
+    engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
     if (auto interval = in.optional_object("time_interval")) {
         engine.interval = {
             .low = interval->number("low"), .high = interval->number("high"), .rows = interval->integer("rows")};
@@ -74,10 +80,12 @@ std::string engine_json(EngineProfile const& engine) {
     add(engine_sizes);
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, "
+        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"window_cache\": \"{}\",\n  \"time_interval\": {{\"low\": "
+        "{:.3g}, \"high\": {:.3g}, "
         "\"rows\": {}}}\n}}\n",
         Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines,
-        prompt_orders.at(static_cast<std::size_t>(engine.prompts)), engine.interval.low, engine.interval.high,
+        prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
+        window_caches.at(static_cast<std::size_t>(engine.window_cache)), engine.interval.low, engine.interval.high,
         engine.interval.rows);
 }
 

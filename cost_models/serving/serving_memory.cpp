@@ -95,12 +95,13 @@ ServingMemory serving_memory(ServingCase const& what) {
     double const blocks =
         std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * static_cast<double>(plan.block_tokens))));
     memory.cache_tokens = blocks * static_cast<double>(plan.block_tokens);
+    memory.shape = cache_shape(what.model, what.engine, plan.block_tokens);
     return memory;
 }
 
 double largest_batch(ServingCase const& what, ServingMemory const& memory, double context) {
     double const block = static_cast<double>(what.plan.block_tokens);
-    double const tokens = std::ceil(std::max(1.0, context) / block) * block;
+    double const tokens = memory.shape.kept(std::ceil(std::max(1.0, context) / block) * block);
     return std::min(static_cast<double>(what.plan.max_batch),
                     std::floor(memory.cache_tokens / tokens) * static_cast<double>(what.plan.attention_dp));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cost_models/serving/cache_shape.hpp"
 #include "cost_models/serving/serving_case.hpp"
 
 namespace sextant {
@@ -9,11 +10,15 @@ struct ServingMemory {
     Bytes capacity;
     Bytes usable;  ///< the engine's share of it
     Bytes weights;
-    Bytes activations;        ///< peak of an iteration of `max_batched_tokens`
-    Bytes overhead;           ///< context, communication buffers, captured graphs
-    Bytes cache;              ///< what is left for the key-value cache; negative when the rest does not fit
-    Bytes cache_per_token;    ///< of one rank; key-value heads are replicated when tp exceeds them
-    double cache_tokens = 0;  ///< of one attention data-parallel group, whole blocks
+    Bytes activations;      ///< peak of an iteration of `max_batched_tokens`
+    Bytes overhead;         ///< context, communication buffers, captured graphs
+    Bytes cache;            ///< what is left for the key-value cache; negative when the rest does not fit
+    Bytes cache_per_token;  ///< of one rank; key-value heads are replicated when tp exceeds them
+    /// Of sequences whose tokens all layers keep, in one attention data-parallel group; whole blocks.
+    double cache_tokens = 0;
+    CacheShape shape;  ///< of a sequence: how much less one takes that is longer than the sliding window
+    /// The longest sequence that fits.
+    [[nodiscard]] double longest() const { return shape.longest(cache_tokens); }
     [[nodiscard]] bool fits() const { return cache_tokens >= 1; }
 };
 

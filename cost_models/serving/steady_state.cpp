@@ -26,7 +26,7 @@ double most_decodes(IterationModel const& model, RequestShape const& request) {
         throw InputError(
             "serving: one request of {:.0f} tokens does not fit the cache, which holds {:.0f} ({} for weights, {} of "
             "{} usable)",
-            request.prompt + request.output, memory.cache_tokens, human(memory.weights), human(memory.usable),
+            request.prompt + request.output, memory.longest(), human(memory.weights), human(memory.usable),
             human(memory.capacity));
     return fitting / groups_of(model);
 }
@@ -78,7 +78,7 @@ void finish(ServingEstimate& out, IterationModel const& model, RequestShape cons
     out.latency = out.ttft.total() + (request.output - 1) * out.tpot;
     out.output_tokens_per_s = out.requests_per_s * request.output;
     ServingMemory const& memory = model.memory();
-    double const held = out.decodes * mean_context(request);
+    double const held = out.decodes * memory.shape.kept(mean_context(request));
     out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
 }
 

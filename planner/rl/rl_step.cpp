@@ -148,8 +148,8 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     double const longest =
         question_.prompt_tokens + static_cast<double>(*std::max_element(lengths_.begin(), lengths_.end()));
     double const cache = memory.cache_tokens * static_cast<double>(what.plan.attention_dp);
-    if (memory.cache_tokens < longest) {
-        Bytes const needed = fixed + longest * memory.cache_per_token;
+    if (memory.longest() < longest) {
+        Bytes const needed = fixed + memory.shape.kept(longest) * memory.cache_per_token;
         step.reason =
             fmt::format("{}: {} for weights and one response, {} usable{}", engine_label(what.plan), human(needed),
                         human(std::max(Bytes{}, memory.usable)), taken > Bytes{} ? " beside the training state" : "");

@@ -25,13 +25,14 @@ RolloutReplica::RolloutReplica(IterationModel const& model, RolloutPrompt prompt
 
 double RolloutReplica::held_by(Rollout const& rollout) const {
     double const block = static_cast<double>(model_.what().plan.block_tokens);
-    return std::ceil((prompt_.fresh + static_cast<double>(rollout.tokens)) / block) * block;
+    double const tokens = std::ceil((prompt_.fresh + static_cast<double>(rollout.tokens)) / block) * block;
+    return model_.memory().shape.kept(tokens);
 }
 
 void RolloutReplica::submit(Rollout const& rollout) {
     // Alone it needs its whole prompt.
     double const alone = prompt_.tokens + static_cast<double>(rollout.tokens);
-    if (alone > limits_.cache_tokens)
+    if (model_.memory().shape.kept(alone) > limits_.cache_tokens)
         throw InputError("rollout: a response of {} tokens after {:.0f} does not fit the cache of {:.0f} tokens",
                          rollout.tokens, prompt_.tokens, limits_.cache_tokens);
     queue_.push_back(rollout);

@@ -30,7 +30,7 @@ struct RolloutPrompt {
 /// What a replica may hold at a time.
 struct RolloutLimits {
     std::int64_t sequences = 1;
-    double cache_tokens = 0;  ///< of all its attention data-parallel groups
+    double cache_tokens = 0;  ///< kept by all layers, of all its attention data-parallel groups
 };
 
 /// One engine that generates: a queue, prompts in chunks, decode iterations whose batch shrinks as responses end and is

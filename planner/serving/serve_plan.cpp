@@ -181,7 +181,7 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationMo
     workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
     workload.seed = q.seed;
     workload.longest = static_cast<std::int32_t>(std::min<double>(
-        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().cache_tokens));
+        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().longest()));
     SyntheticSource source(workload);
     ServingOutcome const o = simulate_serving(setup, service, source, {.stop = q.stop});
     ServeTrial trial;

@@ -36,8 +36,7 @@ ServingEstimate served_loop(IterationModel const& model, LoopLoad const& load) {
                                .prompt = lengths(load.request.prompt - load.request.cached, load.least_length),
                                .output = lengths(load.request.output, load.least_length)};
     workload.requests = setup.concurrency * load.rounds;
-    workload.longest =
-        static_cast<std::int32_t>(std::min(static_cast<double>(setup.limits.blocks * setup.limits.block_tokens), 1e9));
+    workload.longest = static_cast<std::int32_t>(std::min(model.memory().longest(), 1e9));
     SyntheticSource source(workload);
     ModelledService const service(model);
     ServingOutcome const found = simulate_serving(setup, service, source);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cost_models/serving/cache_shape.hpp"
+
 #include <cstdint>
 #include <vector>
 

@@ -18,9 +18,9 @@ Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::
     std::uint64_t stream = number << 16U;
     for (Lane& lane : lanes_) {
         if (limits.speculation.tokens > 0)
-            lane.decoding = std::make_unique<SpeculativeDecodes>(limits.block_tokens, limits.speculation, stream++);
+            lane.decoding = std::make_unique<SpeculativeDecodes>(limits.shape, limits.speculation, stream++);
         else
-            lane.decoding = std::make_unique<EvenDecodes>(limits.block_tokens);
+            lane.decoding = std::make_unique<EvenDecodes>(limits.shape);
     }
 }
 
@@ -198,7 +198,8 @@ void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector
                          std::vector<TokenGap>& gaps) {
     Sequence& sequence = at(slot);
     if (limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0 && !sequence.holds_prefix) {
-        std::int64_t const blocks = sequence.request.prefix_tokens / limits_.block_tokens;
+        std::int64_t const size = limits_.shape.block_tokens;
+        std::int64_t const blocks = blocks_of(sequence.request.prefix_tokens / size * size);
         if (blocks > 0 && pool_.share(sequence.request.prefix, blocks)) {
             sequence.shared_blocks = static_cast<std::int32_t>(blocks);
             sequence.holds_prefix = true;

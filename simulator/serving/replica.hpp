@@ -177,9 +177,7 @@ private:
                     std::vector<TokenGap>& gaps);
     void complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now, std::vector<FinishedRequest>& done);
     void leave_cohort(Lane& lane, Seconds last_token);
-    [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const {
-        return (tokens + limits_.block_tokens - 1) / limits_.block_tokens;
-    }
+    [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const { return limits_.shape.blocks(tokens); }
     [[nodiscard]] Sequence& at(std::int32_t slot) { return sequences_[static_cast<std::size_t>(slot)]; }
     [[nodiscard]] Sequence const& at(std::int32_t slot) const { return sequences_[static_cast<std::size_t>(slot)]; }
 

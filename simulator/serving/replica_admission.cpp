@@ -139,8 +139,9 @@ bool Replica::reserve(Sequence& sequence) {
     sequence.shared_blocks = static_cast<std::int32_t>(held);
     sequence.holds_prefix = held > 0;
     // One token at least is computed: its output is wanted.
-    sequence.computed =
-        static_cast<std::int32_t>(std::min<std::int64_t>(held * limits_.block_tokens, sequence.target - 1));
+    std::int64_t const size = limits_.shape.block_tokens;
+    std::int64_t const cached = held > 0 ? sequence.request.prefix_tokens / size * size : 0;
+    sequence.computed = static_cast<std::int32_t>(std::min<std::int64_t>(cached, sequence.target - 1));
     return true;
 }
 

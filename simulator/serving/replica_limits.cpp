@@ -52,8 +52,9 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
     limits.scheduler = scheduler_of(what.engine);
     limits.max_batch = plan.max_batch;
     limits.max_batched_tokens = plan.max_batched_tokens * plan.attention_dp;
-    limits.block_tokens = plan.block_tokens;
-    limits.blocks = static_cast<std::int64_t>(memory.cache_tokens) / plan.block_tokens * plan.attention_dp;
+    limits.shape = memory.shape;
+    limits.blocks = limits.shape.groups() * (static_cast<std::int64_t>(memory.cache_tokens) / plan.block_tokens) *
+                    plan.attention_dp;
     limits.watermark_blocks = limits.blocks / 100;
     limits.lanes = plan.pp;
     return limits;

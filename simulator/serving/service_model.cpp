@@ -10,10 +10,7 @@ Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator) {
 }
 
 ModelledService::ModelledService(IterationModel const& model, std::optional<AdapterCost> adapters)
-    : model_(model),
-      adapters_(adapters),
-      cache_per_token_(model.memory().cache_per_token),
-      host_link_(host_link(model.what().cluster.accelerator).value) {}
+    : model_(model), adapters_(adapters), host_link_(host_link(model.what().cluster.accelerator).value) {}
 
 void ModelledService::connect(std::int64_t replicas) {
     network_.emplace(model_.what().cluster, model_.what().plan.accelerators(), replicas);

@@ -55,7 +55,7 @@ public:
     /// Every rank sends its part to its counterpart, all at once, as one message.
     /// @pre `connect` was called
     [[nodiscard]] CacheTransfer transfer(double tokens, std::int64_t from, std::int64_t to) const override {
-        return network_->transfer(from, to, cache_per_token_ * tokens);
+        return network_->transfer(from, to, cache_of(tokens));
     }
     [[nodiscard]] std::span<FabricLink const> links() const override {
         return network_ ? network_->links() : std::span<FabricLink const>{};
@@ -63,14 +63,18 @@ public:
     /// Places so many replicas on the cluster. @throws InputError when they do not fit it.
     void connect(std::int64_t replicas);
     /// Every rank copies its part over its own link to the host, all at once.
-    [[nodiscard]] Seconds host_copy(double tokens) const override { return cache_per_token_ * tokens / host_link_; }
+    [[nodiscard]] Seconds host_copy(double tokens) const override { return cache_of(tokens) / host_link_; }
     [[nodiscard]] Seconds adapter_load() const override;
     [[nodiscard]] Times adapters(double different, double tokens) const override;
 
 private:
+    /// Of one sequence on one rank.
+    [[nodiscard]] Bytes cache_of(double tokens) const {
+        return model_.memory().cache_per_token * model_.memory().shape.kept(tokens);
+    }
+
     IterationModel const& model_;
     std::optional<AdapterCost> adapters_;
-    Bytes cache_per_token_;  ///< of one rank
     BytesPerSecond host_link_;
     std::optional<CacheNetwork> network_;
 };

@@ -15,13 +15,13 @@ double Speculation::tokens_per_step() const {
     return acceptance >= 1 ? k + 1 : (1 - std::pow(acceptance, k + 1)) / (1 - acceptance);
 }
 
-SpeculativeDecodes::SpeculativeDecodes(std::int64_t block_tokens, Speculation const& speculation, std::uint64_t stream)
-    : block_tokens_(block_tokens), speculation_(speculation), random_(speculation.seed, stream, of_guesses) {}
+SpeculativeDecodes::SpeculativeDecodes(CacheShape const& shape, Speculation const& speculation, std::uint64_t stream)
+    : shape_(shape), speculation_(speculation), random_(speculation.seed, stream, of_guesses) {}
 
 void SpeculativeDecodes::join(std::int32_t slot, std::int64_t context, std::int64_t remaining) {
     if (static_cast<std::size_t>(slot) >= places_.size()) places_.resize(static_cast<std::size_t>(slot) + 1);
     places_[static_cast<std::size_t>(slot)] = members_.size();
-    members_.push_back({slot, context, remaining, {slot, 0, (context + block_tokens_ - 1) / block_tokens_}});
+    members_.push_back({slot, context, remaining, {slot, 0, shape_.blocks(context)}});
     context_ += context;
 }
 
@@ -37,7 +37,7 @@ Decodes::Progress SpeculativeDecodes::leave(std::int32_t slot) {
 
 std::int64_t SpeculativeDecodes::needed(Member const& member) const {
     std::int64_t const most = member.context + std::min(member.remaining, speculation_.tokens + 1);
-    return std::max(member.progress.blocks, (most + block_tokens_ - 1) / block_tokens_);
+    return std::max(member.progress.blocks, shape_.blocks(most));
 }
 
 std::int64_t SpeculativeDecodes::blocks_wanted() const {

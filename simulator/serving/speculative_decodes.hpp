@@ -20,7 +20,7 @@ struct Speculation {
 /// are held for all that a step may bring. A step visits every sequence.
 class SpeculativeDecodes : public Decodes {
 public:
-    SpeculativeDecodes(std::int64_t block_tokens, Speculation const& speculation, std::uint64_t stream);
+    SpeculativeDecodes(CacheShape const& shape, Speculation const& speculation, std::uint64_t stream);
 
     void join(std::int32_t slot, std::int64_t context, std::int64_t remaining) override;
     Progress leave(std::int32_t slot) override;
@@ -39,7 +39,7 @@ private:
     };
     [[nodiscard]] std::int64_t needed(Member const& member) const;
 
-    std::int64_t block_tokens_;
+    CacheShape shape_;
     Speculation speculation_;
     RandomStream random_;
     std::vector<Member> members_;

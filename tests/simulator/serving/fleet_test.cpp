@@ -18,8 +18,8 @@ TEST_CASE("fleet: whatever fails and drains, every token comes out once, every b
     if (random.below(3) == 0) setup.limits.speculation = {.tokens = 1 + random.below(5), .acceptance = 0.6};
     setup.limits.max_batched_tokens =
         setup.limits.max_batch * (1 + setup.limits.speculation.tokens) + random.below(300);
-    setup.limits.block_tokens = 1 + random.below(20);
-    setup.limits.blocks = 340 / setup.limits.block_tokens + 2 + random.below(60);
+    setup.limits.shape.block_tokens = 1 + random.below(20);
+    setup.limits.blocks = 340 / setup.limits.shape.block_tokens + 2 + random.below(60);
     setup.limits.lanes = 1 + random.below(3);
     setup.limits.adapter_slots = random.below(4);
     if (random.below(2) == 0) {

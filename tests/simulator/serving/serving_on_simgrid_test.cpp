@@ -82,8 +82,10 @@ Case small_case(int number, char const* scheduler) {
     limits.max_batch = 1 + random.below(30);
     if (random.below(3) == 0) limits.speculation = {.tokens = 1 + random.below(5), .acceptance = 0.6};
     limits.max_batched_tokens = limits.max_batch * (1 + limits.speculation.tokens) + random.below(300);
-    limits.block_tokens = 1 + random.below(20);
-    limits.blocks = 340 / limits.block_tokens + 2 + random.below(60);
+    limits.shape.block_tokens = 1 + random.below(20);
+    limits.shape.window_groups = random.below(3);
+    limits.shape.window_blocks = 1 + random.below(6);
+    limits.blocks = limits.shape.blocks(340) + 2 * limits.shape.groups() + random.below(60);
     limits.watermark_blocks = random.below(3);
     limits.lanes = 1 + random.below(3);
     limits.adapter_slots = random.below(4);

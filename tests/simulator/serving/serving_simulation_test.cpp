@@ -22,9 +22,11 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     if (random.below(3) == 0) setup.limits.speculation = {.tokens = 1 + random.below(5), .acceptance = 0.6};
     setup.limits.max_batched_tokens =
         setup.limits.max_batch * (1 + setup.limits.speculation.tokens) + random.below(300);
-    setup.limits.block_tokens = 1 + random.below(20);
+    setup.limits.shape.block_tokens = 1 + random.below(20);
     // Room for the longest request and little more: preemptions.
-    setup.limits.blocks = 340 / setup.limits.block_tokens + 2 + random.below(60);
+    setup.limits.shape.window_groups = random.below(3);
+    setup.limits.shape.window_blocks = 1 + random.below(6);
+    setup.limits.blocks = setup.limits.shape.blocks(340) + 2 * setup.limits.shape.groups() + random.below(60);
     setup.limits.watermark_blocks = random.below(3);
     setup.limits.lanes = 1 + random.below(4);
     if (random.below(2) == 0) {
@@ -55,8 +57,8 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
                              r.first_token <= r.finished;
         if (!ordered || (r.request.output > 1) != (r.first_token < r.finished)) ++bad;
     };
-    CAPTURE(seed, scheduler, setup.limits.max_batch, setup.limits.block_tokens, setup.limits.blocks, setup.limits.lanes,
-            setup.limits.speculation.tokens);
+    CAPTURE(seed, scheduler, setup.limits.max_batch, setup.limits.shape.block_tokens, setup.limits.blocks,
+            setup.limits.lanes, setup.limits.speculation.tokens);
     ServingOutcome const out = simulate_serving(setup, service, source, hooks);
     check_conserved(out, 700);
     CHECK(bad == 0);
