@@ -43,7 +43,9 @@ struct EngineProfile {
     Sourced<double> expert_compute_scale;
     /// The same once more where narrow weights are widened before they are multiplied (int4-weights, int8-weights).
     Sourced<double> expert_unpack_scale;
-    Sourced<Seconds> kernel_gap;          ///< per kernel, within a captured graph
+    Sourced<Seconds> kernel_gap;  ///< per kernel, within a captured graph
+    /// To launch one kernel of an iteration that holds prompt tokens: those are not captured beforehand.
+    Sourced<Seconds> prompt_launch;
     Sourced<Seconds> host_per_iteration;  ///< scheduler, input preparation, sampling, output: what the device waits for
     Sourced<Seconds> host_per_sequence;   ///< the same for each sequence of the batch
     Sourced<Seconds> request_overhead;  ///< client, server and queue hand-over of a request, before its first iteration

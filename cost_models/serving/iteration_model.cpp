@@ -76,6 +76,7 @@ void IterationModel::tabulate_tokens() {
             curve->x.push_back(tokens);
             curve->y.push_back(seconds(value));
         }
+        kernels_ = time.kernels;
     }
 }
 
@@ -132,6 +133,12 @@ double IterationModel::expert_seconds(double tokens) const {
     return std::cbrt(reading * reading * reading + compute * compute * compute);
 }
 
+Seconds IterationModel::launching(Seconds device) const {
+    double const busy = seconds(device);
+    double const launch = kernels_ * seconds(what_.engine.prompt_launch.value);
+    return (std::cbrt(busy * busy * busy + launch * launch * launch) - busy) * units::s;
+}
+
 Seconds IterationModel::prefill_attention(double past, double tokens) const {
     if (tokens <= 0) return {};
     return std::max(0.0, prefill_(past + tokens) - prefill_(past)) * units::s;
@@ -148,6 +155,7 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     time.head = head_(load.samples) * engine.gemm_scale.value * units::s;
     time.prefill = load.prefill_attention * engine.prefill_scale.value;
     time.decode = decode_seconds(load.decodes, load.decode_context) * engine.decode_scale.value * units::s;
+    if (load.prefill_tokens > 0) time.streaming += launching(time.device());
     time.host = engine.host_per_iteration.value + engine.host_per_sequence.value * load.samples;
     return time;
 }

@@ -38,6 +38,8 @@ struct IterationLoad {
 /// iteration, T = prefill + decodes: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
 /// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together.
+/// An iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to launch,
+/// they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch`.
 /// Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
 /// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
 /// passes all of them; the stages work on different iterations at a time, which `stage_time` is for.
@@ -72,12 +74,15 @@ private:
     void tabulate_tokens();
     void tabulate_head();
     [[nodiscard]] double expert_seconds(double tokens) const;
+    /// What the device waits for launches, beyond the time it works.
+    [[nodiscard]] Seconds launching(Seconds device) const;
     void tabulate_prefill();
     void tabulate_decode();
     [[nodiscard]] double decode_seconds(double sequences, double context) const;
 
     ServingCase what_;
     ServingMemory memory_;
+    double kernels_ = 0;  ///< of all layers
     Curve gemm_;  ///< seconds over tokens, all layers
     Curve expert_reading_;
     Curve expert_compute_;

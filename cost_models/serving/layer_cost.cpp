@@ -95,7 +95,8 @@ void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTim
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
-    if (!op.in(Pass::forward) || std::holds_alternative<Attention>(op.what)) return;
+    if (!op.in(Pass::forward) || is_training_only(op.name)) return;
+    time.kernels += 1;
     Seconds const gap = what_.engine.kernel_gap.value;
     if (auto const* g = std::get_if<Gemm>(&op.what)) {
         time.gemm += product(1, g->m, g->n, g->k, g->precision == Precision::fp32 ? wide_ : format_);
@@ -106,7 +107,6 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
     } else if (auto const* s = std::get_if<Streaming>(&op.what)) {
         time.streaming += touched(s->forward, 1);
     } else if (auto const* c = std::get_if<Collective>(&op.what)) {
-        if (is_training_only(op.name)) return;
         if (c->kind == CollectiveKind::all_to_all)
             time.communication += exchange_.time(c->bytes * what_.plan.expert_imbalance);
         else if (!reduce_.empty())
@@ -131,6 +131,7 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         total.expert_compute += layer.expert_compute * layers;
         total.streaming += layer.streaming * layers;
         total.communication += layer.communication * layers;
+        total.kernels += layer.kernels * layers;
     }
     for (Op const& op : build_embedding(model, plan_, tokens).ops)
         add_op(op, tokens, total);

@@ -12,6 +12,7 @@ struct LayerTime {
     Seconds expert_compute;  ///< products of the same
     Seconds streaming;
     Seconds communication;
+    double kernels = 0;  ///< attention's among them
 };
 
 /// Prices the forward pass of `build_layer` and `build_head` for serving. The case must outlive it.
