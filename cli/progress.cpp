@@ -46,6 +46,11 @@ void ProgressLine::clear() {
     width_ = 0;
 }
 
+void begin_step(CommandContext& context, std::string const& what) {
+    if (context.stop != nullptr && *context.stop) throw Interrupted();
+    if (auto const tell = progress_lines(context, Progress::always)) tell(what);
+}
+
 std::function<void(std::string const&)> progress_lines(CommandContext& context, Progress asked) {
     if (context.progress) return context.progress;
     if (!is_seen(context, asked)) return {};

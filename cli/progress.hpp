@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -37,6 +38,16 @@ private:
     std::chrono::steady_clock::time_point shown_at_{};
     std::mutex guard_;
 };
+
+/// A command that was asked to end by its host, with nothing to show for it.
+class Interrupted : public std::exception {
+public:
+    [[nodiscard]] char const* what() const noexcept override { return "interrupted"; }
+};
+
+/// Tells what a command begins with next, in a line that stays. For commands that cannot end early otherwise. @throws
+/// Interrupted when a host asked it to end (`CommandContext::stop`).
+void begin_step(CommandContext& context, std::string const& what);
 
 /// What takes lines about the progress of a command, each of which stays; nothing where nobody sees them.
 std::function<void(std::string const&)> progress_lines(CommandContext& context, Progress asked);

@@ -1,7 +1,9 @@
 #include "cli/run.hpp"
 
 #include "cli/command.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
+#include "cli/progress.hpp"
 #include "cli/shell/described_command.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/shell/help_text.hpp"
@@ -156,6 +158,8 @@ Ending run_arguments(std::vector<std::string> arguments, CommandContext& context
         return {.exit_code = exit_code::bad_input, .error = printable(error.what())};
     } catch (UnavailableError const& error) {
         return {.exit_code = exit_code::unavailable, .error = printable(error.what())};
+    } catch (Interrupted const&) {
+        return {.exit_code = interrupted_exit, .error = {}};
     } catch (std::exception const& error) {
         return {.exit_code = exit_code::our_bug, .error = printable(error.what())};
     }

@@ -3,6 +3,7 @@
 #include "calibrate/collective_score.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/import.hpp"
+#include "cli/progress.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -72,10 +73,10 @@ int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) 
             std::find(request.only.begin(), request.only.end(), entry.name) != request.only.end())
             names.push_back(entry.name);
     auto const none = [](CollectiveMeasurement const&) { return false; };
-    context.err << "fitting\n";
+    begin_step(context, "fitting");
     auto calibrations = fit_entries(names, list, none, {}, options, command);
     auto const scored = score_entries(list, calibrations, options,
-                                      [&](std::string const& name) { context.err << "scoring " << name << "\n"; });
+                                      [&](std::string const& name) { begin_step(context, "scoring " + name); });
     for (NetworkCalibration& calibration : calibrations) {
         auto const part = calibration.scale_up ? NetworkPart::scale_up : NetworkPart::scale_out;
         add_scores(calibration, scored, part);

@@ -2,6 +2,7 @@
 
 #include "calibrate/kernel_fit.hpp"
 #include "cli/calibrate/import.hpp"
+#include "cli/progress.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -98,7 +99,7 @@ KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasuremen
     auto const fit_group = [&](KernelKind kind, std::string const& variant, auto const& group,
                                KernelFitChoices const& how) {
         try {
-            context.err << fmt::format("fitting {}: {} {}\n", name, name_of(kind), variant);
+            begin_step(context, fmt::format("fitting {}: {} {}", name, name_of(kind), variant));
             out.fits.push_back(fit_kernel(group, how));
             out.fits.back().variant = variant;
             add_line(table, name, out.fits.back());

@@ -1,6 +1,7 @@
 #include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
+#include "cli/progress.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -227,7 +228,8 @@ EngineFit fit_rows(std::string const& name, EngineRows const& rows, ServingFitRe
     EngineFit fit;
     constexpr int passes = 3;
     for (int pass = 1; pass <= passes; ++pass) {
-        context.err << fmt::format("fitting {}: {} figures, pass {} of {}\n", name, rows.figures.size(), pass, passes);
+        begin_step(context,
+                   fmt::format("fitting {}: {} figures, pass {} of {}", name, rows.figures.size(), pass, passes));
         if (pass > 1)
             parallel_for(rows.models.size(), request.threads,
                          [&](std::size_t i) { rows.models[i]->set_base(fit.profile); });

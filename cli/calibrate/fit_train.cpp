@@ -1,6 +1,7 @@
 #include "cli/calibrate/fit_train.hpp"
 
 #include "calibrate/framework_fit.hpp"
+#include "cli/progress.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -211,7 +212,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     std::map<std::string, FrameworkProfile> profiles;
     for (auto const& [name, family] : families) {
         auto const rows = pointers(family.rows);
-        context.err << fmt::format("fitting {}: {} rows\n", name, rows.size());
+        begin_step(context, fmt::format("fitting {}: {} rows", name, rows.size()));
         FrameworkFit const fit = fit_framework(family.start, rows, options);
         FrameworkProfile profile = family.start;
         if (rows.size() >= fewest_rows) {
@@ -224,7 +225,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
             scores.fitted[row->source].push_back(error);
             scores.add(name, *row, error);
         }
-        context.err << fmt::format("leaving out each of {} sources\n", fit.sources.size());
+        begin_step(context, fmt::format("leaving out each of {} sources", fit.sources.size()));
         FitOptions refit = options;
         refit.iterations = 6;  // from the fit to all rows
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, fit)) {
