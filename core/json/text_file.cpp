@@ -97,7 +97,7 @@ Keep write_text_file(std::string const& path, std::function<Keep(std::ostream&)>
         throw InputError("{}: the folder '{}' does not exist (create it first)", path, folder.string());
 
     fs::path temporary = target;
-    temporary += fmt::format(".{}.tmp", ::getpid());
+    temporary += fmt::format(".{}.tmp", ::gettid());  // no other thread's, of this process or another
     try {
         Keep const keep = write_stream(temporary, write, path);
         if (keep == Keep::yes)

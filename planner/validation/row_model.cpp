@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <mutex>
 #include <optional>
 
 namespace sextant {
@@ -21,9 +22,11 @@ ModelSpec const* preset_named(std::string_view model) {
             map->emplace(letters_and_digits(name), name);
         return map;
     }();
+    static std::mutex guard;
     static auto* const specs = new std::map<std::string, ModelSpec>;
     auto const found = names->find(letters_and_digits(model));
     if (found == names->end()) return nullptr;
+    std::lock_guard const lock(guard);
     auto const [spec, is_new] = specs->try_emplace(found->second);
     if (is_new) spec->second = find_model(found->second);
     return &spec->second;
