@@ -1081,6 +1081,7 @@ class ServeEstimateReportMemory(Report):
     cache_bytes_per_token: Final[float]
     model_cache_bytes_per_token: Final[float]
     cache_tokens: Final[float]
+    request_cache_tokens: Final[float]
 
 class ServeEstimateReportRows(Report):
     rate: Final[float]
@@ -1183,6 +1184,7 @@ class ServeSimulateReportSetup(Report):
     max_batch: Final[int]
     max_batched_tokens: Final[int]
     block_tokens: Final[int]
+    layer_groups: Final[int]
     blocks: Final[int]
     watermark_blocks: Final[int]
     speculate: Final[int]
@@ -1257,6 +1259,7 @@ class ServePlanReport(Report):
     output: Final[str]
     objectives: Final[ServePlanReportObjectives]
     found: Final[bool]
+    interrupted: Final[bool]
     best_ttft_s: Final[float]
     best_tpot_s: Final[float]
     counts: Final[ServePlanReportCounts]
