@@ -5,6 +5,7 @@
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
+#include "cli/unavailable.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -126,11 +127,11 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
     check(request);
     Seconds const limit = time_limit(request);
     std::string const program = find_bench_program(request.program);
-    if (program.empty()) {
-        context.err << "sextant: error: calibrate run: no program sextant-bench beside this one or on PATH (build it: "
-                       "cmake -S kernels -B bench && cmake --build bench, then --bench bench/sextant-bench)\n";
-        return exit_code::unavailable;
-    }
+    if (program.empty())
+        throw UnavailableError(
+            "calibrate run: no program sextant-bench beside this one or on PATH (build it: cmake -S kernels -B bench "
+            "&& "
+            "cmake --build bench, then --bench bench/sextant-bench)");
     auto const arguments = bench_arguments(request);
     int code = 0;
     std::string const expected = estimate(program, arguments, code);

@@ -2112,13 +2112,15 @@ class _Merge(Command):
         self,
         OUT: File,
         *IN: File | Sequence[File],
+        format: Literal["csv", "jsonl", "json", "markdown", "html", "text"] | str | Sequence[str] | None = None,
         sensitivity: Value | None = None,
         overwrite: bool | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
-    ) -> Report:
+    ) -> str:
         """The shards of a sweep as one file, checked to be all of it.
 
+            format: csv, jsonl, json, markdown, html or text (default: by the ending of OUT, or csv)
             sensitivity: say which axis moves this column most
             overwrite: replace OUT if it is there
             config: take options from this TOML file (gpus = 64); those given here win

@@ -24,6 +24,8 @@ DONE, ANSWER_IS_NO, BAD_INPUT, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 OF_THE_PROGRAM = {"--help", "--progress", "--write-config"}
 OF_A_REPORT = {"--format": {"--format", "--output"}, "--report": {"--report"}}
 OF_SHELLS = {"completion", "man"}
+OF_FILES = {"merge"}  # its --format is that of a file it writes
+FORM_OF_ENDING = {".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown"}
 
 
 def ask(*arguments: str, progress: Progress | None = None) -> Report:
@@ -46,7 +48,8 @@ def _answer(arguments: list[str], form: str, progress: Progress | None, folder: 
     code, report, notes, error, raised = _program.ask(arguments, progress)
     notes = clean(notes).strip()
     if raised is not None:
-        raised.report = report_of(json.loads(clean(report))) if report.lstrip().startswith("{") else None  # type: ignore[attr-defined]
+        text = clean(report) or None
+        raised.report = report_of(json.loads(text)) if text and form == "json" else text  # type: ignore[attr-defined]
         raise raised
     if error:
         kinds = {BAD_INPUT: InputError, UNAVAILABLE: UnavailableError}
@@ -54,6 +57,10 @@ def _answer(arguments: list[str], form: str, progress: Progress | None, folder: 
     if code not in (DONE, ANSWER_IS_NO, INTERRUPTED):
         raise (UnavailableError if code == UNAVAILABLE else InternalError)(notes or f"ended with code {code}")
     report = clean(report)
+    if form == "file":
+        if notes:
+            warnings.warn(notes, Notice, stacklevel=4)
+        return code == DONE
     if not (report.lstrip().startswith("{") if form == "json" else report or code == DONE):
         raise AnswerIsNo(notes or report.strip())
     if notes and code == DONE:
@@ -107,14 +114,25 @@ class Command:
         answer: str = self._ask("text", values, progress, options)
         return answer
 
+    def write(self, file: str | os.PathLike[str], *values: Any, progress: Progress | None = None, **options: Any) -> bool:
+        """Writes the report into a file, in the form that its ending says: .html, .json, .csv, .md, else text. Returns whether the
+        answer is yes."""
+        if self._form_option != "--format":
+            raise TypeError(f"{self._path()}.write(): it has no report that goes into a file")
+        return bool(self._ask("file", values, progress, options, self._file_options(Path(file))))
+
+    def _file_options(self, file: Path) -> list[str]:
+        return [f"--format={FORM_OF_ENDING.get(file.suffix, 'text')}", f"--output={file}"]
+
     def __repr__(self) -> str:
         return f"<sextant.{self._path()}: {self._description['summary']}>"
 
     def _path(self) -> str:
         return ".".join(python_name(part) for part in self._description["command"].split(" "))
 
-    def _ask(self, form: str, values: tuple[Any, ...], progress: Progress | None, options: dict[str, Any]) -> Any:
-        end = [f"{self._form_option}={form}"] if self._form_option else []
+    def _ask(self, form: str, values: tuple[Any, ...], progress: Progress | None, options: dict[str, Any], end: list[str] | None = None) -> Any:
+        if end is None:
+            end = [f"{self._form_option}={form}"] if self._form_option else []
         if not any(is_file(value) for value in [*values, *options.values()]):
             return _answer([*self._arguments(values, options, None), *end], form, progress, None)
         with tempfile.TemporaryDirectory(prefix="sextant-") as folder:
@@ -202,6 +220,9 @@ class Sweep(Command):
                 arguments += (self if own else command)._option(keyword, value, files)
         return arguments
 
+    def _file_options(self, file: Path) -> list[str]:
+        return [f"--output={file}"]  # it knows endings of its own
+
 
 def _axis_text(values: Any) -> str:
     texts = [value_text(each, "axis") for each in values] if isinstance(values, (list, tuple, range)) else [str(values)]
@@ -210,6 +231,8 @@ def _axis_text(values: Any) -> str:
 
 def form_option_of(description: dict[str, Any], inherited: str) -> str:
     """The option that makes a command's report JSON, or none."""
+    if description["command"] in OF_FILES:
+        return ""
     forms = {name: "json" in option["text"] for option in description["options"] for name in option["names"] if name in OF_A_REPORT}
     return next((name for name in ("--report", "--format") if forms.get(name)), "" if forms else inherited)
 

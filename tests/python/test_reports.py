@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 
 import sextant
@@ -101,6 +102,38 @@ def test_commands_whose_results_are_files_return_what_they_print(tmp_path):
     assert sextant.calibrate.report(shipped, rows=rows).ok
     assert sextant.calibrate.diff(shipped, shipped).ok
     assert sextant.tables("schedules", format="csv").startswith("model,accelerators,")
+
+
+def test_reports_go_into_files_by_their_ending(tmp_path):
+    question = {"model": "gpt2", "cluster": "h100-sxm", "dp": 8}
+    assert sextant.estimate.write(tmp_path / "step.json", **question) is True
+    assert sextant.estimate(**question) == json.loads((tmp_path / "step.json").read_text(encoding="utf-8"))
+    assert sextant.estimate.write(tmp_path / "step.txt", **question)
+    assert (tmp_path / "step.txt").read_text(encoding="utf-8") == sextant.estimate.text(**question)
+    assert sextant.estimate.write(str(tmp_path / "no.md"), model="llama-3.1-405b", cluster="h100-sxm", dp=8) is False
+    assert (tmp_path / "no.md").exists()
+    with pytest.raises(TypeError, match="no report"):
+        sextant.export.write(tmp_path / "launch", **question)
+
+
+def test_pages_are_written(tmp_path):
+    try:
+        assert sextant.plan.write(tmp_path / "plan.html", model="gpt2", cluster="h100-sxm", gpus=8)
+        assert (tmp_path / "plan.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    except sextant.UnavailableError as missing:
+        pytest.skip(str(missing))
+
+
+def test_sweeps_grow_in_files_and_shards_are_merged(tmp_path):
+    question = {"axis": {"dp": [8, 16, 32]}, "model": "gpt2", "cluster": "h100-sxm", "threads": 1}
+    for shard in (1, 2):
+        assert sextant.sweep.write(tmp_path / f"{shard}.csv", "estimate", shard=f"{shard}/2", **question)
+    with pytest.warns(sextant.Notice, match="3 rows of 2 files"):
+        sextant.merge(tmp_path / "all.csv", tmp_path / "1.csv", tmp_path / "2.csv")
+    rows = pandas.read_csv(tmp_path / "all.csv")
+    assert rows["dp"].tolist() == [8, 16, 32] == sextant.sweep("estimate", **question).frame()["dp"].tolist()
+    with pytest.raises(sextant.InputError, match="--resume"):
+        sextant.sweep.write(tmp_path / "1.csv", "estimate", shard="1/2", **question)
 
 
 def keys_of(value):
