@@ -13,18 +13,18 @@ namespace {
 
 std::string const data = SEXTANT_SOURCE_DIR "/tests/data/";
 
-/// Of many kinds, so that what they read, keep and share meets.
+/// Of many kinds, so that what they read, keep and share meets. None starts a process: under ASan only one thread may
+/// (worker_threads); what does so is put at once in tests/python.
 std::vector<std::vector<std::string>> questions() {
     return {
-        {"estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--dp", "8"},
+        {"estimate", "-m", "gpt2", "-c", "h100-sxm", "--dp", "8"},
         {"plan", "-m", "gpt2", "-c", "a100-sxm-80gb", "-n", "8", "--threads", "2"},
         {"validate", "train", data + "train_excerpt.csv"},
         {"validate", "serving", data + "serving/serving_excerpt.csv"},
-        {"memory", "-m", "mixtral-8x7b", "-c", "h100-sxm", "-n", "16", "--tp", "8"},
+        {"memory", "-m", "gpt2", "-c", "h100-sxm", "-n", "16"},
         {"serve", "estimate", "-m", "llama-3.1-70b", "-c", "h200-sxm", "--tp", "4", "--rate", "2"},
         {"goodput", "--parameters", "8B", "-n", "64", "--trials", "5"},
         {"run-plan", "--dollars", "1e5", "-c", "h100-sxm"},
-        {"collective", "-c", "h100-sxm", "-n", "16", "--algorithm", "ring"},
         {"scaling", "predict", "--params", "70B", "--tokens", "15T"},
         {"hardware", "show", "b200-sxm"},
         {"models", "show", "deepseek-v3"},
@@ -51,9 +51,11 @@ TEST_CASE("commands at work at the same time in one process answer as one after 
         auto const at = static_cast<std::size_t>(i);
         together[at] = answer(asked[at % asked.size()]);
     });
-    for (std::size_t i = 0; i < together.size(); ++i) {
-        INFO(asked[i % asked.size()][0] << " " << asked[i % asked.size()][1]);
-        CHECK(together[i] == answer(asked[i % asked.size()]));
-        CHECK_THAT(together[i], Catch::Matchers::StartsWith("0 \n") || Catch::Matchers::StartsWith("1 \n"));
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        INFO(asked[i][0] << " " << asked[i][1]);
+        std::string const alone = answer(asked[i]);
+        CHECK_THAT(alone, Catch::Matchers::StartsWith("0 \n"));
+        for (std::size_t round = 0; round < rounds; ++round)
+            CHECK(together[round * asked.size() + i] == alone);
     }
 }
