@@ -144,6 +144,35 @@ TEST_CASE("serving: weights in one byte never make a decode slower than those in
             }
 }
 
+TEST_CASE("serving: a short prompt waits for its kernels to be launched, a long one and decodes do not") {
+    ServingCase slow = served("llama-3.1-8b", "h100-sxm");
+    slow.engine.prompt_launch.value = 200 * units::us;
+    ServingCase quick = slow;
+    quick.engine.prompt_launch.value = {};
+    IterationModel const launched(slow);
+    IterationModel const captured(quick);
+    auto const prompt = [](double tokens) { return IterationLoad{.prefill_tokens = tokens, .samples = 1}; };
+    // 32 layers of at least eight kernels: norms, products, rotary embedding, attention, activation.
+    CHECK(launched(prompt(16)).device() > 32 * 8 * (200 * units::us));
+    CHECK(launched(prompt(16)).device() > 5 * captured(prompt(16)).device());
+    CHECK(launched(prompt(8192)).device() < 1.1 * captured(prompt(8192)).device());
+    CHECK(launched(prompt(64)).device() >= launched(prompt(16)).device() * (1 - 1e-9));
+    CHECK(launched(decodes(8, 500)).total() == captured(decodes(8, 500)).total());
+}
+
+TEST_CASE("serving memory: sliding windows hold more long requests where the engine frees what they left behind") {
+    ServingCase freeing = served("gpt-oss-20b", "h100-sxm");
+    ServingCase keeping = freeing;
+    keeping.engine.window_cache = WindowCache::whole;
+    freeing.plan.max_batch = keeping.plan.max_batch = 10000;
+    ServingMemory const less = serving_memory(freeing);
+    ServingMemory const more = serving_memory(keeping);
+    CHECK(less.cache_tokens == more.cache_tokens);
+    CHECK(largest_batch(freeing, less, 100) == largest_batch(keeping, more, 100));
+    CHECK(largest_batch(freeing, less, 30000) / largest_batch(keeping, more, 30000) == Approx(2).epsilon(0.06));
+    CHECK(less.longest() > 1.9 * more.longest());
+}
+
 TEST_CASE("touched_experts: one token touches top_k, many touch all, never more") {
     CHECK(touched_experts(256, 8, 1) == Approx(8));
     CHECK(touched_experts(256, 8, 1e5) == Approx(256));
