@@ -135,6 +135,15 @@ TEST_CASE("repeated data: both basins as the notes have them", "[scaling]") {
     CHECK(b.epochs == Approx(17.0).epsilon(6e-3));
 }
 
+TEST_CASE("repeated data: a law that says nothing of it, or nothing finite, is refused by its title", "[scaling]") {
+    FittedLaw law = find_scaling_law("muennighoff-c4", "test");
+    CHECK_THROWS_WITH(repeated_data_of(find_scaling_law("chinchilla-huber", "test"), "--law"),
+                      Catch::Matchers::StartsWith("--law: ") && contains("data-constrained is needed"));
+    for (std::size_t i = 0; i < law.names.size(); ++i)
+        if (law.names[i] == "R_D") law.values[i] = 0;
+    CHECK_THROWS_WITH(repeated_data_of(law, "--law"), contains(law.title) && contains("has R_D 0"));
+}
+
 TEST_CASE("repeated data: with more unique tokens than needed nothing changes, with fewer the loss rises",
           "[scaling]") {
     for (char const* name : {"muennighoff-c4", "muennighoff-lower-basin"}) {

@@ -210,6 +210,13 @@ TEST_CASE("search: fixed degrees, chunks and microbatches hold for every plan", 
     }
 }
 
+TEST_CASE("objective_from reads what name_of writes, and offers the nearest of anything else") {
+    for (Objective const o : {Objective::time, Objective::cost, Objective::memory, Objective::tokens_per_dollar})
+        CHECK(objective_from(name_of(o), "--objective") == o);
+    CHECK_THROWS_WITH(objective_from("tim", "--objective"),
+                      contains("--objective: unknown objective 'tim'") && contains("mean 'time'"));
+}
+
 TEST_CASE("AxisFilter: values that no machine has are out of range, not overflowed", "[INV-11]") {
     for (char const* text :
          {"99999999999999999999", "9223372036854775807", "<=2147483649", "1..99999999999", "2,4294967296"}) {

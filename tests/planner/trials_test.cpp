@@ -282,6 +282,15 @@ TEST_CASE("a linear batch ramp takes its tokens in equal parts, and steps and to
     CHECK(linear_batch_ramp(2e6, 2e6, 1e9).back().batch_tokens == 2e6);
 }
 
+TEST_CASE("shapes of learning rates have names that read back, and others are refused with the nearest") {
+    for (RateShape const shape : {RateShape::cosine, RateShape::wsd, RateShape::linear, RateShape::constant})
+        CHECK(rate_shape_from(name_of(shape), "--shape") == shape);
+    for (DecayShape const shape : {DecayShape::linear, DecayShape::cosine, DecayShape::sqrt})
+        CHECK(decay_shape_from(name_of(shape), "--decay") == shape);
+    CHECK_THROWS_WITH(rate_shape_from("cosin", "--shape"), contains("--shape: ") && contains("mean 'cosine'"));
+    CHECK_THROWS_WITH(decay_shape_from("sqr", "--decay"), contains("--decay: ") && contains("mean 'sqrt'"));
+}
+
 TEST_CASE("calendars out of range are refused") {
     auto const refused = [](auto change, std::string const& part) {
         CalendarSpec spec = plain_calendar();
@@ -298,6 +307,8 @@ TEST_CASE("calendars out of range are refused") {
     refused([](auto& s) { s.batches[0].batch_tokens = 0; }, "tokens per step");
     refused([](auto& s) { s.batches.push_back({0, 2e6}); }, "batch");
     refused([](auto& s) { s.batches.push_back({2e9, 2e6}); }, "after the end");
+    refused([](auto& s) { s.shape = RateShape::wsd, s.decay_share = 0.995; }, "reach into the decay");
+    refused([](auto& s) { s.tokens = 1e18, s.batches[0].batch_tokens = 1; }, "too many steps");
     refused(
         [](auto& s) {
             s.shape = RateShape::wsd;

@@ -120,6 +120,7 @@ TEST_CASE("read_cluster refuses bad values with the key and what is allowed") {
     refused("\"domain_size\": 8", "\"domain_size\": 8.5", "a whole number is expected");
     refused("\"switched\"", "\"torus\"", "a torus needs its axis lengths");
     refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [4, 4]", "multiply to 16");
+    refused("\"kind\": \"switched\"", "\"kind\": \"torus\", \"torus\": [8, 0]", "torus: has an axis of 0");
     refused("\"host_memory\": \"256 GB\"", "\"host_memory\": \"256 GB\", \"rails\": 8", "unknown key 'rails'");
     refused("\"450 GB/s\"", "\"450 GB/s\", \"ring_efficiency\": 1.2", "a fraction above 0 and up to 1");
 }
@@ -165,6 +166,7 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     refused("\"value\": 0.94, \"basis\": \"measured\"", "\"value\": 1.94, \"basis\": \"measured\"", "do not ascend");
     refused("\"tp_overlap\": {\"value\": ", "\"tp_overlap\": {\"value\": 1", "between 0 and 1");  // ten and more
     refused("\"grouped_gemm_scale\": {\"value\": 1", "\"grouped_gemm_scale\": {\"value\": 0", "a scale is zero");
+    refused("\"low\": 0.924", "\"low\": 1.1", "time_interval: is no interval around 1");
 }
 
 TEST_CASE("gemm_efficiency_of falls back to the nearest wider format and peak_of to the vector units") {

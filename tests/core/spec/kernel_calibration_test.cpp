@@ -69,6 +69,7 @@ TEST_CASE("kernel calibration: wrong files are refused with what is wrong") {
     CHECK_THROWS_WITH(read(replaced(text, "0.01, -0.5", "-0.5")), contains("5 values for 6"));
     CHECK_THROWS_WITH(read(replaced(text, "\"low\": 0.9", "\"low\": 1.1")), contains("low"));
     CHECK_THROWS_WITH(read(replaced(text, "\"version\": 1", "\"version\": 9")), contains("version"));
+    CHECK_THROWS_WITH(read(replaced(text, "\"h100-sxm\"", "")), contains("needs either devices or a generation"));
     CHECK_THROWS_AS(read(text.substr(0, text.size() / 2)), InputError);
     CHECK_THROWS_AS(read(""), InputError);
 }

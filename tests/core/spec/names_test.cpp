@@ -2,6 +2,7 @@
 #include "core/spec/cluster_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "core/spec/precision.hpp"
+#include "core/spec/serving_plan.hpp"
 #include "core/spec/sourced.hpp"
 #include "tests/catch.hpp"
 
@@ -36,6 +37,10 @@ TEST_CASE("every enumerator has a distinct name that reads back as itself") {
     check_round_trip(Optimizer::muon, optimizer_from);
     check_round_trip(ScaleUpKind::torus, scale_up_kind_from);
     check_round_trip(ScaleOutTopology::dragonfly, scale_out_topology_from);
+    for (CacheFormat const format : {CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int8, CacheFormat::int4})
+        CHECK(cache_format_from(name_of(format), "here") == format);
+    CHECK_THROWS_WITH(cache_format_from("int44", "--kv-cache"),
+                      contains("--kv-cache: unknown cache format 'int44'; did you mean 'int4'?"));
     CHECK(name_of(AttentionKernel::flash) != name_of(AttentionKernel::unfused));
 }
 

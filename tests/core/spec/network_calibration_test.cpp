@@ -79,6 +79,17 @@ TEST_CASE("network calibration: bad files are refused with the place") {
     CHECK_THROWS_AS(read(nan), InputError);
 }
 
+TEST_CASE("network calibration: one that a cluster has no use for is refused with both names") {
+    NetworkCalibration const& inside = shipped("h100-nvswitch");
+    NetworkCalibration const& between = shipped("h100-infiniband");
+    ClusterSpec torus = find_cluster("tpu-v5p", "test");
+    CHECK_THROWS_WITH(apply_network_calibration(torus, inside, {}),
+                      contains("h100-nvswitch") && contains("tpu-v5p is a torus"));
+    ClusterSpec alone = fixtures::cluster();
+    alone.scale_out.reset();
+    CHECK_THROWS_WITH(apply_network_calibration(alone, between, {}), contains("h100-infiniband: has constants of a"));
+}
+
 TEST_CASE("network model: a cluster takes its own calibration, else its class, and says which") {
     ClusterSpec const h100 = find_cluster("h100-sxm", "test");
     REQUIRE(h100.network_model);

@@ -75,6 +75,8 @@ TEST_CASE("what is wrong in a file of others is said with its name", "[import]")
     CHECK_THROWS_WITH(megatron("--tensor-model-parallel-size"), contains("a value is missing"));
     CHECK_THROWS_WITH(megatron("--num-layers 80"), contains("80 layers, but llama-2-7b has 32"));
     CHECK_THROWS_WITH(megatron("--recompute-granularity some"), contains("full or selective"));
+    CHECK_THROWS_WITH(megatron("--use-megatron-fsdp --data-parallel-sharding-strategy optin"),
+                      contains("'optin' (no_shard, optim,"));
     CHECK_THAT(megatron("--nnodes 3 --tensor-model-parallel-size 2").no_accelerators, contains("no multiple"));
     CHECK_FALSE(megatron("--nnodes 3 --tensor-model-parallel-size 2").accelerators);
     CHECK_THROWS_WITH(megatron("--pipeline-model-parallel-layout 'E(t|*3'"), contains("without ')'"));
@@ -98,6 +100,7 @@ TEST_CASE("what is wrong in a file of others is said with its name", "[import]")
     CHECK_THROWS_WITH(titan("[parallelism]\npipeline_parallel_schedule = \"X\""), contains("'X' is not known"));
     CHECK_THROWS_WITH(titan("[activation_checkpoint]\nselective_ac_option = \"0\""), contains("'op' or a number"));
     CHECK_THROWS_WITH(titan("[parallelism]\ntensor_parallel_degree = 0"), contains("0 is out of range"));
+    CHECK_THROWS_WITH(titan("[parallelism]\ndata_parallel_shard_degree = 0"), contains("0 (-1, or at least 1)"));
     CHECK_THROWS_WITH(titan("[parallelism]\npipeline_parallel_schedule = 1"), contains("no text"));
     CHECK_THROWS_WITH(titan("[training]\nmixed_precision_param = \"int8\""), contains("bfloat16 or float32"));
 }

@@ -86,6 +86,11 @@ std::string shown(std::vector<std::string> const& names) {
 
 }  // namespace
 
+TEST_CASE("find_exporter offers the nearest format of one that is not there", "[export]") {
+    CHECK_THROWS_WITH(find_exporter("megatro", "--format"),
+                      contains("--format: unknown format 'megatro'; did you mean 'megatron'?"));
+}
+
 TEST_CASE("an exported plan comes back as the plan its file expresses, and all else is said", "[export][INV-69]") {
     auto const* const format = GENERATE("megatron", "deepspeed", "torchtitan");
     ClusterSpec const cluster = find_cluster("h100-sxm", "--cluster");

@@ -170,6 +170,7 @@ TEST_CASE("rl_question: what cannot be is refused") {
     refused([](RlQuestion& q) { q.staleness = 65; }, "--staleness");
     refused([](RlQuestion& q) { q.machine.cluster.scale_out.reset(), q.accelerators = 16; }, "no scale-out network");
     CHECK_THROWS_WITH(rl_algorithm_from("grop", "--algorithm"), contains("grpo"));
+    CHECK_THROWS_WITH(state_offload_from("alway", "--state-offload"), contains("mean 'always'"));
 }
 
 TEST_CASE("rl_rows: rows are predicted or say why not, and pairs of modes give a speed-up") {
