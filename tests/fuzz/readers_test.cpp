@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 namespace {
 
 using Random = std::mt19937_64;
-constexpr std::size_t longest_seed = 64 << 10;
+/// Of a longer file the beginning is enough.
+constexpr std::size_t longest_seed = 16 << 10;
 
 void add(fs::path const& path, std::vector<std::string>& out) {
     if (fs::is_directory(path)) {
@@ -89,9 +90,10 @@ TEST_CASE("every reader takes its corpus and refuses or takes what is made from 
         REQUIRE_FALSE(seeds.empty());
         for (std::string const& seed : seeds)
             REQUIRE_NOTHROW(fuzz::try_read(reader, seed));
-        std::erase_if(seeds, [](std::string const& seed) { return seed.size() > longest_seed; });
+        for (std::string& seed : seeds)
+            seed.resize(std::min(seed.size(), longest_seed));
         Random random(8);
-        for (int i = 0; i < rounds && !seeds.empty(); ++i) {
+        for (int i = 0; i < rounds; ++i) {
             std::string text = seeds[random() % seeds.size()];
             for (std::uint64_t changes = 1 + random() % 4; changes > 0; --changes)
                 mutate(text, random);
