@@ -65,6 +65,13 @@ bool ends_soon(Call& call) {
     return false;
 }
 
+/// Before nanobind 3 and Python 3.12 there may be only its type and its argument yet.
+nb::object exception_of(nb::python_error const& raised) {
+    nb::object const value = nb::borrow(raised.value());
+    if (value.is_valid() && PyExceptionInstance_Check(value.ptr())) return value;
+    return value.is_valid() && !value.is_none() ? raised.type()(value) : raised.type()();
+}
+
 /// (exit code, report, notes, error, exception): the last one is what was raised meanwhile and stopped the command.
 nb::tuple ask(std::vector<std::string> arguments, nb::object const& progress) {
     Call call(std::move(arguments), progress.is_none() ? Call::Progress::unheard : Call::Progress::heard);
@@ -72,7 +79,7 @@ nb::tuple ask(std::vector<std::string> arguments, nb::object const& progress) {
     try {
         watch(call, progress);
     } catch (nb::python_error& raised) {
-        nb::object const exception = nb::borrow(raised.value());
+        nb::object const exception = exception_of(raised);
         call.stop();
         if (ends_soon(call)) return nb::make_tuple(cli::interrupted_exit, call.answer().report, "", "", exception);
         return nb::make_tuple(cli::interrupted_exit, "", "", "", exception);
