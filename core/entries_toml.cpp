@@ -1,40 +1,31 @@
 #include "core/toml.hpp"
 
 #include "core/error.hpp"
-#include "core/toml/checked_toml.hpp"
+#include "core/toml/visit_toml.hpp"
 
 #include <algorithm>
 
 namespace sextant {
 namespace {
 
-/// Fills a list of entries from the parser's tree.
-class Flattener {
+/// One value of the parser's tree as an entry.
+class EntryReader {
 public:
-    explicit Flattener(std::string_view where) : where_(where) {}
+    explicit EntryReader(std::string_view where) : where_(where) {}
 
-    void add(std::string const& section, toml::table const& table) {
-        for (auto const& [key, node] : table) {
-            std::string const name(key.str());
-            if (toml::table const* const inner = node.as_table()) {
-                add(section.empty() ? name : section + "." + name, *inner);
-                continue;
-            }
-            TomlEntry entry;
-            entry.section = section;
-            entry.key = name;
-            entry.line = static_cast<std::int64_t>(key.source().begin.line);
-            entry.kind = kind_of(entry, node);
-            if (toml::array const* const list = node.as_array())
-                for (toml::node const& each : *list)
-                    add_value(entry, each);
-            else
-                add_value(entry, node);
-            entries.push_back(std::move(entry));
-        }
+    [[nodiscard]] TomlEntry read(std::string const& section, toml::key const& key, toml::node const& node) const {
+        TomlEntry entry;
+        entry.section = section;
+        entry.key = std::string(key.str());
+        entry.line = static_cast<std::int64_t>(key.source().begin.line);
+        entry.kind = kind_of(entry, node);
+        if (toml::array const* const list = node.as_array())
+            for (toml::node const& each : *list)
+                add_value(entry, each);
+        else
+            add_value(entry, node);
+        return entry;
     }
-
-    std::vector<TomlEntry> entries;
 
 private:
     TomlKind kind_of(TomlEntry const& entry, toml::node const& node) const {
@@ -67,20 +58,13 @@ private:
 }  // namespace
 
 std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view where) {
-    Flattener flattener(where);
-    try {
-        flattener.add("", toml::parse(text));
-    } catch (toml::parse_error const& error) {
-        throw InputError("{}:{}: {}", where, error.source().begin.line, error.description());
-    } catch (BrokenToml const& error) {
-        throw InputError("{}: {}", where, error.what());
-    }
-    std::stable_sort(flattener.entries.begin(), flattener.entries.end(),
+    std::vector<TomlEntry> entries;
+    visit_toml(text, where,
+               [&, reader = EntryReader(where)](auto const&... value) { entries.push_back(reader.read(value...)); });
+    std::stable_sort(entries.begin(), entries.end(),
                      [](TomlEntry const& a, TomlEntry const& b) { return a.line < b.line; });
-    return std::move(flattener.entries);
+    return entries;
 }
-
-void refuse_broken_toml() { throw BrokenToml("this is not TOML"); }
 
 std::string toml_string(std::string_view text) {
     std::string out = "\"";

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +24,6 @@ struct TomlEntry {
 /// Source: https://toml.io/en/v1.0.0 (toml++)
 /// @throws InputError with `where` and the line.
 std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view where);
-
-/// The parser found its text broken in a way it has no message for.
-struct BrokenToml : std::runtime_error {
-    using runtime_error::runtime_error;
-};
-/// What toml++ does where one of its invariants does not hold. @throws BrokenToml
-[[noreturn]] void refuse_broken_toml();
 
 /// `text` as a TOML string in quotes.
 std::string toml_string(std::string_view text);

@@ -1,6 +1,17 @@
 #pragma once
 
-#include "core/toml.hpp"
+#include <stdexcept>
+
+namespace sextant {
+
+/// The parser found its text broken in a way it has no message for.
+struct BrokenToml : std::runtime_error {
+    using runtime_error::runtime_error;
+};
+/// What toml++ does where one of its invariants does not hold. @throws BrokenToml
+[[noreturn]] void refuse_broken_toml();
+
+}  // namespace sextant
 
 // toml++ 3.3 takes some of its invariants for granted that a malformed text breaks: checked here, they are errors of
 // the text. Whoever includes the parser includes it by this header, as its functions are inline: the linker keeps one

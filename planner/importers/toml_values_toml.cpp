@@ -1,26 +1,15 @@
 #include "planner/importers/toml_values.hpp"
 
 #include "core/error.hpp"
-#include "core/toml/checked_toml.hpp"
+#include "core/toml/visit_toml.hpp"
 
 #include <algorithm>
 
 namespace sextant {
 
-/// Fills TomlValues from the parser's tree.
+/// What an importer may ask of one value of the parser's tree.
 class TomlReader {
 public:
-    static void add(TomlValues& out, std::string const& prefix, toml::table const& table) {
-        for (auto const& [key, node] : table) {
-            std::string const name = prefix + std::string(key.str());
-            if (toml::table const* const inner = node.as_table())
-                add(out, name + ".", *inner);
-            else
-                out.values_[name] = value_of(node);
-        }
-    }
-
-private:
     static TomlValues::Value value_of(toml::node const& node) {
         TomlValues::Value out;
         if (auto const number = node.value_exact<std::int64_t>())
@@ -34,6 +23,7 @@ private:
         return out;
     }
 
+private:
     static TomlValues::Lists lists_of(toml::array const& outer) {
         TomlValues::Lists lists;
         for (toml::node const& entry : outer) {
@@ -50,13 +40,10 @@ private:
 };
 
 TomlValues::TomlValues(std::string_view text, std::string_view where) : where_(where) {
-    try {
-        TomlReader::add(*this, "", toml::parse(text));
-    } catch (toml::parse_error const& error) {
-        throw InputError("{}: line {}: {}", where, error.source().begin.line, error.description());
-    } catch (BrokenToml const& error) {
-        throw InputError("{}: {}", where, error.what());
-    }
+    visit_toml(text, where, [&](std::string const& section, toml::key const& key, toml::node const& value) {
+        std::string const prefix = section.empty() ? "" : section + ".";
+        values_[prefix + std::string(key.str())] = TomlReader::value_of(value);
+    });
 }
 
 template <class T>
