@@ -53,8 +53,8 @@ std::vector<Entry> read_all(std::span<EmbeddedText const> texts, std::string_vie
     return out;
 }
 
-/// Entries by the name of their file, each read when it is first asked for and then kept: looking up one profile need
-/// not read all of them, and looking it up ten thousand times need not read it again.
+/// Entries by their file, each read when it is first asked for and then kept: looking up one profile need not read all
+/// of them, and looking it up ten thousand times need not read it again.
 template <class Entry>
 class ReadOnce {
 public:
@@ -64,21 +64,31 @@ public:
     /// The one entry whose file has this very name, or nothing.
     std::optional<Entry> find(std::string_view name) {
         std::string const wanted = letters_and_digits(name);
-        for (EmbeddedText const& entry : texts_) {
-            if (letters_and_digits(entry.name) != wanted) continue;
-            std::lock_guard const lock(guard_);
-            auto found = kept_.find(entry.name);
-            if (found == kept_.end()) {
-                auto const document =
-                    JsonDocument::from_text(entry.text, fmt::format("{}/{}.json", folder_, entry.name));
-                found = kept_.emplace(entry.name, read_(ObjectReader(document))).first;
-            }
-            return found->second;
-        }
+        for (EmbeddedText const& file : texts_)
+            if (letters_and_digits(file.name) == wanted) return entry_of(file);
         return std::nullopt;
     }
 
+    /// The entries whose files are wanted for their text, in order.
+    template <class Condition>
+    std::vector<Entry> where(Condition const& is_wanted) {
+        std::vector<Entry> out;
+        for (EmbeddedText const& file : texts_)
+            if (is_wanted(file.text)) out.push_back(entry_of(file));
+        return out;
+    }
+
 private:
+    Entry entry_of(EmbeddedText const& file) {
+        std::lock_guard const lock(guard_);
+        auto found = kept_.find(file.name);
+        if (found == kept_.end()) {
+            auto const document = JsonDocument::from_text(file.text, fmt::format("{}/{}.json", folder_, file.name));
+            found = kept_.emplace(file.name, read_(ObjectReader(document))).first;
+        }
+        return found->second;
+    }
+
     std::span<EmbeddedText const> texts_;
     std::string_view folder_;
     Entry (*read_)(ObjectReader);
@@ -118,7 +128,7 @@ constexpr std::string_view framework_folder = "hardware_profiles/frameworks";
 constexpr std::string_view network_folder = "hardware_profiles/calibrations/networks";
 
 ClusterSpec with_network_model(ClusterSpec cluster) {
-    apply_network_calibrations(cluster, all_network_calibrations());
+    apply_network_calibrations(cluster, network_calibrations_for(cluster));
     return cluster;
 }
 
@@ -163,6 +173,22 @@ std::vector<FrameworkProfile> const& all_frameworks() {
 std::vector<NetworkCalibration> const& all_network_calibrations() {
     static auto const entries = read_all(embedded_networks(), network_folder, read_network_calibration);
     return entries;
+}
+
+std::vector<NetworkCalibration> network_calibrations_for(ClusterSpec const& cluster) {
+    static ReadOnce<NetworkCalibration> shipped(embedded_networks(), network_folder, read_network_calibration);
+    // A text that never says the name is not for the cluster, one that never says the kind not for its class.
+    auto const says = [](std::string_view text, std::string_view word) { return text.find(word) != text.npos; };
+    auto const names = [&](std::string_view text) { return says(text, cluster.name); };
+    auto named = shipped.where(names);
+    if (name_each_network(named, cluster)) return named;
+    auto const of_kind = [](std::string_view kind) { return fmt::format("\"kind\": \"{}\"", kind); };
+    std::array const kinds{of_kind("*"), of_kind(name_of(cluster.scale_up.kind)),
+                           of_kind(cluster.scale_out ? cluster.scale_out->kind : "*")};
+    return shipped.where([&](std::string_view text) {
+        return names(text) ||
+               std::any_of(kinds.begin(), kinds.end(), [&](std::string const& kind) { return says(text, kind); });
+    });
 }
 
 AcceleratorProfile const* known_accelerator(std::string_view name) { return entry_called(all_accelerators(), name); }

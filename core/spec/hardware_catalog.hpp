@@ -32,6 +32,9 @@ std::vector<ClusterSpec> const& all_clusters();
 std::vector<FrameworkProfile> const& all_frameworks();
 /// Fitted constants of collectives: those of named clusters first, then classes, the narrower before the wider.
 std::vector<NetworkCalibration> const& all_network_calibrations();
+/// Those that may be for this cluster: the ones that say its name and, unless these have constants of each of its
+/// networks, classes of its kinds. `apply_network_calibrations` chooses among them as among all. No other file is read.
+std::vector<NetworkCalibration> network_calibrations_for(ClusterSpec const& cluster);
 
 /// The entry of this name or alias in the lists above, or null.
 AcceleratorProfile const* known_accelerator(std::string_view name);

@@ -115,6 +115,14 @@ double NetworkCorrection::at(double log2_of_bytes) const {
     return log_factor[i - 1] + share * (log_factor[i] - log_factor[i - 1]);
 }
 
+bool name_each_network(std::span<NetworkCalibration const> calibrations, ClusterSpec const& cluster) {
+    auto const named = [&](auto member) {
+        return std::any_of(calibrations.begin(), calibrations.end(),
+                           [&](NetworkCalibration const& c) { return is_named(c, member, cluster.name); });
+    };
+    return named(&NetworkCalibration::scale_up) && (!cluster.scale_out || named(&NetworkCalibration::scale_out));
+}
+
 void apply_network_calibrations(ClusterSpec& cluster, std::span<NetworkCalibration const> calibrations) {
     apply(cluster, nullptr, calibrations);
 }

@@ -122,6 +122,10 @@ struct NetworkModel {
     std::vector<NetworkInterval> intervals;
 };
 
+/// Whether these name the cluster for its scale-up network and, where it has one, for its scale-out network: then no
+/// class is taken.
+bool name_each_network(std::span<NetworkCalibration const> calibrations, ClusterSpec const& cluster);
+
 /// Gives `cluster` its network model: the first calibration that names it, else the first of its class, for each of its
 /// two networks, and sets its efficiencies to what was fitted. A cluster whose scale-up network no calibration is for
 /// (a torus) keeps the plain model. Efficiencies that a cluster file calls measured or fitted stay when only the class

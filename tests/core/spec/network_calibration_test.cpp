@@ -1,9 +1,15 @@
 #include "core/spec/network_calibration.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel_for.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
 
 using namespace sextant;
 
@@ -32,6 +38,20 @@ NetworkCalibration const& shipped(std::string const& name) {
         if (c.name == name) return c;
     FAIL("no calibration called " << name);
     return all_network_calibrations().front();
+}
+
+/// A cluster's network model as text: where it is from, constants, how many corrections and intervals.
+std::string text_of(ClusterSpec const& cluster) {
+    if (!cluster.network_model) return "none";
+    NetworkModel const& m = *cluster.network_model;
+    std::string out = m.up_part.calibration + " " + m.out_part.calibration;
+    out += fmt::format(" {} {} {}", m.corrections.size(), m.intervals.size(), cluster.scale_up.ring_efficiency.value);
+    for (auto const& field : scale_up_times)
+        out += fmt::format(" {}", (m.up.*field.member).base());
+    if (m.out)
+        for (auto const& field : scale_out_times)
+            out += fmt::format(" {}", ((*m.out).*field.member).base());
+    return out;
 }
 
 }  // namespace
@@ -112,6 +132,55 @@ TEST_CASE("network model: a cluster takes its own calibration, else its class, a
     plain.collective_model = CollectiveModel::plain;
     apply_network_calibrations(plain, all_network_calibrations());
     CHECK_FALSE(plain.network_model);
+}
+
+TEST_CASE("network_calibrations_for: a cluster gets the same model from its few files as from all") {
+    std::vector<std::string> const kinds{"infiniband", "roce", "ethernet", "efa", "slingshot", "none such"};
+    for (ClusterSpec const& shipped : all_clusters()) {
+        for (bool const renamed : {false, true}) {
+            ClusterSpec few = shipped;
+            if (renamed) few.name = "of my own";
+            for (std::string const& kind : kinds) {
+                if (few.scale_out && renamed) few.scale_out->kind = kind;
+                ClusterSpec all = few;
+                apply_network_calibrations(all, all_network_calibrations());
+                apply_network_calibrations(few, network_calibrations_for(few));
+                CAPTURE(few.name, kind);
+                CHECK(text_of(few) == text_of(all));
+            }
+        }
+    }
+}
+
+TEST_CASE("network_calibrations_for: no file but those of the cluster's own networks, or of their kinds, is read") {
+    auto const names = [](ClusterSpec const& cluster) {
+        std::vector<std::string> out;
+        for (NetworkCalibration const& c : network_calibrations_for(cluster))
+            out.push_back(c.name);
+        return out;
+    };
+    CHECK(names(find_cluster("h100-sxm", "test")) == std::vector<std::string>{"h100-infiniband", "h100-nvswitch"});
+    ClusterSpec mine = find_cluster("h100-sxm", "test");
+    mine.name = "of my own";
+    for (std::string const& name : names(mine)) {
+        CAPTURE(name);
+        CHECK((name.starts_with("class-nvswitch") || name == "class-infiniband" || name == "class-network" ||
+               name == "class-scale-up"));
+    }
+}
+
+TEST_CASE("network_calibrations_for: threads that ask at the same time read a file once and agree") {
+    std::vector<std::size_t> found(32);
+    parallel_for(static_cast<std::int64_t>(found.size()), 8, [&](std::int64_t i) {
+        ClusterSpec cluster = all_clusters()[static_cast<std::size_t>(i) % all_clusters().size()];
+        if (i % 2 == 0) cluster.name = "of my own";
+        found[static_cast<std::size_t>(i)] = network_calibrations_for(cluster).size();
+    });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        ClusterSpec cluster = all_clusters()[i % all_clusters().size()];
+        if (i % 2 == 0) cluster.name = "of my own";
+        CHECK(found[i] == network_calibrations_for(cluster).size());
+    }
 }
 
 TEST_CASE("network model: what a cluster file measured stays when only the class is known") {
