@@ -90,24 +90,6 @@ End profile_end(LawProblem const& problem, LawFit const& fit, std::size_t parame
 
 }  // namespace
 
-std::vector<double> profile_of(LawProblem const& problem, LawFit const& fit, std::size_t parameter,
-                               std::vector<double> const& values) {
-    std::vector<double> out;
-    for (double const value : values) {
-        // From the fit and from each other basin: a profile jumps between them.
-        HeldMinimum minimum(problem, fit, parameter);
-        double lowest = minimum(value);
-        for (LawBasin const& other : fit.others) {
-            LawFit from = fit;
-            from.values = other.values;
-            HeldMinimum there(problem, from, parameter);
-            lowest = std::min(lowest, there(value));
-        }
-        out.push_back(lowest);
-    }
-    return out;
-}
-
 std::vector<double> curvature_spreads(LawProblem const& problem, LawFit const& fit) {
     LawEvaluator evaluate(problem);
     std::size_t const count = fit.unknowns.size();

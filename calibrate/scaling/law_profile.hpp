@@ -14,10 +14,6 @@ struct ProfileInterval {
     bool open_above = false;
 };
 
-/// Objective with one parameter held at each of these values and the others refitted.
-std::vector<double> profile_of(LawProblem const& problem, LawFit const& fit, std::size_t parameter,
-                               std::vector<double> const& values);
-
 /// The interval in which objective(theta) - objective <= k chi2 / 2, chi2 the quantile with one degree of freedom and
 /// k = n/(n-p) mean(psi^2) / mean(psi') the scale of a robust objective (the residual variance for least squares).
 /// @pre the parameter is free, the objective is not LAD (its psi' is zero). @param level 0.8 or 0.95.

@@ -27,7 +27,6 @@ struct ValidatedKind {
     char const* summary;
     char const* files;
     char const* profile;
-    char const* profile_type;
     char const* footer;
 };
 
@@ -37,7 +36,6 @@ constexpr std::array validated_kinds{
         .summary = "predict published training steps and score time, memory and fits against them",
         .files = "tables of training steps (CSV with the header of docs/validation.md)",
         .profile = "framework constants for all rows: a name, or a file (default: by each row's framework)",
-        .profile_type = "NAME|file.json",
         .footer = "Appended columns of --rows: pred_iter_time_s, pred_peak_mem_gb_per_gpu (the figure that source "
                   "prints), pred_fits (1 or 0),\n"
                   "pred_low and pred_high (80 % interval of the time), skip_reason.\n\n"
@@ -51,7 +49,6 @@ constexpr std::array validated_kinds{
         .summary = "predict measured kernels (matrix products, attention) and score their times",
         .files = "tables of kernel times (CSV with one of the headers of docs/validation.md)",
         .profile = "accelerator for all rows: a name, or a file (default: by each row's device)",
-        .profile_type = "NAME|file.json",
         .footer = "Appended columns of --rows: pred_latency_us, pred_low and pred_high (80 % interval), "
                   "skip_reason.\n\n"
                   "Examples:\n"
@@ -65,7 +62,6 @@ constexpr std::array validated_kinds{
         .summary = "predict runs of nccl-tests and rccl-tests and score their times",
         .files = "tables of collectives (CSV with the header of docs/validation.md)",
         .profile = "cluster for all rows: a name, or a file (default: by each row's device and links)",
-        .profile_type = "NAME|file.json",
         .footer = "Appended columns of --rows: pred_time_us, pred_low and pred_high (80 % interval), skip_reason.\n\n"
                   "Examples:\n"
                   "  sextant validate collectives nccl.csv\n"
@@ -77,7 +73,6 @@ constexpr std::array validated_kinds{
         .summary = "predict measured serving runs and score time to first token, time per token and throughput",
         .files = "tables of serving measurements (CSV with the header of docs/validation.md)",
         .profile = "engine for all rows: a name, or a file (default: by each row's engine)",
-        .profile_type = "NAME|file.json",
         .footer = "Appended columns of --rows: pred_ttft_ms, pred_tpot_ms, pred_output_tokens_per_s, pred_low and "
                   "pred_high\n(80 % interval of the throughput), skip_reason.\n\n"
                   "Examples:\n"
@@ -196,7 +191,7 @@ void add_subcommand(CLI::App& app, ValidatedKind const& what, Options& options) 
     sub->add_option("--plots", options.plots,
                     "write predicted against measured times into this folder, an SVG per source")
         ->type_name("FOLDER");
-    sub->add_option("--profile", options.profile, what.profile)->type_name(what.profile_type);
+    sub->add_option("--profile", options.profile, what.profile)->type_name("NAME|file.json");
     if (what.kind == ValidationKind::kernels || what.kind == ValidationKind::collectives)
         sub->add_option("--calibration", options.calibration,
                         "fitted constants from 'sextant calibrate fit', for the devices or clusters that it names")

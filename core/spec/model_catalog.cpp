@@ -145,10 +145,4 @@ ModelSpec find_model(std::string_view name_or_path) {
 
 std::string model_config(std::string_view name_or_path) { return find_config(name_or_path).text; }
 
-std::string_view preset_config(std::string_view name) {
-    auto const* preset = find_preset(name);
-    if (preset == nullptr) refuse_unknown(name);
-    return preset->text;
-}
-
 }  // namespace sextant

@@ -22,7 +22,4 @@ ModelSpec find_model(std::string_view name_or_path);
 /// The config that a name or a path stands for, as text. @throws InputError as `find_model`.
 std::string model_config(std::string_view name_or_path);
 
-/// The config of a preset as it is stored. @throws InputError for an unknown name.
-std::string_view preset_config(std::string_view name);
-
 }  // namespace sextant

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,9 +8,6 @@ namespace sextant {
 
 /// Number format of the large matrix products of a step.
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp4 };
-
-inline constexpr std::array all_precisions{Precision::fp32, Precision::tf32, Precision::fp16,
-                                           Precision::bf16, Precision::fp8,  Precision::fp4};
 
 std::string_view name_of(Precision precision);
 

@@ -58,15 +58,6 @@ constexpr FailureRecord records[] = {
 
 }  // namespace
 
-double FailureRecord::interruptions() const {
-    double sum = 0;
-    for (FailureCount const& entry : counts)
-        sum += entry.count;
-    return sum;
-}
-
-Seconds FailureRecord::gpu_mtbf() const { return static_cast<double>(gpus) * days / interruptions() * units::day; }
-
 std::span<FailureRecord const> failure_catalog() { return records; }
 
 FailureRecord const& find_failure_record(std::string_view name, std::string_view where) {

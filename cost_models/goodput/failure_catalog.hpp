@@ -30,10 +30,6 @@ struct FailureRecord {
     char const* basis;  ///< "published", or "assumed" where a published range or an estimate had to be made a number
     char const* source;
     char const* remark;
-
-    [[nodiscard]] double interruptions() const;
-    /// Accelerator time per interruption, of whatever cause.
-    [[nodiscard]] Seconds gpu_mtbf() const;
 };
 
 /// Published records, the default (llama3) first.

@@ -15,19 +15,10 @@ double with_embeddings(double non_embedding) {
     return non_embedding + embedding_coefficient * std::cbrt(non_embedding);
 }
 
-double without_embeddings(double total) {
-    auto const excess = [&](double log_n) { return with_embeddings(std::exp(log_n)) - total; };
-    double const high = std::log(total);
-    double low = high - 1;
-    while (excess(low) > 0)
-        low -= 10;
-    return std::exp(root_between(excess, low, high));
-}
-
 CountedOptimum non_embedding_optimum(ChinchillaLaw const& law, double non_embedding) {
     double const n = non_embedding;
     double const root = embedding_coefficient * std::cbrt(n);
-    double const total = n + root;
+    double const total = with_embeddings(n);
     double const elasticity = (n + root / 3) / total;
     double const elasticity_slope = (n + root / 9) / total / elasticity - elasticity;  // d ln e / d ln N
     double const tokens =

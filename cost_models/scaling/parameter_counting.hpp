@@ -8,9 +8,6 @@ namespace sextant {
 /// Source: Pearce and Song, arXiv:2406.12907 (vocabulary and context of the Chinchilla models).
 double with_embeddings(double non_embedding);
 
-/// The inverse of `with_embeddings`.
-double without_embeddings(double total);
-
 /// A compute optimum in Kaplan's count: N and C = 6 N D without embeddings, the loss by the total.
 struct CountedOptimum {
     ScalingPoint point;  ///< N without embeddings

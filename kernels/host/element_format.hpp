@@ -7,7 +7,7 @@
 
 namespace sextant::bench {
 
-/// A whole number in two's complement, or without a sign.
+/// A whole number in two's complement.
 struct IntegerFormat {
     char const* name;
     int bits;
@@ -16,7 +16,6 @@ struct IntegerFormat {
 };
 inline constexpr IntegerFormat int8_format{"int8", 8, -128, 127};
 inline constexpr IntegerFormat int4_format{"int4", 4, -8, 7};
-inline constexpr IntegerFormat uint4_format{"uint4", 4, 0, 15};
 
 /// The whole number of the format nearest to x, ties to even, saturated; its low bits, and back.
 int rounded(IntegerFormat const& format, double x);

@@ -28,18 +28,6 @@ bool ran_out_of_memory(TrainingRow const& row) {
 
 }  // namespace
 
-std::string_view name_of(MemoryQuantity quantity) {
-    switch (quantity) {
-        case MemoryQuantity::allocated_last_rank: return "allocated, last stage";
-        case MemoryQuantity::reserved_first_rank: return "reserved, first stage";
-        case MemoryQuantity::allocated_fullest: return "allocated, fullest stage";
-        case MemoryQuantity::reserved_fullest: return "reserved, fullest stage";
-        case MemoryQuantity::device_fullest: return "device, fullest stage";
-        case MemoryQuantity::state_and_activations_first: return "state and activations, first stage";
-    }
-    return "?";
-}
-
 Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages,
                         FrameworkMemory const& framework) {
     switch (quantity) {

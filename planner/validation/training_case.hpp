@@ -24,7 +24,6 @@ enum class MemoryQuantity : std::uint8_t {
     device_fullest,               ///< the same and what lies outside the allocator, as the driver reports it
     state_and_activations_first,  ///< state and activations of the first stage, counted and not measured
 };
-std::string_view name_of(MemoryQuantity quantity);
 
 /// One row of measurements in the words of the planner.
 struct TrainingCase {

@@ -77,7 +77,7 @@ TEST_CASE("models show reads a config file, and its folder") {
     auto const folder = std::filesystem::temp_directory_path() / ("sextant_models_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder);
     auto const file = (folder / "config.json").string();
-    sextant::write_text_file(file, sextant::preset_config("gpt2"));
+    sextant::write_text_file(file, sextant::model_config("gpt2"));
     auto const by_file = run_sextant({"models", "show", file, "--format", "json"});
     auto const by_folder = run_sextant({"models", "show", folder.string(), "--format", "json"});
     std::filesystem::remove_all(folder);

@@ -82,13 +82,13 @@ TEST_CASE("model catalog: a config file or its folder reads like the preset") {
     auto const model_folder = folder.path / "my-llama";
     std::filesystem::create_directory(model_folder);
     auto const file = model_folder / "config.json";
-    write_text_file(file.string(), preset_config("llama-3-8b"));
+    write_text_file(file.string(), model_config("llama-3-8b"));
     auto const from_file = find_model(file.string());
     CHECK(from_file.name == "my-llama");
     CHECK(count_parameters(from_file).total == 8'030'261'248);
     CHECK(find_model(model_folder.string()).name == "my-llama");
     auto const other = folder.path / "tiny.json";
-    write_text_file(other.string(), preset_config("gpt2"));
+    write_text_file(other.string(), model_config("gpt2"));
     CHECK(find_model(other.string()).name == "tiny");
 }
 

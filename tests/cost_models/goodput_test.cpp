@@ -135,12 +135,10 @@ TEST_CASE("a run whose failures come faster than its checkpoints makes next to n
 
 TEST_CASE("Llama 3: 419 unexpected interruptions in 54 days are an accelerator MTBF of 50,677 hours") {
     FailureRecord const& record = find_failure_record("llama3", "--failures");
-    CHECK(record.interruptions() == 419);
-    CHECK(record.gpu_mtbf().in(hour) == Approx(16384.0 * 54 * 24 / 419));
-    CHECK(record.gpu_mtbf().in(hour) == Approx(50677).epsilon(1e-4));
     double rate = 0;
     for (FailureProcess const& process : failures_of(record, 16384, 8))
         rate += process.rate_per_s();
+    CHECK((16384 / rate) / hour.base() == Approx(50677).epsilon(1e-4));
     CHECK(rate * (54 * day).base() == Approx(419).epsilon(1e-12));
     rate = 0;
     for (FailureProcess const& process : failures_of(record, 8192, 8))

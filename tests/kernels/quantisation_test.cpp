@@ -26,7 +26,7 @@ Quantised quantised(char const* format, Scaling scaling, std::vector<double> con
 }  // namespace
 
 TEST_CASE("integer formats: every pattern decodes to its own number and encodes back", "[quantise]") {
-    IntegerFormat const& format = *GENERATE(&int8_format, &int4_format, &uint4_format);
+    IntegerFormat const& format = *GENERATE(&int8_format, &int4_format);
     std::set<int> seen;
     for (int bits = 0; bits < 1 << format.bits; ++bits) {
         int const value = decoded(format, static_cast<std::uint8_t>(bits));
@@ -39,7 +39,7 @@ TEST_CASE("integer formats: every pattern decodes to its own number and encodes 
 }
 
 TEST_CASE("integer formats: ties go to the even number, and beyond the ends they saturate", "[quantise]") {
-    IntegerFormat const& format = *GENERATE(&int8_format, &int4_format, &uint4_format);
+    IntegerFormat const& format = *GENERATE(&int8_format, &int4_format);
     for (int low = format.lowest; low < format.highest; ++low) {
         double const middle = low + 0.5;
         REQUIRE(rounded(format, middle) == (low % 2 == 0 ? low : low + 1));
