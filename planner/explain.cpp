@@ -19,6 +19,36 @@ std::string bottleneck_sentence(StepEstimate const& e) {
                        share(parts[0].second, e), parts[1].first, share(parts[1].second, e));
 }
 
+std::string communication_sentence(StepEstimate const& e) {
+    StepBreakdown const& b = e.breakdown;
+    Seconds const all = b.tp + b.cp + b.ep + b.pp + b.dp;
+    std::string line = fmt::format("exposed communication {} ({:.1f} %)", human(all), share(all, e));
+    char const* before = ": ";
+    for (auto const& [name, time] : {std::pair{"tp", b.tp}, {"cp", b.cp}, {"ep", b.ep}, {"pp", b.pp}, {"dp", b.dp}}) {
+        if (time <= Seconds{}) continue;
+        line += fmt::format("{}{} {}", before, name, human(time));
+        before = ", ";
+    }
+    return line;
+}
+
+void explain_memory(StepReport const& report, std::vector<std::string>& lines) {
+    StepEstimate const& e = report.estimate;
+    Bytes const headroom = report.limit.usable - e.peak();
+    if (e.memory.host > report.limit.host)
+        lines.push_back(fmt::format("host memory: {} are offloaded but there are {} per accelerator",
+                                    human(e.memory.host), human(report.limit.host)));
+    lines.push_back(headroom >= Bytes{}
+                        ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage,
+                                      human(e.peak()), human(report.limit.usable), human(headroom))
+                        : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage,
+                                      human(e.peak()), human(-headroom), human(report.limit.usable)));
+    if (report.fits && e.memory.reserved_high > report.limit.usable)
+        lines.push_back(
+            fmt::format("memory is tight: the upper end of the 80 % range is {}; --max-memory asks for more room",
+                        human(e.memory.reserved_high)));
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown const& b) {
@@ -49,19 +79,7 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     StepBreakdown const& b = e.breakdown;
     std::vector<std::string> lines;
     lines.push_back(bottleneck_sentence(e));
-    Seconds const communication = b.tp + b.cp + b.ep + b.pp + b.dp;
-    if (communication > Seconds{}) {
-        std::string line =
-            fmt::format("exposed communication {} ({:.1f} %)", human(communication), share(communication, e));
-        char const* before = ": ";
-        for (auto const& [name, time] :
-             {std::pair{"tp", b.tp}, {"cp", b.cp}, {"ep", b.ep}, {"pp", b.pp}, {"dp", b.dp}}) {
-            if (time <= Seconds{}) continue;
-            line += fmt::format("{}{} {}", before, name, human(time));
-            before = ", ";
-        }
-        lines.push_back(std::move(line));
-    }
+    if (b.tp + b.cp + b.ep + b.pp + b.dp > Seconds{}) lines.push_back(communication_sentence(e));
     if (p.pp > 1) {
         lines.push_back(fmt::format("bubble {} ({:.1f} %) with {} microbatches on {} stages; stage {} is the slowest",
                                     human(b.bubble), share(b.bubble, e), report.microbatches, p.pp, e.slowest_stage));
@@ -84,19 +102,7 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
         lines.push_back(
             fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it",
                         human(b.recompute)));
-    Bytes const headroom = report.limit.usable - e.peak();
-    if (e.memory.host > report.limit.host)
-        lines.push_back(fmt::format("host memory: {} are offloaded but there are {} per accelerator",
-                                    human(e.memory.host), human(report.limit.host)));
-    lines.push_back(headroom >= Bytes{}
-                        ? fmt::format("memory: stage {} is the fullest, {} of {} usable, {} to spare", e.fullest_stage,
-                                      human(e.peak()), human(report.limit.usable), human(headroom))
-                        : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage,
-                                      human(e.peak()), human(-headroom), human(report.limit.usable)));
-    if (report.fits && e.memory.reserved_high > report.limit.usable)
-        lines.push_back(
-            fmt::format("memory is tight: the upper end of the 80 % range is {}; --max-memory asks for more room",
-                        human(e.memory.reserved_high)));
+    explain_memory(report, lines);
     return lines;
 }
 

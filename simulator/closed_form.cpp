@@ -42,6 +42,33 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Recompu
     return cost;
 }
 
+/// What the passes of the slowest stage add to a step of `m` microbatches. Pairs of passes that run side by side hide
+/// `hidden` of it, expert and pipeline communication. @return how much longer the stage is busy than with its passes.
+Seconds add_passes(StepBreakdown& b, StageCost const& slowest, double m, Seconds transfer, Seconds busy,
+                   Seconds hidden) {
+    PassTime passes = slowest.forward;
+    passes += slowest.backward;
+    passes = m * passes;
+    b.gemm = passes.gemm;
+    b.attention = passes.attention;
+    b.memory_bound = passes.streaming;
+    b.host = passes.gaps;
+    b.tp = passes.tp;
+    b.cp = passes.cp;
+    b.ep = passes.ep;
+    b.recompute = m * slowest.rerun.total();
+    b.pp = 2 * m * transfer;
+    Seconds const waiting = busy + hidden - passes.total() - b.recompute - b.pp;
+    if (hidden > Seconds{}) {
+        Seconds const rerun = m * slowest.rerun.ep;
+        double const share = hidden / (b.ep + b.pp + rerun);
+        b.ep -= share * b.ep;
+        b.pp -= share * b.pp;
+        b.recompute -= share * rerun;
+    }
+    return waiting;
+}
+
 }  // namespace
 
 Seconds StepBreakdown::total() const {
@@ -223,35 +250,12 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     }
     Seconds hidden;
     PipelineTime const pipe = time_of_pipeline(pipeline, plan, times, hidden);
-
     StageCost const& slowest = pipeline.stages[pipe.slowest];
-    auto const m = as_double(pipeline.microbatches);
-    PassTime const passes = [&] {
-        PassTime sum = slowest.forward;
-        sum += slowest.backward;
-        return m * sum;
-    }();
     StepBreakdown& b = estimate.breakdown;
-    b.gemm = passes.gemm;
-    b.attention = passes.attention;
-    b.memory_bound = passes.streaming;
-    b.host = passes.gaps;
-    b.tp = passes.tp;
-    b.cp = passes.cp;
-    b.ep = passes.ep;
-    b.recompute = m * slowest.rerun.total();
-    b.pp = 2 * m * transfer;
+    Seconds const waiting = add_passes(b, slowest, as_double(pipeline.microbatches), transfer, pipe.busy, hidden);
     b.bubble = pipe.bubble;
     b.dp = data.exposed;
     b.optimizer = data.optimizer;
-    Seconds const waiting = pipe.busy + hidden - passes.total() - b.recompute - b.pp;
-    if (hidden > Seconds{}) {  // what pairs of passes hide is expert and pipeline communication
-        Seconds const rerun = m * slowest.rerun.ep;
-        double const share = hidden / (b.ep + b.pp + rerun);
-        b.ep -= share * b.ep;
-        b.pp -= share * b.pp;
-        b.recompute -= share * rerun;
-    }
     b.offload = data.offload;
     if (offloads_activations(plan)) b.offload += std::max(Seconds{}, waiting);
     b.fixed = timing_.fixed_per_step.value;

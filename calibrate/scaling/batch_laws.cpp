@@ -38,6 +38,39 @@ CriticalBatchOfSize of_size(double parameters, std::vector<BatchRow> const& rows
     return out;
 }
 
+/// Of each (N, D), the runs whose loss is within `flat` of the best.
+struct BestRuns {
+    BestRuns(std::vector<TuningRow> const& rows, double flat, std::string const& where) {
+        std::map<std::pair<double, double>, std::vector<TuningRow>> by_size;
+        for (TuningRow const& row : rows)
+            by_size[{row.parameters, row.tokens}].push_back(row);
+        cells = by_size.size();
+        if (cells < 3)
+            throw InputError("{}: {} different (N, D) (a law of the learning rate over both needs three)", where,
+                             cells);
+        for (auto const& entry : by_size)
+            add(entry.second, flat);
+    }
+
+    std::vector<TuningRow> kept;
+    std::size_t cells = 0;
+    std::size_t edges = 0;  ///< cells whose best run is at an end of their grid
+
+private:
+    void add(std::vector<TuningRow> const& runs, double flat) {
+        auto const best =
+            std::min_element(runs.begin(), runs.end(), [](auto const& a, auto const& b) { return a.loss < b.loss; });
+        auto const edge = [&](double TuningRow::*field) {
+            auto const [low, high] = std::minmax_element(
+                runs.begin(), runs.end(), [&](auto const& a, auto const& b) { return a.*field < b.*field; });
+            return runs.size() > 1 && ((*best).*field == (*low).*field || (*best).*field == (*high).*field);
+        };
+        if (edge(&TuningRow::learning_rate) || edge(&TuningRow::batch)) ++edges;
+        std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept),
+                     [&](TuningRow const& run) { return run.loss <= best->loss * (1 + flat); });
+    }
+};
+
 }  // namespace
 
 CriticalBatchFit fit_critical_batch(std::vector<BatchRow> const& rows, CriticalBatchOptions const& options,
@@ -65,28 +98,11 @@ CriticalBatchFit fit_critical_batch(std::vector<BatchRow> const& rows, CriticalB
 }
 
 TuningLaws fit_tuning_laws(std::vector<TuningRow> const& rows, double flat, std::string const& where) {
-    std::map<std::pair<double, double>, std::vector<TuningRow>> cells;
-    for (TuningRow const& row : rows)
-        cells[{row.parameters, row.tokens}].push_back(row);
-    if (cells.size() < 3)
-        throw InputError("{}: {} different (N, D) (a law of the learning rate over both needs three)", where,
-                         cells.size());
+    BestRuns const best(rows, flat, where);
+    std::vector<TuningRow> const& kept = best.kept;
     TuningLaws laws;
-    laws.cells = cells.size();
-    std::vector<TuningRow> kept;
-    for (auto const& [key, cell] : cells) {
-        auto const& runs = cell;  // Clang 14 captures no structured bindings
-        auto const best =
-            std::min_element(runs.begin(), runs.end(), [](auto const& a, auto const& b) { return a.loss < b.loss; });
-        auto const edge = [&](double TuningRow::*field) {
-            auto const [low, high] = std::minmax_element(
-                runs.begin(), runs.end(), [&](auto const& a, auto const& b) { return a.*field < b.*field; });
-            return runs.size() > 1 && ((*best).*field == (*low).*field || (*best).*field == (*high).*field);
-        };
-        if (edge(&TuningRow::learning_rate) || edge(&TuningRow::batch)) ++laws.edges;
-        std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept),
-                     [&](TuningRow const& run) { return run.loss <= best->loss * (1 + flat); });
-    }
+    laws.cells = best.cells;
+    laws.edges = best.edges;
     laws.rows = kept.size();
     auto const count = static_cast<Eigen::Index>(kept.size());
     Eigen::MatrixXd design(count, 3);

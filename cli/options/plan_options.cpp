@@ -97,6 +97,43 @@ std::int64_t default_global_batch(std::int64_t sequence) {
                                   std::int64_t{1} << std::max(0, static_cast<int>(std::lround(std::log2(sequences)))));
 }
 
+/// All of a plan but dp, which depends on how many accelerators there are.
+ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
+    ParallelPlan plan = base_plan(o, cluster);
+    plan.tp = number(o.tp, "--tp", 1);
+    plan.pp = number(o.pp, "--pp", 1);
+    plan.cp = number(o.cp, "--cp", 1);
+    plan.ep = number(o.ep, "--ep", 1);
+    plan.micro_batch = number(o.micro_batch, "--micro-batch", 1);
+    plan.zero = static_cast<int>(number(o.zero, "--zero", 1, 0));
+    if (!o.schedule.empty()) plan.schedule = schedule_from(o.schedule, "--schedule");
+    plan.vpp = number(o.vpp, "--vpp", traits_of(plan.schedule).usual_chunks());
+    if (o.schedule.empty() && plan.vpp > 1) plan.schedule = Schedule::interleaved;
+    plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
+    plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
+    plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
+    if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
+        throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)",
+                         plan.recompute_layers, name_of(plan.recompute));
+    if (plan.shard_group > 0 && plan.zero == 0)
+        throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
+                         plan.shard_group);
+    bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
+    plan.sequence_parallel = sp ? Switch::on : Switch::off;
+    return plan;
+}
+
+/// Bounds of the accelerators of a plan that is for no cluster in particular.
+ClusterSpec const& any_cluster() {
+    static ClusterSpec const anything = [] {
+        ClusterSpec any;
+        any.name = "the plan";
+        any.scale_out.emplace();
+        return any;
+    }();
+    return anything;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> accelerator_counts(PlanOptions const& options, ClusterSpec const& cluster) {
@@ -157,41 +194,14 @@ Subject find_subject(PlanOptions const& options) {
 }
 
 ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
-    ParallelPlan plan = base_plan(o, cluster);
-    plan.tp = number(o.tp, "--tp", 1);
-    plan.pp = number(o.pp, "--pp", 1);
-    plan.cp = number(o.cp, "--cp", 1);
-    plan.ep = number(o.ep, "--ep", 1);
-    plan.micro_batch = number(o.micro_batch, "--micro-batch", 1);
-    plan.zero = static_cast<int>(number(o.zero, "--zero", 1, 0));
-    if (!o.schedule.empty()) plan.schedule = schedule_from(o.schedule, "--schedule");
-    plan.vpp = number(o.vpp, "--vpp", traits_of(plan.schedule).usual_chunks());
-    if (o.schedule.empty() && plan.vpp > 1) plan.schedule = Schedule::interleaved;
-    plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
-    plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
-    plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
-    if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
-        throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)",
-                         plan.recompute_layers, name_of(plan.recompute));
-    if (plan.shard_group > 0 && plan.zero == 0)
-        throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
-                         plan.shard_group);
-    bool const sp = o.sequence_parallel.value_or(plan.tp > 1);
-    plan.sequence_parallel = sp ? Switch::on : Switch::off;
-
+    ParallelPlan plan = replica_plan(o, cluster);
     constexpr double most = 1e9;
     double const inner_ranks =
         static_cast<double>(plan.tp) * static_cast<double>(plan.pp) * static_cast<double>(plan.cp);
     if (inner_ranks > most)
         throw InputError("plan: tp * pp * cp = {:g} accelerators (at most {:g})", inner_ranks, most);
     std::int64_t const inner = plan.tp * plan.pp * plan.cp;
-    static ClusterSpec const anything = [] {
-        ClusterSpec any;
-        any.name = "the plan";
-        any.scale_out.emplace();
-        return any;
-    }();
-    ClusterSpec const& where = cluster != nullptr ? *cluster : anything;
+    ClusterSpec const& where = cluster != nullptr ? *cluster : any_cluster();
     auto const counts = accelerator_counts(o, where);
     if (counts.size() > 1)
         throw InputError("--gpus: '{}' is a list (one number here; 'sextant plan' searches lists)", o.accelerators);

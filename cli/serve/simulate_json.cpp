@@ -85,45 +85,64 @@ Json tenants_json(ServeSimulateReport const& report) {
     return out;
 }
 
-}  // namespace
-
-std::string serve_simulate_json(ServeSimulateReport const& report) {
+Json overload_json(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
-    Json json{
-        {"format", "serving-simulation"},
-        {"version", 1},
-        {"model", report.what.model.name},
-        {"cluster", report.what.cluster.name},
-        {"setup", setup_json(report)},
-        {"load", report.load},
-        {"prompt", report.prompt},
-        {"output", report.output},
-        {"seed", report.seed},
-        {"events", name_of(report.clock)},
-        {"state", name_of(o.state)},
-        {"interrupted", o.interrupted},
-        {"requests",
-         {{"asked", report.requests},
-          {"arrived", o.whole.arrived},
-          {"finished", o.whole.finished},
-          {"measured", o.measured}}},
-        {"simulated_s", o.whole.at.base()},
-        {"window_s", o.window.at.base()},
-        {"window_to_end", o.window_to_end},
-        {"requests_per_s", report.requests_per_s()},
-        {"output_tokens_per_s", report.output_tokens_per_s()},
-        {"output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators())},
-        {"prompt_tokens_per_s", report.per_second(static_cast<double>(o.window.counters.prompt_tokens))}};
-    auto const usd = report.usd_per_million_output_tokens();
-    json["usd_per_million_output_tokens"] = usd ? Json(*usd) : Json(nullptr);
     auto const missed = report.ttft_missed_from();
-    if (o.state == SteadyState::overloaded)
-        json["overload"] = {{"since_s", o.onset.base()},
-                            {"capacity_requests_per_s", o.capacity},
-                            {"offered_requests_per_s", o.offered},
-                            {"drift_requests_per_s", report.drift()},
-                            {"ttft_missed_from_s", missed ? Json(missed->base()) : Json(nullptr)},
-                            {"unfinished", o.whole.arrived - o.whole.finished}};
+    return {{"since_s", o.onset.base()},
+            {"capacity_requests_per_s", o.capacity},
+            {"offered_requests_per_s", o.offered},
+            {"drift_requests_per_s", report.drift()},
+            {"ttft_missed_from_s", missed ? Json(missed->base()) : Json(nullptr)},
+            {"unfinished", o.whole.arrived - o.whole.finished}};
+}
+
+Json fleet_json(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    return {{"up_mean", report.replicas_up()},
+            {"held_mean", report.replicas_held()},
+            {"gpu_hours", report.gpu_hours()},
+            {"cost_usd", report.price ? Json(*report.price * report.gpu_hours()) : Json(nullptr)},
+            {"availability", report.availability()},
+            {"started", o.started},
+            {"stopped", o.stopped},
+            {"failures", o.failures},
+            {"drains", o.drains},
+            {"restarted_requests", o.restarted},
+            {"restarted_tokens", o.restarted_tokens},
+            {"cold_start_s", report.setup.autoscale.cold_start.base()}};
+}
+
+/// What was asked, and how far it came.
+Json head_json(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    return {{"format", "serving-simulation"},
+            {"version", 1},
+            {"model", report.what.model.name},
+            {"cluster", report.what.cluster.name},
+            {"setup", setup_json(report)},
+            {"load", report.load},
+            {"prompt", report.prompt},
+            {"output", report.output},
+            {"seed", report.seed},
+            {"events", name_of(report.clock)},
+            {"state", name_of(o.state)},
+            {"interrupted", o.interrupted},
+            {"requests",
+             {{"asked", report.requests},
+              {"arrived", o.whole.arrived},
+              {"finished", o.whole.finished},
+              {"measured", o.measured}}},
+            {"simulated_s", o.whole.at.base()},
+            {"window_s", o.window.at.base()},
+            {"window_to_end", o.window_to_end},
+            {"requests_per_s", report.requests_per_s()},
+            {"output_tokens_per_s", report.output_tokens_per_s()},
+            {"output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators())},
+            {"prompt_tokens_per_s", report.per_second(static_cast<double>(o.window.counters.prompt_tokens))}};
+}
+
+void add_latencies(Json& json, ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
     bool const latencies = report.has_latencies();
     json["ttft"] = latencies ? spread_json(o.ttft) : Json(nullptr);
     json["tpot"] = latencies ? spread_json(o.tpot) : Json(nullptr);
@@ -134,6 +153,11 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
         json["objective"] = {{"limits", objective_json(report.setup.objective)},
                              {"good_share", report.good_share()},
                              {"good_requests_per_s", report.good_share() * report.requests_per_s()}};
+}
+
+/// Means and counts of batches and caches.
+void add_use(Json& json, ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
     json["running_mean"] = report.per_second(o.window.running);
     json["waiting_mean"] = report.per_second(o.window.waiting);
     json["waiting_most"] = o.most_waiting;
@@ -143,20 +167,11 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["tokens_per_step"] = report.tokens_per_step();
     json["preemptions"] = o.whole.counters.preemptions;
     json["recomputed_tokens"] = o.whole.counters.recomputed_tokens;
-    if (latencies && !o.tenants.empty()) json["tenants"] = tenants_json(report);
-    if (report.setup.changes())
-        json["fleet"] = {{"up_mean", report.replicas_up()},
-                         {"held_mean", report.replicas_held()},
-                         {"gpu_hours", report.gpu_hours()},
-                         {"cost_usd", report.price ? Json(*report.price * report.gpu_hours()) : Json(nullptr)},
-                         {"availability", report.availability()},
-                         {"started", o.started},
-                         {"stopped", o.stopped},
-                         {"failures", o.failures},
-                         {"drains", o.drains},
-                         {"restarted_requests", o.restarted},
-                         {"restarted_tokens", o.restarted_tokens},
-                         {"cold_start_s", report.setup.autoscale.cold_start.base()}};
+}
+
+/// What only some fleets do: adapters, swapped caches, caches that move between replicas.
+void add_copies(Json& json, ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
     if (report.adapter_cost)
         json["adapters"] = {{"bytes_each", report.adapter_cost->bytes.base()},
                             {"wanted", o.whole.counters.adapters_wanted},
@@ -171,6 +186,21 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
                              {"network", name_of(report.setup.network)},
                              {"mean_s", o.window.transferring.base() / static_cast<double>(o.window.transfers)},
                              {"alone_s", o.window.transferring_alone.base() / static_cast<double>(o.window.transfers)}};
+}
+
+}  // namespace
+
+std::string serve_simulate_json(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
+    Json json = head_json(report);
+    auto const usd = report.usd_per_million_output_tokens();
+    json["usd_per_million_output_tokens"] = usd ? Json(*usd) : Json(nullptr);
+    if (o.state == SteadyState::overloaded) json["overload"] = overload_json(report);
+    add_latencies(json, report);
+    add_use(json, report);
+    if (report.has_latencies() && !o.tenants.empty()) json["tenants"] = tenants_json(report);
+    if (report.setup.changes()) json["fleet"] = fleet_json(report);
+    add_copies(json, report);
     json["utilisation"] = report.utilisation();
     json["iterations"] = o.whole.counters.iterations;
     json["output_tokens"] = o.whole.counters.tokens_out;

@@ -157,6 +157,23 @@ std::string link_table(Fabric const& fabric, Format format) {
     return format == Format::text ? table.text() : render(table, format);
 }
 
+void write_schedule(Options const& o, Subject const& subject, ParallelPlan const& plan,
+                    ForeignSchedule const& foreign) {
+    require_valid(subject.model, plan, subject.workload);
+    write_text_file(o.write_schedule,
+                    schedule_csv(foreign.schedule ? *foreign.schedule : schedule_of(plan, subject.workload),
+                                 o.with_transfers ? ScheduleCsvForm::compute_and_transfers : ScheduleCsvForm::compute));
+}
+
+std::string rendered(SimulationReport const& report, Format format) {
+    switch (format) {
+        case Format::json: return simulation_json(report);
+        case Format::html: return simulation_page(report);
+        case Format::text: return simulation_text(report);
+        default: return render(simulation_table(report), format);
+    }
+}
+
 int run_simulation(Options const& given, CLI::App const& app, CommandContext& context) {
     Options o = given;
     o.plan = with_import(given.plan, app, context);
@@ -169,13 +186,7 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     SimulationRequest request = simulation_request(o.simulate, plan, subject.cluster);
     if (foreign.schedule) request.graph.schedule = &*foreign.schedule;
-    if (!o.write_schedule.empty()) {
-        require_valid(subject.model, plan, subject.workload);
-        write_text_file(
-            o.write_schedule,
-            schedule_csv(foreign.schedule ? *foreign.schedule : schedule_of(plan, subject.workload),
-                         o.with_transfers ? ScheduleCsvForm::compute_and_transfers : ScheduleCsvForm::compute));
-    }
+    if (!o.write_schedule.empty()) write_schedule(o, subject, plan, foreign);
     if (o.links) {
         request.graph.granularity = Granularity::stage;
         GraphOptions graph = request.graph;
@@ -201,20 +212,13 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
     if (!o.trace.empty()) write_trace(o.trace, run, report, interrupt.flag());
     if (!o.svg.empty())
         write_text_file(o.svg, simulation_svg(run.graph, run.simulation.times, {.title = report.headline}));
-    switch (format) {
-        case Format::json: deliver(o.output, context, simulation_json(report)); break;
-        case Format::html: deliver(o.output, context, simulation_page(report)); break;
-        case Format::text: {
-            std::string text = simulation_text(report);
-            if (o.timeline)
-                text += "\n" + simulation_timeline(run.graph, run.simulation.times,
-                                                   {.columns = static_cast<std::size_t>(o.width)});
-            if (o.tune) text += tuning_text(microbatch_table(form, plan, subject.limit), plan.micro_batch);
-            deliver(o.output, context, text);
-            break;
-        }
-        default: deliver(o.output, context, render(simulation_table(report), format)); break;
-    }
+    std::string text = rendered(report, format);
+    if (format == Format::text && o.timeline)
+        text +=
+            "\n" + simulation_timeline(run.graph, run.simulation.times, {.columns = static_cast<std::size_t>(o.width)});
+    if (format == Format::text && o.tune)
+        text += tuning_text(microbatch_table(form, plan, subject.limit), plan.micro_batch);
+    deliver(o.output, context, text);
     return interrupt.flag() ? interrupted_exit : exit_code::done;
 }
 

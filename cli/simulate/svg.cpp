@@ -166,6 +166,85 @@ Lanes lanes_of(TaskGraph const& graph, TaskTimes const& times, std::span<std::ui
     return lanes;
 }
 
+/// What is drawn of a run, and where the row of each rank is.
+class Rows {
+public:
+    Rows(TaskGraph const& graph, TaskTimes const& times, std::size_t most)
+        : graph_(graph),
+          until_(times.makespan().base()),
+          streams_(used_streams(graph)),
+          shown_(shown_ranks(graph, most)),
+          main_lane_(shown_.size() <= 16 ? 22 : 14),
+          height_(main_lane_ + static_cast<double>(streams_.size()) * (thin_lane + lane_gap) + row_gap) {
+        TasksByRank const tasks(graph, times);
+        for (std::size_t const rank : shown_)
+            lanes_.push_back(lanes_of(graph, times, tasks[rank], rank, streams_, until_));
+    }
+
+    [[nodiscard]] double until() const { return until_; }
+    [[nodiscard]] double bottom() const { return y_of(shown_.size()); }
+
+    /// All lanes, each in so many cells.
+    [[nodiscard]] Drawing drawing(std::size_t cells) const {
+        Drawing out(graph_);
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            double y = y_of(i);
+            for (std::size_t lane = 0; lane < lanes_[i].size(); ++lane) {
+                double const height = lane == 0 ? main_lane_ : thin_lane;
+                out.lane(graph_, shown_[i], cells_of(graph_, lanes_[i][lane], until_, cells), y, height);
+                y += height + lane_gap;
+            }
+        }
+        return out;
+    }
+
+    /// The ground of the main lanes: idle.
+    [[nodiscard]] std::string background() const {
+        std::string out;
+        for (std::size_t i = 0; i < shown_.size(); ++i)
+            out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", number(left),
+                               number(y_of(i)), number(body), number(main_lane_), colour_of(Shade::idle));
+        return out;
+    }
+
+    /// Left of each row its rank, right of it the share that it idles.
+    [[nodiscard]] std::string labels() const {
+        std::string out;
+        for (std::size_t i = 0; i < shown_.size(); ++i) {
+            SimulatedRank const& rank = graph_.ranks[shown_[i]];
+            double const y = y_of(i) + main_lane_ / 2 + 4;
+            out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">rank {}, stage {}{}</text>",
+                               number(left - 8), number(y), rank.rank, rank.pipeline,
+                               rank.stands_for > 1 ? fmt::format(" (x{})", rank.stands_for) : "");
+            out += fmt::format("<text x=\"{}\" y=\"{}\">{:.1f} %</text>\n", number(left + body + 8), number(y),
+                               100 * idle_share(lanes_[i].front(), until_));
+        }
+        return out + fmt::format("<text x=\"{}\" y=\"{}\">idle</text>\n", number(left + body + 8), number(top - 8));
+    }
+
+    /// What the thin lanes are, and how many ranks are left out.
+    [[nodiscard]] std::string footnote() const {
+        std::string lanes;
+        for (Stream const stream : streams_)
+            lanes += (lanes.empty() ? "thin lanes, from above: " : ", ") + std::string(name_of(stream));
+        if (shown_.size() < graph_.ranks.size())
+            lanes +=
+                fmt::format("{}{} of {} ranks shown", lanes.empty() ? "" : "; ", shown_.size(), graph_.ranks.size());
+        return fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", number(left), number(bottom() + 14), xml(lanes));
+    }
+
+private:
+    [[nodiscard]] double y_of(std::size_t row) const { return top + static_cast<double>(row) * height_; }
+
+    TaskGraph const& graph_;
+    double until_;
+    std::vector<Stream> streams_;
+    std::vector<std::size_t> shown_;
+    double main_lane_;
+    double height_;
+    std::vector<Lanes> lanes_;
+};
+
 std::string axis(double until, double bottom) {
     if (until <= 0) return "";
     double const rough = until / 10;
@@ -190,62 +269,21 @@ std::string axis(double until, double bottom) {
 }  // namespace
 
 std::string simulation_svg(TaskGraph const& graph, TaskTimes const& times, PictureOptions const& options) {
-    double const until = times.makespan().base();
-    TasksByRank const tasks(graph, times);
-    auto const streams = used_streams(graph);
-    auto const shown = shown_ranks(graph, options.rows);
-    std::vector<Lanes> rows;
-    for (std::size_t const rank : shown)
-        rows.push_back(lanes_of(graph, times, tasks[rank], rank, streams, until));
-
-    double const main_lane = shown.size() <= 16 ? 22 : 14;
-    double const row_height = main_lane + static_cast<double>(streams.size()) * (thin_lane + lane_gap) + row_gap;
-    double const bottom = top + static_cast<double>(shown.size()) * row_height;
-
+    Rows const rows(graph, times, options.rows);
     std::string drawn, legend;
     for (std::size_t cells = finest; cells >= coarsest; cells /= 2) {
-        Drawing drawing(graph);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            double y = top + static_cast<double>(i) * row_height;
-            for (std::size_t lane = 0; lane < rows[i].size(); ++lane) {
-                double const height = lane == 0 ? main_lane : thin_lane;
-                drawing.lane(graph, shown[i], cells_of(graph, rows[i][lane], until, cells), y, height);
-                y += height + lane_gap;
-            }
-        }
+        Drawing const drawing = rows.drawing(cells);
         drawn = drawing.text();
         legend = drawing.legend(42);
         if (drawn.size() <= options.most_bytes) break;
     }
-
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
         "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"11\" fill=\"#2b2b33\">\n"
         "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-        number(left + body + right), number(bottom + 26));
+        number(left + body + right), number(rows.bottom() + 26));
     out += fmt::format("<title>{0}</title>\n<text x=\"12\" y=\"24\" font-size=\"16\">{0}</text>\n", xml(options.title));
-    out += legend;
-    for (std::size_t i = 0; i < shown.size(); ++i)
-        out += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", number(left),
-                           number(top + static_cast<double>(i) * row_height), number(body), number(main_lane),
-                           colour_of(Shade::idle));
-    out += axis(until, bottom) + drawn;
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-        SimulatedRank const& rank = graph.ranks[shown[i]];
-        double const y = top + static_cast<double>(i) * row_height + main_lane / 2 + 4;
-        out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">rank {}, stage {}{}</text>", number(left - 8),
-                           number(y), rank.rank, rank.pipeline,
-                           rank.stands_for > 1 ? fmt::format(" (x{})", rank.stands_for) : "");
-        out += fmt::format("<text x=\"{}\" y=\"{}\">{:.1f} %</text>\n", number(left + body + 8), number(y),
-                           100 * idle_share(rows[i].front(), until));
-    }
-    out += fmt::format("<text x=\"{}\" y=\"{}\">idle</text>\n", number(left + body + 8), number(top - 8));
-    std::string lanes;
-    for (Stream const stream : streams)
-        lanes += (lanes.empty() ? "thin lanes, from above: " : ", ") + std::string(name_of(stream));
-    if (shown.size() < graph.ranks.size())
-        lanes += fmt::format("{}{} of {} ranks shown", lanes.empty() ? "" : "; ", shown.size(), graph.ranks.size());
-    out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", number(left), number(bottom + 14), xml(lanes));
+    out += legend + rows.background() + axis(rows.until(), rows.bottom()) + drawn + rows.labels() + rows.footnote();
     return out + "</svg>\n";
 }
 

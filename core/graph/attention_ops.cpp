@@ -67,64 +67,89 @@ void append_context_exchange(BlockBuilder& b, double key_value_bytes, double que
     }
 }
 
+/// Widths of what one rank holds of a token: its queries, keys and values, and outputs.
+struct HeadWidths {
+    explicit HeadWidths(BlockBuilder const& b)
+        : heads(b.model.attention.heads / b.plan.tp),
+          // Latent attention expands keys and values to all heads before the product.
+          kv_heads(b.model.attention.latent ? heads
+                                            : std::max<std::int64_t>(1, b.model.attention.kv_heads / b.plan.tp)),
+          query(static_cast<double>(heads * b.model.attention.head_dim)),
+          key_value(static_cast<double>(kv_heads * (b.model.attention.head_dim + b.model.attention.value_head_dim))),
+          output(static_cast<double>(heads * b.model.attention.value_head_dim)) {}
+    std::int64_t heads;
+    std::int64_t kv_heads;
+    double query;
+    double key_value;
+    double output;
+};
+
+/// The product itself, on the heads and positions that one rank of the context-parallel group has.
+Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind) {
+    AttentionSpec const& a = b.model.attention;
+    ParallelPlan const& plan = b.plan;
+    bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
+    bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
+    return {.batch = plan.micro_batch,
+            .heads = ulysses ? std::max<std::int64_t>(1, width.heads / plan.cp) : width.heads,
+            .kv_heads = ulysses ? std::max<std::int64_t>(1, width.kv_heads / plan.cp) : width.kv_heads,
+            .queries = ulysses ? b.sequence : b.sequence / plan.cp,
+            .keys = b.sequence,
+            .window = kind.sliding ? a.window : 0,
+            .pieces = ring ? plan.cp : 1,
+            .head_dim = a.head_dim,
+            .value_head_dim = a.value_head_dim,
+            .kernel = plan.attention,
+            .dropout = plan.dropout};
+}
+
+/// What the backward pass needs of the product: the scores without a fused kernel, their statistics with one.
+void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width) {
+    if (core.kernel != AttentionKernel::unfused) {
+        b.keep("softmax statistics", "4 T a / t", 4 * static_cast<double>(b.tokens) * static_cast<double>(width.heads),
+               Rerun::selective);
+        return;
+    }
+    double const scores = static_cast<double>(core.batch * core.heads) * static_cast<double>(core.queries) *
+                          static_cast<double>(attended_keys(core));
+    b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
+    if (core.dropout == Switch::on) {
+        b.keep("attention dropout mask", "a s^2 b / (t cp)", scores, Rerun::selective);
+        b.keep("attention dropout output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
+    }
+}
+
 }  // namespace
 
 void append_attention(BlockBuilder& b, LayerKind kind) {
     AttentionSpec const& a = b.model.attention;
-    ParallelPlan const& plan = b.plan;
     auto const tokens = static_cast<double>(b.tokens);
-    std::int64_t const heads = a.heads / plan.tp;
-    // Latent attention expands keys and values to all heads before the product.
-    std::int64_t const kv_heads = a.latent ? heads : std::max<std::int64_t>(1, a.kv_heads / plan.tp);
-    auto const q_width = static_cast<double>(heads * a.head_dim);
-    auto const kv_width = static_cast<double>(kv_heads * (a.head_dim + a.value_head_dim));
-    auto const out_width = static_cast<double>(heads * a.value_head_dim);
+    HeadWidths const width(b);
 
     b.enter_tensor_region("attention in");
     if (a.latent)
         append_latent_projections(b);
     else
         append_query_key_value(b);
+    double const query_key_bytes = 2 * tokens * (width.query + width.key_value / 2);
     if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) {
-        b.streaming("q k norm", 4 * tokens * (q_width + kv_width / 2), 2.0, 2);
-        b.keep("q k before norm", "2 T (a + kv) d / t", 2 * tokens * (q_width + kv_width / 2));
+        b.streaming("q k norm", 2 * query_key_bytes, 2.0, 2);
+        b.keep("q k before norm", "2 T (a + kv) d / t", query_key_bytes);
     }
-    if (b.model.position == PositionKind::rotary) b.streaming("rotary", 4 * tokens * (q_width + kv_width / 2), 1.0, 2);
+    if (b.model.position == PositionKind::rotary) b.streaming("rotary", 2 * query_key_bytes, 1.0, 2);
 
-    append_context_exchange(b, 2 * tokens * kv_width, 2 * tokens * q_width, 2 * tokens * out_width);
-    bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
-    bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
-    Attention const core{.batch = plan.micro_batch,
-                         .heads = ulysses ? std::max<std::int64_t>(1, heads / plan.cp) : heads,
-                         .kv_heads = ulysses ? std::max<std::int64_t>(1, kv_heads / plan.cp) : kv_heads,
-                         .queries = ulysses ? b.sequence : b.sequence / plan.cp,
-                         .keys = b.sequence,
-                         .window = kind.sliding ? a.window : 0,
-                         .pieces = ring ? plan.cp : 1,
-                         .head_dim = a.head_dim,
-                         .value_head_dim = a.value_head_dim,
-                         .kernel = plan.attention,
-                         .dropout = plan.dropout};
+    append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);
+    Attention const core = core_of(b, width, kind);
     b.block.ops.push_back({.name = "attention", .what = core, .rerun = Rerun::selective});
-
     // Each further ring step reads the fp32 running output and statistics, and writes them.
-    if (ring)
-        b.streaming("merge ring steps", 10 * static_cast<double>(plan.cp - 1) * tokens * out_width, 1.0, plan.cp - 1);
+    if (core.pieces > 1)
+        b.streaming("merge ring steps", 10 * static_cast<double>(core.pieces - 1) * tokens * width.output, 1.0,
+                    core.pieces - 1);
 
-    b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (q_width + kv_width));
-    if (plan.attention == AttentionKernel::unfused) {
-        double const scores = static_cast<double>(core.batch * core.heads) * static_cast<double>(core.queries) *
-                              static_cast<double>(attended_keys(core));
-        b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
-        if (plan.dropout == Switch::on) {
-            b.keep("attention dropout mask", "a s^2 b / (t cp)", scores, Rerun::selective);
-            b.keep("attention dropout output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
-        }
-    } else {
-        b.keep("softmax statistics", "4 T a / t", 4 * tokens * static_cast<double>(heads), Rerun::selective);
-    }
-    b.keep("attention output", "2 T a d_v / t", 2 * tokens * out_width);
-    b.gemm("attention out", b.model.hidden, heads * a.value_head_dim);
+    b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value));
+    keep_scores(b, core, width);
+    b.keep("attention output", "2 T a d_v / t", 2 * tokens * width.output);
+    b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
     b.leave_tensor_region("attention out");
 }
 

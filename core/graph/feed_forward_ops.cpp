@@ -20,6 +20,31 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     b.leave_tensor_region("mlp out");
 }
 
+namespace {
+
+/// The feed-forward of the experts that a rank holds, on the tokens it received.
+void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
+    ParallelPlan const& plan = b.plan;
+    std::int64_t const width = ceil_div(moe.intermediate, plan.expert_tp);
+    auto const f = static_cast<double>(width);
+    double const factor = b.model.mlp.gated ? 2 : 1;
+    GroupedGemm const up{.groups = std::max<std::int64_t>(1, moe.experts / plan.ep),
+                         .m = static_cast<std::int64_t>(std::llround(received)),
+                         .n = static_cast<std::int64_t>(factor) * width,
+                         .k = b.model.hidden,
+                         .precision = plan.precision};
+    GroupedGemm down = up;
+    down.n = b.model.hidden;
+    down.k = width;
+    b.block.ops.push_back({.name = "experts up", .what = up});
+    b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
+    b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
+    b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+    b.block.ops.push_back({.name = "experts down", .what = down});
+}
+
+}  // namespace
+
 void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     ParallelPlan const& plan = b.plan;
     auto const top_k = static_cast<double>(moe.top_k);
@@ -29,11 +54,6 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     double const sent = own_tokens * top_k;
     // Balanced routing; expert tensor parallelism gathers the tokens of its group.
     double const received = sent * static_cast<double>(plan.expert_tp);
-    auto const rows = static_cast<std::int64_t>(std::llround(received));
-    std::int64_t const local_experts = std::max<std::int64_t>(1, moe.experts / plan.ep);
-    std::int64_t const width = ceil_div(moe.intermediate, plan.expert_tp);
-    auto const f = static_cast<double>(width);
-    double const factor = b.model.mlp.gated ? 2 : 1;
     double const token_bytes = 2 * b.hidden;
 
     b.gemm_on(static_cast<std::int64_t>(own_tokens), "router", moe.experts, b.model.hidden, Precision::fp32);
@@ -49,19 +69,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
         b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
                      Passes::both);
     b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
-    b.block.ops.push_back({.name = "experts up",
-                           .what = GroupedGemm{.groups = local_experts,
-                                               .m = rows,
-                                               .n = static_cast<std::int64_t>(factor) * width,
-                                               .k = b.model.hidden,
-                                               .precision = plan.precision}});
-    b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
-    b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
-    b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
-    b.block.ops.push_back(
-        {.name = "experts down",
-         .what = GroupedGemm{
-             .groups = local_experts, .m = rows, .n = b.model.hidden, .k = width, .precision = plan.precision}});
+    append_experts(b, moe, received);
     b.keep("expert outputs", "2 T k h / t", received * token_bytes);
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,

@@ -233,14 +233,12 @@ void check(ServeQuestion const& q) {
                          q.model.max_positions, q.model.name);
 }
 
-}  // namespace
-
-ServeAnswer plan_serving(ServeQuestion const& q) {
-    check(q);
+/// Judges every candidate by its bounds; what is rejected, and the frontier, go into the answer.
+/// @return the others, the cheapest first.
+std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer& answer) {
     std::vector<ServeCandidate> all;
     for (std::size_t m = 0; m < q.machines.size(); ++m)
         enumerate(q, m, all);
-    ServeAnswer answer;
     answer.enumerated = static_cast<std::int64_t>(all.size());
     std::vector<Verdict> verdicts(all.size());
     parallel_for(static_cast<std::int64_t>(all.size()), q.threads, [&](std::int64_t i) {
@@ -267,6 +265,15 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
         return std::pair(cost_of(q, a, a.least_replicas), a.at_bound.tpot.base()) <
                std::pair(cost_of(q, b, b.least_replicas), b.at_bound.tpot.base());
     });
+    return open;
+}
+
+}  // namespace
+
+ServeAnswer plan_serving(ServeQuestion const& q) {
+    check(q);
+    ServeAnswer answer;
+    std::vector<ServeCandidate> open = open_candidates(q, answer);
     double best = unlimited;
     for (ServeCandidate& c : open) {
         // Within a tenth of the best the alternatives are worth seeing.

@@ -97,27 +97,43 @@ void apply_family(TrainingRow const& row, ModelSpec& model, std::vector<std::str
                                       : "norms, biases and positions as in Llama");
 }
 
+bool follows_gpt(TrainingRow const& row) { return is_gpt_named(row) || row.gated_mlp.value_or(1) == 0; }
+
+AttentionSpec attention_of(TrainingRow const& row, std::int64_t hidden) {
+    AttentionSpec a;
+    a.heads = TrainingRow::need(row.heads, "heads");
+    if (row.kv_heads)
+        a.kv_heads = TrainingRow::need(row.kv_heads, "kv_heads");
+    else if (follows_gpt(row) || row.source_id.starts_with("hf-ultrascale"))
+        a.kv_heads = a.heads;  // the same models print as many in hf-ultrascale
+    else
+        throw RowSkip("kv_heads is not stated");
+    if (!row.head_dim && hidden % a.heads != 0) throw RowSkip("head_dim is not stated and heads do not divide hidden");
+    a.head_dim = row.head_dim ? TrainingRow::need(row.head_dim, "head_dim") : hidden / a.heads;
+    a.value_head_dim = a.head_dim;
+    return a;
+}
+
+MoeSpec experts_of(TrainingRow const& row) {
+    MoeSpec moe;
+    moe.experts = *row.moe_experts;
+    moe.top_k = TrainingRow::need(row.moe_topk, "moe_topk");
+    moe.intermediate = TrainingRow::need(row.moe_ffn_hidden, "moe_ffn_hidden");
+    std::int64_t const shared_width = row.note_number("shared expert width ").value_or(moe.intermediate);
+    moe.shared_intermediate = row.moe_shared.value_or(0) * shared_width;
+    return moe;
+}
+
 ModelSpec from_columns(TrainingRow const& row, std::vector<std::string>& assumptions) {
     ModelSpec model;
     model.name = row.model;
     model.architecture = row.arch;
-    bool const gpt = is_gpt_named(row) || row.gated_mlp.value_or(1) == 0;
+    bool const gpt = follows_gpt(row);
     if (!row.gated_mlp && !gpt) throw RowSkip("gated_mlp is not stated");
     model.hidden = TrainingRow::need(row.hidden, "hidden");
     std::int64_t const layers = TrainingRow::need(row.layers, "layers");
     if (layers > 10000) throw RowSkip("layers is more than 10,000");
-    AttentionSpec& a = model.attention;
-    a.heads = TrainingRow::need(row.heads, "heads");
-    if (row.kv_heads)
-        a.kv_heads = TrainingRow::need(row.kv_heads, "kv_heads");
-    else if (gpt || row.source_id.starts_with("hf-ultrascale"))
-        a.kv_heads = a.heads;  // the same models print as many in hf-ultrascale
-    else
-        throw RowSkip("kv_heads is not stated");
-    if (!row.head_dim && model.hidden % a.heads != 0)
-        throw RowSkip("head_dim is not stated and heads do not divide hidden");
-    a.head_dim = row.head_dim ? TrainingRow::need(row.head_dim, "head_dim") : model.hidden / a.heads;
-    a.value_head_dim = a.head_dim;
+    model.attention = attention_of(row, model.hidden);
     model.mlp.gated = row.gated_mlp.value_or(0) == 1;
     if (row.ffn_hidden) {
         model.mlp.intermediate = TrainingRow::need(row.ffn_hidden, "ffn_hidden");
@@ -135,15 +151,7 @@ ModelSpec from_columns(TrainingRow const& row, std::vector<std::string>& assumpt
     } else {
         throw RowSkip("vocab is not stated");
     }
-    if (row.moe_experts.value_or(0) > 0) {
-        MoeSpec moe;
-        moe.experts = *row.moe_experts;
-        moe.top_k = TrainingRow::need(row.moe_topk, "moe_topk");
-        moe.intermediate = TrainingRow::need(row.moe_ffn_hidden, "moe_ffn_hidden");
-        std::int64_t const shared_width = row.note_number("shared expert width ").value_or(moe.intermediate);
-        moe.shared_intermediate = row.moe_shared.value_or(0) * shared_width;
-        model.moe = moe;
-    }
+    if (row.moe_experts.value_or(0) > 0) model.moe = experts_of(row);
     model.layers = layers_of(row, layers);
     model.max_positions = TrainingRow::need(row.seq_len, "seq_len");
     model.mtp_modules = row.note_number("mtp-num-layers=").value_or(0);
