@@ -26,7 +26,8 @@ class DocCommands(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="doc-commands-test-"))
         for name in ("scripts", "docs/examples", "notebooks"):
             (self.folder / name).mkdir(parents=True)
-        shutil.copy(source / "scripts/doc-commands", self.folder / "scripts")
+        for name in ("doc-commands", "doc_blocks.py"):
+            shutil.copy(source / "scripts" / name, self.folder / "scripts")
         (self.folder / "README.md").write_text("nothing\n")
         (self.folder / "notebooks/README.md").write_text("nothing\n")
         (self.folder / "docs/examples/input.txt").write_text("an example\n")
