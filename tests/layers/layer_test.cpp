@@ -73,6 +73,20 @@ TEST_CASE("every model, profile and scaling law is in its catalog", "[INV-1]") {
     }
 }
 
+TEST_CASE("every folder of sources is in the table of the architecture", "[INV-1]") {
+    std::string const page = read_text(root / "docs/architecture.md");
+    std::size_t seen = 0;
+    for (char const* library : {"core", "cost_models", "simulator", "planner", "calibrate", "cli", "kernels"})
+        for (auto const& entry : std::filesystem::recursive_directory_iterator(root / library)) {
+            std::string const folder = std::filesystem::relative(entry.path(), root).generic_string();
+            if (!entry.is_directory() || sources_below(entry.path()).empty()) continue;
+            ++seen;
+            INFO(folder);
+            CHECK(page.find("`" + folder + "`") != std::string::npos);
+        }
+    CHECK(seen > 40);
+}
+
 TEST_CASE("every link in the documentation leads to a file", "[INV-1]") {
     std::vector<std::filesystem::path> pages{root / "README.md"};
     for (std::string const& page : files_below(root / "docs", ".md"))
