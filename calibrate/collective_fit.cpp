@@ -1,5 +1,6 @@
 #include "calibrate/collective_fit.hpp"
 
+#include "calibrate/network_catalogue.hpp"
 #include "core/error.hpp"
 #include "cost_models/nccl_curve.hpp"
 
@@ -27,10 +28,11 @@ double residual_of(CollectiveMeasurement const& row, ScaleUpConstants const& up,
     return std::log(structural_time(row, up, out) / row.target);
 }
 
-MeasurementList rows_where(MeasurementList const& rows, bool between_domains) {
+MeasurementList rows_of(MeasurementList const& rows, NetworkPart part) {
     MeasurementList out;
-    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out),
-                 [&](CollectiveMeasurement const* row) { return row->between_domains() == between_domains; });
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](CollectiveMeasurement const* row) {
+        return row->between_domains() == (part == NetworkPart::scale_out);
+    });
     return out;
 }
 
@@ -133,7 +135,7 @@ Seconds structural_time(CollectiveMeasurement const& row, ScaleUpConstants const
 
 NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleUpConstants const& start,
                                               NetworkPriorSpreads const& spreads, FitOptions const& options) {
-    MeasurementList const rows = rows_where(all, false);
+    MeasurementList const rows = rows_of(all, NetworkPart::scale_up);
     if (rows.empty()) throw InputError("fit: no row is of ranks in one domain");
     NetworkParameters<ScaleUpConstants> const parameters(start, scale_up_keys(rows), spreads);
     FitProblem const problem{.parameters = parameters.parameters(),
@@ -153,7 +155,7 @@ NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleU
 NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, ScaleOutConstants const& start,
                                                 ScaleUpOf const& up_of, NetworkPriorSpreads const& spreads,
                                                 FitOptions const& options) {
-    MeasurementList const rows = rows_where(all, true);
+    MeasurementList const rows = rows_of(all, NetworkPart::scale_out);
     if (rows.empty()) throw InputError("fit: no row is of ranks in several domains");
     std::vector<ScaleUpConstants> ups;
     for (CollectiveMeasurement const* row : rows)
@@ -178,7 +180,7 @@ NetworkCalibration fit_network(MeasurementList const& rows, NetworkFitChoices co
     if (rows.empty()) throw InputError("{}: no rows (at least one is needed)", choices.name);
     NetworkCalibration out{.name = choices.name, .title = choices.title};
     out.provenance = provenance_of(rows, choices.command);
-    if (!rows_where(rows, false).empty()) {
+    if (!rows_of(rows, NetworkPart::scale_up).empty()) {
         out.scale_up =
             fit_scale_up(rows, choices.up_start.value_or(tuner_scale_up()), choices.spreads, choices.options);
         out.scale_up->scope = choices.scope;
@@ -189,7 +191,7 @@ NetworkCalibration fit_network(MeasurementList const& rows, NetworkFitChoices co
         auto const& model = row.machine->cluster.network_model;
         return model ? model->up : tuner_scale_up();
     };
-    if (!rows_where(rows, true).empty()) {
+    if (!rows_of(rows, NetworkPart::scale_out).empty()) {
         out.scale_out =
             fit_scale_out(rows, choices.out_start.value_or(tuner_scale_out()), up_of, choices.spreads, choices.options);
         out.scale_out->scope = choices.scope;

@@ -1,5 +1,6 @@
 #include "cli/options/number_text.hpp"
 #include "cli/scaling/fit.hpp"
+#include "cli/view/line_chart.hpp"
 #include "cli/view/svg_text.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +39,8 @@ struct Axis {
     }
 };
 
-Axis axis_over(std::vector<double> values, bool logarithmic) {
+Axis axis_over(std::vector<double> values, ChartScale scale) {
+    bool const logarithmic = scale == ChartScale::logarithmic;
     if (logarithmic)
         for (double& v : values)
             v = std::log10(v);
@@ -157,7 +159,7 @@ std::string file_part(std::string const& path) { return path.substr(path.find_la
 std::string isoflop_svg(ScalingFitReport const& r) {
     auto const& sizes = r.table.column("parameters");
     auto const& losses = r.table.column("loss");
-    Picture picture(axis_over(sizes, true), axis_over(losses, false));
+    Picture picture(axis_over(sizes, ChartScale::logarithmic), axis_over(losses, ChartScale::linear));
     picture.frame("IsoFLOP: " + file_part(r.table.name),
                   fmt::format("N* ~ C^{:.4f}; large dots are the vertices", r.isoflop->size.exponent), "parameters",
                   "loss");
@@ -190,8 +192,10 @@ std::string study_svg(ScalingFitReport const& r) {
     char const* const output = study.problem.form->output_name;
     bool const over_compute = !flops.empty();
     auto const [lowest, highest] = std::minmax_element(both.begin(), both.end());
-    bool const wide = *highest > 5 * *lowest;  // over less a logarithmic axis has no ticks to read
-    Picture picture(over_compute ? axis_over(flops, true) : axis_over(both, wide), axis_over(both, wide));
+    // Over less a logarithmic axis has no ticks to read.
+    ChartScale const scale = *highest > 5 * *lowest ? ChartScale::logarithmic : ChartScale::linear;
+    Picture picture(over_compute ? axis_over(flops, ChartScale::logarithmic) : axis_over(both, scale),
+                    axis_over(both, scale));
     picture.frame(fmt::format("{}: {}", r.law, file_part(r.table.name)),
                   over_compute ? "blue: measured, red: the fitted law" : "line: predicted equals measured",
                   over_compute ? "training compute, FLOPs" : "measured", over_compute ? output : "predicted");
@@ -211,7 +215,8 @@ std::string study_svg(ScalingFitReport const& r) {
 }
 
 std::string envelope_svg(ScalingFitReport const& r) {
-    Picture picture(axis_over(r.table.column("flops"), true), axis_over(r.table.column("loss"), false));
+    Picture picture(axis_over(r.table.column("flops"), ChartScale::logarithmic),
+                    axis_over(r.table.column("loss"), ChartScale::linear));
     picture.frame("Envelope: " + file_part(r.table.name),
                   fmt::format("N* ~ C^{:.4f}; red: the lowest curve at each compute", r.envelope->size.exponent),
                   "training compute, FLOPs", "loss");
@@ -230,7 +235,7 @@ std::string envelope_svg(ScalingFitReport const& r) {
 std::string allocation_svg(ScalingFitReport const& r) {
     std::vector<double> flops = r.table.column("flops");
     std::vector<double> const& sizes = r.table.column("parameters");
-    Picture picture(axis_over(flops, true), axis_over(sizes, true));
+    Picture picture(axis_over(flops, ChartScale::logarithmic), axis_over(sizes, ChartScale::logarithmic));
     PowerLaw const& size = r.allocation->first;
     picture.frame("Compute-optimal sizes: " + file_part(r.table.name), fmt::format("N* ~ C^{:.4f}", size.exponent),
                   "training compute, FLOPs", "parameters");
@@ -253,7 +258,7 @@ std::string batch_svg(ScalingFitReport const& r) {
         sizes.push_back(s.parameters);
         batches.push_back(s.batch_at_overhead);
     }
-    Picture picture(axis_over(sizes, true), axis_over(batches, true));
+    Picture picture(axis_over(sizes, ChartScale::logarithmic), axis_over(batches, ChartScale::logarithmic));
     picture.frame("Critical batch: " + file_part(r.table.name),
                   fmt::format("B* ~ N^{:.4f}", r.batch->at_overhead.exponent), "size", "batch");
     picture.dots(points, colours[0], 4);
@@ -272,7 +277,8 @@ std::string tuning_svg(ScalingFitReport const& r) {
         flops.push_back(6 * r.table.column("parameters")[i] * r.table.column("tokens")[i]);
         points.push_back({flops.back(), r.table.column("learning_rate")[i]});
     }
-    Picture picture(axis_over(flops, true), axis_over(r.table.column("learning_rate"), true));
+    Picture picture(axis_over(flops, ChartScale::logarithmic),
+                    axis_over(r.table.column("learning_rate"), ChartScale::logarithmic));
     picture.frame("Learning rate: " + file_part(r.table.name),
                   fmt::format("lr ~ C^{:.4f}", r.tuning->lr_by_flops.exponent), "training compute, FLOPs",
                   "learning rate");

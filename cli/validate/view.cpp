@@ -63,9 +63,8 @@ Table train_table(Validation const& v) {
     return table;
 }
 
-Table served_columns(char const* first, bool with_skipped) {
-    std::vector<Column> columns{{first}, right("rows")};
-    if (with_skipped) columns.push_back(right("skipped"));
+/// An empty table: these columns, then those of the three times.
+Table served_columns(std::vector<Column> columns) {
     for (char const* name : {"ttft n", "med %", "p90 %", "bias %", "tpot n", "med %", "p90 %", "bias %", "tok/s n",
                              "med %", "p90 %", "bias %", "inside %"})
         columns.push_back(right(name));
@@ -83,7 +82,7 @@ void add_served(Table& table, std::vector<std::string> cells, SourceScore const&
 }
 
 Table served_table(Validation const& v) {
-    Table table = served_columns("source", true);
+    Table table = served_columns({{"source"}, right("rows"), right("skipped")});
     auto const add = [&](SourceScore const& s) {
         add_served(table, {s.source, fmt::format("{}", s.n), fmt::format("{}", s.skipped)}, s);
     };
@@ -128,7 +127,7 @@ Table time_table(Validation const& v, Names names) {
 }
 
 Table served_groups(Validation const& v, std::string const& by) {
-    Table table = served_columns(by.c_str(), false);
+    Table table = served_columns({{by.c_str()}, right("rows")});
     for (auto const& [group, score] : v.groups)
         if (group.by == by) add_served(table, {group.name, fmt::format("{}", score.n)}, score);
     return table;

@@ -18,11 +18,13 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
         append_mlp(b, b.model.mlp.intermediate);
 }
 
+enum class NormInput { of_layer, own };  ///< the layer's input is kept with the layer
+
 /// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear
 /// layers).
-void append_input_norm(BlockBuilder& b, std::string_view name, bool input_is_layer_input) {
+void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input) {
     b.norm(name);
-    if (!input_is_layer_input) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    if (input == NormInput::own) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
 }
 
@@ -32,19 +34,19 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
     BlockBuilder b(layer_name(kind), model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     bool const sandwich = model.norms_per_layer == 4;
-    append_input_norm(b, "input norm", true);
+    append_input_norm(b, "input norm", NormInput::of_layer);
     append_attention(b, kind);
     if (sandwich) {
         b.norm("post-attention norm");
         b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     }
     if (model.parallel_block) {
-        if (model.norms_per_layer > 1) append_input_norm(b, "mlp norm", false);
+        if (model.norms_per_layer > 1) append_input_norm(b, "mlp norm", NormInput::own);
         append_feed_forward(b, kind);
         b.residual("residual");
     } else {
         b.residual("residual");
-        append_input_norm(b, "mlp norm", false);
+        append_input_norm(b, "mlp norm", NormInput::own);
         append_feed_forward(b, kind);
         if (sandwich) {
             b.norm("post-mlp norm");

@@ -8,8 +8,10 @@
 namespace sextant {
 namespace {
 
+enum class MtpModules { counted, left_out };
+
 /// Forward work of one sequence on one device, all layers, embedding and head; head and mtp on the unpadded vocabulary.
-Work forward_work(ModelSpec const& model, std::int64_t sequence, bool with_mtp) {
+Work forward_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_modules) {
     ParallelPlan const one_device{};
     Work total;
     std::map<LayerKind, Work> of_kind;
@@ -22,7 +24,7 @@ Work forward_work(ModelSpec const& model, std::int64_t sequence, bool with_mtp) 
     Flops const head = 2 * tokens * static_cast<double>(model.hidden) * static_cast<double>(model.vocab) * units::flop;
     total.executed += head;
     total.model += head;
-    if (with_mtp && model.mtp_modules > 0) {
+    if (mtp_modules == MtpModules::counted && model.mtp_modules > 0) {
         Work const mtp = build_mtp(model, one_device, sequence).work(Pass::forward);
         total += mtp;
     }
@@ -32,15 +34,16 @@ Work forward_work(ModelSpec const& model, std::int64_t sequence, bool with_mtp) 
 }  // namespace
 
 Flops forward_flops_per_token(ModelSpec const& model, std::int64_t sequence) {
-    return forward_work(model, sequence, false).model / static_cast<double>(sequence);
+    return forward_work(model, sequence, MtpModules::left_out).model / static_cast<double>(sequence);
 }
 
 Flops causal_forward_flops_per_token(ModelSpec const& model, std::int64_t sequence) {
-    return forward_work(model, sequence, false).executed / static_cast<double>(sequence);
+    return forward_work(model, sequence, MtpModules::left_out).executed / static_cast<double>(sequence);
 }
 
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload) {
-    return 3 * forward_work(model, workload.sequence, true).model * static_cast<double>(workload.global_batch);
+    return 3 * forward_work(model, workload.sequence, MtpModules::counted).model *
+           static_cast<double>(workload.global_batch);
 }
 
 Flops six_n_d(ModelSpec const& model, Workload const& workload) {

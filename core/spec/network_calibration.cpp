@@ -56,8 +56,11 @@ void set_efficiency(Sourced<double>& value, double fitted, NetworkModel::Part co
     value = {fitted, part.basis, "network calibration " + part.calibration};
 }
 
+enum class Network { scale_up, scale_out };
+
 /// Corrections and intervals of one of the two networks.
-void take_rest(NetworkModel& model, NetworkCalibration const& from, CalibrationRange range, bool between_domains) {
+void take_rest(NetworkModel& model, NetworkCalibration const& from, CalibrationRange range, Network network) {
+    bool const between_domains = network == Network::scale_out;
     for (NetworkInterval const& interval : from.intervals)
         if (interval.between_domains == between_domains) model.intervals.push_back(interval);
     if (range == CalibrationRange::by_class) return;
@@ -76,7 +79,7 @@ void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<Networ
     auto model = std::make_shared<NetworkModel>();
     model->up = chosen.calibration->scale_up->constants;
     model->up_part = part_of(*chosen.calibration, chosen.range);
-    take_rest(*model, *chosen.calibration, chosen.range, false);
+    take_rest(*model, *chosen.calibration, chosen.range, Network::scale_up);
     set_efficiency(up.ring_efficiency, model->up.ring, model->up_part);
     set_efficiency(up.all_to_all_efficiency, model->up.exchange, model->up_part);
     if (cluster.scale_out) {
@@ -86,7 +89,7 @@ void apply(ClusterSpec& cluster, NetworkCalibration const* own, std::span<Networ
         if (far.calibration != nullptr) {
             model->out = far.calibration->scale_out->constants;
             model->out_part = part_of(*far.calibration, far.range);
-            take_rest(*model, *far.calibration, far.range, true);
+            take_rest(*model, *far.calibration, far.range, Network::scale_out);
             set_efficiency(out.ring_efficiency, model->out->ring, model->out_part);
             set_efficiency(out.all_to_all_efficiency, model->out->exchange, model->out_part);
         }

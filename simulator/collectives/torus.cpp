@@ -64,20 +64,23 @@ Lines lines_of(CollectiveShape const& shape, std::vector<Axis> const& axes, std:
     return lines;
 }
 
-std::string phase_name(bool gather, std::size_t step) {
-    return std::string(gather ? "all-gather" : "reduce-scatter") + " along axis " + std::to_string(step + 1) +
-           " of each part";
+std::string phase_name(rings::Task task, std::size_t step) {
+    return std::string(task == rings::Task::all_gather ? "all-gather" : "reduce-scatter") + " along axis " +
+           std::to_string(step + 1) + " of each part";
 }
 
 /// Calls `phase(name, task, lines)` in order.
 template <class Phase>
 void each_phase(CollectiveShape const& shape, std::vector<Axis> const& axes, Phase phase) {
+    auto const run = [&](rings::Task task, std::size_t step) {
+        phase(phase_name(task, step), task, lines_of(shape, axes, step));
+    };
     if (shape.kind != CollectiveKind::all_gather)
         for (std::size_t step = 0; step < axes.size(); ++step)
-            phase(phase_name(false, step), rings::Task::reduce_scatter, lines_of(shape, axes, step));
+            run(rings::Task::reduce_scatter, step);
     if (shape.kind != CollectiveKind::reduce_scatter)
         for (std::size_t step = axes.size(); step-- > 0;)
-            phase(phase_name(true, step), rings::Task::all_gather, lines_of(shape, axes, step));
+            run(rings::Task::all_gather, step);
 }
 
 /// Chunk r of a part belongs to rank r in the end. The member of a ring answers for the chunks of the ranks that are

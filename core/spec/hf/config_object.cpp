@@ -58,14 +58,18 @@ std::optional<ConfigObject> ConfigObject::object(std::string_view key) {
     return ConfigObject(std::move(*inner));
 }
 
-std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t class_default) {
-    constexpr std::string_view key = "num_key_value_heads";
-    std::int64_t const kv_heads = in.size(key, Size::heads, in.mentions(key) ? heads : class_default);
+void check_kv_heads(ConfigObject const& in, std::string_view key, std::int64_t kv_heads, std::int64_t heads) {
     if (kv_heads > heads || heads % kv_heads != 0)
         throw InputError(
             "{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
             "query heads)",
             in.path_to(key), kv_heads, heads);
+}
+
+std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t class_default) {
+    constexpr std::string_view key = "num_key_value_heads";
+    std::int64_t const kv_heads = in.size(key, Size::heads, in.mentions(key) ? heads : class_default);
+    check_kv_heads(in, key, kv_heads, heads);
     return kv_heads;
 }
 

@@ -46,6 +46,9 @@ private:
     ObjectReader in_;
 };
 
+/// @throws InputError if the key/value heads, read under `key`, do not divide the heads.
+void check_kv_heads(ConfigObject const& in, std::string_view key, std::int64_t kv_heads, std::int64_t heads);
+
 /// `num_key_value_heads`: the class default if the key is absent, `heads` if it is null.
 /// @throws InputError if it does not divide `heads`.
 std::int64_t read_kv_heads(ConfigObject& in, std::int64_t heads, std::int64_t class_default);

@@ -19,11 +19,7 @@ std::int64_t falcon_kv_heads(ConfigObject& in, std::int64_t heads, bool new_arch
         throw InputError(
             "{}: is {} of {} heads (fewer key/value heads than heads need new_decoder_architecture or multi_query)",
             in.path_to("num_kv_heads"), kv_heads, heads);
-    if (kv_heads > heads || heads % kv_heads != 0)
-        throw InputError(
-            "{}: is {}, which does not divide the {} attention heads (each key/value head serves the same number of "
-            "query heads)",
-            in.path_to("num_kv_heads"), kv_heads, heads);
+    check_kv_heads(in, "num_kv_heads", kv_heads, heads);
     return kv_heads;
 }
 

@@ -118,7 +118,7 @@ void TaskRunner::start_flows(std::size_t index) {
 
 void TaskRunner::start_flow(std::size_t task, Platform::Source const& source, double bytes) {
     auto const units = static_cast<std::uint64_t>(std::llround(bytes * platform_.units_per_byte()));
-    if (units == 0) return end_flow({.task = task, .source = &source, .activity = {}}, true);
+    if (units == 0) return end_flow({.task = task, .source = &source, .activity = {}}, FlowEnd::complete);
     // SimGrid would start a transfer over a link that is off, and never end it.
     for (std::int32_t const link : *source.links)
         if (failed_[static_cast<std::size_t>(link)] != 0) return;
@@ -145,17 +145,17 @@ void TaskRunner::on_end(s4u::Activity const& activity) {
     bool const whole = activity.get_state() == s4u::Activity::State::FINISHED;
     if (running->source != nullptr) {
         if (!whole) running->bytes -= activity.get_remaining() / platform_.units_per_byte();
-        end_flow(*running, whole);
+        end_flow(*running, whole ? FlowEnd::complete : FlowEnd::cut_off);
     } else {
         end_at(running->task, s4u::Engine::get_clock());
     }
     start_ready();
 }
 
-void TaskRunner::end_flow(Running const& running, bool whole) {
+void TaskRunner::end_flow(Running const& running, FlowEnd end) {
     for (std::int32_t const link : *running.source->links)
         run_.carried[static_cast<std::size_t>(link)] += running.bytes;
-    if (whole && --flows_left_[running.task] == 0) end_at(running.task, s4u::Engine::get_clock());
+    if (end == FlowEnd::complete && --flows_left_[running.task] == 0) end_at(running.task, s4u::Engine::get_clock());
 }
 
 /// Counts collectives on the members' accelerators; the first slows them down and the last lets them go.

@@ -25,6 +25,8 @@ public:
     void run();
 
 private:
+    enum class FlowEnd : std::uint8_t { complete, cut_off };
+
     /// An activity under way. SimGrid uses it until after its completion callback, which is why it is kept longer.
     struct Running {
         std::size_t task = 0;
@@ -40,7 +42,7 @@ private:
     void start_flow(std::size_t task, Platform::Source const& source, double bytes);
     void end_at(std::size_t task, double time);
     void on_end(simgrid::s4u::Activity const& activity);
-    void end_flow(Running const& running, bool whole);
+    void end_flow(Running const& running, FlowEnd end);
     void hold_compute(Task const& task, int change);
     void fail(LinksOff const& failure);
     template <class Callback>
