@@ -59,11 +59,7 @@ void print_plan(Plan const& plan, Machine const& machine, StopRule const& rule) 
         double const each = estimated_seconds(task, rule) / static_cast<double>(task.todo.size());
         for (Variant const variant : task.todo) {
             Row row = blank_row(machine, *task.bench, task.problem, variant);
-            std::string text;
-            for (Column const& column : columns())
-                if (column.field.index() == 3)
-                    if (std::string const value = cell(row, column); !value.empty())
-                        text += " " + std::string(column.name) + "=" + value;
+            std::string const text = sizes_text(row.shape);
             std::printf("%s %s %s%s %s %s  %.2f s\n", row.bench.c_str(), row.kernel.c_str(), row.dtype.c_str(),
                         text.c_str(), row.cache.c_str(), row.launch.c_str(), each);
         }

@@ -71,6 +71,17 @@ std::vector<Column> const& columns() {
     return all;
 }
 
+std::string sizes_text(Shape const& shape) {
+    Row row;
+    row.shape = shape;
+    std::string text;
+    for (Column const& column : columns())
+        if (std::holds_alternative<std::int64_t Shape::*>(column.field))
+            if (std::string const value = cell(row, column); !value.empty())
+                text += " " + std::string(column.name) + "=" + value;
+    return text;
+}
+
 std::string cell(Row const& row, Column const& column) {
     auto const integer = [](std::int64_t value) { return value == Shape::unset ? "" : text_of(value); };
     return std::visit(Overloaded{

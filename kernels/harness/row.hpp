@@ -44,6 +44,9 @@ struct Column {
 };
 std::vector<Column> const& columns();
 
+/// The sizes of a shape that are set, " m=4096 n=4096".
+std::string sizes_text(Shape const& shape);
+
 /// The cell as text; empty when the value is not set. Numbers are the shortest text that reads back the same.
 std::string cell(Row const& row, Column const& column);
 /// @throws BadInput when the text is not a value of the column.

@@ -44,14 +44,8 @@ void fill(Row& row, Problem const& problem, Timing const& timing) {
 }
 
 std::string title(Task const& task) {
-    std::string text = std::string(task.bench->name) + " " + task.problem.kernel + " " + task.problem.dtype;
-    Row row;
-    row.shape = task.problem.shape;
-    for (Column const& column : columns())
-        if (column.field.index() == 3)
-            if (std::string const value = cell(row, column); !value.empty())
-                text += " " + std::string(column.name) + "=" + value;
-    return text;
+    return std::string(task.bench->name) + " " + task.problem.kernel + " " + task.problem.dtype +
+           sizes_text(task.problem.shape);
 }
 
 /// Writes a row without times for each variant of the task that has no row yet.
