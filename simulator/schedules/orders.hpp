@@ -65,12 +65,13 @@ std::vector<Slot> one_by_one(std::int64_t total, std::int64_t warm_up, ForwardAt
 /// weight half by turns; weight halves fill the end, where input halves have to wait for other ranks.
 std::vector<Slot> delayed_weights(ScheduleShape shape, std::int64_t rank, std::int64_t warm_up, std::int64_t delay);
 
-/// One end of a pipeline that microbatches enter from both sides: what the rank `place` (0: at the end) of `half` ranks
-/// does, with `near` the stage and microbatches that come from its own end and `far` those that come from the other.
+/// The stage of a rank for the microbatches that enter the pipeline at one of its ends.
 struct Stream {
     std::int64_t stage = 0;
     std::int64_t first_microbatch = 0;
 };
+/// One end of a pipeline that microbatches enter from both sides: what the rank `place` (0: at the end) of `half` ranks
+/// does, with `near` the stream that comes from its own end and `far` the one that comes from the other.
 /// @param microbatches of each stream, at least 2 half.
 /// Source: arXiv:2412.19437 fig. 5; the phases are those of DeepSeek's published implementation.
 std::vector<Slot> two_streams(std::int64_t half, std::int64_t place, std::int64_t microbatches, Stream near,
