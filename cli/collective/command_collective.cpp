@@ -10,8 +10,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 
 namespace sextant::cli {

@@ -11,7 +11,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cmath>
 #include <memory>
 
 namespace sextant::cli {

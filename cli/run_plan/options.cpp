@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 namespace sextant::cli {
 namespace {

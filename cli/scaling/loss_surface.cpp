@@ -3,8 +3,6 @@
 #include "cli/options/number_text.hpp"
 #include "cost_models/scaling/chinchilla_law.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -5,8 +5,6 @@
 #include "cli/scaling/remarks.hpp"
 #include "core/quantity_text.hpp"
 
-#include <algorithm>
-
 namespace sextant::cli {
 namespace {
 

@@ -10,8 +10,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <cmath>
-
 namespace sextant::cli {
 
 void add_serve_options(CLI::App& app, ServeOptions& o) {

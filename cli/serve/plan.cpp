@@ -14,7 +14,6 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>

@@ -16,7 +16,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 namespace sextant::cli {

@@ -2,8 +2,6 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

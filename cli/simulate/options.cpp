@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 
 #include <charconv>
-#include <cmath>
 
 namespace sextant::cli {
 namespace {

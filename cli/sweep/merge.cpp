@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <memory>
 #include <optional>
 
 namespace sextant::cli {

@@ -1,7 +1,5 @@
 #include "cli/sweep/question.hpp"
 
-#include <array>
-
 namespace sextant::cli {
 namespace {
 
