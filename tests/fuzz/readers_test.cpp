@@ -1,10 +1,14 @@
-// Without Clang: the corpus as it is, and mutations of it that are the same in every run.
+// Without Clang: the corpus as it is, and mutations of it that are the same in every run. With SEXTANT_FUZZ_SECONDS=N
+// in the environment, N seconds of others for each reader instead, and how many they were.
 #include "tests/fuzz/readers.hpp"
 #include "core/json/text_file.hpp"
 #include "tests/catch.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <sstream>
 
@@ -76,6 +80,34 @@ void mutate(std::string& text, Random& random) {
     }
 }
 
+/// One of the seeds, or the beginning of one and the end of another, with some changes.
+std::string mutation(std::vector<std::string> const& seeds, Random& random) {
+    std::string text = seeds[random() % seeds.size()];
+    if (random() % 4 == 0) {
+        std::string const& other = seeds[random() % seeds.size()];
+        text = text.substr(0, random() % (text.size() + 1)) + other.substr(random() % (other.size() + 1));
+    }
+    for (std::uint64_t changes = 1 + random() % 4; changes > 0; --changes)
+        mutate(text, random);
+    return text;
+}
+
+/// How much is asked for: so many inputs, or as many as some seconds allow.
+class Budget {
+public:
+    explicit Budget(int rounds) : rounds_(rounds) {
+        if (char const* const seconds = std::getenv("SEXTANT_FUZZ_SECONDS"))
+            until_ = Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(1000 * std::atof(seconds)));
+    }
+    [[nodiscard]] bool by_time() const { return until_.has_value(); }
+    [[nodiscard]] bool allows(int done) const { return until_ ? Clock::now() < *until_ : done < rounds_; }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    int rounds_;
+    std::optional<Clock::time_point> until_;
+};
+
 }  // namespace
 
 TEST_CASE("every reader takes its corpus and refuses or takes what is made from it", "[fuzz]") {
@@ -92,14 +124,15 @@ TEST_CASE("every reader takes its corpus and refuses or takes what is made from 
             REQUIRE_NOTHROW(fuzz::try_read(reader, seed));
         for (std::string& seed : seeds)
             seed.resize(std::min(seed.size(), longest_seed));
-        Random random(8);
-        for (int i = 0; i < rounds; ++i) {
-            std::string text = seeds[random() % seeds.size()];
-            for (std::uint64_t changes = 1 + random() % 4; changes > 0; --changes)
-                mutate(text, random);
-            INFO("input " << i << ":\n" << text.substr(0, 4000));
+        Budget const budget(rounds);
+        Random random(budget.by_time() ? std::random_device{}() : 8);
+        int done = 0;
+        for (; budget.allows(done); ++done) {
+            std::string const text = mutation(seeds, random);
+            INFO("input " << done << ":\n" << text.substr(0, 4000));
             REQUIRE_NOTHROW(fuzz::try_read(reader, text));
         }
+        if (budget.by_time()) WARN(reader.name << ": " << done << " inputs");
     }
 }
 
