@@ -331,6 +331,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
                          used.size(), fewest_rows(kind));
     KernelFit fit = fit_constants(used, choices);
     fit.large_efficiency = large_efficiency(used);
+    constexpr double most = 1.2;  // assumed: a boost clock above the stated one
+    if (fit.large_efficiency > most)
+        throw InputError("fit of {} {}: large shapes run at {:.2f} times the peak of {} (are the rows of this device?)",
+                         name_of(kind), rows.front().variant, fit.large_efficiency, rows.front().device->name);
 
     std::vector<ResidualPoint> points;
     std::vector<double> bare;

@@ -223,7 +223,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     Table table = fit_table();
     DeviceRows const& d = devices.front();
     KernelCalibration own = fit_rows(d.name, d.rows, {.threads = request.threads}, table, context);
-    if (own.fits.empty()) throw InputError("calibrate fit: too few rows of every kernel");
+    if (own.fits.empty()) throw InputError("calibrate fit: no kernel could be fitted (the lines above say why)");
     own.title = d.title;
     own.devices = {d.name};
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;

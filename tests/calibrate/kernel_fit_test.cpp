@@ -1,6 +1,7 @@
 #include "calibrate/kernel_fit.hpp"
 #include "calibrate/residual_fit.hpp"
 #include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -116,6 +117,17 @@ TEST_CASE("fit_kernel: too few rows are refused, transfer needs two devices") {
     auto const rows = products(device, known_constants(), 20, 0.02);
     CHECK_THROWS_WITH(fit_kernel(rows, {.threads = 1}), contains("at least 30"));
     CHECK(transfer_errors(rows, {.threads = 1}).empty());
+}
+
+TEST_CASE("fit_kernel: rows of a device that is faster than the one they are said to be of are refused") {
+    AcceleratorProfile const fast = find_accelerator("h100-sxm", "test");
+    AcceleratorProfile const slow = find_accelerator("a100-sxm-80gb", "test");
+    std::vector<KernelMeasurement> rows = products(fast, known_constants(), 400, 0.01);
+    CHECK_NOTHROW(fit_kernel(rows, {.threads = 1, .starts = 1, .with_residual = false}));
+    for (KernelMeasurement& row : rows)
+        row.device = &slow;
+    CHECK_THROWS_WITH(fit_kernel(rows, {.threads = 1, .starts = 1, .with_residual = false}),
+                      Catch::Contains("times the peak of a100-sxm-80gb (are the rows of this device?)"));
 }
 
 TEST_CASE("kernel rows group by kernel and variant") {
