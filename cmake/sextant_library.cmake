@@ -53,7 +53,7 @@ function(sextant_library name)
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   if(SEXTANT_SANITIZE STREQUAL "ON")
     # Costs the compiler a tenth, and the tests run twice as fast. GCC sees uninitialised values where sanitizers have added code.
-    target_compile_options(${target} PRIVATE -O1 -Wno-maybe-uninitialized)
+    target_compile_options(${target} PRIVATE -O1 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
   sextant_compile_options(${target})
 endfunction()
