@@ -83,7 +83,7 @@ private:
     ServingCase what_;
     ServingMemory memory_;
     double kernels_ = 0;  ///< of all layers
-    Curve gemm_;  ///< seconds over tokens, all layers
+    Curve gemm_;          ///< seconds over tokens, all layers
     Curve expert_reading_;
     Curve expert_compute_;
     bool widens_weights_ = false;  ///< narrow weights, wide products
