@@ -92,9 +92,11 @@ void add_line(Table& table, std::string const& device, KernelFit const& fit) {
                    error(fit.held_out.p95_pct, false), error(fit.held_out.bias_pct, true)});
 }
 
+/// Kernels that cannot be fitted are left out. @throws InputError with the first reason when that is all of them.
 KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasurement> const& rows,
                            KernelFitChoices const& choices, Table& table, CommandContext& context) {
     KernelCalibration out;
+    std::string reason;
     out.name = name;
     auto const fit_group = [&](KernelKind kind, std::string const& variant, auto const& group,
                                KernelFitChoices const& how) {
@@ -105,6 +107,7 @@ KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasuremen
             add_line(table, name, out.fits.back());
         } catch (InputError const& error) {
             context.err << fmt::format("{}: left out: {}\n", name, error.what());
+            if (reason.empty()) reason = error.what();
         }
     };
     std::vector<KernelMeasurement> memory;
@@ -122,6 +125,7 @@ KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasuremen
         if (group.kind == KernelKind::memory && any) own.kin = &*any;
         fit_group(group.kind, group.variant, group.rows, own);
     }
+    if (out.fits.empty()) throw InputError("{}: no kernel could be fitted: {}", name, reason);
     return out;
 }
 
@@ -174,7 +178,13 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     std::map<std::string, std::vector<KernelMeasurement>> by_generation;
     std::map<std::string, std::set<std::string>> sources;
     for (DeviceRows const& d : devices) {
-        KernelCalibration own = fit_rows(d.name, d.rows, choices, table, context);
+        KernelCalibration own;
+        try {
+            own = fit_rows(d.name, d.rows, choices, table, context);
+        } catch (InputError const& error) {
+            context.err << fmt::format("left out: {}\n", error.what());
+            continue;
+        }
         own.title = d.title;
         own.devices = {d.name};
         own.command = command;
@@ -217,13 +227,13 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     auto const devices = read_rows(request, device ? &*device : nullptr, context);
     if (devices.size() > 1)
         throw InputError(
-            "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device (--device NAME, "
-            "or --catalogue FOLDER for one each)",
+            "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device (--catalogue FOLDER makes "
+            "one "
+            "each; --device NAME takes all rows as that device's)",
             devices.size(), devices[0].name, devices[1].name);
     Table table = fit_table();
     DeviceRows const& d = devices.front();
     KernelCalibration own = fit_rows(d.name, d.rows, {.threads = request.threads}, table, context);
-    if (own.fits.empty()) throw InputError("calibrate fit: no kernel could be fitted (the lines above say why)");
     own.title = d.title;
     own.devices = {d.name};
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;

@@ -96,9 +96,11 @@ def test_commands_whose_results_are_files_return_what_they_print(tmp_path):
     shipped = DATA.parents[1] / "hardware_profiles" / "calibrations" / "kernels" / "a100-sxm-80gb.json"
     heard = []
     with pytest.warns(sextant.Notice, match="left out"):
-        text = sextant.calibrate.fit(kernels=rows, device="a100-sxm-80gb", out=constants, progress=heard.append)
-    assert "gemm bf16" in text and "fitting a100-sxm-80gb: gemm bf16" in heard
+        text = sextant.calibrate.fit(kernels=rows, device="b200-sxm", out=constants, progress=heard.append)
+    assert "gemm bf16" in text and "fitting b200-sxm: gemm bf16" in heard
     assert constants.read_text(encoding="utf-8").startswith("{")
+    with pytest.raises(sextant.InputError, match="are the rows of this device?"):  # H200s among them
+        sextant.calibrate.fit(kernels=rows, device="a100-sxm-80gb", out=tmp_path / "none.json")
     assert sextant.calibrate.report(shipped, rows=rows).ok
     assert sextant.calibrate.diff(shipped, shipped).ok
     assert sextant.tables("schedules", format="csv").startswith("model,accelerators,")
