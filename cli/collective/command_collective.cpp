@@ -101,6 +101,7 @@ void run_algorithms(CollectiveReport& report, std::string const& name, std::atom
     for (CollectiveAlgorithm const* algorithm : collective_catalog()) {
         auto const& kinds = algorithm->kinds;
         if (std::find(kinds.begin(), kinds.end(), report.shape.kind) == kinds.end()) continue;
+        if (stop) return;
         report.runs.push_back(run_collective(report.cluster, *algorithm, report.shape, report.sizes, options));
     }
 }
@@ -123,12 +124,13 @@ int collective(Options const& options, CommandContext& context) {
     CollectiveReport report = question_of(options, cluster);
     InterruptGuard const interrupt(context);
     run_algorithms(report, options.algorithm, interrupt.flag());
+    if (interrupt.flag()) context.err << "interrupted: algorithms that were not run by then are left out\n";
     switch (format) {
         case Format::json: deliver(options.output, context, collective_json(report)); break;
         case Format::text: deliver(options.output, context, collective_text(report)); break;
         default: deliver(options.output, context, render(collective_table(report), format)); break;
     }
-    return exit_code_of(report);
+    return interrupt.flag() ? interrupted_exit : exit_code_of(report);
 }
 
 Action describe(CLI::App& app, CommandContext& context) {

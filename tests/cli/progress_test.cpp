@@ -81,6 +81,17 @@ TEST_CASE("a command that cannot end early ends at its next step when its host a
     CHECK_FALSE(std::filesystem::exists(file));
 }
 
+TEST_CASE("collective: an interrupt leaves out the algorithms to come") {
+    std::vector<std::string> const question{"collective", "--cluster=h100-sxm", "--gpus=16", "--format=json"};
+    Host whole;
+    CHECK(run_arguments(question, whole.context).exit_code == exit_code::done);
+    Host stopped;
+    stopped.stop = true;
+    CHECK(run_arguments(question, stopped.context).exit_code == interrupted_exit);
+    CHECK(stopped.out.str().size() < whole.out.str().size() / 2);
+    CHECK_THAT(stopped.err.str(), Catch::StartsWith("interrupted: "));
+}
+
 TEST_CASE("signals are the host's business where it has its own way to end a command") {
     auto const before = std::signal(SIGINT, SIG_IGN);
     {
