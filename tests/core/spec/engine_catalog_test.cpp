@@ -62,17 +62,36 @@ TEST_CASE("an engine is found under the names that measurements give it") {
     CHECK_THROWS_AS(find_engine("missing-engine.json", "--engine"), InputError);
 }
 
+TEST_CASE("an engine's file from before launches and windows were told says nothing of them") {
+    std::string text = engine_json(find_engine("vllm", "test"));
+    auto const drop_line = [&](char const* key) {
+        std::size_t const begin = text.find(key);
+        REQUIRE(begin != std::string::npos);
+        text.erase(begin, text.find('\n', begin) + 1 - begin);
+    };
+    drop_line("  \"prompt_launch\"");
+    drop_line("  \"window_cache\"");
+    EngineProfile const engine = read_text(text);
+    CHECK(engine.prompt_launch.value == Seconds{});
+    CHECK(engine.prompt_launch.basis == Basis::assumed);
+    CHECK(engine.window_cache == WindowCache::window);
+    drop_line("  \"kernel_gap\"");
+    CHECK_THROWS_WITH(read_text(text), contains("kernel_gap"));
+}
+
 TEST_CASE("an engine that is written reads back with equal values") {
     EngineProfile engine = find_engine("vllm", "test");
     engine.gemm_scale = {.value = 1.234, .basis = Basis::fitted, .source = "a \"quoted\" source"};
     engine.kernel_gap.value = 2.5 * units::us;
     engine.prompts = PromptOrder::first;
+    engine.window_cache = WindowCache::whole;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
     EngineProfile const again = read_text(engine_json(engine));
     CHECK(again.gemm_scale.value == 1.234);
     CHECK(again.gemm_scale.basis == Basis::fitted);
     CHECK(again.gemm_scale.source == engine.gemm_scale.source);
     CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
+    CHECK(again.window_cache == WindowCache::whole);
     CHECK(again.memory_overhead.value.base() == engine.memory_overhead.value.base());
     CHECK(again.interval.rows == 70);
     CHECK(again.prompts == engine.prompts);
