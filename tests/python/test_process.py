@@ -37,7 +37,11 @@ def left_behind():
 
 def ends(process):
     """(exit status, what it wrote as errors)"""
-    _, err = process.communicate(timeout=60)
+    try:
+        _, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()  # or leaving it would be waited for
+        raise
     return process.returncode, err
 
 
