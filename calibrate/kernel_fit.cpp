@@ -1,9 +1,9 @@
 #include "calibrate/kernel_fit.hpp"
 
+#include "calibrate/large_efficiency.hpp"
 #include "calibrate/least_squares.hpp"
 #include "calibrate/residual_fit.hpp"
 #include "core/error.hpp"
-#include "core/ops/work.hpp"
 #include "core/quantile.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
@@ -219,29 +219,6 @@ HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
             .bias_pct = quantile_of(signed_errors, 0.5)};
 }
 
-/// Fraction of peak of the shapes that are bound by compute without doubt; 0 when there are none.
-double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
-    constexpr double large_product = 2.0 * 4096 * 4096 * 4096;
-    constexpr double large_attention = 3e11;
-    std::vector<double> reached;
-    for (auto const* row : rows) {
-        double const seconds = row->row.measured->base();
-        if (auto const* g = std::get_if<Gemm>(&row->row.what)) {
-            GemmFormat const& format = *find_gemm_format(row->variant);
-            double const flops =
-                2.0 * static_cast<double>(g->m) * static_cast<double>(g->n) * static_cast<double>(g->k);
-            if (flops >= large_product && std::min({g->m, g->n, g->k}) >= 2048)
-                reached.push_back(flops / seconds /
-                                  (kernel_rates(*row->device, format.precision).peak * format.peak_factor));
-        } else if (auto const* a = std::get_if<Attention>(&row->row.what)) {
-            double const flops = work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
-            if (flops >= large_attention && a->head_dim == 128 && a->keys >= 2048)
-                reached.push_back(flops / seconds / kernel_rates(*row->device, two_byte_precision(*row->device)).peak);
-        }
-    }
-    return reached.size() < 5 ? 0 : quantile_of(reached, 0.5);
-}
-
 /// Fits the residual grid, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grid(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                std::vector<ResidualPoint> const& points) {
@@ -331,10 +308,6 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
                          used.size(), fewest_rows(kind));
     KernelFit fit = fit_constants(used, choices);
     fit.large_efficiency = large_efficiency(used);
-    constexpr double most = 1.2;  // assumed: a boost clock above the stated one
-    if (fit.large_efficiency > most)
-        throw InputError("fit of {} {}: large shapes run at {:.2f} times the peak of {} (are the rows of this device?)",
-                         name_of(kind), rows.front().variant, fit.large_efficiency, rows.front().device->name);
 
     std::vector<ResidualPoint> points;
     std::vector<double> bare;

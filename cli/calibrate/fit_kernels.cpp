@@ -227,9 +227,8 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     auto const devices = read_rows(request, device ? &*device : nullptr, context);
     if (devices.size() > 1)
         throw InputError(
-            "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device (--catalogue FOLDER makes "
-            "one "
-            "each; --device NAME takes all rows as that device's)",
+            "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device "
+            "(--catalogue FOLDER makes one each; --device NAME takes all rows as that device's)",
             devices.size(), devices[0].name, devices[1].name);
     Table table = fit_table();
     DeviceRows const& d = devices.front();

@@ -129,9 +129,8 @@ int run_benchmarks(BenchRequest const& request, CommandContext& context) {
     std::string const program = find_bench_program(request.program);
     if (program.empty())
         throw UnavailableError(
-            "calibrate run: no program sextant-bench beside this one or on PATH (build it: cmake -S kernels -B bench "
-            "&& "
-            "cmake --build bench, then --bench bench/sextant-bench)");
+            "calibrate run: no program sextant-bench beside this one or on PATH (build it: "
+            "cmake -S kernels -B bench && cmake --build bench, then --bench bench/sextant-bench)");
     auto const arguments = bench_arguments(request);
     int code = 0;
     std::string const expected = estimate(program, arguments, code);

@@ -2,9 +2,13 @@
 
 #include "core/spec/engine_profile.hpp"
 
+#include <cstdint>
 #include <string_view>
 
 namespace sextant {
+
+/// Whether a file has to state a value. What is newer than the format's version is optional.
+enum class Presence : std::uint8_t { required, optional };
 
 /// A field of an engine's profile, its key in files, and the least and largest sensible value (in SI base units).
 template <class Value>
@@ -13,6 +17,7 @@ struct EngineField {
     Sourced<Value> EngineProfile::*member;
     double least;
     double most;
+    Presence presence = Presence::required;
 };
 
 /// In the order of the file.
@@ -29,7 +34,7 @@ inline constexpr EngineField<double> engine_numbers[] = {
 
 inline constexpr EngineField<Seconds> engine_times[] = {
     {"kernel_gap", &EngineProfile::kernel_gap, 0, 0.01},
-    {"prompt_launch", &EngineProfile::prompt_launch, 0, 0.01},
+    {"prompt_launch", &EngineProfile::prompt_launch, 0, 0.01, Presence::optional},
     {"host_per_iteration", &EngineProfile::host_per_iteration, 0, 1},
     {"host_per_sequence", &EngineProfile::host_per_sequence, 0, 0.1},
     {"request_overhead", &EngineProfile::request_overhead, 0, 10},

@@ -48,14 +48,11 @@ EngineProfile read_engine(ObjectReader in) {
     engine.aliases = in.texts("aliases");
     for (auto const& field : engine_numbers)
         engine.*field.member = bounded_number(in, field.key, field.least, field.most);
-    for (auto const& field : engine_times) {
-        // Newer than the format's version: nothing where a file does not state it.
-        bool const may_lack = field.member == &EngineProfile::prompt_launch;
-        if (may_lack && !in.has(field.key))
-            engine.*field.member = {.value = {}, .basis = Basis::assumed, .source = "the file does not state it"};
-        else
+    for (auto const& field : engine_times)
+        if (field.presence == Presence::required || in.has(field.key))
             engine.*field.member = bounded_quantity(in, field);
-    }
+        else
+            (engine.*field.member).source = "the file does not state it";
     for (auto const& field : engine_sizes)
         engine.*field.member = bounded_quantity(in, field);
     engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "calibrate/kernel_fit.hpp"
+
+#include <vector>
+
+namespace sextant {
+
+/// Fraction of peak of the shapes that are bound by compute without doubt; 0 when there are none.
+/// @throws InputError when that is more than the device of the rows can do: they are of another one.
+double large_efficiency(std::vector<KernelMeasurement const*> const& rows);
+
+}  // namespace sextant
