@@ -3,11 +3,21 @@
 set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/v100-sxm-16gb.json
   hardware_profiles/accelerators/v100-sxm-32gb.json
+  hardware_profiles/accelerators/v100-pcie-16gb.json
+  hardware_profiles/accelerators/v100-pcie-32gb.json
+  hardware_profiles/accelerators/t4.json
   hardware_profiles/accelerators/a100-sxm-40gb.json
   hardware_profiles/accelerators/a100-sxm-80gb.json
   hardware_profiles/accelerators/a100-pcie-40gb.json
   hardware_profiles/accelerators/a100-pcie-80gb.json
   hardware_profiles/accelerators/a800-sxm-80gb.json
+  hardware_profiles/accelerators/a10.json
+  hardware_profiles/accelerators/a10g.json
+  hardware_profiles/accelerators/a30.json
+  hardware_profiles/accelerators/a40.json
+  hardware_profiles/accelerators/rtx-a5000.json
+  hardware_profiles/accelerators/rtx-a6000.json
+  hardware_profiles/accelerators/rtx-3090.json
   hardware_profiles/accelerators/h100-sxm.json
   hardware_profiles/accelerators/h100-sxm-96gb.json
   hardware_profiles/accelerators/h100-pcie.json
@@ -15,6 +25,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/h800-sxm.json
   hardware_profiles/accelerators/h20-sxm.json
   hardware_profiles/accelerators/h200-sxm.json
+  hardware_profiles/accelerators/h200-nvl.json
   hardware_profiles/accelerators/gh200-96gb.json
   hardware_profiles/accelerators/gh200-144gb.json
   hardware_profiles/accelerators/b200-sxm.json
@@ -23,11 +34,20 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/gb300.json
   hardware_profiles/accelerators/l4.json
   hardware_profiles/accelerators/l40s.json
+  hardware_profiles/accelerators/l40.json
+  hardware_profiles/accelerators/l20.json
+  hardware_profiles/accelerators/rtx-6000-ada.json
   hardware_profiles/accelerators/rtx-4090.json
+  hardware_profiles/accelerators/rtx-4090d.json
+  hardware_profiles/accelerators/rtx-5090.json
   hardware_profiles/accelerators/rtx-pro-6000.json
   hardware_profiles/accelerators/mi250x-gcd.json
+  hardware_profiles/accelerators/mi250-gcd.json
+  hardware_profiles/accelerators/mi210.json
   hardware_profiles/accelerators/mi300x.json
+  hardware_profiles/accelerators/mi300a.json
   hardware_profiles/accelerators/mi325x.json
+  hardware_profiles/accelerators/mi350x.json
   hardware_profiles/accelerators/mi355x.json
   hardware_profiles/accelerators/tpu-v3.json
   hardware_profiles/accelerators/tpu-v4.json
@@ -40,6 +60,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/trainium3.json
   hardware_profiles/accelerators/gaudi2.json
   hardware_profiles/accelerators/gaudi3.json
+  hardware_profiles/accelerators/max-1550.json
 )
 set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a100-sxm-80gb.json
@@ -50,6 +71,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/aws-p4d.json
   hardware_profiles/clusters/aws-p4de.json
   hardware_profiles/clusters/a100-pcie.json
+  hardware_profiles/clusters/a100-pcie-40gb.json
   hardware_profiles/clusters/a800.json
   hardware_profiles/clusters/h100-sxm.json
   hardware_profiles/clusters/h100-roce.json
@@ -62,6 +84,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/h20.json
   hardware_profiles/clusters/h200-sxm.json
   hardware_profiles/clusters/h200-roce.json
+  hardware_profiles/clusters/h200-nvl.json
   hardware_profiles/clusters/gh200.json
   hardware_profiles/clusters/gh200-144gb.json
   hardware_profiles/clusters/b200-sxm.json
@@ -74,13 +97,32 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/dgx-2-v100.json
   hardware_profiles/clusters/v100-jean-zay.json
   hardware_profiles/clusters/v100-16gb-jean-zay.json
+  hardware_profiles/clusters/v100-pcie.json
+  hardware_profiles/clusters/v100-pcie-16gb.json
+  hardware_profiles/clusters/t4-pcie.json
+  hardware_profiles/clusters/a10-pcie.json
+  hardware_profiles/clusters/a10g-pcie.json
+  hardware_profiles/clusters/a30-pcie.json
+  hardware_profiles/clusters/a40-pcie.json
+  hardware_profiles/clusters/rtx-a5000-pcie.json
+  hardware_profiles/clusters/rtx-a6000-pcie.json
+  hardware_profiles/clusters/rtx-3090-box.json
   hardware_profiles/clusters/l40s-pcie.json
+  hardware_profiles/clusters/l40-pcie.json
+  hardware_profiles/clusters/l20-pcie.json
+  hardware_profiles/clusters/rtx-6000-ada-pcie.json
   hardware_profiles/clusters/l4-pcie.json
   hardware_profiles/clusters/rtx-4090-box.json
+  hardware_profiles/clusters/rtx-4090d-box.json
+  hardware_profiles/clusters/rtx-5090-box.json
   hardware_profiles/clusters/rtx-pro-6000-pcie.json
   hardware_profiles/clusters/mi250x.json
+  hardware_profiles/clusters/mi250.json
+  hardware_profiles/clusters/mi210-pcie.json
   hardware_profiles/clusters/mi300x.json
+  hardware_profiles/clusters/mi300a.json
   hardware_profiles/clusters/mi325x.json
+  hardware_profiles/clusters/mi350x.json
   hardware_profiles/clusters/mi355x.json
   hardware_profiles/clusters/tpu-v3.json
   hardware_profiles/clusters/tpu-v4.json
@@ -93,6 +135,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/trainium3.json
   hardware_profiles/clusters/gaudi2.json
   hardware_profiles/clusters/gaudi3.json
+  hardware_profiles/clusters/max-1550.json
 )
 set(SEXTANT_FRAMEWORK_FILES
   hardware_profiles/frameworks/megatron.json

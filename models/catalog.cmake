@@ -1,17 +1,38 @@
 # Every model preset: one Hugging Face config.json each.
 set(SEXTANT_MODEL_FILES
+  models/aquila-7b.json
+  models/baichuan-13b.json
+  models/baichuan-7b.json
+  models/baichuan2-13b.json
+  models/baichuan2-7b.json
   models/bloom-176b.json
   models/bloom-3b.json
   models/bloom-560m.json
   models/bloom-7b1.json
-  models/command-r.json
+  models/codellama-13b.json
+  models/codellama-34b.json
+  models/codellama-70b.json
+  models/codellama-7b.json
+  models/codestral-22b.json
+  models/command-a-111b.json
   models/command-r-plus.json
-  models/deepseek-v2.json
+  models/command-r.json
+  models/command-r7b.json
+  models/dbrx-132b.json
+  models/deepseek-coder-1.3b.json
+  models/deepseek-coder-33b.json
+  models/deepseek-coder-6.7b.json
+  models/deepseek-llm-67b.json
+  models/deepseek-llm-7b.json
   models/deepseek-v2-lite.json
+  models/deepseek-v2.json
   models/deepseek-v3.json
+  models/ernie-4.5-21b-a3b.json
   models/falcon-180b.json
   models/falcon-40b.json
   models/falcon-7b.json
+  models/falcon3-10b.json
+  models/falcon3-7b.json
   models/gemma-2-27b.json
   models/gemma-2-2b.json
   models/gemma-2-9b.json
@@ -21,23 +42,39 @@ set(SEXTANT_MODEL_FILES
   models/gemma-3-27b.json
   models/gemma-3-4b.json
   models/gemma-7b.json
-  models/glm-4.5.json
+  models/glm-4-32b.json
+  models/glm-4-9b.json
   models/glm-4.5-air.json
+  models/glm-4.5.json
+  models/glm-4.6.json
+  models/gpt-j-6b.json
   models/gpt-neox-20b.json
   models/gpt-oss-120b.json
   models/gpt-oss-20b.json
-  models/gpt2.json
   models/gpt2-large.json
   models/gpt2-medium.json
   models/gpt2-xl.json
+  models/gpt2.json
   models/gpt3-1.3b.json
   models/gpt3-125m.json
   models/gpt3-13b.json
   models/gpt3-175b.json
   models/gpt3-2.7b.json
+  models/gpt3-20b.json
   models/gpt3-350m.json
+  models/gpt3-40b.json
+  models/gpt3-5b.json
   models/gpt3-6.7b.json
   models/gpt3-760m.json
+  models/granite-3.3-2b.json
+  models/granite-3.3-8b.json
+  models/internlm-20b.json
+  models/internlm-7b.json
+  models/internlm2-1.8b.json
+  models/internlm2-20b.json
+  models/internlm2-7b.json
+  models/internlm3-8b.json
+  models/kimi-k2.json
   models/korthikanti-22b.json
   models/llama-13b.json
   models/llama-2-13b.json
@@ -52,6 +89,8 @@ set(SEXTANT_MODEL_FILES
   models/llama-3.2-3b.json
   models/llama-3.3-70b.json
   models/llama-33b.json
+  models/llama-4-maverick-17b-128e.json
+  models/llama-4-scout-17b-16e.json
   models/llama-65b.json
   models/llama-7b.json
   models/megatron-1.7b.json
@@ -64,6 +103,7 @@ set(SEXTANT_MODEL_FILES
   models/megatron-530b.json
   models/megatron-7.5b.json
   models/megatron-76b.json
+  models/minimax-m2.json
   models/mistral-7b.json
   models/mistral-large-123b.json
   models/mistral-nemo-12b.json
@@ -72,12 +112,18 @@ set(SEXTANT_MODEL_FILES
   models/mixtral-8x7b.json
   models/mpt-30b.json
   models/mpt-7b.json
+  models/nemotron-3-22b.json
+  models/nemotron-3-8b.json
   models/nemotron-4-15b.json
   models/nemotron-4-340b.json
+  models/nemotron-mini-4b.json
+  models/olmo-1b.json
   models/olmo-2-13b.json
   models/olmo-2-1b.json
   models/olmo-2-32b.json
   models/olmo-2-7b.json
+  models/olmo-7b.json
+  models/olmoe-1b-7b.json
   models/opt-1.3b.json
   models/opt-125m.json
   models/opt-13b.json
@@ -87,8 +133,12 @@ set(SEXTANT_MODEL_FILES
   models/opt-350m.json
   models/opt-6.7b.json
   models/opt-66b.json
+  models/phi-1.5.json
+  models/phi-2.json
   models/phi-3-medium.json
   models/phi-3-mini.json
+  models/phi-3.5-moe.json
+  models/phi-4-mini.json
   models/phi-4.json
   models/pythia-1.4b.json
   models/pythia-12b.json
@@ -97,8 +147,19 @@ set(SEXTANT_MODEL_FILES
   models/pythia-2.8b.json
   models/pythia-410m.json
   models/pythia-6.9b.json
+  models/qwen1.5-0.5b.json
+  models/qwen1.5-1.8b.json
+  models/qwen1.5-110b.json
+  models/qwen1.5-14b.json
+  models/qwen1.5-32b.json
+  models/qwen1.5-4b.json
+  models/qwen1.5-72b.json
+  models/qwen1.5-7b.json
   models/qwen1.5-moe-a2.7b.json
+  models/qwen2-0.5b.json
+  models/qwen2-1.5b.json
   models/qwen2-57b-a14b.json
+  models/qwen2-72b.json
   models/qwen2-7b.json
   models/qwen2.5-0.5b.json
   models/qwen2.5-1.5b.json
@@ -116,8 +177,20 @@ set(SEXTANT_MODEL_FILES
   models/qwen3-4b.json
   models/qwen3-8b.json
   models/qwen3-coder-480b-a35b.json
+  models/seed-oss-36b.json
+  models/smollm2-1.7b.json
+  models/smollm2-135m.json
+  models/smollm2-360m.json
+  models/smollm3-3b.json
+  models/solar-10.7b.json
+  models/stablelm-2-1.6b.json
+  models/stablelm-3b-4e1t.json
+  models/starcoder-15.5b.json
   models/starcoder2-15b.json
   models/starcoder2-3b.json
   models/starcoder2-7b.json
   models/tinyllama-1.1b.json
+  models/yi-34b.json
+  models/yi-6b.json
+  models/yi-9b.json
 )

@@ -24,10 +24,30 @@ SYNTHETIC = ROOT / "tests/data/hf_reference/synthetic.json"
 OUTPUT = ROOT / "tests/data/hf_reference/expected.json"
 
 
+def known(config):
+    """The config in the words of a class that transformers has, and how many parameters more the model's own class has."""
+    config = dict(config)
+    kind = config["model_type"]
+    if kind in ("internlm", "internlm2", "baichuan"):  # Llama's matrices; all four projections of attention with biases or none
+        config |= {"model_type": "llama", "attention_bias": config.pop("bias", kind != "baichuan")}
+    elif kind == "internlm3" and not config.get("bias") and not config.get("qkv_bias"):
+        config |= {"model_type": "llama"}
+    elif kind == "kimi_k2":
+        config |= {"model_type": "deepseek_v3"}
+    elif kind == "minimax_m2":  # Qwen3's experts; norms of queries and keys over all heads instead of one head; a bias per expert
+        layers, heads = config["num_hidden_layers"], config["num_attention_heads"] + config["num_key_value_heads"]
+        config |= {"model_type": "qwen3_moe", "num_experts": config["num_local_experts"], "moe_intermediate_size": config["intermediate_size"]}
+        return config, layers * (config["head_dim"] * (heads - 2) + config["num_local_experts"])
+    return config, 0
+
+
 def build(config_dict):
     config_dict = dict(config_dict)
     config_dict.pop("quantization_config", None)  # the count is of values, not of packed blocks
     kind = config_dict.pop("model_type")
+    if kind in ("llama4", "mistral3"):  # multimodal: the text model
+        config_dict = dict(config_dict["text_config"])
+        kind = config_dict.pop("model_type")
     if kind == "gemma3":  # multimodal: the text model, with the embedding table tied or not as the whole says
         text = dict(config_dict["text_config"])
         text.setdefault("tie_word_embeddings", config_dict.get("tie_word_embeddings", True))
@@ -40,8 +60,9 @@ def build(config_dict):
 
 
 def count(config_dict):
+    config_dict, more = known(config_dict)
     model = build(config_dict)
-    parameters = sum(p.numel() for p in model.parameters())  # PyTorch yields a shared parameter once
+    parameters = more + sum(p.numel() for p in model.parameters())  # PyTorch yields a shared parameter once
     correction = sum(b.numel() for name, b in model.named_buffers() if name.endswith("e_score_correction_bias"))
     return {"parameters": parameters, "correction": correction}
 

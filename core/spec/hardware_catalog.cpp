@@ -2,40 +2,21 @@
 
 #include "core/embedded_text.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/device_name.hpp"
 #include "core/spec/hardware_json.hpp"
 #include "core/spec/profile_change.hpp"
 #include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <mutex>
 #include <span>
 #include <string>
+#include <type_traits>
 
 namespace sextant {
 namespace {
-
-/// The same without the maker's name and the word GPU, as devices report themselves.
-std::string plain_device(std::string_view name) {
-    static constexpr std::array dropped{"nvidia", "amd", "intel", "habana", "google", "aws", "instinct", "gpu"};
-    std::string out;
-    std::string word;
-    auto const end_word = [&] {
-        if (std::find(dropped.begin(), dropped.end(), word) == dropped.end()) out += word;
-        word.clear();
-    };
-    for (char const c : name) {
-        auto const byte = static_cast<unsigned char>(c);
-        if (std::isalnum(byte) != 0)
-            word += static_cast<char>(std::tolower(byte));
-        else
-            end_word();
-    }
-    end_word();
-    return out;
-}
 
 template <class Entry>
 bool is_called(Entry const& entry, std::string const& wanted) {
@@ -101,9 +82,15 @@ Entry const* entry_called(std::vector<Entry> const& entries, std::string_view na
     auto const wanted = letters_and_digits(name);
     for (auto const& entry : entries)  // a name goes before any alias
         if (letters_and_digits(entry.name) == wanted) return &entry;
-    for (auto const& spelling : {wanted, plain_device(name)})
-        for (auto const& entry : entries)
-            if (is_called(entry, spelling)) return &entry;
+    if (wanted.empty()) return nullptr;
+    for (auto const& entry : entries)
+        if (is_called(entry, wanted)) return &entry;
+    if constexpr (std::is_same_v<Entry, AcceleratorProfile>) {
+        DeviceName const device = device_name(name);
+        for (auto const& matches : {is_named, may_be_named})
+            for (auto const& entry : entries)
+                if (matches(entry, device)) return &entry;
+    }
     return nullptr;
 }
 
@@ -138,6 +125,8 @@ ClusterSpec unchanged_cluster(std::string const& name, std::string_view where) {
     static ReadOnce<ClusterSpec> shipped(embedded_clusters(), cluster_folder, read_whole_cluster);
     if (name.ends_with(".json")) return read_whole_cluster(ObjectReader(JsonDocument::from_file(name)));
     if (auto found = shipped.find(name)) return std::move(*found);
+    if (auto const* called = entry_called(all_clusters(), name)) return *called;
+    if (auto usual = cluster_for_device(name)) return *std::move(usual);
     return find_called(all_clusters(), name, where, "cluster");
 }
 
@@ -217,13 +206,10 @@ FrameworkProfile find_framework(std::string_view name, std::string_view where) {
 }
 
 std::optional<ClusterSpec> cluster_for_device(std::string_view device) {
-    auto const wanted = plain_device(device);
-    if (wanted.empty()) return std::nullopt;
-    for (auto const& accelerator : all_accelerators()) {
-        if (!is_called(accelerator, wanted)) continue;
-        for (auto const& cluster : all_clusters())
-            if (cluster.accelerator.name == accelerator.name) return cluster;
-    }
+    auto const* const accelerator = known_accelerator(device);
+    if (accelerator == nullptr) return std::nullopt;
+    for (auto const& cluster : all_clusters())
+        if (cluster.accelerator.name == accelerator->name) return cluster;
     return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/hf_config.hpp"
+#include "core/spec/model_name.hpp"
 #include "core/spec/profile_change.hpp"
 
 #include <algorithm>
@@ -72,6 +73,15 @@ EmbeddedText const* find_preset(std::string_view name) {
     return nullptr;
 }
 
+/// The preset of this very name, or, where nothing on disk is called so, the one that the name means.
+EmbeddedText const* preset_for(std::string_view name) {
+    if (auto const* preset = find_preset(name)) return preset;
+    std::error_code ignored;
+    if (name.ends_with(".json") || std::filesystem::exists(std::filesystem::path(name), ignored)) return nullptr;
+    auto const called = preset_called(name);
+    return called ? find_preset(*called) : nullptr;
+}
+
 [[noreturn]] void refuse_unknown(std::string_view name) {
     auto const names = model_names();
     throw InputError("model '{}': unknown{} (give one of 'sextant models' or the path of a Hugging Face config.json)",
@@ -97,7 +107,7 @@ Config config_in_file(std::filesystem::path const& path) {
 }
 
 Config find_config(std::string_view name_or_path) {
-    if (auto const* preset = find_preset(name_or_path))
+    if (auto const* preset = preset_for(name_or_path))
         return {
             .name = std::string(preset->name), .where = std::string(preset->name), .text = std::string(preset->text)};
     std::filesystem::path const path(name_or_path);
@@ -132,7 +142,7 @@ std::vector<std::string> model_names() {
 
 ModelSpec find_model(std::string_view name_or_path) {
     ChangedName const wanted = split_changes(name_or_path, "model");
-    if (auto const* preset = find_preset(wanted.name); preset != nullptr && wanted.changes.empty())
+    if (auto const* preset = preset_for(wanted.name); preset != nullptr && wanted.changes.empty())
         return read_preset(*preset);
     Config config = find_config(wanted.name);
     if (!wanted.changes.empty()) config.text = change_config(config.text, wanted.changes, "model " + config.name);

@@ -12,10 +12,11 @@ namespace sextant {
 /// `gemma-3-12b`, `bloom-560m` before `bloom-3b`).
 std::vector<std::string> model_names();
 
-/// A preset by name (letter case does not matter), or a Hugging Face config by path: a file that ends in `.json`, any
-/// path with a slash, or a folder with a `config.json`. A spec read from a path is named after its folder, or after the
-/// file if that is not called `config.json`. Changes may stand behind it: `llama-3.1-70b:num_hidden_layers=40`
-/// (core/spec/profile_change.hpp).
+/// A preset by name, in any spelling that `preset_called` knows (`meta-llama/Llama-3.1-8B-Instruct`), or a Hugging Face
+/// config by path: a file that ends in `.json`, any path with a slash, or a folder with a `config.json`. What is there
+/// on disk goes before a spelling, a preset's very name before both. A spec read from a path is named after its folder,
+/// or after the file if that is not called `config.json`. Changes may stand behind it:
+/// `llama-3.1-70b:num_hidden_layers=40` (core/spec/profile_change.hpp).
 /// @throws InputError: unknown name (with the nearest ones), unreadable or unusable file.
 ModelSpec find_model(std::string_view name_or_path);
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/model_name.hpp"
 #include "core/text.hpp"
 #include "planner/validation/training_case.hpp"
 
@@ -14,21 +15,15 @@ namespace {
 
 constexpr std::int64_t gpt2_vocabulary = 50257;
 
-/// The preset whose name is the row's but for case and punctuation; read once.
+/// The preset that the row's name means; each is read once.
 ModelSpec const* preset_named(std::string_view model) {
-    static auto const* const names = [] {
-        auto* const map = new std::map<std::string, std::string>;
-        for (auto const& name : model_names())
-            map->emplace(letters_and_digits(name), name);
-        return map;
-    }();
     static std::mutex guard;
     static auto* const specs = new std::map<std::string, ModelSpec>;
-    auto const found = names->find(letters_and_digits(model));
-    if (found == names->end()) return nullptr;
+    auto const name = preset_called(model);
+    if (!name) return nullptr;
     std::lock_guard const lock(guard);
-    auto const [spec, is_new] = specs->try_emplace(found->second);
-    if (is_new) spec->second = find_model(found->second);
+    auto const [spec, is_new] = specs->try_emplace(*name);
+    if (is_new) spec->second = find_model(*name);
     return &spec->second;
 }
 
@@ -196,6 +191,7 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
         std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");
         if (model.position == PositionKind::learned && model.position_rows < sequence)
             throw RowSkip("sequence is longer than the preset's learned positions");
+        if (row.notes_have("w/o MTP") || row.notes_have("without MTP")) model.mtp_modules = 0;
         return model;
     }
     if (row.notes_have("multi-latent attention") || row.notes_have("MLA attention"))

@@ -1,6 +1,7 @@
 #include "planner/validation/row_pipeline.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/stage_layout.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "core/text.hpp"
 
@@ -41,6 +42,20 @@ std::int64_t smallest_interleaving(std::int64_t layers, std::int64_t pp) {
     for (std::int64_t vpp = 2; vpp * pp <= layers; ++vpp)
         if (layers % (vpp * pp) == 0) return vpp;
     return 1;
+}
+
+/// Layers of interleaved chunks that cannot be equal, as recipes lay them out: full chunks, and what is short is short
+/// at the ends, which hold the embedding, the prediction modules and the loss: the last one alone (61 layers on 16
+/// chunks: 15 x 4 and 1), or, where that does not do, nothing on the last and the rest on the first (on 32: 1, 30 x 2
+/// and 0). Empty if the ends cannot take it all.
+/// Source: the pipeline layouts of Megatron-Bridge's DeepSeek-V3 recipes.
+std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks) {
+    std::int64_t const full = (layers + chunks - 1) / chunks;
+    std::vector<std::int64_t> stages(static_cast<std::size_t>(chunks), full);
+    stages.back() = std::max<std::int64_t>(0, layers - full * (chunks - 1));
+    stages.front() = layers - full * (chunks - 2) - stages.back();
+    if (stages.front() < 0) return {};
+    return stages;
 }
 
 /// The schedule that a row names as a plan would, if it does.
@@ -101,6 +116,11 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("smallest even interleaving, degree not stated");
     }
     if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
+    if (plan.vpp > 1 && plan.vpp <= layers && plan.stage_layers.empty() && !can_split(layers, plan.pp, plan.vpp)) {
+        plan.stage_layers = short_ended(layers, plan.pp * plan.vpp);
+        if (!plan.stage_layers.empty())
+            out.assumptions.emplace_back("full chunks with short ends, as in the recipes of Megatron-Bridge");
+    }
     if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
     if (auto const first = row.note_number("decoder-first-pipeline-num-layers="); first && plan.vpp == 1) {
         if ((layers - *first) % (plan.pp - 1) != 0)

@@ -57,6 +57,21 @@ TEST_CASE("parameters: totals equal the published sizes of the checkpoints") {
         {"opt-350m", 331'196'416},
         {"command-r", 34'980'831'232},
         {"starcoder2-15b", 15'957'889'024},
+        {"starcoder-15.5b", 15'517'456'384},
+        {"yi-6b", 6'061'035'520},
+        {"yi-34b", 34'388'917'248},
+        {"codellama-34b", 33'743'970'304},
+        {"internlm2-7b", 7'737'708'544},
+        {"baichuan2-7b", 7'505'973'248},
+        {"qwen1.5-110b", 111'209'914'368},
+        {"phi-2", 2'779'683'840},
+        {"phi-3.5-moe", 41'873'153'344},
+        {"dbrx-132b", 131'596'523'520},
+        {"olmo-7b", 6'888'095'744},
+        {"olmoe-1b-7b", 6'919'161'856},
+        {"smollm2-1.7b", 1'711'376'384},
+        {"solar-10.7b", 10'731'524'096},
+        {"glm-4-9b", 9'400'279'040},
     };
     for (auto const& [name, count] : published) {
         INFO(name);

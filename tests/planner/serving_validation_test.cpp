@@ -94,7 +94,10 @@ TEST_CASE("serving models are found under the names that measurements give them,
 
 TEST_CASE("a serving row that cannot be expressed says why") {
     for (auto const& [others, reason] : std::vector<std::pair<Cells, char const*>>{
-             {{{"gpu", "Intel PVC GPU"}}, "no profile for device"},
+             {{{"gpu", "Radeon VII"}}, "no profile for device"},
+             {{{"gpu", "Intel PVC GPU"}}, "no profile for engine 'vLLM' on Intel GPUs"},
+             {{{"num_gpus", ""}, {"model", "Qwen/Qwen3-235B-A22B-FP8"}, {"notes", "moe_tp 2 moe_ep 1 attention_dp "}},
+              "experts on more ranks"},
              {{{"gpu", ""}}, "gpu is not stated"},
              {{{"model", "Deci/DeciLM-7B"}}, "no preset for model"},
              {{{"engine", "llama.cpp"}}, "no profile for engine"},
@@ -115,6 +118,19 @@ TEST_CASE("a serving row that cannot be expressed says why") {
         CHECK(p.skip_reason.find(reason) != std::string::npos);
         CHECK_FALSE(p.time.has_value());
     }
+}
+
+TEST_CASE("a layout whose experts a source counts twice is read once") {
+    Cells const gpt{
+        {"source_id", "inferencex-test"}, {"model", "openai/gpt-oss-120b"}, {"engine", "trtllm"}, {"dp", "1"}};
+    auto const of = [&](Cells const& others) { return predicted(with(gpt, others)); };
+    RowPrediction const twice =
+        of({{"num_gpus", "16"}, {"tp", "16"}, {"ep", "4"}, {"notes", "moe_tp 4 moe_ep 4 attention_dp 1"}});
+    RowPrediction const once =
+        of({{"num_gpus", "4"}, {"tp", "4"}, {"ep", "4"}, {"notes", "moe_tp 1 moe_ep 4 attention_dp 1"}});
+    REQUIRE(twice.served[2].predicted.has_value());
+    REQUIRE(once.served[2].predicted.has_value());
+    CHECK(*twice.served[2].predicted == *once.served[2].predicted);
 }
 
 TEST_CASE("cells of a serving table that are no numbers are refused with their line") {

@@ -210,6 +210,34 @@ TEST_CASE("stages stated in the notes are used, and refused when they are anothe
     CHECK_THROWS_WITH(build(row), contains("another number of layers"));
 }
 
+TEST_CASE("interleaved chunks that cannot be equal are full, with short ends") {
+    auto const stages = [](std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
+        TrainingRow row = complete_row();
+        row.layers = layers;
+        row.dp = 1;
+        row.pp = pp;
+        row.vpp = vpp;
+        row.num_gpus = pp;
+        return build(row).plan.stage_layers;
+    };
+    // Source: the pipeline layouts of Megatron-Bridge's DeepSeek-V3 recipes.
+    CHECK(stages(61, 8, 2) == std::vector<std::int64_t>{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1});
+    auto const ends = stages(61, 8, 4);
+    REQUIRE(ends.size() == 32);
+    CHECK(ends.front() == 1);
+    CHECK(ends[1] == 2);
+    CHECK(ends[30] == 2);
+    CHECK(ends.back() == 0);
+    CHECK(stages(64, 8, 4).empty());  // equal chunks need no word
+    CHECK(reason([](TrainingRow& row) {
+              row.layers = 33;
+              row.dp = 1;
+              row.pp = 8;
+              row.num_gpus = 8;
+              row.vpp = 3;
+          }).find("cannot be split") != std::string::npos);
+}
+
 TEST_CASE("a bandwidth measured with the run replaces the usual one") {
     TrainingRow row = complete_row();
     row.num_gpus = 16;

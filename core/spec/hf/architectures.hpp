@@ -5,7 +5,8 @@
 namespace sextant::hf {
 
 // One reader per architecture. Defaults are those of the Hugging Face configuration class of the same name
-// (transformers 4.57, src/transformers/models/<name>/configuration_<name>.py).
+// (transformers 4.57, src/transformers/models/<name>/configuration_<name>.py); of InternLM, Baichuan, Kimi K2 and
+// MiniMax M2, which it does not have, those of the class that is published with the checkpoints.
 
 ModelSpec read_llama(ConfigObject& in);
 ModelSpec read_mistral(ConfigObject& in);
@@ -35,6 +36,32 @@ ModelSpec read_mixtral(ConfigObject& in);
 ModelSpec read_qwen2_moe(ConfigObject& in);
 ModelSpec read_qwen3_moe(ConfigObject& in);
 ModelSpec read_gpt_oss(ConfigObject& in);
+
+ModelSpec read_internlm(ConfigObject& in);
+ModelSpec read_internlm2(ConfigObject& in);
+ModelSpec read_internlm3(ConfigObject& in);
+ModelSpec read_baichuan(ConfigObject& in);
+ModelSpec read_granite(ConfigObject& in);
+ModelSpec read_olmo(ConfigObject& in);
+ModelSpec read_smollm3(ConfigObject& in);
+ModelSpec read_seed_oss(ConfigObject& in);
+ModelSpec read_glm(ConfigObject& in);
+ModelSpec read_glm4(ConfigObject& in);
+ModelSpec read_stablelm(ConfigObject& in);
+ModelSpec read_cohere2(ConfigObject& in);
+ModelSpec read_mistral3(ConfigObject& in);  ///< multimodal: its text model
+
+ModelSpec read_gptj(ConfigObject& in);
+ModelSpec read_gpt_bigcode(ConfigObject& in);
+ModelSpec read_phi(ConfigObject& in);
+
+ModelSpec read_llama4_text(ConfigObject& in);
+ModelSpec read_llama4(ConfigObject& in);  ///< multimodal: its text model
+ModelSpec read_dbrx(ConfigObject& in);
+ModelSpec read_phimoe(ConfigObject& in);
+ModelSpec read_olmoe(ConfigObject& in);
+ModelSpec read_ernie4_5_moe(ConfigObject& in);
+ModelSpec read_minimax_m2(ConfigObject& in);
 
 ModelSpec read_deepseek_v2(ConfigObject& in);
 ModelSpec read_deepseek_v3(ConfigObject& in);

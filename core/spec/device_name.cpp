@@ -1,0 +1,127 @@
+#include "core/spec/device_name.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+constexpr std::array silent{
+    "nvidia",      "amd",       "intel",      "habana", "google", "aws",    "gpu",      "gpus",      "geforce",
+    "tesla",       "quadro",    "radeon",     "dgx",    "hgx",    "oam",    "instinct", "tensor",    "core",
+    "accelerator", "card",      "data",       "center", "grace",  "hopper", "ampere",   "blackwell", "volta",
+    "turing",      "superchip", "generation", "r",      "tm",     "nvlink", "edition",  "aib",       "acc"};
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
+
+/// What follows `head`, if the word is that and nothing but digits (and, for memory, a closing e or x).
+bool is_kind(std::string_view word, std::string_view head) {
+    if (!word.starts_with(head)) return false;
+    word.remove_prefix(head.size());
+    if (word.ends_with('e') || word.ends_with('x')) word.remove_suffix(1);
+    return word.empty() || all_digits(word);
+}
+
+/// Words of letters and digits in lower case; a form that is glued to its chip ("H100SXM5") begins a word of its own.
+std::vector<std::string> words_of(std::string_view text) {
+    std::vector<std::string> words(1);
+    for (char const c : text) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (std::isalnum(byte) != 0)
+            words.back() += static_cast<char>(std::tolower(byte));
+        else if (!words.back().empty())
+            words.emplace_back();
+        for (std::string_view const form : {"sxm", "pcie"})
+            if (words.back().size() > form.size() && words.back().ends_with(form)) {
+                words.back().resize(words.back().size() - form.size());
+                words.emplace_back(form);
+            }
+    }
+    if (words.back().empty()) words.pop_back();
+    for (std::string& word : words)  // "8xH100"
+        if (auto const x = word.find_first_not_of("0123456789");
+            x != std::string::npos && x > 0 && x + 1 < word.size() && word[x] == 'x')
+            word.erase(0, x + 1);
+    return words;
+}
+
+/// "80gb", "80g", or "80" before "gb": the number; 0 for other words.
+std::int64_t memory_in(std::string_view word, std::string_view next) {
+    auto const unit = word.find_first_not_of("0123456789");
+    std::string_view const letters = unit == std::string_view::npos ? next : word.substr(unit);
+    if (unit == 0 || !(letters == "gb" || letters == "gib" || (letters == "g" && unit != std::string_view::npos)))
+        return 0;
+    std::int64_t value = 0;
+    std::from_chars(word.data(), word.data() + word.size(), value);
+    return value;
+}
+
+/// "8x" and "x8", or "8" before "x": how many there are.
+bool is_count(std::string_view word, std::string_view next) {
+    if (word.size() > 1 && word.ends_with('x')) return all_digits(word.substr(0, word.size() - 1));
+    if (word.size() > 1 && word.starts_with('x')) return all_digits(word.substr(1));
+    return all_digits(word) && next == "x";
+}
+
+std::string_view form_of(std::string_view word) {
+    for (std::string_view const form : {"sxm", "pcie"})
+        if (is_kind(word, form)) return form;
+    return word == "nvl" ? word : std::string_view();
+}
+
+bool holds(AcceleratorProfile const& profile, std::int64_t gigabytes) {
+    auto const capacity = profile.memory_capacity.value.base();
+    auto const near = [&](double unit) {
+        return std::abs(static_cast<double>(gigabytes) * unit - capacity) < 0.05 * capacity;
+    };
+    return near(1e9) || near(1024.0 * 1024 * 1024);
+}
+
+}  // namespace
+
+DeviceName device_name(std::string_view text) {
+    DeviceName out;
+    std::vector<std::string> const words = words_of(text);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        std::string_view const word = words[i];
+        std::string_view const next = i + 1 < words.size() ? std::string_view(words[i + 1]) : std::string_view();
+        if (std::find(silent.begin(), silent.end(), word) != silent.end() || is_kind(word, "hbm") ||
+            is_kind(word, "gddr"))
+            continue;
+        if (is_count(word, next)) {
+            i += all_digits(word) ? 1 : 0;
+        } else if (auto const memory = memory_in(word, next); memory > 0) {
+            out.memory_gb = memory;
+            i += all_digits(word) ? 1 : 0;
+        } else if (auto const form = form_of(word); !form.empty()) {
+            out.form = form;
+        } else {
+            out.chip += word;
+        }
+    }
+    return out;
+}
+
+bool is_named(AcceleratorProfile const& profile, DeviceName const& wanted) {
+    if (wanted.chip.empty()) return false;
+    auto const same = [&](std::string const& name) { return device_name(name) == wanted; };
+    return same(profile.name) || std::any_of(profile.aliases.begin(), profile.aliases.end(), same);
+}
+
+bool may_be_named(AcceleratorProfile const& profile, DeviceName const& wanted) {
+    if (wanted.chip.empty()) return false;
+    auto const similar = [&](std::string const& name) {
+        DeviceName const own = device_name(name);
+        return own.chip == wanted.chip && own.form == wanted.form &&
+               (wanted.memory_gb == 0 || holds(profile, wanted.memory_gb));
+    };
+    return similar(profile.name) || std::any_of(profile.aliases.begin(), profile.aliases.end(), similar);
+}
+
+}  // namespace sextant

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/spec/hardware_profile.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// A device's name taken apart: "NVIDIA A100-SXM4-80GB", "8 x A100 80 GB SXM" and "a100_sxm_80g" are all a100, sxm, 80.
+struct DeviceName {
+    std::string chip;            ///< letters and digits that are left, in order: "a100", "rtx4090", "tpuv5e"
+    std::string form;            ///< "sxm", "pcie" or "nvl"; empty: not said
+    std::int64_t memory_gb = 0;  ///< as printed; 0: not said
+    auto operator<=>(DeviceName const&) const = default;
+};
+
+/// Makers' and brand names, the type of memory and a count of devices ("8x") say nothing and are dropped. What is not
+/// known stays in `chip`, so that a remark ("H200 (or B200)") makes another device of it.
+DeviceName device_name(std::string_view text);
+
+/// True if one of the profile's names is this one, however it is written.
+bool is_named(AcceleratorProfile const& profile, DeviceName const& wanted);
+
+/// True if one of the profile's names is of this chip and form, and the profile's capacity is within 5 % of the stated
+/// memory, in powers of 1000 or of 1024.
+bool may_be_named(AcceleratorProfile const& profile, DeviceName const& wanted);
+
+}  // namespace sextant

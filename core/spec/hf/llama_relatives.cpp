@@ -1,0 +1,148 @@
+// Dense decoders that differ from Llama in a switch or two.
+#include "core/spec/hf/architectures.hpp"
+
+#include <algorithm>
+
+namespace sextant::hf {
+namespace {
+
+void bias_everywhere(ModelSpec& model, bool bias) {
+    model.attention.qkv_bias = bias;
+    model.attention.output_bias = bias;
+}
+
+bool three_of_four(std::int64_t layer) { return (layer + 1) % 4 != 0; }
+
+}  // namespace
+
+// InternLM has biases on all four projections of the attention, InternLM2 fuses three of them, InternLM3 tells biases
+// apart as Llama does: `configuration_internlm*.py` beside the checkpoints.
+ModelSpec read_internlm(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    model.attention.head_dim = divided_head_dim(in, model.hidden, model.attention.heads, "num_attention_heads");
+    model.attention.value_head_dim = model.attention.head_dim;
+    bias_everywhere(model, in.flag("bias", true));
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_internlm2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    bias_everywhere(model, in.flag("bias", true));
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_internlm3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("qkv_bias", false);
+    bool const bias = in.flag("bias", false);
+    model.attention.output_bias = bias;
+    model.mlp.bias = bias;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// The smaller model (width 4,096) has rotary positions, the larger one ALiBi; they name their length differently.
+ModelSpec read_baichuan(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    if (in.has("model_max_length")) model.max_positions = in.size("model_max_length", Size::positions);
+    model.attention.head_dim = divided_head_dim(in, model.hidden, model.attention.heads, "num_attention_heads");
+    model.attention.value_head_dim = model.attention.head_dim;
+    if (model.hidden != 4096) model.position = PositionKind::alibi;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_granite(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    bias_everywhere(model, in.flag("attention_bias", false));
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Norms without learned values.
+ModelSpec read_olmo(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    bias_everywhere(model, in.flag("attention_bias", false));
+    model.norm = NormKind::layer;
+    model.norm_scale = false;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_smollm3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_grouped_attention(in, model, 4);
+    bias_everywhere(model, in.flag("attention_bias", false));
+    model.mlp.bias = in.flag("mlp_bias", false);
+    if (in.flag("use_sliding_window", false)) read_windows(in, model, 0, three_of_four);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+ModelSpec read_seed_oss(ConfigObject& in) {
+    ModelSpec model = read_common(in, 524288);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", true);
+    attention.output_bias = in.flag("attention_out_bias", false);
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_glm(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 2);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", true);  // the output projection has none
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_glm4(ConfigObject& in) {
+    ModelSpec model = read_glm(in);
+    model.norms_per_layer = 4;
+    return model;
+}
+
+ModelSpec read_stablelm(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    read_grouped_attention(in, model, 32);
+    model.attention.qkv_bias = in.flag("use_qkv_bias", false);
+    if (in.flag("qk_layernorm", false))
+        throw InputError("{}: norms per head without biases beside norms with biases are not modelled",
+                         in.path_to("qk_layernorm"));
+    model.norm = NormKind::layer;
+    model.norm_bias = true;
+    model.parallel_block = in.flag("use_parallel_residual", false);
+    if (model.parallel_block) model.norms_per_layer = 1;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_cohere2(ConfigObject& in) {
+    ModelSpec model = read_cohere(in);
+    read_windows(in, model, 4096, three_of_four);
+    return model;
+}
+
+ModelSpec read_mistral3(ConfigObject& in) {
+    auto text = in.object("text_config");
+    if (!text)
+        throw InputError("{}: is missing (the text model of a multimodal config is described there)",
+                         in.path_to("text_config"));
+    return read_mistral(*text);
+}
+
+}  // namespace sextant::hf

@@ -1,0 +1,172 @@
+// Mixtures of experts with shapes of their own.
+#include "core/spec/hf/architectures.hpp"
+
+#include <algorithm>
+
+namespace sextant::hf {
+namespace {
+
+std::int64_t chosen(ConfigObject& in, std::string_view key, std::int64_t experts, std::int64_t class_default) {
+    std::int64_t const top_k = in.size(key, Size::experts, class_default);
+    if (top_k > experts)
+        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to(key), top_k, experts);
+    return top_k;
+}
+
+void experts_everywhere(ModelSpec& model) {
+    for (auto& layer : model.layers)
+        layer.moe = true;
+}
+
+/// Every layer but each `no_rope_layer_interval`-th looks back within chunks of `attention_chunk_size`.
+void read_chunks(ConfigObject& in, ModelSpec& model) {
+    auto const rotary = in.integers("no_rope_layers");  // named after its zeros
+    std::int64_t const interval = in.size("no_rope_layer_interval", Size::layers, 4);
+    std::int64_t const chunk = in.mentions("attention_chunk_size") && !in.has("attention_chunk_size")
+                                   ? 0
+                                   : in.size("attention_chunk_size", Size::positions, 8192);
+    if (!rotary.empty() && rotary.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("no_rope_layers"),
+                         rotary.size(), model.layers.size());
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        bool const local = rotary.empty() ? (static_cast<std::int64_t>(i) + 1) % interval != 0 : rotary[i] != 0;
+        model.layers[i].sliding = local && chunk > 0;
+    }
+    bool const any = std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; });
+    model.attention.window = any ? chunk : 0;
+}
+
+}  // namespace
+
+// Queries and keys are normalised without learned values; `attention_bias` is not read by the class.
+// `intermediate_size` is that of an expert and of the shared one, `intermediate_size_mlp` that of the layers without
+// experts.
+ModelSpec read_llama4_text(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = chosen(in, "num_experts_per_tok", experts, 1),
+                        .intermediate = model.mlp.intermediate,
+                        .shared_intermediate = model.mlp.intermediate};
+    model.mlp.intermediate = in.size("intermediate_size_mlp", Size::width, 16384);
+    auto const named = in.integers("moe_layers");
+    std::int64_t const step = in.size("interleave_moe_layer_step", Size::layers, 1);
+    for (std::int64_t i = 0; i < model.layer_count(); ++i)
+        model.layers[static_cast<std::size_t>(i)].moe =
+            named.empty() ? (i + 1) % step == 0 : std::find(named.begin(), named.end(), i) != named.end();
+    read_chunks(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_llama4(ConfigObject& in) {
+    auto text = in.object("text_config");
+    if (!text)
+        throw InputError("{}: is missing (the text model of a multimodal config is described there)",
+                         in.path_to("text_config"));
+    return read_llama4_text(*text);
+}
+
+ModelSpec read_dbrx(ConfigObject& in) {
+    ModelSpec model;
+    model.hidden = in.size("d_model", Size::width, 2048);
+    model.vocab = in.size("vocab_size", Size::vocabulary, 32000);
+    model.layers.resize(static_cast<std::size_t>(in.size("n_layers", Size::layers, 24)));
+    model.max_positions = in.size("max_seq_len", Size::positions, 2048);
+    AttentionSpec& attention = model.attention;
+    attention.heads = in.size("n_heads", Size::heads, 16);
+    attention.kv_heads = 1;
+    if (auto config = in.object("attn_config")) attention.kv_heads = config->size("kv_n_heads", Size::heads, 1);
+    check_kv_heads(in, "attn_config", attention.kv_heads, attention.heads);
+    attention.head_dim = divided_head_dim(in, model.hidden, attention.heads, "n_heads");
+    attention.value_head_dim = attention.head_dim;
+    MoeSpec moe{.experts = 4, .top_k = 1, .intermediate = 3584};
+    if (auto config = in.object("ffn_config")) {
+        moe.experts = config->size("moe_num_experts", Size::experts, 4);
+        moe.top_k = chosen(*config, "moe_top_k", moe.experts, 1);
+        moe.intermediate = config->size("ffn_hidden_size", Size::width, 3584);
+    }
+    model.mlp = {.intermediate = moe.intermediate, .gated = true};
+    model.moe = moe;
+    experts_everywhere(model);
+    model.norm = NormKind::layer;  // with a scale and no bias
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_phimoe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_grouped_attention(in, model, 8);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    read_windows(in, model, 0, every_layer);
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = chosen(in, "num_experts_per_tok", experts, 2),
+                        .intermediate = model.mlp.intermediate};
+    experts_everywhere(model);
+    model.norm = NormKind::layer;
+    model.norm_bias = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    model.head_bias = in.flag("lm_head_bias", false);
+    return model;
+}
+
+ModelSpec read_olmoe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
+    std::int64_t const experts = in.size("num_experts", Size::experts, 64);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = chosen(in, "num_experts_per_tok", experts, 8),
+                        .intermediate = model.mlp.intermediate};
+    experts_everywhere(model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_ernie4_5_moe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_grouped_attention(in, model, 4);
+    bool const bias = in.flag("use_bias", false);
+    if (bias) throw InputError("{}: biases on everything are not modelled", in.path_to("use_bias"));
+    std::int64_t const experts = in.size("moe_num_experts", Size::experts, 64);
+    MoeSpec moe{.experts = experts,
+                .top_k = chosen(in, "moe_k", experts, 6),
+                .intermediate = in.size("moe_intermediate_size", Size::width, 1536),
+                .correction_bias = true};
+    moe.shared_intermediate = moe.intermediate * in.count("moe_num_shared_experts", 2);
+    std::int64_t const first = in.count("moe_layer_start_index", 1);
+    std::int64_t const interval = in.size("moe_layer_interval", Size::layers, 1);
+    std::int64_t last = model.layer_count() - 1;
+    if (in.has("moe_layer_end_index") && in.number("moe_layer_end_index", -1) >= 0)
+        last = in.count("moe_layer_end_index", last);
+    for (std::int64_t i = 0; i < model.layer_count(); ++i)
+        model.layers[static_cast<std::size_t>(i)].moe = (i + 1) % interval == 0 && i >= first && i <= last;
+    if (std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) model.moe = moe;
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+// Queries and keys are normalised over all heads, and every layer has experts whose width is `intermediate_size`.
+ModelSpec read_minimax_m2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 196608);
+    read_grouped_attention(in, model, 8);
+    if (in.flag("use_qk_norm", true)) model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 256);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = chosen(in, "num_experts_per_tok", experts, 8),
+                        .intermediate = model.mlp.intermediate,
+                        .correction_bias = in.flag("use_routing_bias", true)};
+    experts_everywhere(model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+}  // namespace sextant::hf

@@ -1,0 +1,202 @@
+#include "core/spec/model_name.hpp"
+
+#include "core/spec/model_catalog.hpp"
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sextant {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Tuning, packaging and number formats: they make no other shape.
+constexpr std::array silent{
+    "instruct", "chat",        "base",     "hf",         "it",         "pt",      "fp8",     "fp4",   "nvfp4",
+    "mxfp4",    "mxfp8",       "bf16",     "fp16",       "int8",       "int4",    "8bit",    "4bit",  "awq",
+    "gptq",     "gguf",        "bnb",      "kv",         "w8a8",       "w4a16",   "w4a8",    "w8a16", "nf4",
+    "dynamic",  "quantized",   "thinking", "sft",        "dpo",        "rlhf",    "full",    "model", "class",
+    "pretrain", "pretraining", "finetune", "finetuning", "pretrained", "preview", "terminus"};
+
+/// Owners that some names begin with.
+constexpr std::array owners{"meta", "nvidia", "google", "facebook", "openai", "microsoft", "ibm"};
+
+struct OtherName {
+    std::string_view name;  ///< as `joined`
+    std::string_view preset;
+};
+
+/// Names of the same sizes under another name, and short ones that can mean nothing else.
+constexpr OtherName other_names[] = {
+    {"alpaca7b", "llama-7b"},
+    {"aquilachat7b", "aquila-7b"},
+    {"bloom", "bloom-176b"},
+    {"cerebrasgpt13b", "gpt3-13b"},
+    {"commandr35b", "command-r"},
+    {"commandrplus104b", "command-r-plus"},
+    {"commanda", "command-a-111b"},
+    {"dbrx", "dbrx-132b"},
+    {"deepseek25", "deepseek-v2"},
+    {"deepseek3671b", "deepseek-v3"},
+    {"deepseek31", "deepseek-v3"},
+    {"deepseekcoderv2", "deepseek-v2"},
+    {"deepseekcoderv2lite", "deepseek-v2-lite"},
+    {"deepseekr1", "deepseek-v3"},
+    {"deepseekr1671b", "deepseek-v3"},
+    {"deepseekr1distillllama70b", "llama-3.3-70b"},
+    {"deepseekr1distillllama8b", "llama-3.1-8b"},
+    {"deepseekr1distillqwen14b", "qwen2.5-14b"},
+    {"deepseekr1distillqwen32b", "qwen2.5-32b"},
+    {"deepseekr1distillqwen7b", "qwen2.5-7b"},
+    {"devstralsmall", "mistral-small-24b"},
+    {"gemma117b", "gemma-7b"},
+    {"gemma112b", "gemma-2b"},
+    {"glm47", "glm-4.6"},
+    {"gptneox", "gpt-neox-20b"},
+    {"gpt175b", "gpt3-175b"},
+    {"internlm251.8b", "internlm2-1.8b"},
+    {"internlm257b", "internlm2-7b"},
+    {"internlm2520b", "internlm2-20b"},
+    {"llama70b", "llama-2-70b"},
+    {"llama234b", "codellama-34b"},
+    {"llama3405b", "llama-3.1-405b"},
+    {"llama31nemotron70b", "llama-3.1-70b"},
+    {"llama4maverick", "llama-4-maverick-17b-128e"},
+    {"llama4scout", "llama-4-scout-17b-16e"},
+    {"llama4maverick17b", "llama-4-maverick-17b-128e"},
+    {"llama4scout17b", "llama-4-scout-17b-16e"},
+    {"magistralsmall", "mistral-small-24b"},
+    {"mathstral7b", "mistral-7b"},
+    {"minimaxm21", "minimax-m2"},
+    {"minimaxm25", "minimax-m2"},
+    {"mistrallarge", "mistral-large-123b"},
+    {"mistralnemo", "mistral-nemo-12b"},
+    {"mistralsmall3124b", "mistral-small-24b"},
+    {"mistralsmall3224b", "mistral-small-24b"},
+    {"mistralsmall324b", "mistral-small-24b"},
+    {"nemotron15b", "nemotron-4-15b"},
+    {"nemotron22b", "nemotron-3-22b"},
+    {"nemotron340b", "nemotron-4-340b"},
+    {"nemotron8b", "nemotron-3-8b"},
+    {"openhermes25mistral7b", "mistral-7b"},
+    {"phi35mini", "phi-3-mini"},
+    {"qwen330b", "qwen3-30b-a3b"},
+    {"qwen330b3a", "qwen3-30b-a3b"},
+    {"qwen3235b", "qwen3-235b-a22b"},
+    {"qwen3coder30ba3b", "qwen3-30b-a3b"},
+    {"qwen3coder480b", "qwen3-coder-480b-a35b"},
+    {"qwen14b", "qwen1.5-14b"},
+    {"qwen1.8b", "qwen1.5-1.8b"},
+    {"qwen72b", "qwen1.5-72b"},
+    {"qwen7b", "qwen1.5-7b"},
+    {"qwen25coder0.5b", "qwen2.5-0.5b"},
+    {"qwen25coder1.5b", "qwen2.5-1.5b"},
+    {"qwen25coder3b", "qwen2.5-3b"},
+    {"qwen25coder7b", "qwen2.5-7b"},
+    {"qwen25coder14b", "qwen2.5-14b"},
+    {"qwen25coder32b", "qwen2.5-32b"},
+    {"qwen25math7b", "qwen2.5-7b"},
+    {"qwen25math72b", "qwen2.5-72b"},
+    {"qwq32b", "qwen2.5-32b"},
+    {"starcoder", "starcoder-15.5b"},
+    {"vicuna7b", "llama-2-7b"},
+    {"vicuna13b", "llama-2-13b"},
+    {"vicuna33b", "llama-33b"},
+    {"llama30b", "llama-33b"},
+    {"yi156b", "yi-6b"},
+    {"yi159b", "yi-9b"},
+    {"yi1534b", "yi-34b"},
+    {"zephyr7b", "mistral-7b"},
+    {"zephyr7bbeta", "mistral-7b"},
+};
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// A number, with or without a decimal point.
+bool is_number(std::string_view text) {
+    return !text.empty() && is_digit(text.front()) &&
+           std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '.'; });
+}
+
+/// "7b", "0.5b", "8x7b", "360m".
+bool is_size(std::string_view word) {
+    return word.size() > 1 && (word.back() == 'b' || word.back() == 'm') && is_digit(word.front()) &&
+           is_digit(word[word.size() - 2]);
+}
+
+/// What follows the last slash, in lower case, cut at everything but letters, digits and decimal points. A version
+/// after the first word is its number ("llama v2"), and a size in front goes to the end ("70B Llama 2").
+Words words_of(std::string_view name) {
+    auto const slash = name.rfind('/');
+    std::string const text = lower_case(slash == std::string_view::npos ? name : name.substr(slash + 1));
+    Words words(1);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        bool const point =
+            text[i] == '.' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1]);
+        if (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || point)
+            words.back() += text[i];
+        else if (!words.back().empty())
+            words.emplace_back();
+    }
+    if (words.back().empty()) words.pop_back();
+    if (words.size() > 1 && is_size(words.front())) std::rotate(words.begin(), words.begin() + 1, words.end());
+    if (words.size() > 1 && words[1].starts_with('v') && is_number(std::string_view(words[1]).substr(1)))
+        words[1].erase(0, 1);
+    return words;
+}
+
+/// Letters and digits, and the decimal point of a size: OPT 1.3B is not OPT 13B.
+std::string joined(Words const& words) {
+    std::string text;
+    for (std::string const& word : words)
+        text += is_size(word) ? word : letters_and_digits(word);
+    return text;
+}
+
+template <class List>
+bool contains(List const& list, std::string_view word) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+/// A date ("0528", "2407"), a version ("v0.1") or a length of context ("128k", "1m").
+bool is_release(std::string_view word) {
+    bool const date = word.size() == 4 && std::all_of(word.begin(), word.end(), is_digit);
+    bool const version = word.size() > 1 && word.front() == 'v' && is_number(word.substr(1));
+    bool const context = word.size() > 1 && word.back() == 'k' && is_number(word.substr(0, word.size() - 1));
+    return date || version || context || word == "1m";
+}
+
+std::map<std::string, std::string> names_to_presets() {
+    std::map<std::string, std::string> names;
+    for (std::string const& preset : model_names())
+        names.emplace(joined(words_of(preset)), preset);
+    for (OtherName const& other : other_names)
+        names.emplace(std::string(other.name), std::string(other.preset));
+    return names;
+}
+
+}  // namespace
+
+std::optional<std::string> preset_called(std::string_view name) {
+    static std::map<std::string, std::string> const known = names_to_presets();
+    Words words = words_of(name);
+    auto const meant = [&]() -> std::optional<std::string> {
+        auto const found = known.find(joined(words));
+        return found == known.end() ? std::nullopt : std::optional(found->second);
+    };
+    if (auto found = meant()) return found;
+    std::erase_if(words, [](std::string const& word) { return contains(silent, word); });
+    if (auto found = meant()) return found;
+    if (words.size() > 1 && contains(owners, words.front())) words.erase(words.begin());
+    if (auto found = meant()) return found;
+    if (words.empty()) return std::nullopt;
+    words.erase(std::remove_if(words.begin() + 1, words.end(), is_release), words.end());
+    return meant();
+}
+
+}  // namespace sextant

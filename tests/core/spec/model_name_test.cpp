@@ -1,0 +1,87 @@
+#include "core/spec/model_name.hpp"
+
+#include "core/spec/model_catalog.hpp"
+#include "core/spec/parameters.hpp"
+#include "tests/catch.hpp"
+
+#include <string>
+#include <utility>
+
+using namespace sextant;
+
+namespace {
+
+std::string called(std::string_view name) { return preset_called(name).value_or("none"); }
+
+}  // namespace
+
+TEST_CASE("model names: every preset is called by its own name, with other punctuation too") {
+    for (auto const& name : model_names()) {
+        CHECK(called(name) == name);
+        std::string spaced = name;
+        for (char& c : spaced)
+            if (c == '-') c = ' ';
+        CHECK(called(spaced) == name);
+        CHECK(called("somebody/" + name + "-Instruct-FP8") == name);
+    }
+}
+
+TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their preset") {
+    auto const [name, preset] = GENERATE(table<char const*, char const*>(
+        {{"meta-llama/Meta-Llama-3-8B-Instruct", "llama-3-8b"},
+         {"meta-llama/Llama-3.1-405B-Instruct-FP8", "llama-3.1-405b"},
+         {"meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout-17b-16e"},
+         {"RedHatAI/Llama-4-Maverick-17B-128E-Instruct-FP8-dynamic", "llama-4-maverick-17b-128e"},
+         {"LLaMA v2 70B", "llama-2-70b"},
+         {"70B LLaMA2-class", "llama-2-70b"},
+         {"Llama-70B", "llama-2-70b"},
+         {"LLaMA 65B", "llama-65b"},
+         {"LLAMA3.1_8B", "llama-3.1-8b"},
+         {"Llama-2-34B", "codellama-34b"},
+         {"codellama/CodeLlama-34b-Instruct-hf", "codellama-34b"},
+         {"lmsys/vicuna-13b-v1.5", "llama-2-13b"},
+         {"mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b"},
+         {"mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"},
+         {"mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral-small-24b"},
+         {"mistralai/Mistral-Large-Instruct-2407", "mistral-large-123b"},
+         {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "qwen2.5-72b"},
+         {"Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"},
+         {"Qwen3-30B3A", "qwen3-30b-a3b"},
+         {"Qwen/Qwen1.5-MoE-A2.7B-Chat", "qwen1.5-moe-a2.7b"},
+         {"Qwen/QwQ-32B", "qwen2.5-32b"},
+         {"deepseek-ai/DeepSeek-V3-0324", "deepseek-v3"},
+         {"nvidia/DeepSeek-R1-0528-NVFP4-v2", "deepseek-v3"},
+         {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama-3.3-70b"},
+         {"deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
+         {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"},
+         {"internlm/internlm2_5-7b-chat", "internlm2-7b"},
+         {"InternLM-20B", "internlm-20b"},
+         {"01-ai/Yi-34B-Chat", "yi-34b"},
+         {"baichuan-inc/Baichuan2-13B-Chat", "baichuan2-13b"},
+         {"EleutherAI/gpt-j-6b", "gpt-j-6b"},
+         {"google/gemma-2-9b-it", "gemma-2-9b"},
+         {"microsoft/Phi-3-mini-128k-instruct", "phi-3-mini"},
+         {"microsoft/Phi-3.5-MoE-instruct", "phi-3.5-moe"},
+         {"zai-org/GLM-4.6-FP8", "glm-4.6"},
+         {"MiniMaxAI/MiniMax-M2.5", "minimax-m2"},
+         {"Nemotron-22B", "nemotron-3-22b"},
+         {"GPT-3 (175B)", "gpt3-175b"},
+         {"facebook/opt-13b", "opt-13b"},
+         {"GPT-3 1.3B", "gpt3-1.3b"},
+         {"bigscience/bloom", "bloom-176b"}}));
+    CHECK(called(name) == preset);
+}
+
+TEST_CASE("model names: a name that no preset has means none, however near") {
+    auto const* const name =
+        GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V3.2-Exp", "Qwen/Qwen3-Next-80B-A3B",
+                 "Llama-3-70B (truncated)", "Llama-70B int4 verifier + Llama-7B int4 draft", "Llama-like-7B",
+                 "mistralai/Mistral-Small-Instruct-2409", "llama-3-9b", "LLaMA", "lama-3-8b");
+    CHECK(called(name) == "none");
+}
+
+TEST_CASE("model names: a command's --model takes them") {
+    CHECK(find_model("meta-llama/Llama-3.1-8B-Instruct").name == "llama-3.1-8b");
+    CHECK(find_model("Qwen2.5-7B-Instruct:num_hidden_layers=4").layer_count() == 4);
+    CHECK_THROWS(find_model("no-such-folder/config.json"));
+}
