@@ -4,6 +4,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "core/text.hpp"
+#include "planner/validation/pipeline_layout.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -44,6 +45,32 @@ std::int64_t smallest_interleaving(std::int64_t layers, std::int64_t pp) {
     return 1;
 }
 
+/// Layers of each chunk where the notes give Megatron-Core's layout. Ours holds the embedding with the first chunk, and
+/// prediction modules and loss with the last.
+std::vector<std::int64_t> layout_in_notes(TrainingRow const& row, TrainingCase const& out) {
+    constexpr std::string_view key = "pipeline-model-parallel-layout=";
+    auto const at = row.notes.find(key);
+    if (at == std::string::npos) return {};
+    auto const begin = at + key.size();
+    std::vector<LayoutStage> const stages =
+        pipeline_layout(trimmed(std::string_view(row.notes).substr(begin, row.notes.find(';', begin) - begin)));
+    std::vector<std::int64_t> layers;
+    LayoutStage sum;
+    for (LayoutStage const& stage : stages) {
+        layers.push_back(stage.layers);
+        sum.layers += stage.layers;
+        sum.predictions += stage.predictions;
+    }
+    if (sum.layers != out.model.layer_count() || sum.predictions != out.model.mtp_modules)
+        throw RowSkip("pipeline layout of another number of layers than the model has");
+    if (stages.front().embeddings != 1 || stages.back().losses != 1 ||
+        stages.back().predictions != out.model.mtp_modules)
+        throw RowSkip("pipeline layout with prediction modules on a stage of their own");
+    if (static_cast<std::int64_t>(stages.size()) % out.plan.pp != 0)
+        throw RowSkip("pipeline layout of a number of chunks that pp does not divide");
+    return layers;
+}
+
 /// Layers of interleaved chunks that cannot be equal, as recipes lay them out: full chunks, and what is short is short
 /// at the ends, which hold the embedding, the prediction modules and the loss: the last one alone (61 layers on 16
 /// chunks: 15 x 4 and 1), or, where that does not do, nothing on the last and the rest on the first (on 32: 1, 30 x 2
@@ -64,6 +91,30 @@ std::optional<Schedule> named_schedule(std::string const& name) {
                                     Schedule::dualpipe, Schedule::dualpipe_v})
         if (name == name_of(schedule)) return schedule;
     return {};
+}
+
+/// Stages where the notes say how many layers the first or last holds; the others hold as many each. Where they say the
+/// first alone and the rest cannot be spread, the last holds as many as the first.
+void apply_ends(TrainingRow const& row, TrainingCase& out) {
+    std::int64_t const pp = out.plan.pp;
+    auto const first = row.note_number("decoder-first-pipeline-num-layers=");
+    auto last = row.note_number("decoder-last-pipeline-num-layers=");
+    if (!first && !last) return;
+    for (auto const& end : {first, last})
+        if (end && (*end < 0 || *end > out.model.layer_count()))
+            throw RowSkip("an end of the pipeline holds more layers than the model has");
+    std::int64_t const after_first = out.model.layer_count() - first.value_or(0);
+    if (first && !last && pp > 2 && after_first % (pp - 1) != 0) {
+        last = first;
+        out.assumptions.emplace_back("as many layers on the last stage as on the first");
+    }
+    std::int64_t const others = pp - (first ? 1 : 0) - (last ? 1 : 0);
+    std::int64_t const rest = after_first - last.value_or(0);
+    if (others <= 0 || rest < 0 || rest % others != 0)
+        throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
+    out.plan.stage_layers.assign(static_cast<std::size_t>(pp), rest / others);
+    if (first) out.plan.stage_layers.front() = *first;
+    if (last) out.plan.stage_layers.back() = *last;
 }
 
 }  // namespace
@@ -94,10 +145,14 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     std::string const schedule = lower_case(row.pp_schedule);
     if (row.notes_have("method redis"))
         throw RowSkip("layers moved between stages by method redis: the split is not stated");
-    if (row.notes_have("pipeline-model-parallel-layout="))
-        throw RowSkip("pipeline layout with the embedding or loss on stages of their own");
     plan.stage_layers = stated_stages(row, out.model.layer_count());
     if (plan.pp == 1) return;
+    if (auto layout = layout_in_notes(row, out); !layout.empty()) {
+        plan.vpp = static_cast<std::int64_t>(layout.size()) / plan.pp;
+        plan.stage_layers = std::move(layout);
+        if (plan.vpp > 1) plan.schedule = Schedule::interleaved;
+        return;
+    }
     std::int64_t const layers = out.model.layer_count();
     if (plan.pp > layers) throw RowSkip("more pipeline stages than layers");
     if (auto const named = named_schedule(schedule)) {
@@ -122,12 +177,7 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
             out.assumptions.emplace_back("full chunks with short ends, as in the recipes of Megatron-Bridge");
     }
     if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
-    if (auto const first = row.note_number("decoder-first-pipeline-num-layers="); first && plan.vpp == 1) {
-        if ((layers - *first) % (plan.pp - 1) != 0)
-            throw RowSkip("layers of the first stage leave a rest that cannot be spread evenly");
-        plan.stage_layers.assign(static_cast<std::size_t>(plan.pp), (layers - *first) / (plan.pp - 1));
-        plan.stage_layers.front() = *first;
-    }
+    if (plan.vpp == 1) apply_ends(row, out);
     if (out.framework->name == "nanotron" && plan.stage_layers.empty() && plan.vpp == 1)
         plan.stage_layers = cost_balanced_layers(
             out.model, plan.pp, row.notes_have("after_pp_fix=False") ? Tie::same_stage : Tie::next_stage);

@@ -70,7 +70,8 @@ ClusterSpec cluster_of(ServingRow const& row, std::vector<std::string>& assumpti
 }
 
 /// A format of `gemm_formats` from the spellings of tables.
-std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, std::vector<std::string>& assumptions) {
+std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,
+                       std::vector<std::string>& assumptions) {
     std::string text = lower_case(row.weight_dtype);
     std::string const named = format_in_name(row.model);
     if (text.empty()) {
@@ -98,6 +99,14 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
         throw RowSkip(fmt::format("weights in '{}' are not known here", row.weight_dtype.substr(0, 40)));
     if (has(text, "fp4") != (format == "fp4") && (has(text, "fp4") || named == "fp4"))
         assumptions.emplace_back("four-bit weights, products in bf16");
+    bool const widens = engine.name.starts_with("vllm") || engine.name == "sglang";  // Marlin's kernels
+    if (format.starts_with("fp8") && widens && device.vendor == "NVIDIA" && !device.peak.contains(Precision::fp8) &&
+        device.peak.contains(Precision::bf16)) {
+        format = "int8-weights";
+        assumptions.emplace_back("fp8 weights widened for products in bf16, on devices without fp8");
+    }
+    bool const half_only = !device.peak.contains(Precision::bf16) && device.peak.contains(Precision::fp16);
+    if (format == "bf16" && half_only) format = "fp16";  // V100, T4
     GemmFormat const* const known = find_gemm_format(format);
     if (known == nullptr || !device.peak.contains(known->precision))
         if (format != "bf16") throw RowSkip(fmt::format("{} has no {} products", device.name, format));
@@ -297,7 +306,7 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     if (out.what.cluster.accelerator.generation == "xe-hpc")
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));
     apply_layout(row, out);
-    out.what.plan.weights = weights_of(row, out.what.cluster.accelerator, out.assumptions);
+    out.what.plan.weights = weights_of(row, out.what.cluster.accelerator, out.what.engine, out.assumptions);
     out.what.plan.cache = cache_of(row);
     out.what.plan.memory_utilisation = out.what.engine.memory_utilisation.value;
     apply_limits(row, out);

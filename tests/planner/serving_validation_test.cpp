@@ -108,7 +108,7 @@ TEST_CASE("a serving row that cannot be expressed says why") {
              {{{"tp", ""}, {"num_gpus", ""}}, "neither tp nor num_gpus"},
              {{{"tp", "3"}}, "does not divide"},
              {{{"weight_dtype", "trits"}}, "not known here"},
-             {{{"gpu", "A100-SXM4-80GB"}, {"weight_dtype", "fp8"}}, "has no fp8"},
+             {{{"gpu", "A100-SXM4-80GB"}, {"engine", "TensorRT-LLM"}, {"weight_dtype", "fp8"}}, "has no fp8"},
              {{{"request_rate", "mixed"}}, "several request rates"},
              {{{"concurrency_or_batch", ""}, {"request_rate", "1000"}}, "more requests arrive"},
              {{{"notes", "WITHOUT KV cache"}}, "no cache"},
@@ -131,6 +131,24 @@ TEST_CASE("a layout whose experts a source counts twice is read once") {
     REQUIRE(twice.served[2].predicted.has_value());
     REQUIRE(once.served[2].predicted.has_value());
     CHECK(*twice.served[2].predicted == *once.served[2].predicted);
+}
+
+TEST_CASE("two-byte weights are fp16 on devices without bf16, and slower than on later ones") {
+    Cells const small{{"model", "microsoft/phi-2"}, {"weight_dtype", "float16"}};
+    double const t4 = throughput(with(small, {{"gpu", "Tesla T4"}}));
+    double const v100 = throughput(with(small, {{"gpu", "Tesla V100-SXM2-32GB"}}));
+    double const h100 = throughput(with(small, {{"gpu", "NVIDIA H100 80GB HBM3"}}));
+    CHECK(t4 > 0);
+    CHECK(t4 < v100);
+    CHECK(v100 < h100);
+}
+
+TEST_CASE("fp8 weights on a device without fp8 are read as one byte each and multiplied wider") {
+    Cells const a100{{"gpu", "A100-SXM4-80GB"}, {"concurrency_or_batch", "1"}};
+    double const wide = throughput(with(a100, {{"weight_dtype", "bf16"}}));
+    double const narrow = throughput(with(a100, {{"weight_dtype", "fp8"}}));
+    CHECK(narrow > 1.3 * wide);
+    CHECK(narrow < 2 * wide);
 }
 
 TEST_CASE("cells of a serving table that are no numbers are refused with their line") {

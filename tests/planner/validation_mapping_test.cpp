@@ -1,3 +1,4 @@
+#include "planner/validation/pipeline_layout.hpp"
 #include "planner/validation/row_pipeline.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "tests/catch.hpp"
@@ -236,6 +237,47 @@ TEST_CASE("interleaved chunks that cannot be equal are full, with short ends") {
               row.num_gpus = 8;
               row.vpp = 3;
           }).find("cannot be split") != std::string::npos);
+}
+
+TEST_CASE("Megatron's pipeline layouts read as they are written") {
+    auto const layers = [](std::string_view text) {
+        std::vector<std::int64_t> out;
+        for (LayoutStage const& stage : pipeline_layout(text))
+            out.push_back(stage.layers);
+        return out;
+    };
+    CHECK(layers("Et*3|(tt|)*2mL") == std::vector<std::int64_t>{3, 2, 2, 0});
+    CHECK(layers("Ett|tt|L") == std::vector<std::int64_t>{2, 2, 0});
+    CHECK(layers("E|(t|(t,t|)*2)*2,L") == std::vector<std::int64_t>{0, 1, 2, 2, 1, 2, 2, 0});
+    // Source: Megatron-Core's page of custom layouts: DeepSeek-V3 on 16 x 2 chunks.
+    auto const deepseek = pipeline_layout("Et*3|(tt|)*29,m|L");
+    REQUIRE(deepseek.size() == 32);
+    CHECK(deepseek.front() == LayoutStage{.embeddings = 1, .layers = 3});
+    CHECK(deepseek[30] == LayoutStage{.predictions = 1});
+    CHECK(deepseek[31] == LayoutStage{.losses = 1});
+    auto const* const wrong = GENERATE("Ex", "(tt|", "tt)", "t*", "((t)*99999)*99999", "t*-1");
+    INFO(wrong);
+    CHECK_THROWS_AS(pipeline_layout(wrong), RowSkip);
+}
+
+TEST_CASE("a layout in the notes, and layers said for the ends, are the plan's") {
+    TrainingRow row = complete_row();
+    row.layers = 13;
+    row.pp = 2;
+    row.dp = 4;
+    row.notes = "x; pipeline-model-parallel-layout=Et|(tt|)*6L; y";
+    auto const plan = build(row).plan;
+    CHECK(plan.vpp == 4);
+    CHECK(plan.stage_layers == std::vector<std::int64_t>{1, 2, 2, 2, 2, 2, 2, 0});
+    row.notes = "pipeline-model-parallel-layout=Et|(tt|)*5L";
+    CHECK_THROWS_AS(build(row), RowSkip);
+    row.layers = 12;
+    row.pp = 4;
+    row.dp = 2;
+    row.notes = "decoder-first-pipeline-num-layers=2";
+    CHECK(build(row).plan.stage_layers == std::vector<std::int64_t>{2, 4, 4, 2});
+    row.notes = "decoder-first-pipeline-num-layers=3; decoder-last-pipeline-num-layers=1";
+    CHECK(build(row).plan.stage_layers == std::vector<std::int64_t>{3, 4, 4, 1});
 }
 
 TEST_CASE("a bandwidth measured with the run replaces the usual one") {
