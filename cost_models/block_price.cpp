@@ -80,19 +80,16 @@ Pricer::Product Pricer::kernel(Op const& op, Pass pass) {
     auto const* gemm = std::get_if<Gemm>(&op.what);
     auto const* grouped = std::get_if<GroupedGemm>(&op.what);
     if (gemm == nullptr && grouped == nullptr) return price();
-    std::array<std::int64_t, 6> const key =
-        gemm != nullptr ? std::array<std::int64_t, 6>{1,
-                                                      gemm->m,
-                                                      gemm->n,
-                                                      gemm->k,
-                                                      static_cast<std::int64_t>(gemm->precision),
-                                                      static_cast<std::int64_t>(pass)}
-                        : std::array<std::int64_t, 6>{-grouped->groups,
-                                                      grouped->m,
-                                                      grouped->n,
-                                                      grouped->k,
-                                                      static_cast<std::int64_t>(grouped->precision),
-                                                      static_cast<std::int64_t>(pass)};
+    auto const key_of = [&](std::int64_t groups, auto const& g) {
+        return std::array<std::int64_t, 7>{groups,
+                                           g.m,
+                                           g.n,
+                                           g.k,
+                                           static_cast<std::int64_t>(g.precision),
+                                           static_cast<std::int64_t>(g.gradients),
+                                           static_cast<std::int64_t>(pass)};
+    };
+    std::array<std::int64_t, 7> const key = gemm != nullptr ? key_of(1, *gemm) : key_of(-grouped->groups, *grouped);
     auto const [found, is_new] = products_.try_emplace(key);
     if (is_new) found->second = price();
     return found->second;
@@ -210,6 +207,7 @@ PassTime Pricer::price_weights(Block const& block) {
 BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor host_floor) {
     BlockPrice price;
     price.parameters = block.parameters;
+    price.frozen = block.frozen;
     Floors const least = floors(plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});

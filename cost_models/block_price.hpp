@@ -37,7 +37,8 @@ struct BlockPrice {
     PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products and their gaps
     std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy
-    LocalParameters parameters;
+    LocalParameters parameters;       ///< that are trained
+    FrozenWeights frozen;
 };
 
 /// One op priced, in the order of execution. Of a kernel `compute` and `gap`; of a communication the time that the pass
@@ -105,7 +106,7 @@ private:
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
     std::map<std::array<std::int64_t, 5>, CollectiveCurve> curves_;
-    std::map<std::array<std::int64_t, 6>, Product> products_;
+    std::map<std::array<std::int64_t, 7>, Product> products_;
 };
 
 }  // namespace sextant

@@ -69,6 +69,14 @@ Seconds weight_product(std::int64_t groups, std::int64_t m, std::int64_t n, std:
     return gemm_time(groups, n, k, m, precision, accelerator, framework);
 }
 
+/// Matrix products that the backward pass of an op runs.
+std::int64_t products_of_backward(Op const& op) {
+    auto const count = [](Gradients gradients) { return gradients == Gradients::both ? 2 : 1; };
+    if (auto const* g = std::get_if<Gemm>(&op.what)) return count(g->gradients);
+    if (auto const* g = std::get_if<GroupedGemm>(&op.what)) return count(g->gradients);
+    return 0;
+}
+
 std::int64_t rows_of_group(GroupedGemm const& g) { return std::max<std::int64_t>(1, g.m / g.groups); }
 
 }  // namespace
@@ -80,15 +88,16 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         AcceleratorProfile const& accelerator;
         FrameworkTiming const& framework;
 
-        Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
-                        Precision precision) const {
+        Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
+                        Gradients gradients) const {
             if (pass == Pass::forward) return gemm_time(groups, m, n, k, precision, accelerator, framework);
-            return gemm_time(groups, m, k, n, precision, accelerator, framework) +  // input gradient
-                   weight_product(groups, m, n, k, precision, accelerator, framework);
+            Seconds const input_gradient = gemm_time(groups, m, k, n, precision, accelerator, framework);
+            if (gradients == Gradients::input) return input_gradient;
+            return input_gradient + weight_product(groups, m, n, k, precision, accelerator, framework);
         }
-        Seconds operator()(Gemm const& g) const { return product(1, g.m, g.n, g.k, g.precision); }
+        Seconds operator()(Gemm const& g) const { return product(1, g.m, g.n, g.k, g.precision, g.gradients); }
         Seconds operator()(GroupedGemm const& g) const {
-            return product(g.groups, rows_of_group(g), g.n, g.k, g.precision);
+            return product(g.groups, rows_of_group(g), g.n, g.k, g.precision, g.gradients);
         }
         Seconds operator()(Attention const& a) const { return attention_time(a, pass, accelerator, framework); }
         Seconds operator()(Streaming const& s) const {
@@ -101,6 +110,7 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
 
 Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
     if (!op.in(Pass::backward)) return {};
+    if (products_of_backward(op) < 2) return {};
     if (auto const* g = std::get_if<Gemm>(&op.what))
         return weight_product(1, g->m, g->n, g->k, g->precision, accelerator, framework);
     if (auto const* g = std::get_if<GroupedGemm>(&op.what))
@@ -113,7 +123,7 @@ std::int64_t kernel_count(Op const& op, Pass pass) {
     if (auto const* streaming = std::get_if<Streaming>(&op.what)) return streaming->kernels;
     if (auto const* attention = std::get_if<Attention>(&op.what))
         return attention->pieces * (attention->kernel == AttentionKernel::flash ? 1 : 5);
-    return pass == Pass::forward ? 1 : 2;
+    return pass == Pass::forward ? 1 : products_of_backward(op);
 }
 
 }  // namespace sextant

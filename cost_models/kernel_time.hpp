@@ -26,7 +26,8 @@ Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile con
 /// Time of one pass of an op that is not communication; zero for a pass it is not in.
 Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
-/// The part of a matrix product's backward pass that is the gradient of its weights; zero for any other op.
+/// The part of a matrix product's backward pass that is the gradient of its weights; zero for a frozen weight and any
+/// other op.
 Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
 /// Kernels that one pass of the op launches.

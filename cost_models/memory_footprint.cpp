@@ -19,16 +19,33 @@ double optimizer_saving(Optimizer optimizer) {
     return 0;
 }
 
+constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
+
 /// Weights that ZeRO-3 holds unsharded at one time: two layers (the one at work and the one prefetched) and the ends,
 /// which stay gathered from the first use to the last, in 2 bytes; and the gradients of one layer and the ends before
 /// they are reduced.
-Bytes gathered_weights(StageLoad const& load) {
+Bytes gathered_weights(StageLoad const& load, ParallelPlan const& plan) {
     double const layer = load.largest_layer.total();
     double const ends = load.ends.total();
-    return (2 * (2 * layer + ends) + 2 * (layer + ends)) * B;
+    return (2 * (2 * layer + ends) + 2 * (layer + ends)) * B + 2.0 * frozen_bytes(load.frozen_layer, plan) +
+           frozen_bytes(load.frozen_ends, plan);
 }
 
 }  // namespace
+
+Bytes frozen_dense_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
+    return (frozen_weight_bytes * weights.plain.dense + bytes_per_weight(plan.adapters.base) * weights.packed.dense) *
+           B;
+}
+
+Bytes frozen_expert_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
+    return (frozen_weight_bytes * weights.plain.expert + bytes_per_weight(plan.adapters.base) * weights.packed.expert) *
+           B;
+}
+
+Bytes frozen_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
+    return frozen_dense_bytes(weights, plan) + frozen_expert_bytes(weights, plan);
+}
 
 double dense_shards(ParallelPlan const& plan) {
     return static_cast<double>(plan.shard_group > 0 ? plan.shard_group : plan.dp * plan.cp);
@@ -63,6 +80,9 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     double const pd = load.parameters.dense;
     double const pe = load.parameters.expert;
     m.weights = (dense.weights * pd + expert.weights * pe) * B;
+    if (plan.adapters.on())
+        m.weights += frozen_dense_bytes(load.frozen, plan) / (plan.zero >= 3 ? dense_shards(plan) : 1) +
+                     frozen_expert_bytes(load.frozen, plan) / (plan.zero >= 3 ? expert_shards(plan) : 1);
     m.gradients = (dense.gradients * pd + expert.gradients * pe) * B;
     m.optimizer = (dense.optimizer * pd + expert.optimizer * pe) * B;
     m.host = (dense.host * pd + expert.host * pe) * B;
@@ -75,9 +95,11 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
 /// Buckets, step buffers and gathered weights.
 Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
+    // A packed matrix is written in 16 bit for as long as its product runs.
+    if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
     if (plan.dp * plan.cp == 1) return total;
     total += framework.bucket_bytes.value * load.parameters.total() * B;
-    if (plan.zero >= 3) total += gathered_weights(load);
+    if (plan.zero >= 3) total += gathered_weights(load, plan);
     if (plan.zero == 2) total += 2 * load.largest_layer.total() * B;
     return total;
 }

@@ -9,9 +9,12 @@ namespace sextant {
 /// What one pipeline stage has to hold, in numbers that no longer know the model. Tokens are those of one microbatch on
 /// one rank.
 struct StageLoad {
-    LocalParameters parameters;
+    LocalParameters parameters;     ///< that are trained
     LocalParameters largest_layer;  ///< parameters of the largest layer (ZeRO-3 gathers layer by layer)
     LocalParameters ends;           ///< parameters of embedding and head on this stage
+    FrozenWeights frozen;           ///< the same three of what is held and not trained
+    FrozenWeights frozen_layer;
+    FrozenWeights frozen_ends;
     double layers = 0;
     double moe_layers = 0;
     Bytes kept;            ///< activations of one microbatch over the stage, under the plan's recompute policy
@@ -61,6 +64,12 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 /// Ranks over which ZeRO shards dense and expert state.
 double dense_shards(ParallelPlan const& plan);
 double expert_shards(ParallelPlan const& plan);
+
+/// Bytes of frozen weights in the formats that they are held in. Source: docs/memory.md, "Adapters".
+Bytes frozen_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
+/// The same of those whose state is sharded with the dense parameters, or with the experts.
+Bytes frozen_dense_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
+Bytes frozen_expert_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
 
 /// Peak of one stage: static state, plus the larger of the forward/backward peak (activations in flight, logits or a
 /// layer being run again, gathered weights) and the optimizer phase (updated weights before they are spread). Source:

@@ -145,6 +145,7 @@ std::string plan_label(ParallelPlan const& p) {
     }
     if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));
     if (p.tp > 1 && p.sequence_parallel == Switch::on) text += " sp";
+    if (p.adapters.on()) text += " " + adapters_label(p.adapters);
     return text;
 }
 

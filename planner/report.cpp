@@ -73,7 +73,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     auto const accelerators = static_cast<double>(report.accelerators);
     auto const tokens = static_cast<double>(form.workload().tokens());
     report.tokens_per_second = tokens / time.base();
-    Flops const model = model_flops_per_step(form.model(), form.workload());
+    Flops const model = model_flops_per_step(form.model(), form.workload(), plan.adapters);
     report.model_rate = model / time / accelerators;
     report.hardware_rate = (model + recomputed_flops(graph)) / time / accelerators;
     FlopsPerSecond const peak = form.cluster().accelerator.peak_of(plan.precision).value;
@@ -93,6 +93,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
             "interleaved schedule with {} microbatches, no multiple of pp {}: they go through the chunks in groups of "
             "more than pp, which the framework has to be told (Megatron-LM: microbatch group size)",
             graph.microbatches, plan.pp));
+    if (plan.adapters.on()) report.trained_parameters = count_adapter_parameters(form.model(), plan.adapters);
     report.digest = digest(graph);
     return report;
 }

@@ -46,6 +46,7 @@ struct StepReport {
     StepInterval interval;                 ///< 80 % interval of the step's time, as factors on it
     std::vector<std::string> unsupported;  ///< terms of its time that no measurement supports
     std::vector<std::string> assumptions;  ///< the assumed terms that this report stands on
+    std::int64_t trained_parameters = 0;   ///< of adapters; 0: all
     std::string digest;
 };
 

@@ -176,6 +176,7 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
                          model.position_rows, model.name);
+    require_adapters(model, c.base.adapters, "lora");
     SearchSpace space;
     space.accelerators = accelerators;
     space.base = c.base;

@@ -133,7 +133,11 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
         if (n == 0) continue;
         BlockPrice const& price = shape.blocks.layers[k];
         load.parameters += n * price.parameters;
-        if (price.parameters.total() > load.largest_layer.total()) load.largest_layer = price.parameters;
+        load.frozen += n * price.frozen;
+        if (price.parameters.total() + price.frozen.total() > load.largest_layer.total() + load.frozen_layer.total()) {
+            load.largest_layer = price.parameters;
+            load.frozen_layer = price.frozen;
+        }
         if (plan.recompute == Recompute::full)
             load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
@@ -141,14 +145,17 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     auto const add_end = [&](BlockPrice const& price) {
         load.parameters += price.parameters;
         load.ends += price.parameters;
+        load.frozen += price.frozen;
+        load.frozen_ends += price.frozen;
     };
     if (run.content.embedding) add_end(shape.blocks.embedding);
     if (run.content.head) {
         add_end(shape.blocks.head);
         add_end(shape.blocks.mtp);
         if (!run.content.embedding) {
-            load.parameters += shape.blocks.tied_output_copy;
-            load.ends += shape.blocks.tied_output_copy;
+            bool const trained = !plan.adapters.on();
+            (trained ? load.parameters : load.frozen.plain) += shape.blocks.tied_output_copy;
+            (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
         }
         load.logits =
             tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);

@@ -30,11 +30,15 @@ struct CallBuilder {
     Group const& g;
     GroupKind group;
     double parameters;
+    Bytes frozen;
     double layers;
 
     void add(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter,
              std::int64_t ranks, std::int64_t stride) const {
-        Bytes const bytes = bytes_per_parameter * parameters / layers * B;
+        add_bytes(moment, kind, curve, bytes_per_parameter * parameters / layers * B, ranks, stride);
+    }
+    void add_bytes(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, Bytes bytes, std::int64_t ranks,
+                   std::int64_t stride) const {
         if (bytes <= Bytes{}) return;
         sink(CallShape{.moment = moment,
                        .kind = kind,
@@ -48,6 +52,11 @@ struct CallBuilder {
     void sharded(Moment moment, CollectiveKind kind, CollectiveCurve const& curve, double bytes_per_parameter) const {
         add(moment, kind, curve, bytes_per_parameter, g.shard, g.stride);
     }
+    /// Weights that a pass needs, frozen ones as they are held.
+    void gather(Moment moment, double bytes_per_parameter) const {
+        add_bytes(moment, CollectiveKind::all_gather, *g.gather,
+                  bytes_per_parameter * parameters / layers * B + frozen / layers, g.shard, g.stride);
+    }
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
         double const gradient = f.gradient_bytes_sent.value;
         double const weight = f.weight_bytes_sent.value;
@@ -56,8 +65,8 @@ struct CallBuilder {
             return;
         }
         if (plan.zero >= 3) {
-            sharded(Moment::forward_each, CollectiveKind::all_gather, *g.gather, weight);
-            sharded(Moment::backward_each, CollectiveKind::all_gather, *g.gather, weight);
+            gather(Moment::forward_each, weight);
+            gather(Moment::backward_each, weight);
             sharded(Moment::backward_each, CollectiveKind::reduce_scatter, *g.scatter, gradient);
         } else {
             // ZeRO 2 keeps no full gradients, so every microbatch reduces; ZeRO 1 reduces once.
@@ -76,10 +85,19 @@ template <class Sink>
 void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                FrameworkTiming const& f, Sink sink) {
     if (curves.dense.gather != nullptr)
-        CallBuilder<Sink>{sink, curves.dense, GroupKind::data, load.parameters.dense, std::max(1.0, load.layers)}.build(
-            plan, f);
+        CallBuilder<Sink>{sink,
+                          curves.dense,
+                          GroupKind::data,
+                          load.parameters.dense,
+                          frozen_dense_bytes(load.frozen, plan),
+                          std::max(1.0, load.layers)}
+            .build(plan, f);
     if (curves.expert.gather != nullptr)
-        CallBuilder<Sink>{sink, curves.expert, GroupKind::expert_data, load.parameters.expert,
+        CallBuilder<Sink>{sink,
+                          curves.expert,
+                          GroupKind::expert_data,
+                          load.parameters.expert,
+                          frozen_expert_bytes(load.frozen, plan),
                           std::max(1.0, load.moe_layers)}
             .build(plan, f);
 }

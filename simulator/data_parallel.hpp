@@ -81,8 +81,9 @@ double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan
 /// all-gathers and one reduce-scatter in every microbatch. A share `dp_overlap` (`fsdp_overlap`) of the compute beside
 /// which a transfer can run hides it: the last microbatch's backward for gradients, the first forward for weights; one
 /// layer's part always shows. With a shard group (HSDP) the gathers stay inside the group and the gradients are
-/// all-reduced across groups once per step. A pipeline that runs both ways has every stage on two of its ranks: they
-/// add their gradients (with ZeRO their parts of them) once per step, behind the last backward.
+/// all-reduced across groups once per step. Frozen weights are gathered by ZeRO 3 only and have no gradients. A
+/// pipeline that runs both ways has every stage on two of its ranks: they add their gradients (with ZeRO their parts of
+/// them) once per step, behind the last backward.
 /// @param forward, backward: compute of one microbatch on the stage.
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,

@@ -158,6 +158,7 @@ void add_settings(CLI::App& app, LaunchSettings& s) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::single);
+    add_adapter_options(app, o->plan);
     app.get_option("--model")->required(false);
     app.get_option("--cluster")->required(false);
     add_import_options(app, o->plan);

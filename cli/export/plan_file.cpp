@@ -39,6 +39,10 @@ ParallelPlan read_plan(ObjectReader in) {
     p.dropout = switch_of(in.flag("dropout"));
     p.fused_cross_entropy = switch_of(in.flag("fused_cross_entropy"));
     p.stage_layers = in.integers("stage_layers");
+    if (in.has("lora_rank"))
+        p.adapters = {.rank = in.integer("lora_rank"),
+                      .targets = adapter_targets_from(in.text("lora_targets"), in.path_to("lora_targets")),
+                      .base = base_weights_from(in.text("base_weights"), in.path_to("base_weights"))};
     in.finish();
     return p;
 }

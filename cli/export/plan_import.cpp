@@ -136,6 +136,11 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--flash-attention")) o.flash_attention = p.attention == AttentionKernel::flash;
     if (!given("--dropout")) o.dropout = p.dropout == Switch::on;
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = p.fused_cross_entropy == Switch::on;
+    if (!given("--lora-rank") && p.adapters.on()) {
+        o.lora_rank = p.adapters.rank;
+        if (!given("--lora-targets")) o.lora_targets = targets_text(p.adapters.targets);
+        if (!given("--base-weights")) o.base_weights = name_of(p.adapters.base);
+    }
     return o;
 }
 

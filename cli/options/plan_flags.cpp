@@ -114,4 +114,20 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
             ->group("Plan");
 }
 
+void add_adapter_options(CLI::App& app, PlanOptions& o) {
+    char const* const group = "Adapters on frozen weights (LoRA, QLoRA)";
+    app.add_option("--lora-rank", o.lora_rank, "train adapters of this rank only (default: train every weight)")
+        ->option_text("N")
+        ->group(group);
+    app.add_option("--lora-targets", o.lora_targets,
+                   "attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down "
+                   "(default: attention)")
+        ->option_text("NAME[,NAME...]")
+        ->group(group);
+    app.add_option("--base-weights", o.base_weights,
+                   "format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)")
+        ->option_text("FORMAT")
+        ->group(group);
+}
+
 }  // namespace sextant::cli

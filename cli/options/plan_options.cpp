@@ -61,6 +61,23 @@ Precision precision_of(PlanOptions const& o, ClusterSpec const* cluster) {
     return Precision::bf16;
 }
 
+LowRankAdapters adapters_of(PlanOptions const& o) {
+    if (!o.lora_rank) {
+        for (auto const& [flag, text] :
+             {std::pair{"--lora-targets", &o.lora_targets}, {"--base-weights", &o.base_weights}})
+            if (!text->empty())
+                throw InputError("{}: '{}', but no adapters are trained (it needs --lora-rank)", flag, *text);
+        return {};
+    }
+    constexpr std::int64_t most = 1 << 16;
+    if (*o.lora_rank < 1 || *o.lora_rank > most)
+        throw InputError("--lora-rank: {} is out of range (1 to {})", *o.lora_rank, most);
+    LowRankAdapters adapters{.rank = *o.lora_rank, .targets = attention_targets()};
+    if (!o.lora_targets.empty()) adapters.targets = adapter_targets_from(o.lora_targets, "--lora-targets");
+    if (!o.base_weights.empty()) adapters.base = base_weights_from(o.base_weights, "--base-weights");
+    return adapters;
+}
+
 /// Everything of a plan that is no axis of the search.
 ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     ParallelPlan plan;
@@ -74,6 +91,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers;
     plan.stage_layers = o.stage_layers;
+    plan.adapters = adapters_of(o);
     auto const in_range = [](char const* flag, std::int64_t value, std::int64_t least) {
         if (value < least || value > most_accelerators)
             throw InputError("{}: {} is out of range ({} to {})", flag, value, least, most_accelerators);

@@ -35,6 +35,8 @@ struct PlanOptions {
     bool dropout = false;
     bool fused_cross_entropy = false;
     std::vector<std::int64_t> stage_layers;
+    std::optional<std::int64_t> lora_rank;  ///< absent: every weight is trained
+    std::string lora_targets, base_weights;
     std::string max_memory;
     std::optional<double> price;
     std::string from_megatron, from_deepspeed, from_torchtitan;  ///< files of others (cli/export/plan_import.hpp)
@@ -52,6 +54,9 @@ enum class Machine : std::uint8_t {
 
 /// Adds the shared options to a command.
 void add_plan_options(CLI::App& app, PlanOptions& options, Axes axes, Machine machine = Machine::required);
+
+/// Adds the options of adapters on frozen weights (LoRA, QLoRA).
+void add_adapter_options(CLI::App& app, PlanOptions& options);
 
 /// What the options name, found and checked.
 struct Subject {

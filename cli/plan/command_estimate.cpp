@@ -42,6 +42,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_plan_options(app, options->plan, Axes::single);
+    add_adapter_options(app, options->plan);
     add_import_options(app, options->plan);
     app.add_flag("--explain", options->explain, "say what binds the plan, what would move it, and every assumed value");
     add_output_options(app, options->output, formats_and_page);

@@ -32,6 +32,7 @@ int flops(Options const& options, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_plan_options(app, options->plan, Axes::single, Machine::none);
+    add_adapter_options(app, options->plan);
     add_output_options(app, options->output);
     app.footer(
         "FLOPs and bytes are those of one rank and one microbatch, per op, then per stage and per step.\n\nExamples:\n"

@@ -62,6 +62,7 @@ int memory(Options const& options, CLI::App const& app, CommandContext& context)
 Action describe(CLI::App& app, CommandContext& context) {
     auto const options = std::make_shared<Options>();
     add_plan_options(app, options->plan, Axes::single);
+    add_adapter_options(app, options->plan);
     add_import_options(app, options->plan);
     add_output_options(app, options->output);
     app.footer(

@@ -229,6 +229,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::search);
+    add_adapter_options(app, o->plan);
     add_import_options(app, o->plan);
     app.add_option("--objective", o->objective, "time, cost, memory or tokens-per-dollar (default: time)");
     app.add_option("--space", o->space,

@@ -1,5 +1,6 @@
 #include "cli/plan/report_view.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,16 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-Pairs key_figures(StepReport const& r) {
+/// "41.9 M of 8.03 B parameters (0.52 %): rank 16 on attention, base weights nf4".
+std::string trained_text(PlanQuestion const& q, StepReport const& r) {
+    LowRankAdapters const& a = r.plan.adapters;
+    auto const trained = static_cast<double>(r.trained_parameters);
+    double const all = static_cast<double>(count_parameters(q.model).total) + trained;
+    return fmt::format("{} of {} parameters ({:.2g} %): rank {} on {}, base weights {}", human_count(trained),
+                       human_count(all), 100 * trained / all, a.rank, targets_text(a.targets), name_of(a.base));
+}
+
+Pairs key_figures(PlanQuestion const& q, StepReport const& r) {
     double const per_gpu = r.tokens_per_second / static_cast<double>(r.accelerators);
     Pairs pairs{
         {"step time", fmt::format("{}  (80 %: {} to {})", human(r.estimate.time),
@@ -24,6 +34,10 @@ Pairs key_figures(StepReport const& r) {
          fmt::format("{} reserved (80 %: {} to {}), {} allocated, of {} usable: {}", human(r.estimate.peak()),
                      human(r.estimate.memory.reserved_low), human(r.estimate.memory.reserved_high),
                      human(r.estimate.memory.allocated()), human(r.limit.usable), r.fits ? "fits" : "DOES NOT FIT")}};
+    if (r.plan.adapters.on()) {
+        pairs.emplace_back("trained", trained_text(q, r));
+        pairs.emplace_back("MFU counts", "the work that this needs: forward, gradients of inputs, adapters");
+    }
     if (r.step_cost)
         pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens (indicative price)",
                                                human(*r.step_cost), human(*r.million_tokens_cost)));
@@ -69,7 +83,7 @@ std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vecto
     std::string text = wrapped(headline(q, r.accelerators, r.plan.precision));
     text +=
         fmt::format("plan: {}, {} microbatches, {}\n\n", plan_label(r.plan), r.microbatches, name_of(r.plan.schedule));
-    text += aligned_pairs(key_figures(r), "  ");
+    text += aligned_pairs(key_figures(q, r), "  ");
     text += fmt::format("\nwhere the step goes (stage {}):\n", r.estimate.slowest_stage);
     Table parts({{"part"}, {"time", Align::right}, {"share", Align::right}});
     for (auto const& [name, time] : breakdown_parts(r.estimate.breakdown))

@@ -57,7 +57,7 @@ std::vector<FlopsRow> flops_rows(FlopsSheet const& sheet) {
 FlopsTotals flops_totals(FlopsSheet const& sheet) {
     StepGraph const& g = sheet.graph;
     FlopsTotals totals;
-    totals.model = model_flops_per_step(sheet.model, g.workload);
+    totals.model = model_flops_per_step(sheet.model, g.workload, g.plan.adapters);
     totals.six_n_d = six_n_d(sheet.model, g.workload);
     double const ranks = static_cast<double>(g.microbatches) * static_cast<double>(g.plan.tp * g.plan.cp * g.plan.dp);
     for (std::size_t stage = 0; stage < g.layout.stages.size(); ++stage) {
@@ -108,14 +108,16 @@ std::string flops_text(FlopsSheet const& sheet) {
         stages.add_row({fmt::format("{}", i), fmt::format("{}", g.layout.stages[i].layers),
                         human(stage_work(g, i, Pass::forward).executed),
                         human(stage_work(g, i, Pass::backward).executed), or_dash(stage_rerun_work(g, i).executed),
-                        human_count(stage_parameters(g, i).total())});
+                        human_count(stage_parameters(g, i).total() + stage_frozen_weights(g, i).total())});
     text += stages.text() + "\n";
     FlopsTotals const t = flops_totals(sheet);
     Table totals({{"step, all accelerators"}, {"FLOPs", Align::right}, {"against model FLOPs", Align::right}});
     auto const add = [&](char const* name, Flops flops) {
         if (flops > Flops{}) totals.add_row({name, human(flops), fmt::format("{:.4f}", flops / t.model)});
     };
-    add("model FLOPs (as MFU counts: full attention square)", t.model);
+    add(g.plan.adapters.on() ? "model FLOPs (full attention square; forward, input gradients, adapters)"
+                             : "model FLOPs (as MFU counts: full attention square)",
+        t.model);
     add("executed (causal kernels, recompute, padding)", t.executed);
     add("  of which recompute", t.recompute);
     add("6 N D (active parameters)", t.six_n_d);

@@ -33,7 +33,10 @@ std::string flops_json(FlopsSheet const& sheet) {
                           {"forward", work_object(stage_work(g, i, Pass::forward))},
                           {"backward", work_object(stage_work(g, i, Pass::backward))},
                           {"recompute", work_object(stage_rerun_work(g, i))},
-                          {"parameters", stage_parameters(g, i).total()}});
+                          {"parameters", stage_parameters(g, i).total() + stage_frozen_weights(g, i).total()}});
+    if (g.plan.adapters.on())
+        for (std::size_t i = 0; i < g.layout.stages.size(); ++i)
+            stages[i]["trained_parameters"] = stage_parameters(g, i).total();
     auto const optional = [](Flops flops) { return flops > Flops{} ? Json(flops.base()) : Json(nullptr); };
     Json const json{
         {"format", "flops"},

@@ -50,7 +50,14 @@ std::string state_text(MemorySheet const& s, std::size_t stage) {
     Table table({{"state of stage " + std::to_string(stage)},
                  {"exact bytes", Align::right},
                  {"bytes per parameter held", Align::right}});
-    table.add_row({"parameters held", fmt::format("({:.0f})", p.total()),
+    FrozenWeights const frozen = stage_frozen_weights(s.graph, stage);
+    bool const adapters = s.plan.adapters.on();
+    if (adapters) {
+        double const stored = frozen_bytes(frozen, s.plan).base() / (s.plan.zero >= 3 ? dense_shards(s.plan) : 1);
+        table.add_row({"frozen parameters", fmt::format("({:.0f})", frozen.total()),
+                       fmt::format("{:.4g}", stored / frozen.total())});
+    }
+    table.add_row({adapters ? "trained parameters" : "parameters held", fmt::format("({:.0f})", p.total()),
                    p.expert > 0 ? fmt::format("{:.0f} of experts", p.expert) : ""});
     table.add_row({"weights", exact(m.weights), fmt::format("{:.4g}", dense.weights)});
     table.add_row({"gradients", exact(m.gradients), fmt::format("{:.4g}", dense.gradients)});

@@ -33,6 +33,11 @@ Json plan_object(ParallelPlan const& p) {
               {"dropout", p.dropout == Switch::on},
               {"fused_cross_entropy", p.fused_cross_entropy == Switch::on}};
     if (!p.stage_layers.empty()) json["stage_layers"] = p.stage_layers;
+    if (p.adapters.on()) {
+        json["lora_rank"] = p.adapters.rank;
+        json["lora_targets"] = targets_text(p.adapters.targets);
+        json["base_weights"] = name_of(p.adapters.base);
+    }
     return json;
 }
 
@@ -89,6 +94,7 @@ Json report_object(StepReport const& r) {
               {"unsupported", r.unsupported},
               {"assumptions", r.assumptions},
               {"graph_digest", r.digest}};
+    if (r.plan.adapters.on()) json["trained_parameters"] = r.trained_parameters;
     json["step_cost_usd"] = r.step_cost ? Json(r.step_cost->base()) : Json(nullptr);
     json["million_tokens_cost_usd"] = r.million_tokens_cost ? Json(r.million_tokens_cost->base()) : Json(nullptr);
     return json;

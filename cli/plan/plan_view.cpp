@@ -42,6 +42,7 @@ std::string plan_extras(StepReport const& r) {
     if (p.recompute == Recompute::full)
         add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
     if (p.recompute == Recompute::selective) add("sel");
+    if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
     if (p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)

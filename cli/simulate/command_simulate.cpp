@@ -225,6 +225,7 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
 Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     add_plan_options(app, o->plan, Axes::single);
+    add_adapter_options(app, o->plan);
     add_import_options(app, o->plan);
     app.add_option("--schedule-file", o->schedule_file,
                    "pipeline schedule in the CSV of torch.distributed.pipelining; gives pp and vpp, too")

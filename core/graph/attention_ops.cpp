@@ -11,7 +11,12 @@ void append_query_key_value(BlockBuilder& b) {
     std::int64_t const tp = b.plan.tp;
     std::int64_t const heads = a.heads / tp;
     std::int64_t const kv_heads = std::max<std::int64_t>(1, a.kv_heads / tp);
-    b.gemm("qkv", heads * a.head_dim + kv_heads * (a.head_dim + a.value_head_dim), b.model.hidden);
+    std::int64_t const all = heads * a.head_dim + kv_heads * (a.head_dim + a.value_head_dim);
+    b.gemm("qkv", all, b.model.hidden);
+    b.adapters({AdapterTarget::qkv}, b.tokens, all, b.model.hidden, Split::output);
+    b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
+    b.adapters({AdapterTarget::k}, b.tokens, kv_heads * a.head_dim, b.model.hidden, Split::output);
+    b.adapters({AdapterTarget::v}, b.tokens, kv_heads * a.value_head_dim, b.model.hidden, Split::output);
 }
 
 /// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank
@@ -24,18 +29,33 @@ void append_latent_projections(BlockBuilder& b) {
     auto const rows = static_cast<std::int64_t>(b.norm_tokens);
     if (latent.query_rank > 0) {
         b.gemm_on(rows, "q down", latent.query_rank, b.model.hidden, b.plan.precision);
+        b.adapters({AdapterTarget::q}, rows, latent.query_rank, b.model.hidden, Split::none);
         b.streaming("q norm", 4 * b.norm_tokens * static_cast<double>(latent.query_rank), 2.0);
-        b.keep("q latent and its norm", "4 T r_q [/t with SP]",
-               4 * b.norm_tokens * static_cast<double>(latent.query_rank));
+        // Its norm is the input of what expands it.
+        if (b.needs_input({AdapterTarget::q}))
+            b.keep("q latent and its norm", "4 T r_q [/t with SP]",
+                   4 * b.norm_tokens * static_cast<double>(latent.query_rank));
+        else
+            b.keep("q latent", "2 T r_q [/t with SP]", 2 * b.norm_tokens * static_cast<double>(latent.query_rank));
         b.gemm("q up", heads * a.head_dim, latent.query_rank);
+        b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, latent.query_rank, Split::output);
     } else {
         b.gemm("q", heads * a.head_dim, b.model.hidden);
+        b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
     }
     b.gemm_on(rows, "kv down", latent.kv_rank + latent.rope_head_dim, b.model.hidden, b.plan.precision);
+    b.adapters({AdapterTarget::k, AdapterTarget::v}, rows, latent.kv_rank + latent.rope_head_dim, b.model.hidden,
+               Split::none);
     b.streaming("kv norm", 4 * b.norm_tokens * static_cast<double>(latent.kv_rank), 2.0);
-    b.keep("kv latent and its norm", "2 T (2 r_kv + d_r) [/t with SP]",
-           2 * b.norm_tokens * static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim));
-    b.gemm("kv up", heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank);
+    if (b.needs_input({AdapterTarget::k, AdapterTarget::v}))
+        b.keep("kv latent and its norm", "2 T (2 r_kv + d_r) [/t with SP]",
+               2 * b.norm_tokens * static_cast<double>(2 * latent.kv_rank + latent.rope_head_dim));
+    else
+        b.keep("kv latent", "2 T (r_kv + d_r) [/t with SP]",
+               2 * b.norm_tokens * static_cast<double>(latent.kv_rank + latent.rope_head_dim));
+    std::int64_t const expanded = heads * (latent.nope_head_dim + a.value_head_dim);
+    b.gemm("kv up", expanded, latent.kv_rank);
+    b.adapters({AdapterTarget::k, AdapterTarget::v}, b.tokens, expanded, latent.kv_rank, Split::output);
     b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)), 1.0,
                 2);
 }
@@ -126,7 +146,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     auto const tokens = static_cast<double>(b.tokens);
     HeadWidths const width(b);
 
-    b.enter_tensor_region("attention in");
+    b.enter_tensor_region("attention in", attention_readers);
     if (a.latent)
         append_latent_projections(b);
     else
@@ -150,6 +170,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     keep_scores(b, core, width);
     b.keep("attention output", "2 T a d_v / t", 2 * tokens * width.output);
     b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
+    b.adapters({AdapterTarget::output}, b.tokens, b.model.hidden, width.heads * a.value_head_dim, Split::input);
     b.leave_tensor_region("attention out");
 }
 

@@ -17,6 +17,17 @@ LocalParameters operator*(double factor, LocalParameters const& p) {
     return {factor * p.dense, factor * p.expert, factor * p.embedding};
 }
 
+FrozenWeights& FrozenWeights::operator+=(FrozenWeights const& other) {
+    plain += other.plain;
+    packed += other.packed;
+    largest_packed = std::max(largest_packed, other.largest_packed);
+    return *this;
+}
+
+FrozenWeights operator*(double factor, FrozenWeights const& w) {
+    return {factor * w.plain, factor * w.packed, w.largest_packed};
+}
+
 bool runs_again(Recompute policy, Rerun rerun) {
     switch (policy) {
         case Recompute::none: return false;

@@ -31,6 +31,16 @@ struct LocalParameters {
     [[nodiscard]] double total() const { return dense + expert; }
 };
 
+/// Weights that one rank holds and does not train: no gradient, no optimizer state. None unless adapters are trained.
+struct FrozenWeights {
+    LocalParameters plain;      ///< in 16 bit: norms, router, embeddings, output matrix; matrices too without a format
+    LocalParameters packed;     ///< matrices in the format of the base weights
+    double largest_packed = 0;  ///< of one matrix
+    FrozenWeights& operator+=(FrozenWeights const& other);
+    friend FrozenWeights operator*(double factor, FrozenWeights const& weights);
+    [[nodiscard]] double total() const { return plain.total() + packed.total(); }
+};
+
 /// One piece of the model as one rank executes it for one microbatch: a decoder layer, the embedding end, the head
 /// end. Shapes exist here and nowhere after.
 struct Block {
@@ -38,7 +48,8 @@ struct Block {
     std::vector<Op> ops;
     Bytes input;  ///< of the block, kept under every recompute policy
     std::vector<SavedTensor> saved;
-    LocalParameters parameters;
+    LocalParameters parameters;  ///< that are trained
+    FrozenWeights frozen;
 
     /// Work of one pass over all ops that are not communication.
     [[nodiscard]] Work work(Pass pass) const;
@@ -51,8 +62,8 @@ struct Block {
 /// True if this recompute policy runs `rerun` ops again.
 bool runs_again(Recompute policy, Rerun rerun);
 
-/// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision
-/// and dropout of the plan, and on the sequence length; nothing else.
+/// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision,
+/// dropout and adapters of the plan, and on the sequence length; nothing else.
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
@@ -69,7 +80,7 @@ struct BlockSet {
     Block head;
     Block mtp;
     LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with
-                                       ///< optimizer state
+                                       ///< optimizer state unless it is frozen
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
 /// The distinct layer kinds of a model, in order of first appearance.

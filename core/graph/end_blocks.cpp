@@ -12,10 +12,10 @@ namespace {
 void append_vocabulary_product(BlockBuilder& b) {
     std::int64_t const width = padded_vocabulary(b.model.vocab, b.plan.tp) / b.plan.tp;
     double const logits = static_cast<double>(b.tokens) * static_cast<double>(width);
-    b.enter_tensor_region("head in");
+    b.enter_tensor_region("head in", {});
     // Frameworks keep the head in 16 bit when the rest of the step is narrower.
     bool const narrow = b.plan.precision == Precision::fp8 || b.plan.precision == Precision::fp4;
-    b.gemm_on(b.tokens, "head", width, b.model.hidden, narrow ? Precision::bf16 : b.plan.precision);
+    b.gemm_on(b.tokens, "head", width, b.model.hidden, narrow ? Precision::bf16 : b.plan.precision, Storage::plain);
     // bf16 logits to fp32 (2 + 4), maximum (4), exponentials and sum (4 + 4); backward: softmax minus one-hot to bf16
     // (4 + 2).
     bool const fused = b.plan.fused_cross_entropy == Switch::on;
@@ -42,6 +42,7 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int
         b.keep("dropout mask", "T h [/t with SP]", b.norm_tokens * b.hidden);
     }
     b.hold(embedding_parameters(model));
+    if (plan.adapters.on()) b.end_gradient();
     return std::move(b.block);
 }
 
@@ -50,7 +51,7 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t 
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (model.final_norm) {
         b.norm("final norm");
-        b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+        if (b.needs_input({})) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     }
     append_vocabulary_product(b);
     b.hold(head_parameters(model));

@@ -10,13 +10,19 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     auto const tokens = static_cast<double>(b.tokens);
     std::int64_t const width = ceil_div(intermediate, b.plan.tp);
     auto const f = static_cast<double>(width);
-    b.enter_tensor_region("mlp in");
+    b.enter_tensor_region("mlp in", mlp_readers);
     b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
+    if (gated) {
+        b.adapters({AdapterTarget::gate_up}, b.tokens, 2 * width, b.model.hidden, Split::output);
+        b.adapters({AdapterTarget::gate}, b.tokens, width, b.model.hidden, Split::output);
+    }
+    b.adapters({AdapterTarget::up}, b.tokens, width, b.model.hidden, Split::output);
     // Read the projection(s), write the activation; a gated unit reads two.
     b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
     b.keep("mlp up output", gated ? "4 T f / t" : "2 T f / t", (gated ? 4.0 : 2.0) * tokens * f);
-    b.keep("activation output", "2 T f / t", 2 * tokens * f);
+    if (b.needs_input({AdapterTarget::down})) b.keep("activation output", "2 T f / t", 2 * tokens * f);
     b.gemm("mlp down", b.model.hidden, width);
+    b.adapters({AdapterTarget::down}, b.tokens, b.model.hidden, width, Split::input);
     b.leave_tensor_region("mlp out");
 }
 
@@ -32,14 +38,20 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
                          .m = static_cast<std::int64_t>(std::llround(received)),
                          .n = static_cast<std::int64_t>(factor) * width,
                          .k = b.model.hidden,
-                         .precision = plan.precision};
+                         .precision = plan.precision,
+                         .gradients = b.weight_gradients()};
     GroupedGemm down = up;
     down.n = b.model.hidden;
     down.k = width;
+    auto const elements = [](GroupedGemm const& g) {
+        return static_cast<double>(g.groups) * static_cast<double>(g.n) * static_cast<double>(g.k);
+    };
+    b.dequantise(elements(up));
     b.block.ops.push_back({.name = "experts up", .what = up});
     b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
     b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
-    b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+    if (b.needs_input({})) b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+    b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
 }
 
@@ -56,7 +68,8 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     double const received = sent * static_cast<double>(plan.expert_tp);
     double const token_bytes = 2 * b.hidden;
 
-    b.gemm_on(static_cast<std::int64_t>(own_tokens), "router", moe.experts, b.model.hidden, Precision::fp32);
+    b.gemm_on(static_cast<std::int64_t>(own_tokens), "router", moe.experts, b.model.hidden, Precision::fp32,
+              Storage::plain);
     b.streaming("top-k", 12 * own_tokens * static_cast<double>(moe.experts), 1.0, 6);
     b.keep("router scores", "8 T E / t", 8 * own_tokens * static_cast<double>(moe.experts));
     b.streaming("permute", 2 * sent * token_bytes, 1.0, 2);
@@ -68,7 +81,7 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.expert_tp > 1)
         b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
                      Passes::both);
-    b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
+    if (b.needs_input({})) b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
     append_experts(b, moe, received);
     b.keep("expert outputs", "2 T k h / t", received * token_bytes);
     if (plan.expert_tp > 1)

@@ -18,14 +18,28 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
         append_mlp(b, b.model.mlp.intermediate);
 }
 
+enum class NormOutput { kept, dropped };
 enum class NormInput { of_layer, own };  ///< the layer's input is kept with the layer
 
 /// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear
 /// layers).
-void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input) {
+/// `kept`: whether the backward pass needs its output.
+void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, NormOutput kept) {
     b.norm(name);
     if (input == NormInput::own) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
-    b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    if (kept == NormOutput::kept) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+}
+
+/// A dense feed-forward or shared experts may have adapters; routed experts and the router have none.
+NormOutput output_for_feed_forward(BlockBuilder const& b, LayerKind kind) {
+    bool const dense = !kind.moe || b.model.moe->shared_intermediate > 0;
+    return (dense ? b.needs_input(mlp_readers) : b.needs_input({})) ? NormOutput::kept : NormOutput::dropped;
+}
+
+NormOutput output_for_attention(BlockBuilder const& b, LayerKind kind) {
+    bool const read_by_both = b.model.parallel_block && b.model.norms_per_layer == 1;
+    if (read_by_both && output_for_feed_forward(b, kind) == NormOutput::kept) return NormOutput::kept;
+    return b.needs_input(attention_readers) ? NormOutput::kept : NormOutput::dropped;
 }
 
 }  // namespace
@@ -34,19 +48,20 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
     BlockBuilder b(layer_name(kind), model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     bool const sandwich = model.norms_per_layer == 4;
-    append_input_norm(b, "input norm", NormInput::of_layer);
+    append_input_norm(b, "input norm", NormInput::of_layer, output_for_attention(b, kind));
     append_attention(b, kind);
     if (sandwich) {
         b.norm("post-attention norm");
         b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     }
     if (model.parallel_block) {
-        if (model.norms_per_layer > 1) append_input_norm(b, "mlp norm", NormInput::own);
+        if (model.norms_per_layer > 1)
+            append_input_norm(b, "mlp norm", NormInput::own, output_for_feed_forward(b, kind));
         append_feed_forward(b, kind);
         b.residual("residual");
     } else {
         b.residual("residual");
-        append_input_norm(b, "mlp norm", NormInput::own);
+        append_input_norm(b, "mlp norm", NormInput::own, output_for_feed_forward(b, kind));
         append_feed_forward(b, kind);
         if (sandwich) {
             b.norm("post-mlp norm");

@@ -10,25 +10,33 @@ namespace {
 
 enum class MtpModules { counted, left_out };
 
-/// Forward work of one sequence on one device, all layers, embedding and head; head and mtp on the unpadded vocabulary.
-Work forward_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_modules) {
-    ParallelPlan const one_device{};
+/// Work of one pass over one sequence on one device, all layers, embedding and head; the head on the unpadded
+/// vocabulary.
+Work pass_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_modules, Pass pass,
+               LowRankAdapters const& adapters) {
+    ParallelPlan one_device{};
+    one_device.adapters = adapters;
     Work total;
     std::map<LayerKind, Work> of_kind;
     for (LayerKind const kind : model.layers) {
         auto const [found, is_new] = of_kind.try_emplace(kind);
-        if (is_new) found->second = build_layer(model, kind, one_device, sequence).work(Pass::forward);
+        if (is_new) found->second = build_layer(model, kind, one_device, sequence).work(pass);
         total += found->second;
     }
     auto const tokens = static_cast<double>(sequence);
     Flops const head = 2 * tokens * static_cast<double>(model.hidden) * static_cast<double>(model.vocab) * units::flop;
-    total.executed += head;
-    total.model += head;
+    double const products = pass == Pass::backward && !adapters.on() ? 2 : 1;
+    total.executed += products * head;
+    total.model += products * head;
     if (mtp_modules == MtpModules::counted && model.mtp_modules > 0) {
-        Work const mtp = build_mtp(model, one_device, sequence).work(Pass::forward);
+        Work const mtp = build_mtp(model, one_device, sequence).work(pass);
         total += mtp;
     }
     return total;
+}
+
+Work forward_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_modules) {
+    return pass_work(model, sequence, mtp_modules, Pass::forward, {});
 }
 
 }  // namespace
@@ -44,6 +52,14 @@ Flops causal_forward_flops_per_token(ModelSpec const& model, std::int64_t sequen
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload) {
     return 3 * forward_work(model, workload.sequence, MtpModules::counted).model *
            static_cast<double>(workload.global_batch);
+}
+
+Flops model_flops_per_step(ModelSpec const& model, Workload const& workload, LowRankAdapters const& adapters) {
+    if (!adapters.on()) return model_flops_per_step(model, workload);
+    Flops total;
+    for (Pass const pass : {Pass::forward, Pass::backward})
+        total += pass_work(model, workload.sequence, MtpModules::counted, pass, adapters).model;
+    return total * static_cast<double>(workload.global_batch);
 }
 
 Flops six_n_d(ModelSpec const& model, Workload const& workload) {

@@ -18,6 +18,11 @@ Flops causal_forward_flops_per_token(ModelSpec const& model, std::int64_t sequen
 /// (multi-token-prediction modules included where the model trains them).
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload);
 
+/// The same of a step that trains adapters on frozen weights: the work that it needs, which is the forward pass with
+/// the adapters, the gradients of all inputs (twice the forward work for attention, once for a frozen matrix) and the
+/// weight gradients of the adapters. Without adapters, the figure above.
+Flops model_flops_per_step(ModelSpec const& model, Workload const& workload, LowRankAdapters const& adapters);
+
 /// 6 N D with N the parameters used by one token and D the tokens of a step.
 Flops six_n_d(ModelSpec const& model, Workload const& workload);
 /// 96 B s l h^2 (1 + s / 6h + V / 16lh): a step of a GPT with full recomputation (arXiv:2104.04473 eq. 3).

@@ -21,12 +21,16 @@ void BlockBuilder::gemm(std::string_view name, std::int64_t n, std::int64_t k) {
 }
 
 void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k,
-                           Precision precision) {
-    block.ops.push_back({.name = name, .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision}});
+                           Precision precision, Storage storage) {
+    if (storage == Storage::base) dequantise(static_cast<double>(n) * static_cast<double>(k));
+    block.ops.push_back(
+        {.name = name,
+         .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision, .gradients = weight_gradients()}});
     // Narrow formats quantise the inputs of each product: read 2 bytes and write 1 (and the transposed copy in the
-    // backward pass).
+    // backward pass, for the gradient of the weight).
     if (precision == Precision::fp8 || precision == Precision::fp4)
-        streaming("quantise", 3.0 * static_cast<double>(rows) * static_cast<double>(k), 2.0);
+        streaming("quantise", 3.0 * static_cast<double>(rows) * static_cast<double>(k),
+                  weight_gradients() == Gradients::both ? 2.0 : 1.0);
 }
 
 void BlockBuilder::streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels) {
@@ -44,14 +48,15 @@ void BlockBuilder::collective(std::string_view name, CollectiveKind kind, GroupK
                          .hiding = hiding});
 }
 
-void BlockBuilder::enter_tensor_region(std::string_view name) {
+void BlockBuilder::enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers) {
     if (plan.tp == 1) return;
     double const bytes = 2 * static_cast<double>(tokens) * hidden;
     if (plan.sequence_parallel == Switch::on) {
         collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::forward);
         // The sharded input is gathered once more for the weight gradient, beside the input gradient's product
         // (arXiv:2205.05198 sec. 4.2.2).
-        collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::backward, Hiding::hidden);
+        if (needs_input(readers))
+            collective(name, CollectiveKind::all_gather, GroupKind::tensor, bytes, Passes::backward, Hiding::hidden);
         collective(name, CollectiveKind::reduce_scatter, GroupKind::tensor, bytes, Passes::backward);
     } else {
         collective(name, CollectiveKind::all_reduce, GroupKind::tensor, bytes, Passes::backward);
@@ -70,7 +75,9 @@ void BlockBuilder::leave_tensor_region(std::string_view name) {
 }
 
 void BlockBuilder::norm(std::string_view name) {
-    streaming(name, 4 * norm_tokens * hidden, 2.0);  // read 2 bytes, write 2 bytes
+    // Read 2 bytes, write 2 bytes; backward reads the input and the gradient and writes a gradient, and once more reads
+    // what the gradient of its scale needs.
+    streaming(name, 4 * norm_tokens * hidden, plan.adapters.on() ? 1.5 : 2.0);
 }
 
 void BlockBuilder::residual(std::string_view name) {
@@ -85,7 +92,21 @@ void BlockBuilder::keep(std::string_view name, std::string_view formula, double 
 }
 
 void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
-    block.parameters += local_parameters(parameters, model, plan);
+    if (!plan.adapters.on()) {
+        block.parameters += local_parameters(parameters, model, plan);
+        return;
+    }
+    FrozenWeights& frozen = block.frozen;
+    for (Parameter const& p : parameters) {
+        LocalParameters const local = local_parameters({p}, model, plan);
+        if (plan.adapters.base == BaseWeights::bf16 || p.sharding == Sharding::vocabulary || !is_base_matrix(p)) {
+            frozen.plain += local;
+            continue;
+        }
+        frozen.packed += local;
+        frozen.largest_packed = std::max(frozen.largest_packed, local.total());
+    }
+    block.parameters += local_parameters(adapter_parameters(parameters, plan.adapters), model, plan);
 }
 
 LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,

@@ -4,9 +4,15 @@
 #include "core/spec/parameters.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 namespace sextant {
+
+/// Along which side tensor parallelism splits a matrix.
+enum class Split : std::uint8_t { none, output, input };
+/// Whether a weight is one of the matrices that the base weights' format is for.
+enum class Storage : std::uint8_t { base, plain };
 
 /// Sizes that the block builders share, and short ways to append ops and tensors.
 class BlockBuilder {
@@ -21,13 +27,15 @@ public:
     double hidden;
 
     void gemm(std::string_view name, std::int64_t n, std::int64_t k);
-    void gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision);
+    void gemm_on(std::int64_t rows, std::string_view name, std::int64_t n, std::int64_t k, Precision precision,
+                 Storage storage = Storage::base);
     /// A memory-bound kernel that touches `forward` bytes; its backward touches `backward_ratio` times as many.
     void streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels = 1);
     void collective(std::string_view name, CollectiveKind kind, GroupKind group, double bytes, Passes passes,
                     Hiding hiding = Hiding::exposed);
     /// Entry of a tensor-parallel region: all-gather of the sequence (with sequence parallelism); backward mirrors it.
-    void enter_tensor_region(std::string_view name);
+    /// `readers`: what stands for the linear layers at its entry.
+    void enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers);
     /// Exit: reduce-scatter or all-reduce of the partial sums.
     void leave_tensor_region(std::string_view name);
     void norm(std::string_view name);
@@ -36,12 +44,31 @@ public:
     void keep(std::string_view name, std::string_view formula, double bytes, Rerun dropped_by = Rerun::full);
     void hold(std::vector<Parameter> const& parameters);
 
+    /// Whether the backward pass needs the input of these layers: for their weights, or for an adapter on one of them.
+    [[nodiscard]] bool needs_input(std::initializer_list<AdapterTarget> readers) const;
+    /// What a frozen weight leaves of the backward pass.
+    [[nodiscard]] Gradients weight_gradients() const;
+    /// Reads a frozen matrix of so many elements in its storage format and writes it in 16 bit, if it is not used as it
+    /// is.
+    void dequantise(double elements);
+    /// Adapters on a linear layer [rows, k] x [k, n] if one of `targets` is asked for; see adapter_ops.cpp.
+    void adapters(std::initializer_list<AdapterTarget> targets, std::int64_t rows, std::int64_t n, std::int64_t k,
+                  Split split);
+    /// Leaves no gradient: drops the backward pass and what is kept for it.
+    void end_gradient();
+
     Block block;
 };
 
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.
 LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,
                                  ParallelPlan const& plan);
+
+/// The targets that read what enters attention, and a dense feed-forward.
+inline constexpr std::initializer_list<AdapterTarget> attention_readers{AdapterTarget::q, AdapterTarget::k,
+                                                                        AdapterTarget::v, AdapterTarget::qkv};
+inline constexpr std::initializer_list<AdapterTarget> mlp_readers{AdapterTarget::gate, AdapterTarget::up,
+                                                                  AdapterTarget::gate_up};
 
 /// Attention half of a layer (without its norm), and the feed-forward halves.
 void append_attention(BlockBuilder& builder, LayerKind kind);

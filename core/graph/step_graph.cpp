@@ -52,6 +52,10 @@ void add_block(Hash& hash, Block const& block) {
     }
     hash.add(block.parameters.dense);
     hash.add(block.parameters.expert);
+    if (block.frozen.total() > 0) {
+        hash.add(block.frozen.plain.total());
+        hash.add(block.frozen.packed.total());
+    }
 }
 
 template <class F>
@@ -110,6 +114,10 @@ std::string digest(StepGraph const& graph) {
           static_cast<std::int64_t>(p.schedule), static_cast<std::int64_t>(p.recompute),
           static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.optimizer)})
         hash.add(v);
+    if (p.adapters.on())
+        for (std::int64_t const v :
+             {p.adapters.rank, p.adapters.targets.bits(), static_cast<std::int64_t>(p.adapters.base)})
+            hash.add(v);
     return hash.hex();
 }
 
@@ -137,7 +145,21 @@ LocalParameters stage_parameters(StepGraph const& graph, std::size_t stage) {
     if (content.head) {
         total += graph.blocks.head.parameters;
         total += graph.blocks.mtp.parameters;
-        if (!content.embedding) total += graph.blocks.tied_output_copy;
+        if (!content.embedding && !graph.plan.adapters.on()) total += graph.blocks.tied_output_copy;
+    }
+    return total;
+}
+
+FrozenWeights stage_frozen_weights(StepGraph const& graph, std::size_t stage) {
+    StageContent const& content = graph.layout.stages[stage];
+    FrozenWeights total;
+    for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
+        total += static_cast<double>(content.layers_of_kind[k]) * graph.blocks.layers[k].frozen;
+    if (content.embedding) total += graph.blocks.embedding.frozen;
+    if (content.head) {
+        total += graph.blocks.head.frozen;
+        total += graph.blocks.mtp.frozen;
+        if (!content.embedding && graph.plan.adapters.on()) total.plain += graph.blocks.tied_output_copy;
     }
     return total;
 }

@@ -31,8 +31,10 @@ std::string digest(StepGraph const& graph);
 Work stage_work(StepGraph const& graph, std::size_t stage, Pass pass);
 /// Work that recompute adds to one stage in one microbatch.
 Work stage_rerun_work(StepGraph const& graph, std::size_t stage);
-/// Parameters held by one rank of a stage.
+/// Parameters that one rank of a stage trains, and holds.
 LocalParameters stage_parameters(StepGraph const& graph, std::size_t stage);
+/// Parameters that it holds beside them.
+FrozenWeights stage_frozen_weights(StepGraph const& graph, std::size_t stage);
 /// Share of a stage's layers that is recomputed: `recompute_layers` of them, or all.
 double recomputed_share(ParallelPlan const& plan, std::int64_t stage_layers);
 

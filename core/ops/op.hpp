@@ -11,12 +11,17 @@
 
 namespace sextant {
 
-/// Dense matrix product [m, k] x [k, n] -> [m, n]. In the backward pass it costs two: input and weight gradient.
+/// Which products the backward pass of a matrix product consists of: those of its input and of its weight. A frozen
+/// weight has no gradient.
+enum class Gradients : std::uint8_t { both, input };
+
+/// Dense matrix product [m, k] x [k, n] -> [m, n]. In the backward pass it costs one more for each gradient.
 struct Gemm {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
     Precision precision = Precision::bf16;
+    Gradients gradients = Gradients::both;
 };
 
 /// `groups` matrix products that share n and k: [m_i, k] x [k, n], sum of m_i = m (experts with balanced routing).
@@ -26,6 +31,7 @@ struct GroupedGemm {
     std::int64_t n = 0;
     std::int64_t k = 0;
     Precision precision = Precision::bf16;
+    Gradients gradients = Gradients::both;
 };
 
 /// Scaled dot-product attention of `batch` sequences on one rank: queries [batch, heads, queries, head_dim], keys

@@ -11,7 +11,7 @@ using units::flop;
 /// Bytes of a result or gradient: 16-bit formats and narrower accumulate into two bytes, fp32 and tf32 into four.
 double result_bytes(Precision precision) { return std::max(2.0, bytes_per_element(precision)); }
 
-Work gemm_work(double groups, double m, double n, double k, Precision precision, Pass pass) {
+Work gemm_work(double groups, double m, double n, double k, Precision precision, Gradients gradients, Pass pass) {
     double const operand = bytes_per_element(precision);
     double const result = result_bytes(precision);
     double const flops = 2 * m * n * k;
@@ -23,8 +23,10 @@ Work gemm_work(double groups, double m, double n, double k, Precision precision,
         work.executed = flops * flop;
         work.moved = (operand * (x + w) + result * y) * B;
     } else {
-        work.executed = 2 * flops * flop;  // dX = dY W^T and dW = X^T dY
-        work.moved = (operand * (y + w) + result * x + operand * (x + y) + result * w) * B;
+        bool const frozen = gradients == Gradients::input;
+        double const weight_gradient = frozen ? 0 : operand * (x + y) + result * w;
+        work.executed = (frozen ? 1 : 2) * flops * flop;  // dX = dY W^T and dW = X^T dY
+        work.moved = (operand * (y + w) + result * x + weight_gradient) * B;
     }
     work.model = work.executed;
     return work;
@@ -77,11 +79,11 @@ Work work_of(Op const& op, Pass pass) {
         Pass pass;
         Work operator()(Gemm const& g) const {
             return gemm_work(1, static_cast<double>(g.m), static_cast<double>(g.n), static_cast<double>(g.k),
-                             g.precision, pass);
+                             g.precision, g.gradients, pass);
         }
         Work operator()(GroupedGemm const& g) const {
             return gemm_work(static_cast<double>(g.groups), static_cast<double>(g.m), static_cast<double>(g.n),
-                             static_cast<double>(g.k), g.precision, pass);
+                             static_cast<double>(g.k), g.precision, g.gradients, pass);
         }
         Work operator()(Attention const& a) const { return attention_work(a, pass); }
         Work operator()(Streaming const& s) const {

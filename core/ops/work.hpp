@@ -23,7 +23,8 @@ struct Work {
 /// Every FLOP and byte formula of the project.
 ///
 /// GEMM forward: 2 m n k FLOPs, e (m k + k n) + 2 m n bytes (operands of e bytes, 2-byte or wider result); backward:
-/// input gradient [m, n] x [n, k] plus weight gradient [k, m] x [m, n], so 4 m n k. Attention forward: 2 b a q K (d +
+/// input gradient [m, n] x [n, k] plus, but for a frozen weight, weight gradient [k, m] x [m, n], so 4 m n k or 2.
+/// Attention forward: 2 b a q K (d +
 /// d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read q, k, v once; unfused kernels run
 /// all of it and move the score matrix (softmax, mask, dropout). Backward: 2x the matrix products, 2.5x with flash,
 /// which computes the scores again (arXiv:2205.14135).

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/low_rank_adapters.hpp"
 #include "core/spec/precision.hpp"
 
 #include <cstdint>
@@ -75,7 +76,8 @@ struct ParallelPlan {
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
     std::vector<std::int64_t>
-        stage_layers{};  ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
+        stage_layers{};          ///< layers of each chunk in model order (pp * vpp entries), empty: balanced
+    LowRankAdapters adapters{};  ///< none: every weight is trained
 
     [[nodiscard]] std::int64_t world_size() const { return dp * tp * pp * cp; }
     [[nodiscard]] std::int64_t expert_dp() const { return dp * cp * tp / (ep * expert_tp); }

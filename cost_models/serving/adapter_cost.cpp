@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/block.hpp"
-#include "core/spec/parameters.hpp"
+#include "core/spec/low_rank_adapters.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
@@ -10,24 +10,13 @@
 namespace sextant {
 namespace {
 
-bool ends_with(std::string const& text, std::string_view end) {
-    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-bool has_adapter(Parameter const& p) {
-    return p.columns > 1 && p.sharding != Sharding::expert && p.name.rfind("router", 0) != 0 && p.rows > 1;
-}
-
-/// Elements of A and B that one rank of the tp group holds, over R.
-double factors_of_rank(Parameter const& p, ServingPlan const& plan, std::int64_t kv_heads) {
-    auto const in = static_cast<double>(p.columns);
-    auto const out = static_cast<double>(p.rows);
+/// Ranks of the tp group that a factor is split over.
+double shards_of(Parameter const& factor, ServingPlan const& plan, std::int64_t kv_heads) {
     auto const tp = static_cast<double>(plan.tp);
-    switch (p.sharding) {
-        case Sharding::kv_heads: return in + out / std::min(tp, static_cast<double>(kv_heads));
-        case Sharding::tensor:
-            return ends_with(p.name, ".output") || ends_with(p.name, ".down") ? in / tp + out : in + out / tp;
-        default: return in + out;
+    switch (factor.sharding) {
+        case Sharding::kv_heads: return std::min(tp, static_cast<double>(kv_heads));
+        case Sharding::tensor: return tp;
+        default: return 1;
     }
 }
 
@@ -46,14 +35,15 @@ AdapterCost adapter_cost(ServingCase const& what, std::int64_t rank) {
     AcceleratorProfile const& accelerator = what.cluster.accelerator;
     Precision const format = two_byte_precision(accelerator);
     AdapterCost cost{};
+    LowRankAdapters const of_one{.rank = 1, .targets = all_targets()};  // everything is in proportion to the rank
     double held = 0;
     for (LayerKind const kind : distinct_kinds(model)) {
         double const layers = static_cast<double>(std::count(model.layers.begin(), model.layers.end(), kind)) /
                               static_cast<double>(what.plan.pp);
-        for (Parameter const& p : layer_parameters(model, kind)) {
-            if (!has_adapter(p)) continue;
-            held += layers * factors_of_rank(p, what.plan, std::max<std::int64_t>(1, model.attention.kv_heads));
-            cost.products += layers;
+        for (Parameter const& factor : adapter_parameters(layer_parameters(model, kind), of_one)) {
+            held += layers * static_cast<double>(factor.count()) /
+                    shards_of(factor, what.plan, std::max<std::int64_t>(1, model.attention.kv_heads));
+            cost.products += layers / 2;  // A and B are one
         }
     }
     cost.bytes = held * static_cast<double>(rank) * 2 * units::B;

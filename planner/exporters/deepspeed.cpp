@@ -155,6 +155,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
+    t.leave_out_adapters();
     translate_pipeline(t, launch.model);
     translate_parallelism(t, launch.model);
     translate_state(t);

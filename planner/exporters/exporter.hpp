@@ -50,6 +50,9 @@ public:
         plan.*member = kept;
     }
 
+    /// For a framework that trains every weight: notes that the plan trains adapters only.
+    void leave_out_adapters();
+
     /// The normal form of what is left; a field that changed only because others did is noted as well.
     void settle(LaunchPlan const& launch);
 

@@ -158,6 +158,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
+    t.leave_out_adapters();
     translate_layout(t);
     translate_step(t);
     t.settle(launch);

@@ -131,6 +131,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::dropout, "dropout");
     compare(&ParallelPlan::fused_cross_entropy, "fused_cross_entropy");
     compare(&ParallelPlan::stage_layers, "stage_layers");
+    compare(&ParallelPlan::adapters, "lora_rank");
     return fields;
 }
 

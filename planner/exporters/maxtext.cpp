@@ -136,6 +136,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
+    t.leave_out_adapters();
     translate_layout(t, launch);
     translate_experts(t, launch.model);
     translate_step(t);

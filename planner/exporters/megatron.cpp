@@ -121,6 +121,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
+    t.leave_out_adapters();
     translate_for_megatron(t, launch);
     t.settle(launch);
     ArgumentLines lines;

@@ -7,6 +7,11 @@
 
 namespace sextant {
 
+void Translation::leave_out_adapters() {
+    replace(&ParallelPlan::adapters, LowRankAdapters{}, "lora_rank",
+            "these files have no low-rank adapters: they train every weight, which takes more time and memory");
+}
+
 void Translation::settle(LaunchPlan const& launch) {
     plan = normal_form(plan, launch.model);
     for (std::string const& field : differing_fields(plan, normal_form(launch.plan, launch.model))) {

@@ -226,6 +226,7 @@ namespace {
 
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
+    t.leave_out_adapters();
     translate_schedule(t, launch.microbatches());
     translate_sharding(t);
     translate_experts(t, launch.model);

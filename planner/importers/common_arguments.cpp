@@ -98,7 +98,7 @@ std::string_view megatron_without_effect() {
 }
 
 std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
-    static constexpr std::array<ArgumentReader::NotCounted, 25> names{{
+    static constexpr std::array<ArgumentReader::NotCounted, 28> names{{
         {"--tp-comm-overlap", "overlap of tensor parallelism; the profile's own is counted"},
         {"--cuda-graph-impl", "CUDA graphs; launches are counted as the profile has them"},
         {"--enable-cuda-graph", "CUDA graphs; launches are counted as the profile has them"},
@@ -123,6 +123,9 @@ std::span<ArgumentReader::NotCounted const> megatron_not_counted() {
         {"--microbatch-group-size-per-virtual-pipeline-stage", "counted as pp microbatches in a row"},
         {"--use-tp-pp-dp-mapping", "ranks are counted in the order tp, cp, dp, pp"},
         {"--distribute-saved-activations", "not counted: recomputed layers keep their whole input"},
+        {"--lora-rank", "adapters; every weight is counted as trained (--lora-rank of this program says otherwise)"},
+        {"--lora-target-modules", "adapters; every weight is counted as trained (--lora-targets says otherwise)"},
+        {"--peft", "adapters; every weight is counted as trained (--lora-rank says otherwise)"},
         {"--no-overlap-p2p-communication", "overlap of pipeline transfers is counted as the profile has it"},
     }};
     return names;

@@ -11,8 +11,11 @@ RunGoodput run_goodput(FailureRecord const& record, ClusterSpec const& cluster, 
     std::int64_t const per_node = std::min<std::int64_t>(8, cluster.domain_size);
     std::int64_t const accelerators = plan.world_size();
     ParameterCounts const counts = count_parameters(model);
+    // Of adapters only what is trained is written: the frozen weights are there already.
+    bool const adapters = plan.adapters.on();
     CheckpointSize const size =
-        even_checkpoint(counts.total, counts.embedding + counts.head, framework.memory, plan, accelerators, per_node);
+        even_checkpoint(adapters ? count_adapter_parameters(model, plan.adapters) : counts.total,
+                        adapters ? 0 : counts.embedding + counts.head, framework.memory, plan, accelerators, per_node);
     GoodputCase run = usual_goodput_case(1 * units::day, accelerators, per_node, size.total,
                                          cluster.accelerator.host_bandwidth.value);
     run.failures = failures_of(record, accelerators, per_node);

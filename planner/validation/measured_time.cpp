@@ -18,6 +18,7 @@ std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const&
     if (!row.global_batch) return std::nullopt;
     if (positive(row.tokens_per_s)) return tokens / *row.tokens_per_s * s;
     if (positive(row.tokens_per_s_per_gpu)) return tokens / (*row.tokens_per_s_per_gpu * gpus) * s;
+    if (c.plan.adapters.on()) return std::nullopt;  // sources count the FLOPs of adapters each in their own way
     if (positive(row.hw_tflops_per_gpu) && c.plan.recompute == Recompute::full && c.plan.recompute_layers == 0)
         return megatron_step_flops(c.model, c.workload) / (*row.hw_tflops_per_gpu * gpus * teraflops);
     if (positive(row.model_tflops_per_gpu))
@@ -35,7 +36,8 @@ bool outruns_its_format(TrainingRow const& row, TrainingCase const& c) {
     if (!measured || !c.cluster->accelerator.peak.contains(c.plan.precision)) return false;
     auto const tokens = static_cast<double>(c.workload.tokens());
     auto const gpus = static_cast<double>(c.plan.world_size());
-    return 3 * tokens * causal_forward_flops_per_token(c.model, c.workload.sequence) / *measured >
+    double const passes = c.plan.adapters.on() ? 2 : 3;  // frozen matrices have no weight gradient
+    return passes * tokens * causal_forward_flops_per_token(c.model, c.workload.sequence) / *measured >
            most * gpus * c.cluster->accelerator.peak_of(c.plan.precision).value;
 }
 

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
+#include "planner/validation/row_adapters.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "planner/validation/training_case.hpp"
 
@@ -103,7 +104,11 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_named(std::string
 
 std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow const& row, TrainingCase& out) {
     if (!profile_.empty()) return framework_named(profile_);
-    std::string_view const family = family_of(row);
+    std::string_view family = family_of(row);
+    if (family == fallback_family && is_mlperf_adapters(row)) {
+        family = "megatron";
+        out.assumptions.emplace_back("NeMo, from which the submissions of this benchmark are derived");
+    }
     if (family == fallback_family) out.assumptions.emplace_back("constants of no framework in particular");
     return framework_named(std::string(family));
 }

@@ -172,7 +172,6 @@ void refuse_other_architectures(TrainingRow const& row) {
     if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5"))
         throw RowSkip("encoder-decoder model: only decoders here");
     if (name_has(row, "bert")) throw RowSkip("encoder model (BERT): only decoders here");
-    if (name_has(row, "lora")) throw RowSkip("LoRA fine-tuning: frozen weights are not modelled");
     if (name_has(row, "flextron")) throw RowSkip("elastic model: no such model here");
     if (name_has(row, "distill")) throw RowSkip("distillation holds a teacher model as well");
     if (name_has(row, "(truncated)") && !row.layers) throw RowSkip("layers is not stated");

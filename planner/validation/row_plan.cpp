@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/text.hpp"
+#include "planner/validation/row_adapters.hpp"
 #include "planner/validation/row_pipeline.hpp"
 #include "planner/validation/row_spelling.hpp"
 #include "planner/validation/training_case.hpp"
@@ -61,6 +62,9 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
         plan.micro_batch = TrainingRow::need(row.micro_batch, "micro_batch");
     else if (row.global_batch && *row.global_batch == plan.dp)
         plan.micro_batch = 1;
+    else if (auto const steps = row.note_number("gradient_accumulation_steps=");
+             trains_adapters(row) && steps && *steps > 0 && row.global_batch.value_or(0) % (plan.dp * *steps) == 0)
+        plan.micro_batch = *row.global_batch / (plan.dp * *steps);
     else
         throw RowSkip("micro_batch is not stated");
     if (row.global_batch) {
@@ -181,9 +185,15 @@ void plan_of(TrainingRow const& row, TrainingCase& out) {
     apply_pipeline(row, out);
     apply_sharding(row, out);
     apply_kernels(row, out);
+    apply_adapters(row, out);
     apply_scoring(row, out);
     if (auto const fault = find_fault(out.model, out.plan, out.workload))
         throw RowSkip("plan rejected: " + fault->message);
+    try {
+        require_adapters(out.model, out.plan.adapters, "plan rejected");
+    } catch (InputError const& error) {
+        throw RowSkip(error.what());
+    }
 }
 
 }  // namespace sextant

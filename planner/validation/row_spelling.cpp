@@ -1,5 +1,7 @@
 #include "planner/validation/row_spelling.hpp"
 
+#include "planner/validation/row_adapters.hpp"
+
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -47,6 +49,10 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     if (!text.empty()) throw RowSkip("precision '" + row.precision + "' is not known here");
     bool const has_fp8 = out.cluster->accelerator.peak.contains(Precision::fp8);
     std::string const& family = out.framework->name;
+    if (has_fp8 && is_mlperf_adapters(row)) {
+        out.assumptions.emplace_back("fp8 as every submission of this benchmark that states a precision");
+        return Precision::fp8;
+    }
     if (has_fp8 && (family == "megatron" || family == "generic")) throw RowSkip("precision is not stated");
     out.assumptions.emplace_back("bf16 where no precision is stated");
     return Precision::bf16;

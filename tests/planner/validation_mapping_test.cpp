@@ -82,7 +82,6 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.num_gpus = 12, r.tp = 8; }) ==
           "tp x pp x cp does not divide the number of accelerators");
     CHECK(reason([](TrainingRow& r) { r.dp = 4; }) == "stated dp is not GPUs / (tp x pp x cp)");
-    CHECK(reason([](TrainingRow& r) { r.model = "Llama-2-70B LoRA"; }).find("LoRA") == 0);
     CHECK(reason([](TrainingRow& r) { r.arch = "hybrid-mamba"; }).find("hybrid") == 0);
     CHECK(reason([](TrainingRow& r) { r.model = "BERT-24L"; }).find("encoder model") == 0);
     CHECK(reason([](TrainingRow& r) { r.notes = "SUSPECT: x"; }) == "marked SUSPECT by the collection");
@@ -300,4 +299,55 @@ TEST_CASE("what a row does not state and is taken as usual is listed") {
     row.flash_attention.reset();
     row.recompute.clear();
     CHECK(build(row).assumptions.size() == 4);
+}
+
+TEST_CASE("rows of adapters: rank and targets from the notes, otherwise the framework's, which is assumed") {
+    TrainingRow row = complete_row();
+    CHECK_FALSE(build(row).plan.adapters.on());
+    row.model = "test 8B LoRA";
+    TrainingCase const plain = build(row);
+    CHECK(plain.plan.adapters.rank == 16);
+    CHECK(targets_text(plain.plan.adapters.targets) == "qkv");
+    CHECK(plain.assumptions.back().find("adapters of rank 16 on qkv as in NeMo") == 0);
+    row.notes = "LoRA rank-32 attention adapters, packed";
+    TrainingCase const stated = build(row);
+    CHECK(stated.plan.adapters.rank == 32);
+    CHECK(targets_text(stated.plan.adapters.targets) == "qkv,o");
+    CHECK(stated.plan.adapters.base == BaseWeights::bf16);
+    row.model = "test 8B QLoRA";
+    CHECK(build(row).plan.adapters.base == BaseWeights::nf4);
+    row.framework = "torchtune";
+    row.notes = "QLoRA";
+    CHECK(targets_text(build(row).plan.adapters.targets) == "q,v,o,gate,up,down");
+}
+
+TEST_CASE("rows of adapters: a rank that does not fit is a skip, FLOP rates are no time, steps give the micro-batch") {
+    CHECK(reason([](TrainingRow& r) {
+              r.model = "x LoRA";
+              r.notes = "LoRA rank-99999 attention adapters";
+          }).find("plan rejected: rank 99999 is larger") == 0);
+    TrainingRow row = complete_row();
+    row.model = "x LoRA";
+    row.iter_time_s = row.tokens_per_s = row.tokens_per_s_per_gpu = std::nullopt;
+    row.mfu_pct = 40;
+    row.model_tflops_per_gpu = 400;
+    CHECK_FALSE(measured_time(row, build(row)).has_value());
+    row.micro_batch = std::nullopt;
+    row.notes = "gradient_accumulation_steps=4; ";
+    CHECK(build(row).plan.micro_batch == 2);  // 64 sequences over dp 8 and 4 steps
+}
+
+TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with fp8 weights") {
+    TrainingRow row = complete_row();
+    row.source_id = "mlperf-lora70b";
+    row.model = "Llama-2-70B LoRA";
+    row.gpu = "H100-80GB";
+    row.framework = "PyTorch NVIDIA Release 24.04";
+    row.precision = "";
+    row.notes = "LoRA rank-16 attention adapters, packed 8k sequences (MLPerf reference)";
+    TrainingCase const c = build(row);
+    CHECK(c.framework->name == "megatron");
+    CHECK(c.plan.precision == Precision::fp8);
+    CHECK(c.plan.adapters.base == BaseWeights::fp8);
+    CHECK(c.assumptions.size() >= 2);
 }

@@ -54,6 +54,10 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
                          c.plan.schedule == Schedule::dualpipe_v
                      ? 2
                      : 1;
+    if (pick(random, {0, 0, 1}) == 1)
+        c.plan.adapters = {.rank = 16,
+                           .targets = adapter_targets_from(pick(random, {"attention", "all", "qkv,o"}), "test"),
+                           .base = pick(random, {BaseWeights::bf16, BaseWeights::nf4})};
     c.workload = {.sequence = 2048, .global_batch = c.plan.dp * 8};
     return c;
 }

@@ -59,6 +59,10 @@ Case random_case(Random& random) {
         p.precision = random() % 2 == 0 ? Precision::bf16 : static_cast<Precision>(random() % 6);
         p.dropout = coin(random);
         p.fused_cross_entropy = coin(random);
+        if (random() % 4 == 0)
+            p.adapters = {.rank = 8,
+                          .targets = adapter_targets_from(pick(random, {"attention", "q,v", "o"}), "test"),
+                          .base = pick(random, {BaseWeights::bf16, BaseWeights::nf4})};
         if (c.model.moe) {
             p.ep = pick<std::int64_t>(random, {1, 2, 4, 8});
             p.expert_tp = pick<std::int64_t>(random, {1, 1, 2, p.tp});

@@ -1,0 +1,67 @@
+#include "planner/validation/row_adapters.hpp"
+
+#include "core/text.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+namespace {
+
+using Target = AdapterTarget;
+
+AdapterTargets set_of(std::initializer_list<Target> list) {
+    AdapterTargets set;
+    for (Target const target : list)
+        set.add(target);
+    return set;
+}
+
+/// Rank and targets where a row does not state them.
+struct Usual {
+    std::int64_t rank;
+    AdapterTargets targets;
+    char const* source;
+};
+
+/// NeMo: the performance mode of its finetune recipes (nemo/collections/llm/recipes/llama3_8b.py). torchtune: the
+/// lora_llama3_1 builders and configurations (recipes/configs/llama3_1/8B_lora_single_device.yaml).
+Usual usual_of(TrainingRow const& row) {
+    if (row.framework_has("torchtune"))
+        return {8, set_of({Target::q, Target::v, Target::output, Target::gate, Target::up, Target::down}),
+                "torchtune's configurations"};
+    if (row.framework_has("nemo") || row.framework_has("megatron"))
+        return {16, set_of({Target::qkv}), "NeMo's finetune recipes"};
+    return {16, attention_targets(), "usual for LoRA"};
+}
+
+}  // namespace
+
+bool trains_adapters(TrainingRow const& row) { return lower_case(row.model).find("lora") != std::string::npos; }
+
+bool is_mlperf_adapters(TrainingRow const& row) {
+    return trains_adapters(row) && row.source_id.starts_with("mlperf-lora");
+}
+
+void apply_adapters(TrainingRow const& row, TrainingCase& out) {
+    if (!trains_adapters(row)) return;
+    LowRankAdapters& adapters = out.plan.adapters;
+    Usual const usual = usual_of(row);
+    bool const quantised = lower_case(row.model).find("qlora") != std::string::npos;
+    auto const rank = row.note_number("rank-");
+    adapters.rank = rank.value_or(usual.rank);
+    if (row.notes_have("attention adapters")) {
+        // The fused layers of Megatron-Core have one adapter for queries, keys and values.
+        bool const fused = out.framework->name == "megatron";
+        adapters.targets = fused ? set_of({Target::qkv, Target::output}) : attention_targets();
+    } else {
+        adapters.targets = usual.targets;
+        out.assumptions.push_back(fmt::format("adapters of rank {} on {} as in {}", adapters.rank,
+                                              targets_text(adapters.targets), usual.source));
+    }
+    if (quantised)
+        adapters.base = BaseWeights::nf4;
+    else if (is_mlperf_adapters(row) && out.plan.precision == Precision::fp8)
+        adapters.base = BaseWeights::fp8;  // fp8_params of the reference's configuration
+}
+
+}  // namespace sextant

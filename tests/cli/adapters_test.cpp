@@ -1,0 +1,109 @@
+#include "tests/catch.hpp"
+#include "tests/cli/report_checks.hpp"
+#include "tests/cli/run_sextant.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+Arguments question(std::string const& command, Arguments const& more) {
+    Arguments all{command, "-m",   "llama-3-8b",     "-c", "h100-sxm", "--gpus", "8",
+                  "--seq", "4096", "--global-batch", "32"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+Json answer(std::string const& command, Arguments more) {
+    more.insert(more.end(), {"--format", "json"});
+    RunResult const result = run_sextant(question(command, more));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return Json::parse(result.out);
+}
+
+std::string refusal(Arguments const& more, std::string const& command = "estimate") {
+    RunResult const result = run_sextant(question(command, more));
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    return result.err;
+}
+
+}  // namespace
+
+TEST_CASE("estimate --lora-rank: the plan, the trained parameters and less of everything") {
+    Json const full = answer("estimate", {});
+    Json const lora = answer("estimate", {"--lora-rank", "16"});
+    Json const packed = answer("estimate", {"--lora-rank", "16", "--base-weights", "nf4", "--lora-targets", "all"});
+    CHECK_FALSE(full.at("plan").contains("lora_rank"));
+    CHECK_FALSE(full.contains("trained_parameters"));
+    CHECK(lora.at("plan").at("lora_rank") == 16);
+    CHECK(lora.at("plan").at("lora_targets") == "attention");
+    CHECK(lora.at("plan").at("base_weights") == "bf16");
+    CHECK(lora.at("trained_parameters") == 13'631'488);
+    CHECK(packed.at("trained_parameters") == 41'943'040);
+    CHECK(lora.at("iteration_time_s") < full.at("iteration_time_s"));
+    auto const memory = [](Json const& json) { return json.at("memory").at("peak_bytes").get<double>(); };
+    CHECK(memory(lora) < memory(full));
+    CHECK(memory(packed) < memory(lora));
+    CHECK(packed.at("graph_digest") != lora.at("graph_digest"));
+}
+
+TEST_CASE("estimate --lora-rank: the text says what is trained and how MFU is counted") {
+    RunResult const result = run_sextant(question("estimate", {"--lora-rank", "16", "--base-weights", "nf4"}));
+    CHECK(result.code == 0);
+    CHECK_THAT(result.out, contains("lora16 (attention, nf4)"));
+    CHECK_THAT(result.out, contains("13.6 M of 8.04 B parameters"));
+    CHECK_THAT(result.out, contains("the work that this needs: forward, gradients of inputs"));
+}
+
+TEST_CASE("plan, simulate, memory and flops take the adapters' options") {
+    Json const plan = answer("plan", {"--lora-rank", "8", "--base-weights", "fp8", "--top", "2"});
+    CHECK(plan.at("candidates").at(0).at("plan").at("lora_rank") == 8);
+    CHECK(plan.at("candidates").at(0).at("plan").at("base_weights") == "fp8");
+    Json const simulated = answer("simulate", {"--lora-rank", "8"});
+    Json const estimated = answer("estimate", {"--lora-rank", "8"});
+    CHECK(simulated.at("iteration_time_s").get<double>() ==
+          Approx(estimated.at("iteration_time_s").get<double>()).epsilon(0.05));
+    CHECK(run_sextant(question("memory", {"--lora-rank", "8"})).code == 0);
+    RunResult const flops = run_sextant({"flops", "-m", "llama-3-8b", "--lora-rank", "8", "--format", "json"});
+    CHECK(flops.code == 0);
+    CHECK(Json::parse(flops.out).at("stages").at(0).at("trained_parameters") == 6'815'744);
+}
+
+TEST_CASE("sweep varies the rank of adapters") {
+    RunResult const result = run_sextant({"sweep", "estimate", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "8",
+                                          "--global-batch", "32", "--lora-rank", "8,64", "--format", "csv"});
+    INFO(result.err);
+    CHECK(result.code == 0);
+}
+
+TEST_CASE("options of adapters that make no sense are refused") {
+    CHECK_THAT(refusal({"--lora-rank", "0"}), contains("--lora-rank: 0 is out of range (1 to 65536)"));
+    CHECK_THAT(refusal({"--lora-rank", "-3"}), contains("--lora-rank"));
+    CHECK_THAT(refusal({"--lora-rank", "2000"}), contains("rank 2000 is larger than attention.k of llama-3-8b"));
+    CHECK_THAT(refusal({"--lora-rank", "2000"}, "plan"), contains("rank 2000 is larger than attention.k"));
+    CHECK_THAT(refusal({"--lora-targets", "all"}), contains("it needs --lora-rank"));
+    CHECK_THAT(refusal({"--base-weights", "nf4"}), contains("it needs --lora-rank"));
+    CHECK_THAT(refusal({"--lora-rank", "8", "--lora-targets", "q,w"}), contains("unknown target 'w'"));
+    CHECK_THAT(refusal({"--lora-rank", "8", "--base-weights", "fp2"}), contains("unknown format of base weights"));
+}
+
+TEST_CASE("export writes adapters for NeMo, and says where a framework has none") {
+    RunResult const nemo = run_sextant(question("export", {"--lora-rank", "16", "--format", "nemo"}));
+    INFO(nemo.err);
+    CHECK_THAT(nemo.out, contains("llm.finetune"));
+    CHECK_THAT(nemo.out, contains("CanonicalLoRA, target_modules=[\"linear_q\", \"linear_k\", \"linear_v\", "
+                                  "\"linear_proj\"], dim=16"));
+    RunResult const fused =
+        run_sextant(question("export", {"--lora-rank", "8", "--lora-targets", "qkv,o", "--format", "nemo"}));
+    CHECK_THAT(fused.out, contains("run.Config(LoRA, target_modules=[\"linear_qkv\", \"linear_proj\"], dim=8"));
+    for (char const* const format : {"megatron", "torchtitan", "fsdp2", "maxtext", "deepspeed"}) {
+        RunResult const other = run_sextant(question("export", {"--lora-rank", "16", "--format", format}));
+        CHECK_THAT(other.out + other.err, contains("lora_rank"));
+    }
+}
