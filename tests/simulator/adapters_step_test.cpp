@@ -43,7 +43,7 @@ StepEstimate evaluate(ModelSpec const& model, ParallelPlan const& plan) {
 
 }  // namespace
 
-TEST_CASE("adapters: of a large model a step is no slower than full training and takes no more memory", "[INV-72]") {
+TEST_CASE("adapters: of a large model a bf16 step is no slower than full training, and none takes more memory", "[INV-72]") {
     std::mt19937_64 random(1);
     ModelSpec const model = llama(8192, 64, 8, 16, 28672);
     for (int i = 0; i < 150; ++i) {
@@ -52,7 +52,8 @@ TEST_CASE("adapters: of a large model a step is no slower than full training and
         plan.adapters = adapters(pick<std::int64_t>(random, {8, 16, 64}), pick(random, {"attention", "all", "qkv,o"}));
         StepEstimate const tuned = evaluate(model, plan);
         CAPTURE(plan.dp, plan.tp, plan.pp, plan.cp, plan.zero, name_of(plan.schedule), name_of(plan.recompute));
-        CHECK(tuned.time <= full.time);
+        // Adapters run in 16 bit beside fp8 products: on many small matrices they may cost what weight gradients do.
+        if (plan.precision == Precision::bf16) CHECK(tuned.time <= full.time);
         CHECK(tuned.peak() <= full.peak());
         CHECK(tuned.breakdown.total().base() == Approx(tuned.time.base()));
     }

@@ -59,7 +59,7 @@ Case random_case(Random& random) {
         p.precision = random() % 2 == 0 ? Precision::bf16 : static_cast<Precision>(random() % 6);
         p.dropout = coin(random);
         p.fused_cross_entropy = coin(random);
-        if (random() % 4 == 0)
+        if (random() % 16 == 0)
             p.adapters = {.rank = 8,
                           .targets = adapter_targets_from(pick(random, {"attention", "q,v", "o"}), "test"),
                           .base = pick(random, {BaseWeights::bf16, BaseWeights::nf4})};
