@@ -36,9 +36,10 @@ std::string refusal(Arguments const& more, std::string const& command = "estimat
 }  // namespace
 
 TEST_CASE("estimate --lora-rank: the plan, the trained parameters and less of everything") {
-    Json const full = answer("estimate", {});
-    Json const lora = answer("estimate", {"--lora-rank", "16"});
-    Json const packed = answer("estimate", {"--lora-rank", "16", "--base-weights", "nf4", "--lora-targets", "all"});
+    Json const full = answer("estimate", {"--tp", "2"});
+    Json const lora = answer("estimate", {"--tp", "2", "--lora-rank", "16"});
+    Json const packed =
+        answer("estimate", {"--tp", "2", "--lora-rank", "16", "--base-weights", "nf4", "--lora-targets", "all"});
     CHECK_FALSE(full.at("plan").contains("lora_rank"));
     CHECK_FALSE(full.contains("trained_parameters"));
     CHECK(lora.at("plan").at("lora_rank") == 16);
@@ -75,11 +76,13 @@ TEST_CASE("plan, simulate, memory and flops take the adapters' options") {
     CHECK(Json::parse(flops.out).at("stages").at(0).at("trained_parameters") == 6'815'744);
 }
 
-TEST_CASE("sweep varies the rank of adapters") {
-    RunResult const result = run_sextant({"sweep", "estimate", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "8",
-                                          "--global-batch", "32", "--lora-rank", "8,64", "--format", "csv"});
+TEST_CASE("sweep varies the rank of adapters and the format of base weights") {
+    RunResult const result =
+        run_sextant({"sweep", "estimate", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "8", "--global-batch", "32",
+                     "--axis", "lora-rank=8,64", "--axis", "base-weights=bf16,nf4", "--format", "csv"});
     INFO(result.err);
     CHECK(result.code == 0);
+    CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 5);
 }
 
 TEST_CASE("options of adapters that make no sense are refused") {
