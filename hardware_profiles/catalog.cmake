@@ -69,32 +69,45 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a100-40gb-roce.json
   hardware_profiles/clusters/a100-roce-400.json
   hardware_profiles/clusters/aws-p4d.json
+  hardware_profiles/clusters/gcp-a2-high.json
   hardware_profiles/clusters/aws-p4de.json
   hardware_profiles/clusters/a100-pcie.json
   hardware_profiles/clusters/a100-pcie-40gb.json
   hardware_profiles/clusters/a800.json
+  hardware_profiles/clusters/a800-infiniband.json
   hardware_profiles/clusters/h100-sxm.json
   hardware_profiles/clusters/h100-roce.json
   hardware_profiles/clusters/h100-96gb-roce.json
   hardware_profiles/clusters/aws-p5.json
   hardware_profiles/clusters/gcp-a3-mega.json
+  hardware_profiles/clusters/gcp-a3-high.json
   hardware_profiles/clusters/h100-pcie.json
   hardware_profiles/clusters/h100-nvl.json
   hardware_profiles/clusters/h800.json
+  hardware_profiles/clusters/h800-roce.json
   hardware_profiles/clusters/h20.json
+  hardware_profiles/clusters/h20-roce.json
   hardware_profiles/clusters/h200-sxm.json
   hardware_profiles/clusters/h200-roce.json
+  hardware_profiles/clusters/aws-p5en.json
   hardware_profiles/clusters/h200-nvl.json
   hardware_profiles/clusters/gh200.json
   hardware_profiles/clusters/gh200-144gb.json
   hardware_profiles/clusters/b200-sxm.json
   hardware_profiles/clusters/b200-roce.json
+  hardware_profiles/clusters/aws-p6-b200.json
   hardware_profiles/clusters/b300-sxm.json
+  hardware_profiles/clusters/b300-roce.json
   hardware_profiles/clusters/gb200-nvl72.json
+  hardware_profiles/clusters/gb200-roce.json
+  hardware_profiles/clusters/aws-p6e-gb200.json
   hardware_profiles/clusters/gb300-nvl72.json
+  hardware_profiles/clusters/gb300-roce.json
   hardware_profiles/clusters/dgx-1-v100.json
   hardware_profiles/clusters/v100-16gb.json
   hardware_profiles/clusters/dgx-2-v100.json
+  hardware_profiles/clusters/v100-roce.json
+  hardware_profiles/clusters/aws-p3dn.json
   hardware_profiles/clusters/v100-jean-zay.json
   hardware_profiles/clusters/v100-16gb-jean-zay.json
   hardware_profiles/clusters/v100-pcie.json
@@ -108,6 +121,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/rtx-a6000-pcie.json
   hardware_profiles/clusters/rtx-3090-box.json
   hardware_profiles/clusters/l40s-pcie.json
+  hardware_profiles/clusters/l40s-efa.json
   hardware_profiles/clusters/l40-pcie.json
   hardware_profiles/clusters/l20-pcie.json
   hardware_profiles/clusters/rtx-6000-ada-pcie.json
@@ -120,6 +134,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/mi250.json
   hardware_profiles/clusters/mi210-pcie.json
   hardware_profiles/clusters/mi300x.json
+  hardware_profiles/clusters/mi300x-infiniband.json
   hardware_profiles/clusters/mi300a.json
   hardware_profiles/clusters/mi325x.json
   hardware_profiles/clusters/mi350x.json

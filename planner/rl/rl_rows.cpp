@@ -5,6 +5,7 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/model_name.hpp"
 #include "core/text.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
@@ -18,17 +19,9 @@ namespace {
 constexpr double usual_prompt = 128;
 constexpr std::int64_t usual_group = 32;
 
-/// The preset that is written so, or the only one that begins so. @throws RowSkip.
+/// The preset that the name means. @throws RowSkip.
 ModelSpec model_written(std::string const& name) {
-    std::string wanted = letters_and_digits(name);
-    if (wanted == "qwen330b3a") wanted = "qwen330ba3b";
-    std::vector<std::string> begin_so;
-    for (std::string const& known : model_names()) {
-        std::string const plain = letters_and_digits(known);
-        if (plain == wanted) return find_model(known);
-        if (plain.starts_with(wanted)) begin_so.push_back(known);
-    }
-    if (begin_so.size() == 1) return find_model(begin_so.front());
+    if (auto const preset = preset_called(name)) return find_model(*preset);
     throw RowSkip("the shape of the model is not known");
 }
 

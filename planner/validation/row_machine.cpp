@@ -78,7 +78,7 @@ std::optional<ClusterSpec> cluster_like(TrainingRow const& row) {
     auto usual = cluster_for_device(device_of(row));
     if (!usual || !usual->scale_out) return usual;
     std::string const link = lower_case(row.inter_node_link);
-    for (std::string_view const kind : {"efa", "roce"}) {
+    for (std::string_view const kind : {"efa", "roce", "infiniband", "slingshot"}) {
         if (link.find(kind) == std::string::npos || usual->scale_out->kind == kind) continue;
         for (ClusterSpec const& cluster : all_clusters())
             if (cluster.accelerator.name == usual->accelerator.name && cluster.scale_out &&

@@ -46,6 +46,11 @@ TEST_CASE("collective rows: the network between nodes chooses the cluster") {
     CHECK(name("H100-SXM5-80GB", "NVLink4-NVSwitch", "32x100G EFA v2") == "aws-p5");
     CHECK(name("H100-SXM5-80GB", "NVLink4-NVSwitch", "8x200G GPUDirect-TCPXO") == "gcp-a3-mega");
     CHECK(name("H200-SXM5-141GB", "NVLink4-NVSwitch", "8x400G RoCE v2") == "h200-roce");
+    CHECK(name("H100-SXM5-80GB", "NVLink4-NVSwitch", "4x200G GPUDirect-TCPX") == "gcp-a3-high");
+    CHECK(name("NVIDIA H200", "NVLink4-NVSwitch", "16x200G EFA v3") == "aws-p5en");
+    CHECK(name("NVIDIA B200", "NVLink5-NVSwitch", "8x400G EFA v4") == "aws-p6-b200");
+    CHECK(name("MI300X", "Infinity Fabric", "8x400G IB NDR") == "mi300x-infiniband");
+    CHECK(name("V100-SXM2-32GB", "NVLink2 hybrid cube mesh", "1x100G EFA") == "aws-p3dn");
     CHECK(name("A100-SXM4-80GB", "NVLink3-NVSwitch", "4x100G EFA") == "aws-p4de");
     CHECK(name("A100-SXM4-80GB", "NVLink3-NVSwitch", "4x100G RoCE") == "a100-roce-400");
     CHECK(name("V100-SXM2", "NVLink2 hybrid cube mesh", "4x100G IB EDR") == "dgx-1-v100");
@@ -53,8 +58,8 @@ TEST_CASE("collective rows: the network between nodes chooses the cluster") {
 }
 
 TEST_CASE("collective rows: a stated rate replaces the profile's, per accelerator of the whole node") {
-    auto const tcpx = machine("H100-SXM5-80GB", "NVLink4-NVSwitch", "4x200G GPUDirect-TCPX", 2, 8);
-    CHECK(tcpx.cluster.scale_out->bandwidth.value.base() == Approx(100e9 / 8));
+    auto const tcpx = machine("H100-SXM5-80GB", "NVLink4-NVSwitch", "4x100G GPUDirect-TCPX", 2, 8);
+    CHECK(tcpx.cluster.scale_out->bandwidth.value.base() == Approx(50e9 / 8));
     CHECK(tcpx.assumptions.size() == 1);
     auto const part = machine("A100-SXM4-80GB", "NVLink3-NVSwitch", "8x200G IB HDR", 2, 2);
     CHECK(part.cluster.scale_out->bandwidth.value.base() == Approx(200e9 / 8));
@@ -79,8 +84,8 @@ TEST_CASE("collective rows: an unknown device, link or network is a skip, not a 
     CHECK(reason("H100-SXM5-80GB", "NVLink4-NVSwitch", "unknown (badly tuned fabric)", 2, 8) ==
           "network between nodes is not known: 'unknown (badly tuned fabric)'");
     CHECK(reason("H100-SXM5-80GB", "NVLink4-NVSwitch", "none", 2, 8) == "network between nodes is not known: 'none'");
-    CHECK(reason("V100-SXM2-32GB", "NVLink2 hybrid cube mesh", "1x100G EFA", 2, 8) ==
-          "no profile for v100-sxm-32gb with efa between nodes");
+    CHECK(reason("H100-SXM5-80GB", "NVLink4-NVSwitch", "4x200G Slingshot-11", 2, 8) ==
+          "no profile for h100-sxm with slingshot between nodes");
     CHECK(predicted("L40S,1,8,4,PCIe Gen4,none", "all_reduce,8,1,1,1,1,1,1").skip_reason ==
           "nranks is not nodes times gpus_per_node");
     CHECK(predicted("L40S,1,4,4,PCIe Gen4,none", "reduce,8,1,1,1,1,1,1").skip_reason ==
