@@ -54,6 +54,10 @@ std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, Framework
         out.push_back(fmt::format("framework {}: no step on {} was fitted", framework.name, a.generation));
     if (plan.pp > 1 && !is_measured(plan.schedule))
         out.push_back(fmt::format("schedule {}: no measured step ran it", name_of(plan.schedule)));
+    bool const as_it_is = plan.adapters.base == BaseWeights::fp8 && plan.precision == Precision::fp8;
+    if (plan.adapters.on() && plan.adapters.base != BaseWeights::bf16 && !as_it_is)
+        out.push_back(
+            fmt::format("base weights {}: no measured step dequantised weights", name_of(plan.adapters.base)));
     if (plan.offload != Offload::none) out.emplace_back("offload: no measured step offloaded anything");
     return out;
 }

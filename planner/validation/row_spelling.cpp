@@ -63,6 +63,12 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     std::int64_t const per_stage = std::max<std::int64_t>(1, out.model.layer_count() / plan.pp);
     if (text.empty()) {
+        // config_MI300X_*.sh of training_results_v5.1 (AMD's, ASUSTeK, MangoBoost): ACG=full, ACM=block, ACL=21;
+        // those of the MI325X and of NVIDIA's devices set none.
+        if (is_mlperf_adapters(row) && row.gpu == "MI300X") {
+            out.assumptions.emplace_back("21 layers recomputed as in the submissions' configuration for the MI300X");
+            return recompute_layers(out, 21);
+        }
         bool const remat = out.framework->name == "maxtext";
         if (remat) throw RowSkip("recompute policy is not stated");
         out.assumptions.emplace_back("no recompute where none is stated");

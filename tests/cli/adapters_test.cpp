@@ -59,6 +59,7 @@ TEST_CASE("estimate --lora-rank: the text says what is trained and how MFU is co
     CHECK(result.code == 0);
     CHECK_THAT(result.out, contains("lora16 (attention, nf4)"));
     CHECK_THAT(result.out, contains("13.6 M of 8.04 B parameters"));
+    CHECK_THAT(result.out, contains("base weights nf4: no measured step dequantised weights"));
     CHECK_THAT(result.out, contains("the work that this needs: forward, gradients of inputs"));
 }
 

@@ -349,5 +349,9 @@ TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with 
     CHECK(c.framework->name == "megatron");
     CHECK(c.plan.precision == Precision::fp8);
     CHECK(c.plan.adapters.base == BaseWeights::fp8);
+    CHECK(c.plan.recompute == Recompute::none);
+    row.gpu = "MI300X";
+    row.recompute = "";
+    CHECK(build(row).plan.recompute_layers == 21);
     CHECK(c.assumptions.size() >= 2);
 }
