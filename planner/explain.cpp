@@ -102,6 +102,11 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
         lines.push_back(
             fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it",
                         human(b.recompute)));
+    if (p.adapters.on())
+        lines.push_back(fmt::format(
+            "{} parameters of adapters are trained; MFU counts the work that this needs: forward, gradients of inputs "
+            "and adapters, about two thirds of what training every weight needs",
+            grouped_digits(report.trained_parameters)));
     explain_memory(report, lines);
     return lines;
 }
