@@ -42,6 +42,39 @@ ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Recompu
     return cost;
 }
 
+/// Weights of a stage, trained and frozen, and what its largest layer adds while it runs again.
+void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan) {
+    auto const policy = static_cast<std::size_t>(plan.recompute);
+    for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
+        double const n = as_double(content.layers_of_kind[k]);
+        if (n == 0) continue;
+        BlockPrice const& price = shape.blocks.layers[k];
+        load.parameters += n * price.parameters;
+        load.frozen += n * price.frozen;
+        if (price.parameters.total() + price.frozen.total() > load.largest_layer.total() + load.frozen_layer.total()) {
+            load.largest_layer = price.parameters;
+            load.frozen_layer = price.frozen;
+        }
+        if (plan.recompute == Recompute::full)
+            load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
+        if (shape.kinds[k].moe) load.moe_layers += n;
+    }
+    auto const add_end = [&](BlockPrice const& price) {
+        load.parameters += price.parameters;
+        load.ends += price.parameters;
+        load.frozen += price.frozen;
+        load.frozen_ends += price.frozen;
+    };
+    if (content.embedding) add_end(shape.blocks.embedding);
+    if (!content.head) return;
+    add_end(shape.blocks.head);
+    add_end(shape.blocks.mtp);
+    if (content.embedding) return;
+    bool const trained = !plan.adapters.on();
+    (trained ? load.parameters : load.frozen.plain) += shape.blocks.tied_output_copy;
+    (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
+}
+
 /// What the passes of the slowest stage add to a step of `m` microbatches. Pairs of passes that run side by side hide
 /// `hidden` of it, expert and pipeline communication. @return how much longer the stage is busy than with its passes.
 Seconds add_passes(StepBreakdown& b, StageCost const& slowest, double m, Seconds transfer, Seconds busy,
@@ -124,39 +157,11 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     stage.rerun = mean * passes.rerun;
     StageLoad& load = stage.load;
     load.kept = passes.kept;
-    auto const policy = static_cast<std::size_t>(plan.recompute);
     auto const tp = as_double(plan.tp);
     double const tokens = as_double(plan.micro_batch) * as_double(workload_.sequence) / as_double(plan.cp);
     load.layers = as_double(run.content.layers);
-    for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
-        double const n = as_double(run.content.layers_of_kind[k]);
-        if (n == 0) continue;
-        BlockPrice const& price = shape.blocks.layers[k];
-        load.parameters += n * price.parameters;
-        load.frozen += n * price.frozen;
-        if (price.parameters.total() + price.frozen.total() > load.largest_layer.total() + load.frozen_layer.total()) {
-            load.largest_layer = price.parameters;
-            load.frozen_layer = price.frozen;
-        }
-        if (plan.recompute == Recompute::full)
-            load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
-        if (shape.kinds[k].moe) load.moe_layers += n;
-    }
-    auto const add_end = [&](BlockPrice const& price) {
-        load.parameters += price.parameters;
-        load.ends += price.parameters;
-        load.frozen += price.frozen;
-        load.frozen_ends += price.frozen;
-    };
-    if (run.content.embedding) add_end(shape.blocks.embedding);
+    add_weights(load, shape, run.content, plan);
     if (run.content.head) {
-        add_end(shape.blocks.head);
-        add_end(shape.blocks.mtp);
-        if (!run.content.embedding) {
-            bool const trained = !plan.adapters.on();
-            (trained ? load.parameters : load.frozen.plain) += shape.blocks.tied_output_copy;
-            (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
-        }
         load.logits =
             tokens * as_double(padded_vocabulary(model_.vocab, plan.tp)) / tp * as_double(1 + model_.mtp_modules);
         load.postponed_logits =

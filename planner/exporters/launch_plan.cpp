@@ -131,7 +131,12 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::dropout, "dropout");
     compare(&ParallelPlan::fused_cross_entropy, "fused_cross_entropy");
     compare(&ParallelPlan::stage_layers, "stage_layers");
-    compare(&ParallelPlan::adapters, "lora_rank");
+    if (a.adapters.rank != b.adapters.rank) {
+        fields.emplace_back("lora_rank");
+    } else {
+        if (a.adapters.targets != b.adapters.targets) fields.emplace_back("lora_targets");
+        if (a.adapters.base != b.adapters.base) fields.emplace_back("base_weights");
+    }
     return fields;
 }
 

@@ -1,5 +1,6 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/megatron_translation.hpp"
+#include "planner/exporters/nemo_adapters.hpp"
 #include "planner/exporters/quoting.hpp"
 
 // nemo.lightning.MegatronStrategy and nemo.collections.llm of NeMo 2.
@@ -9,63 +10,6 @@ namespace {
 
 char const* truth(bool value) { return value ? "True" : "False"; }
 char const* truth(Switch value) { return truth(value == Switch::on); }
-
-/// The recipe's adapters are on Megatron-Core's fused layers (LoRA) or on their parts (CanonicalLoRA), not on both
-/// kinds.
-bool has_parts(LowRankAdapters const& a) {
-    using Target = AdapterTarget;
-    return a.targets.has(Target::q) || a.targets.has(Target::k) || a.targets.has(Target::v) ||
-           a.targets.has(Target::gate) || a.targets.has(Target::up);
-}
-
-bool has_fused(LowRankAdapters const& a) {
-    return a.targets.has(AdapterTarget::qkv) || a.targets.has(AdapterTarget::gate_up);
-}
-
-void translate_adapters(Translation& t) {
-    LowRankAdapters kept = t.plan.adapters;
-    if (kept.base != BaseWeights::bf16) {
-        kept.base = BaseWeights::bf16;
-        t.replace(&ParallelPlan::adapters, kept, "base_weights",
-                  "the recipe holds the frozen weights in 16 bit; that takes more memory");
-    }
-    if (!has_fused(kept) || !has_parts(kept)) return;
-    AdapterTargets parts;
-    for (AdapterTarget const target : {AdapterTarget::q, AdapterTarget::k, AdapterTarget::v, AdapterTarget::output,
-                                       AdapterTarget::gate, AdapterTarget::up, AdapterTarget::down}) {
-        bool const attention = target == AdapterTarget::q || target == AdapterTarget::k || target == AdapterTarget::v;
-        bool const gate = target == AdapterTarget::gate || target == AdapterTarget::up;
-        if (kept.targets.has(target) || (attention && kept.targets.has(AdapterTarget::qkv)) ||
-            (gate && kept.targets.has(AdapterTarget::gate_up)))
-            parts.add(target);
-    }
-    kept.targets = parts;
-    t.replace(&ParallelPlan::adapters, kept, "lora_targets",
-              "the recipe adapts fused layers or their parts, not both; the file adapts parts: {}",
-              targets_text(parts));
-}
-
-/// `peft` of the recipe.
-std::string adapters(LowRankAdapters const& a) {
-    struct Module {
-        AdapterTarget target;
-        char const* name;
-    };
-    bool const parts = has_parts(a);
-    std::string names;
-    for (Module const& m : {Module{AdapterTarget::qkv, "linear_qkv"},
-                            {AdapterTarget::q, "linear_q"},
-                            {AdapterTarget::k, "linear_k"},
-                            {AdapterTarget::v, "linear_v"},
-                            {AdapterTarget::output, "linear_proj"},
-                            {AdapterTarget::gate_up, "linear_fc1"},
-                            {AdapterTarget::gate, "linear_fc1_gate"},
-                            {AdapterTarget::up, "linear_fc1_up"},
-                            {AdapterTarget::down, "linear_fc2"}})
-        if (a.targets.has(m.target)) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", m.name);
-    return fmt::format("    peft=run.Config({}, target_modules=[{}], dim={}, alpha={}),\n",
-                       parts ? "CanonicalLoRA" : "LoRA", names, a.rank, 2 * a.rank);
-}
 
 void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
     ModelSpec const& model = launch.model;
@@ -86,7 +30,7 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
                   "precision", "the recipe has no {}", name_of(p.precision));
     if (model.attention.latent)
         t.cannot("model", "latent attention: take the recipe of DeepSeek's model class instead");
-    if (p.adapters.on()) translate_adapters(t);
+    if (p.adapters.on()) translate_adapters_for_nemo(t, model);
     if (offloads_activations(p)) t.cannot("offload", "activations are not offloaded by the recipe");
 }
 
@@ -180,7 +124,7 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
     bool const tunes = p.adapters.on();
     out += fmt::format("    ),\n)\n\nRECIPE = run.Partial(\n    llm.{},\n    model=MODEL,\n    optim=OPTIMIZER,\n",
                        tunes ? "finetune" : "pretrain");
-    if (tunes) out += adapters(p.adapters);
+    if (tunes) out += "    peft=" + nemo_adapters(p.adapters) + ",\n";
     out += tunes ? "    data=run.Config(\n        llm.FineTuningDataModule,\n        dataset_root=DATA_PATH,\n"
                  : "    data=run.Config(\n        llm.PreTrainingDataModule,\n        paths=[DATA_PATH],\n";
     out +=
@@ -230,9 +174,7 @@ Export write(LaunchPlan const& launch) {
         "from nemo.collections import llm\nfrom nemo.collections.common.tokenizers import AutoTokenizer\n"
         "from nemo.collections.llm.recipes.precision.mixed_precision import (\n    bf16_mixed,\n"
         "    bf16_with_fp8_mixed,\n    fp16_mixed,\n)\n";
-    if (t.plan.adapters.on())
-        python += has_parts(t.plan.adapters) ? "from nemo.collections.llm.peft.canonical_lora import CanonicalLoRA\n"
-                                             : "from nemo.collections.llm.peft import LoRA\n";
+    if (t.plan.adapters.on()) python += nemo_adapters_import(t.plan.adapters);
     python += "\n";
     if (t.plan.adapters.on()) python += "BASE_CHECKPOINT = \"REPLACE_WITH_BASE_CHECKPOINT\"\n";
     python += fmt::format("DATA_PATH = {}\nTOKENIZER_PATH = {}\nCHECKPOINT_FOLDER = {}\n",

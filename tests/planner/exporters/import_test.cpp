@@ -1,5 +1,7 @@
 #include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/exporters/exporter.hpp"
 #include "planner/importers/foreign_plan.hpp"
 #include "planner/importers/shell_words.hpp"
 #include "tests/catch.hpp"
@@ -166,4 +168,44 @@ TEST_CASE("random bytes as a file of others end in a plan or in a refusal", "[im
         }
     }
     CHECK(read > 100);
+}
+
+TEST_CASE("adapters in a Megatron-LM script are warned of: every weight is counted as trained", "[import]") {
+    ForeignPlan const f = import_megatron(
+        "torchrun --nproc_per_node 8 train.py --num-layers 32 --hidden-size 4096 --seq-length 4096 --micro-batch-size "
+        "1 "
+        "--global-batch-size 8 --bf16 --lora-rank 16 --lora-target-modules linear_qkv --peft lora\n",
+        "tune.sh", llama());
+    CHECK_FALSE(f.plan.adapters.on());
+    CHECK(f.warnings.size() >= 3);
+    CHECK(has(f.warnings, "--lora-rank"));
+    CHECK(has(f.warnings, "--lora-target-modules"));
+    CHECK(has(f.warnings, "--peft"));
+    CHECK(has(f.warnings, "every weight is counted as trained"));
+}
+
+TEST_CASE("NeMo's recipe has adapters on fused layers or on their parts, and says what it cannot", "[export]") {
+    auto const exported = [](char const* targets, BaseWeights base, char const* model) {
+        ParallelPlan plan;
+        plan.adapters = {.rank = 8, .targets = adapter_targets_from(targets, "test"), .base = base};
+        return find_exporter("nemo", "test")
+            .write(make_launch_plan(find_model(model), find_cluster("h100-sxm", "test"),
+                                    {.sequence = 1024, .global_batch = 8}, plan, {}));
+    };
+    auto const fields = [](Export const& e) {
+        std::vector<std::string> names;
+        for (NotExpressed const& n : e.not_expressed)
+            names.push_back(n.field);
+        return names;
+    };
+    Export const fused = exported("qkv,gate_up,down", BaseWeights::bf16, "llama-2-7b");
+    CHECK(fused.files[0].text.find(
+              "run.Config(LoRA, target_modules=[\"linear_qkv\", \"linear_fc1\", \"linear_fc2\"]") != std::string::npos);
+    CHECK(fields(fused).empty());
+    Export const mixed = exported("qkv,up", BaseWeights::nf4, "llama-2-7b");
+    CHECK(mixed.files[0].text.find("CanonicalLoRA, target_modules=[\"linear_q\", \"linear_k\", \"linear_v\", "
+                                   "\"linear_fc1_up\"]") != std::string::npos);
+    CHECK(fields(mixed) == std::vector<std::string>{"base_weights", "lora_targets"});
+    CHECK(targets_text(mixed.expressed.adapters.targets) == "q,k,v,up");
+    CHECK(fields(exported("all", BaseWeights::bf16, "olmoe-1b-7b")).front() == "lora_targets");
 }
