@@ -182,6 +182,9 @@ std::string better_plan_line(PlanOptions const& o) {
     bool const arguments = source->value.starts_with("--");
     line += fmt::format(" {}{}{}", source->option, arguments ? "=" : " ", sextant::shell_quoted(source->value));
     if (!o.accelerators.empty()) line += " --gpus " + sextant::shell_quoted(o.accelerators);
+    if (o.lora_rank) line += fmt::format(" --lora-rank {}", *o.lora_rank);
+    if (!o.lora_targets.empty()) line += " --lora-targets " + sextant::shell_quoted(o.lora_targets);
+    if (!o.base_weights.empty()) line += " --base-weights " + sextant::shell_quoted(o.base_weights);
     return line + "\n";
 }
 

@@ -54,6 +54,8 @@ Action describe(CLI::App& app, CommandContext& context) {
         "                   --no-flash-attention --recompute selective --dropout\n"
         "  sextant estimate --model path/to/config.json --cluster h200-sxm --tp 2 --dp 4 --zero 3 --framework fsdp "
         "--format json\n"
+        "  sextant estimate --model llama-3.1-8b --cluster h100-sxm --lora-rank 16 --base-weights nf4 --recompute full "
+        "--global-batch 16\n"
         "  sextant estimate --model llama-3.1-70b --cluster h100-sxm --from-megatron train.sh --gpus 64\n");
     return [options, &app, &context] { return estimate(*options, app, context); };
 }

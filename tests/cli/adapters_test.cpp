@@ -1,6 +1,7 @@
 #include "tests/catch.hpp"
 #include "tests/cli/report_checks.hpp"
 #include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -84,6 +85,28 @@ TEST_CASE("sweep varies the rank of adapters and the format of base weights") {
     INFO(result.err);
     CHECK(result.code == 0);
     CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 5);
+}
+
+TEST_CASE("adapters are asked for beside a plan of another program, and kept in what is proposed") {
+    RunResult const result = run_sextant(
+        {"estimate", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "8", "--lora-rank", "16", "--base-weights", "fp8",
+         "--from-megatron=--tensor-model-parallel-size 2 --micro-batch-size 1 --global-batch-size 32 --seq-length 4096 "
+         "--bf16 --num-layers 32"});
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.out, contains("lora16 (attention, fp8)"));
+    CHECK_THAT(result.out, contains("--lora-rank 16 --base-weights fp8"));
+}
+
+TEST_CASE("a plan with adapters comes back from its file") {
+    RunResult const plan = run_sextant(question("estimate", {"--tp", "2", "--lora-rank", "16", "--format", "json"}));
+    REQUIRE(plan.code == 0);
+    ScratchFolder const folder("adapters");
+    std::string const path = folder.file("plan.json", plan.out);
+    RunResult const exported = run_sextant({"export", "--plan", path, "--format", "nemo"});
+    INFO(exported.err);
+    CHECK_THAT(exported.out, contains("CanonicalLoRA"));
+    CHECK_THAT(exported.out, contains("dim=16"));
 }
 
 TEST_CASE("options of adapters that make no sense are refused") {
