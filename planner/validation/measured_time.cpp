@@ -15,7 +15,8 @@ std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const&
     auto const tokens = static_cast<double>(c.workload.tokens());
     auto const gpus = static_cast<double>(c.plan.world_size());
     if (positive(row.iter_time_s)) return *row.iter_time_s * s;
-    if (!row.global_batch) return std::nullopt;
+    // Tokens a second of adapters do not depend on how many microbatches a step has.
+    if (!row.global_batch && !(c.plan.adapters.on() && c.predicts_time)) return std::nullopt;
     if (positive(row.tokens_per_s)) return tokens / *row.tokens_per_s * s;
     if (positive(row.tokens_per_s_per_gpu)) return tokens / (*row.tokens_per_s_per_gpu * gpus) * s;
     if (c.plan.adapters.on()) return std::nullopt;  // sources count the FLOPs of adapters each in their own way

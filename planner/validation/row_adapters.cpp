@@ -23,11 +23,11 @@ struct Usual {
     char const* source;
 };
 
-/// NeMo: the performance mode of its finetune recipes (nemo/collections/llm/recipes/llama3_8b.py). torchtune: the
-/// lora_llama3_1 builders and configurations (recipes/configs/llama3_1/8B_lora_single_device.yaml).
+/// NeMo: the performance mode of its finetune recipes (nemo/collections/llm/recipes/llama3_8b.py). torchtune:
+/// recipes/configs/llama3_1/70B_lora.yaml and 405B_qlora.yaml.
 Usual usual_of(TrainingRow const& row) {
     if (row.framework_has("torchtune"))
-        return {8, set_of({Target::q, Target::v, Target::output, Target::gate, Target::up, Target::down}),
+        return {16, set_of({Target::q, Target::v, Target::output, Target::gate, Target::up, Target::down}),
                 "torchtune's configurations"};
     if (row.framework_has("nemo") || row.framework_has("megatron"))
         return {16, set_of({Target::qkv}), "NeMo's finetune recipes"};

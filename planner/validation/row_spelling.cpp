@@ -69,6 +69,11 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
             out.assumptions.emplace_back("21 layers recomputed as in the submissions' configuration for the MI300X");
             return recompute_layers(out, 21);
         }
+        if (trains_adapters(row) && row.framework_has("torchtune")) {
+            out.assumptions.emplace_back("full recompute as in torchtune's configurations for LoRA");
+            plan.recompute = Recompute::full;
+            return;
+        }
         bool const remat = out.framework->name == "maxtext";
         if (remat) throw RowSkip("recompute policy is not stated");
         out.assumptions.emplace_back("no recompute where none is stated");

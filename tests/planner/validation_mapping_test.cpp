@@ -319,6 +319,14 @@ TEST_CASE("rows of adapters: rank and targets from the notes, otherwise the fram
     row.framework = "torchtune";
     row.notes = "QLoRA";
     CHECK(targets_text(build(row).plan.adapters.targets) == "q,v,o,gate,up,down");
+    row.recompute = "";
+    CHECK(build(row).plan.recompute == Recompute::full);
+    row.global_batch = row.iter_time_s = std::nullopt;
+    row.tokens_per_s = 1000;
+    TrainingCase const throughput = build(row);
+    CHECK(throughput.time_reason.find("torchtune's rows differ in recompute") == 0);
+    CHECK(throughput.workload.global_batch == throughput.plan.dp * throughput.plan.micro_batch);
+    CHECK(measured_time(row, throughput)->base() == Approx(static_cast<double>(throughput.workload.tokens()) / 1000));
 }
 
 TEST_CASE("rows of adapters: a rank that does not fit is a skip, FLOP rates are no time, steps give the micro-batch") {
