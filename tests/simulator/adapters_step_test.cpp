@@ -43,7 +43,8 @@ StepEstimate evaluate(ModelSpec const& model, ParallelPlan const& plan) {
 
 }  // namespace
 
-TEST_CASE("adapters: of a large model a bf16 step is no slower than full training, and none takes more memory", "[INV-72]") {
+TEST_CASE("adapters: of a large model a bf16 step is no slower than full training, and none takes more memory",
+          "[INV-72]") {
     std::mt19937_64 random(1);
     ModelSpec const model = llama(8192, 64, 8, 16, 28672);
     for (int i = 0; i < 150; ++i) {
