@@ -63,14 +63,15 @@ LayerCosts::LayerCosts(ServingCase const& what)
                                  place_group(2, plan.tp * plan.attention_dp, domain));
 }
 
-Seconds LayerCosts::product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k,
-                            GemmFormat const& format) const {
-    GemmShape const shape{.groups = groups, .m = std::max<std::int64_t>(1, m), .n = n, .k = k};
-    Seconds const time = estimate_product(shape, format, device_, {.cache = CacheState::cold}).time;
-    if (format.left >= wide_.left) return time;
+Seconds LayerCosts::product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const {
+    GemmShape const shape{.groups = 1, .m = std::max<std::int64_t>(1, m), .n = n, .k = k};
+    return estimate_product(shape, format, device_, {.cache = CacheState::cold}).time;
+}
+
+Seconds LayerCosts::quantising(double values, GemmFormat const& format) const {
+    if (format.left >= wide_.left) return {};
     // Engines round activations in one kernel that reads two bytes and writes one, or within the kernel before.
-    double const values = static_cast<double>(shape.groups * shape.m * shape.k);
-    return time + touched(values * (wide_.left + format.left) * units::B, 1);
+    return touched(values * (wide_.left + format.left) * units::B, 1);
 }
 
 Seconds LayerCosts::touched(Bytes bytes, std::int64_t kernels) const {
@@ -91,7 +92,14 @@ void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTim
     auto const k = static_cast<double>(e.k);
     double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
     time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
-    time.expert_compute += product(1, std::llround(groups * padded_rows(rows / groups, format_)), e.n, e.k, format_);
+    // The launch and the first trip to memory are those of any product: uneven groups make the rest longer, not them.
+    constexpr std::int64_t tiny = 16;
+    Seconds const whole = product(std::llround(groups * padded_rows(rows / groups, format_)), e.n, e.k, format_);
+    time.expert_compute += std::max(Seconds{}, whole - product(tiny, tiny, tiny, format_));
+    time.gemm += product(tiny, tiny, tiny, wide_);
+    // What experts read first is rounded before it is gathered: once a token, not once an expert.
+    double const rounded = e.k == what_.model.hidden ? static_cast<double>(tokens) : rows;
+    time.streaming += quantising(rounded * k, format_);
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
@@ -99,7 +107,9 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
     time.kernels += 1;
     Seconds const gap = what_.engine.kernel_gap.value;
     if (auto const* g = std::get_if<Gemm>(&op.what)) {
-        time.gemm += product(1, g->m, g->n, g->k, g->precision == Precision::fp32 ? wide_ : format_);
+        GemmFormat const& format = g->precision == Precision::fp32 ? wide_ : format_;
+        time.gemm += product(g->m, g->n, g->k, format);
+        time.gemm += quantising(static_cast<double>(g->m) * static_cast<double>(g->k), format);
         time.streaming += gap;
     } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
         add_experts(*e, tokens, time);
@@ -142,7 +152,7 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
 Seconds LayerCosts::head(std::int64_t samples) {
     ModelSpec const& model = what_.model;
     std::int64_t const width = padded_vocabulary(model.vocab, what_.plan.tp) / what_.plan.tp;
-    Seconds time = product(1, samples, width, model.hidden, wide_);
+    Seconds time = product(samples, width, model.hidden, wide_);
     Bytes const logits = 4.0 * static_cast<double>(samples * width * what_.plan.tp) * units::B;
     if (!gather_.empty()) time += gather_.time(logits / 2.0);
     // Logits to fp32, maximum or sort, draw: three passes; a handful of kernels.
