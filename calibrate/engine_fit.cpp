@@ -47,8 +47,8 @@ constexpr Constant factor(char const* name, double spread) {
     return {name, 1, 0.4, 6, spread, FitScale::logarithmic, set_scale<member>, note<member>};
 }
 template <auto member>
-constexpr Constant time(char const* name, double mean, double low, double high) {
-    return {name, mean, low, high, 1.0, FitScale::logarithmic, set_microseconds<member>, note<member>};
+constexpr Constant time(char const* name, double mean, double low, double high, double spread = 1.0) {
+    return {name, mean, low, high, spread, FitScale::logarithmic, set_microseconds<member>, note<member>};
 }
 
 constexpr std::array constants{
@@ -59,7 +59,7 @@ constexpr std::array constants{
     time<&EngineProfile::prompt_launch>("prompt_launch", 20, 0.1, 1000),
     time<&EngineProfile::host_per_iteration>("host_per_iteration", 1000, 10, 1e5),
     time<&EngineProfile::host_per_sequence>("host_per_sequence", 10, 0.1, 1e4),
-    time<&EngineProfile::request_overhead>("request_overhead", 10000, 100, 2e5),
+    time<&EngineProfile::request_overhead>("request_overhead", 20000, 100, 2e5, 0.5),
     factor<&EngineProfile::expert_stream_scale>("expert_stream_scale", 0.3),
     factor<&EngineProfile::expert_compute_scale>("expert_compute_scale", 0.5),
     factor<&EngineProfile::expert_unpack_scale>("expert_unpack_scale", 0.5),

@@ -18,6 +18,10 @@ bool is_training_only(std::string_view name) {
     return std::find(training_only.begin(), training_only.end(), name) != training_only.end();
 }
 
+/// Engines multiply by both down projections of latent attention in one product: "kv down".
+/// Source: vLLM fused_qkv_a_proj, SGLang fused_qkv_a_proj_with_mqa, TensorRT-LLM fused_a.
+bool is_fused(std::string_view name) { return name == "q down"; }
+
 ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
     ParallelPlan out;
     out.tp = plan.tp;
@@ -68,9 +72,16 @@ Seconds LayerCosts::product(std::int64_t m, std::int64_t n, std::int64_t k, Gemm
     return estimate_product(shape, format, device_, {.cache = CacheState::cold}).time;
 }
 
-Seconds LayerCosts::quantising(double values, GemmFormat const& format) const {
+Seconds LayerCosts::quantising(std::int64_t m, std::int64_t k, GemmFormat const& format) const {
     if (format.left >= wide_.left) return {};
+    if (format.name == "fp8-block") {
+        GemmShape const shape{.groups = 1, .m = std::max<std::int64_t>(1, m), .n = 128, .k = k};
+        GemmUse const use{.cache = CacheState::cold};
+        return estimate_product(shape, format, device_, use, Quantising::included).time -
+               estimate_product(shape, format, device_, use).time + what_.engine.kernel_gap.value;
+    }
     // Engines round activations in one kernel that reads two bytes and writes one, or within the kernel before.
+    double const values = static_cast<double>(m) * static_cast<double>(k);
     return touched(values * (wide_.left + format.left) * units::B, 1);
 }
 
@@ -92,24 +103,19 @@ void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTim
     auto const k = static_cast<double>(e.k);
     double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
     time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
-    // The launch and the first trip to memory are those of any product: uneven groups make the rest longer, not them.
-    constexpr std::int64_t tiny = 16;
-    Seconds const whole = product(std::llround(groups * padded_rows(rows / groups, format_)), e.n, e.k, format_);
-    time.expert_compute += std::max(Seconds{}, whole - product(tiny, tiny, tiny, format_));
-    time.gemm += product(tiny, tiny, tiny, wide_);
-    // What experts read first is rounded before it is gathered: once a token, not once an expert.
-    double const rounded = e.k == what_.model.hidden ? static_cast<double>(tokens) : rows;
-    time.streaming += quantising(rounded * k, format_);
+    std::int64_t const padded = std::llround(groups * padded_rows(rows / groups, format_));
+    time.expert_compute += product(padded, e.n, e.k, format_) + quantising(padded, e.k, format_);
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
-    if (!op.in(Pass::forward) || is_training_only(op.name)) return;
+    if (!op.in(Pass::forward) || is_training_only(op.name) || is_fused(op.name)) return;
     time.kernels += 1;
     Seconds const gap = what_.engine.kernel_gap.value;
     if (auto const* g = std::get_if<Gemm>(&op.what)) {
         GemmFormat const& format = g->precision == Precision::fp32 ? wide_ : format_;
-        time.gemm += product(g->m, g->n, g->k, format);
-        time.gemm += quantising(static_cast<double>(g->m) * static_cast<double>(g->k), format);
+        std::int64_t const beside = op.name == "kv down" ? what_.model.attention.latent->query_rank : 0;
+        time.gemm += product(g->m, g->n + beside, g->k, format);
+        time.gemm += quantising(g->m, g->k, format);
         time.streaming += gap;
     } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
         add_experts(*e, tokens, time);

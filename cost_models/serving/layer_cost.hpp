@@ -32,7 +32,7 @@ public:
 
 private:
     [[nodiscard]] Seconds product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const;
-    [[nodiscard]] Seconds quantising(double values, GemmFormat const& format) const;
+    [[nodiscard]] Seconds quantising(std::int64_t m, std::int64_t k, GemmFormat const& format) const;
     [[nodiscard]] Seconds touched(Bytes bytes, std::int64_t kernels) const;
     void add_experts(GroupedGemm const& product, std::int64_t tokens, LayerTime& time) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
