@@ -103,7 +103,7 @@ constexpr std::array<GemmFormat, 10> formats{{
     {"tf32", "tf32", Precision::tf32, 1, 4, 4, 4, false},
     {"fp32", "float32", Precision::fp32, 1, 4, 4, 4, false},
     {"fp8", "fp8", Precision::fp8, 1, 1, 1, 2, true},
-    {"fp8-block", "fp8_block", Precision::fp8, 1, 1, 1, 2, true},
+    {"fp8-block", "fp8_block", Precision::fp8, 1, 1, 1, 2, true, true},
     {"fp4", "nvfp4", Precision::fp4, 1, 0.5, 0.5, 2, true},
     {"int8", "sq", Precision::bf16, 2, 1, 1, 2, true},
     {"int8-weights", "int8_wo", Precision::bf16, 1, 2, 1, 2, false},

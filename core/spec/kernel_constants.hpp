@@ -139,6 +139,7 @@ struct GemmFormat {
     double right;  ///< of the weights
     double out;
     bool quantises;
+    bool tiled = false;  ///< by a scale for every 128 of them
 };
 
 std::span<GemmFormat const> gemm_formats();

@@ -74,7 +74,7 @@ Seconds LayerCosts::product(std::int64_t m, std::int64_t n, std::int64_t k, Gemm
 
 Seconds LayerCosts::quantising(std::int64_t m, std::int64_t k, GemmFormat const& format) const {
     if (format.left >= wide_.left) return {};
-    if (format.name == "fp8-block") {
+    if (format.tiled) {
         GemmShape const shape{.groups = 1, .m = std::max<std::int64_t>(1, m), .n = 128, .k = k};
         GemmUse const use{.cache = CacheState::cold};
         return estimate_product(shape, format, device_, use, Quantising::included).time -
