@@ -13,7 +13,7 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "cli/subcommand.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "cli/calibrate/subcommand.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <utility>
 #include <vector>

@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 #include <ostream>

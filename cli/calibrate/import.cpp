@@ -10,7 +10,7 @@
 #include "core/measurements/kernel_row.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <array>
 #include <filesystem>

@@ -8,7 +8,7 @@
 #include "planner/validation/table_predictor.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <limits>
 #include <map>

@@ -7,7 +7,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/collective_time.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -9,7 +9,7 @@
 #include "core/quantity_text.hpp"
 #include "planner/exporters/job_files.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -8,7 +8,7 @@
 #include "planner/importers/shell_words.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <filesystem>

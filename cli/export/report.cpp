@@ -5,7 +5,7 @@
 #include "core/json/text_file.hpp"
 #include "core/quantity_text.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <filesystem>
 #include <ostream>

@@ -8,7 +8,7 @@
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/serve_command.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "cli/goodput/options.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 namespace sextant::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

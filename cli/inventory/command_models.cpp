@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/spec/model_catalog.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <memory>

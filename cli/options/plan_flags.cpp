@@ -1,6 +1,6 @@
 #include "cli/options/plan_options.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <charconv>
 

@@ -5,7 +5,7 @@
 #include "cli/plan/report_view.hpp"
 #include "planner/explain.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

@@ -3,7 +3,7 @@
 #include "cli/plan/flops_view.hpp"
 #include "core/spec/model_catalog.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

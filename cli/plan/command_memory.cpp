@@ -4,7 +4,7 @@
 #include "cli/plan/memory_view.hpp"
 #include "core/graph/plan_check.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include "planner/refine.hpp"
 #include "planner/support.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

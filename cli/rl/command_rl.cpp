@@ -4,7 +4,7 @@
 #include "cli/rl/rows_view.hpp"
 #include "cli/rl/view.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

@@ -9,7 +9,7 @@
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -9,7 +9,7 @@
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

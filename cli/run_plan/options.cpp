@@ -8,7 +8,7 @@
 #include "planner/explain.hpp"
 #include "planner/run_plan/scaling_curve.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <charconv>

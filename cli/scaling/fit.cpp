@@ -10,7 +10,7 @@
 #include "core/json/text_file.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 #include <ostream>

@@ -3,7 +3,7 @@
 #include "cli/scaling/subcommand.hpp"
 #include "core/error.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

@@ -6,7 +6,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 namespace sextant::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/scaling/subcommand.hpp"
 #include "core/json/text_file.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

@@ -11,7 +11,7 @@
 #include "core/spec/parameters.hpp"
 #include "cost_models/scaling/repeated_data.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <array>

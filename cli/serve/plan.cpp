@@ -14,7 +14,7 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -13,7 +13,7 @@
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <memory>

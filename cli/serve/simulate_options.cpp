@@ -2,7 +2,7 @@
 
 #include "cli/options/written_file.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 namespace sextant::cli {
 namespace {

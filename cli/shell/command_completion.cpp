@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <array>
 #include <memory>

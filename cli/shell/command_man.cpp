@@ -4,7 +4,7 @@
 #include "cli/shell/man_page.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 

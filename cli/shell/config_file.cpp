@@ -8,7 +8,7 @@
 #include "core/toml.hpp"
 #include "planner/exporters/quoting.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <set>

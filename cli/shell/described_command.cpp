@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <string_view>
 

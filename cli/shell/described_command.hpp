@@ -3,7 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/shell/config_file.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 #include <string>

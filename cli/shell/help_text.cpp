@@ -3,7 +3,7 @@
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 

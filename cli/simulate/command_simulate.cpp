@@ -20,7 +20,7 @@
 #include "simulator/chrome_trace.hpp"
 #include "simulator/schedules/schedule_csv.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <filesystem>

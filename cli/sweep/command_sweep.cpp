@@ -12,7 +12,7 @@
 #include "core/parallel_for.hpp"
 #include "core/quantity_text.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <charconv>
 #include <memory>

@@ -4,7 +4,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <algorithm>
 #include <sstream>

@@ -1,6 +1,6 @@
 #include "cli/trials/subcommand.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <utility>
 #include <vector>

@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <memory>
 #include <optional>

@@ -12,7 +12,7 @@
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/table_predictor.hpp"
 
-#include <CLI/CLI.hpp>
+#include <CLI/App.hpp>
 
 #include <array>
 #include <cmath>
