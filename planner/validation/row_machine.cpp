@@ -27,7 +27,7 @@ constexpr std::array family_words{
     FamilyWord{"deepspeed", "deepspeed"}, FamilyWord{"sailor", "deepspeed"},
     FamilyWord{"maxtext", "maxtext"},     FamilyWord{"megatron", "megatron"},
     FamilyWord{"nemo", "megatron"},       FamilyWord{"fsdp", "fsdp"},
-    FamilyWord{"torchtune", "fsdp"},
+    FamilyWord{"torchtune", "fsdp"},      FamilyWord{"jax", "maxtext"},
 };
 
 constexpr std::string_view fallback_family = "generic";

@@ -85,11 +85,13 @@ std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks) 
     return stages;
 }
 
-/// The schedule that a row names as a plan would, if it does.
+/// The schedule that a row names as a plan would, with any punctuation, and a remark in parentheses behind it ("ZBH1",
+/// "DualPipe (DeepSeek)").
 std::optional<Schedule> named_schedule(std::string const& name) {
+    std::string const wanted = letters_and_digits(std::string_view(name).substr(0, name.find('(')));
     for (Schedule const schedule : {Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
                                     Schedule::dualpipe, Schedule::dualpipe_v})
-        if (name == name_of(schedule)) return schedule;
+        if (wanted == letters_and_digits(name_of(schedule))) return schedule;
     return {};
 }
 

@@ -79,7 +79,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("no recompute where none is stated");
         return;
     }
-    if (text == "none" || text == "0") return;
+    if (text == "none" || text == "0" || text == "false" || text == "no" || text == "off") return;
     if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
     if (has(text, "every 2nd layer") || has(text, "every-other-layer") || has(text, "selective layer"))
         return recompute_layers(out, per_stage / 2);
@@ -88,7 +88,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("recompute by op as recompute of half the layers");
         return recompute_layers(out, per_stage / 2);
     }
-    if (has(text, "full") || text == "1") {
+    if (has(text, "full") || text == "1" || text == "true" || text == "yes" || text == "on") {
         auto const layers = has(text, "uniform") ? 0 : first_number(text);
         if (layers > 0) return recompute_layers(out, layers);
         plan.recompute = Recompute::full;

@@ -86,11 +86,12 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
         format = "fp8-block";
     else if (has(text, "fp8"))
         format = named == "fp4" ? (fp4 ? "fp4" : "int4-weights") : "fp8";
-    else if (has(text, "int4") || has(text, "w4") || has(text, "awq") || has(text, "gptq"))
+    else if (has(text, "int4") || has(text, "w4") || has(text, "awq") || has(text, "gptq") || has(text, "nf4") ||
+             has(text, "4bit") || has(text, "4-bit"))
         format = "int4-weights";
     else if (has(text, "w8a8") || has(text, "smooth"))
         format = "int8";
-    else if (has(text, "int8"))
+    else if (has(text, "int8") || has(text, "8bit") || has(text, "8-bit"))
         format = "int8-weights";
     else if (has(text, "bf16") || has(text, "bfloat16") || has(text, "fp16") || has(text, "float16") ||
              has(text, "w16") || text == "half" || text == "auto")

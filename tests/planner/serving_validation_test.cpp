@@ -92,6 +92,16 @@ TEST_CASE("serving models are found under the names that measurements give them,
     CHECK_FALSE(serving_model("instruct").has_value());
 }
 
+TEST_CASE("the format of the weights is read from a model's name") {
+    CHECK(format_in_name("nvidia/DeepSeek-R1-0528-FP4") == "fp4");
+    CHECK(format_in_name("deepseek-ai/DeepSeek-R1") == "fp8-block");
+    CHECK(format_in_name("deepseek-ai/DeepSeek-R1-Distill-Llama-70B").empty());
+    CHECK(format_in_name("unsloth/Llama-3.1-8B-bnb-4bit") == "int4-weights");
+    CHECK(format_in_name("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4") == "int4-weights");
+    CHECK(format_in_name("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic") == "fp8");
+    CHECK(format_in_name("meta-llama/Llama-3.1-8B").empty());
+}
+
 TEST_CASE("a serving row that cannot be expressed says why") {
     for (auto const& [others, reason] : std::vector<std::pair<Cells, char const*>>{
              {{{"gpu", "Radeon VII"}}, "no profile for device"},

@@ -107,6 +107,8 @@ TEST_CASE("a schedule that a row names is the plan's") {
     CHECK(plan("ZB-H1").schedule == Schedule::zb_h1);
     CHECK(plan("zb-v").schedule == Schedule::zb_v);
     CHECK(plan("zb-v").vpp == 2);
+    CHECK(plan("ZBH1").schedule == Schedule::zb_h1);
+    CHECK(plan("DualPipe-V (DeepSeek)").schedule == Schedule::dualpipe_v);
     CHECK(plan("dualpipe").schedule == Schedule::dualpipe);
     CHECK(plan("gpipe").schedule == Schedule::gpipe);
     CHECK(plan("1f1b").schedule == Schedule::one_f_one_b);
@@ -150,6 +152,8 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(plan("selective").recompute == Recompute::selective);
     CHECK(plan("selective: every 2nd layer").recompute_layers == 16);
     CHECK(plan("selective:[moe_act]").recompute == Recompute::none);
+    CHECK(plan("True").recompute == Recompute::full);
+    CHECK(plan("off").recompute == Recompute::none);
 
     auto const family = [](std::string const& text) {
         TrainingRow row = complete_row();
@@ -161,6 +165,7 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("PyTorch FSDP (fms-fsdp) + torch.compile") == "torchtitan");
     CHECK(family("Megatron-DeepSpeed (Sailor)") == "deepspeed");
     CHECK(family("NVIDIA NeMo Framework Release 25.09") == "megatron");
+    CHECK(family("Levanter (JAX)") == "maxtext");
     CHECK(family("an unheard-of stack") == "generic");
 }
 
