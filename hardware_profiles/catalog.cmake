@@ -193,6 +193,7 @@ set(SEXTANT_NETWORK_FILES
   hardware_profiles/calibrations/networks/mi250x-slingshot.json
   hardware_profiles/calibrations/networks/rtx-pro-6000-pcie.json
   hardware_profiles/calibrations/networks/class-efa-ampere.json
+  hardware_profiles/calibrations/networks/class-efa-volta.json
   hardware_profiles/calibrations/networks/class-nvswitch-ampere.json
   hardware_profiles/calibrations/networks/class-nvswitch-blackwell.json
   hardware_profiles/calibrations/networks/class-nvswitch-hopper.json
