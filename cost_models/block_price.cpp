@@ -71,7 +71,7 @@ struct Pricer::Floors {
     Seconds backward;
 };
 
-Pricer::Product Pricer::kernel(Op const& op, Pass pass) {
+Pricer::Product Pricer::lone_kernel(Op const& op, Pass pass) {
     auto const price = [&] {
         return Product{
             .time = kernel_time(op, pass, cluster_.accelerator, framework_),
@@ -93,6 +93,14 @@ Pricer::Product Pricer::kernel(Op const& op, Pass pass) {
     auto const [found, is_new] = products_.try_emplace(key);
     if (is_new) found->second = price();
     return found->second;
+}
+
+Pricer::Product Pricer::kernel(Op const& op, Pass pass, ParallelPlan const& plan) {
+    Product product = lone_kernel(op, pass);
+    // From ZeRO-2 on the gradients of a microbatch are reduced before they are added.
+    if (pass == Pass::forward || plan.zero >= 2) return product;
+    Seconds const sum = gradient_sum_time(op, cluster_.accelerator, framework_);
+    return {.time = product.time + sum, .weight = product.weight + sum};
 }
 
 /// Prices the selected ops one by one, in forward order. Communication between context-parallel neighbours counts as
@@ -119,7 +127,7 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             priced.hidden = overlap * t;
             priced.latency = cost.latency(c->bytes);
         } else {
-            Product const product = kernel(op, selection.pass);
+            Product const product = kernel(op, selection.pass, plan);
             priced.compute = product.time;
             priced.weight = product.weight;
             priced.gap = static_cast<double>(kernel_count(op, selection.pass)) * framework_.kernel_gap.value;
@@ -193,10 +201,10 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
     return priced;
 }
 
-PassTime Pricer::price_weights(Block const& block) {
+PassTime Pricer::price_weights(Block const& block, ParallelPlan const& plan) {
     PassTime time;
     for (Op const& op : block.ops) {
-        Seconds const weight = op.in(Pass::backward) ? kernel(op, Pass::backward).weight : Seconds{};
+        Seconds const weight = op.in(Pass::backward) ? kernel(op, Pass::backward, plan).weight : Seconds{};
         if (weight <= Seconds{}) continue;
         time.gemm += weight;
         time.gaps += framework_.kernel_gap.value;
@@ -211,7 +219,7 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     Floors const least = floors(plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});
-    price.weight = price_weights(block);
+    price.weight = price_weights(block, plan);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy);

@@ -100,8 +100,9 @@ private:
     void each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink);
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Floors floors(ParallelPlan const& plan, HostFloor host_floor) const;
-    PassTime price_weights(Block const& block);
-    Product kernel(Op const& op, Pass pass);
+    PassTime price_weights(Block const& block, ParallelPlan const& plan);
+    Product kernel(Op const& op, Pass pass, ParallelPlan const& plan);
+    Product lone_kernel(Op const& op, Pass pass);
 
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;

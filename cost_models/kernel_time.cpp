@@ -118,6 +118,17 @@ Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator
     return {};
 }
 
+Seconds gradient_sum_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+    if (!op.in(Pass::backward) || products_of_backward(op) < 2) return {};
+    auto const summed = [&](std::int64_t groups, std::int64_t n, std::int64_t k) {
+        double const weights = static_cast<double>(groups) * static_cast<double>(n) * static_cast<double>(k);
+        return weights * framework.gradient_sum_bytes.value * units::B / streaming_rate(accelerator, framework);
+    };
+    if (auto const* g = std::get_if<Gemm>(&op.what)) return summed(1, g->n, g->k);
+    auto const* grouped = std::get_if<GroupedGemm>(&op.what);
+    return grouped != nullptr ? summed(grouped->groups, grouped->n, grouped->k) : Seconds{};
+}
+
 std::int64_t kernel_count(Op const& op, Pass pass) {
     if (!op.in(pass)) return 0;
     if (auto const* streaming = std::get_if<Streaming>(&op.what)) return streaming->kernels;

@@ -7,9 +7,6 @@
 
 namespace sextant {
 
-/// Whether a file has to state a value. What is newer than the format's version is optional.
-enum class Presence : std::uint8_t { required, optional };
-
 /// A field of an engine's profile, its key in files, and the least and largest sensible value (in SI base units).
 template <class Value>
 struct EngineField {

@@ -12,6 +12,7 @@ struct ProfileField {
     std::string_view key;
     Sourced<Value> Owner::*member;
     double most;
+    Presence presence = Presence::required;
 };
 
 /// The dimensionless constants of a timing entry, in the order of the file.
@@ -30,6 +31,7 @@ inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"cross_domain_floor_growth", &FrameworkTiming::cross_domain_floor_growth, 10},
     {"gradient_bytes_sent", &FrameworkTiming::gradient_bytes_sent, 16},
     {"weight_bytes_sent", &FrameworkTiming::weight_bytes_sent, 16},
+    {"gradient_sum_bytes", &FrameworkTiming::gradient_sum_bytes, 32, Presence::optional},
     {"optimizer_bytes_per_parameter", &FrameworkTiming::optimizer_bytes_per_parameter, 1000},
 };
 

@@ -29,7 +29,8 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
                          in.where(), timing.generation, timing.precision);
     for (auto const& field : timing_numbers) {
         in.allow(field.key);
-        if (complete || in.has(field.key)) timing.*field.member = bounded_number(in, field.key, 0, field.most);
+        bool const needed = complete && field.presence == Presence::required;
+        if (needed || in.has(field.key)) timing.*field.member = bounded_number(in, field.key, 0, field.most);
     }
     for (auto const& field : timing_times) {
         in.allow(field.key);

@@ -33,6 +33,8 @@ struct FrameworkTiming {
     Sourced<double> ep_overlap;
     Sourced<double> cp_overlap;
     Sourced<double> gradient_bytes_sent;            ///< per parameter, by data-parallel reduction
+    /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
+    Sourced<double> gradient_sum_bytes;
     Sourced<double> weight_bytes_sent;              ///< per parameter, by ZeRO's gathers
     Sourced<double> optimizer_bytes_per_parameter;  ///< read and written by one update
 };

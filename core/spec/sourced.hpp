@@ -14,6 +14,9 @@ std::string_view name_of(Basis basis);
 /// @throws InputError with the known names.
 Basis basis_from(std::string_view name, std::string_view where);
 
+/// Whether a file has to state a value. What is newer than the format's version is optional.
+enum class Presence : std::uint8_t { required, optional };
+
 /// Where a number comes from.
 struct Provenance {
     Basis basis = Basis::assumed;
