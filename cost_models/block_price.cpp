@@ -60,6 +60,7 @@ struct Pricer::Selection {
     Pass pass = Pass::forward;
     Recompute rerun = Recompute::none;  ///< none: all ops of the pass
     Seconds floor;                      ///< least time
+    GradientSums sums = GradientSums::added;
     [[nodiscard]] bool takes(Op const& op) const {
         return op.in(pass) && (rerun == Recompute::none || runs_again(rerun, op.rerun));
     }
@@ -95,11 +96,10 @@ Pricer::Product Pricer::lone_kernel(Op const& op, Pass pass) {
     return found->second;
 }
 
-Pricer::Product Pricer::kernel(Op const& op, Pass pass, ParallelPlan const& plan) {
-    Product product = lone_kernel(op, pass);
-    // From ZeRO-2 on the gradients of a microbatch are reduced before they are added.
-    if (pass == Pass::forward || plan.zero >= 2) return product;
-    Seconds const sum = gradient_sum_time(op, cluster_.accelerator, framework_);
+Pricer::Product Pricer::kernel(Op const& op, Pass pass, GradientSums sums) {
+    Product const product = lone_kernel(op, pass);
+    if (pass == Pass::forward) return product;
+    Seconds const sum = gradient_sum_time(op, sums, cluster_.accelerator, framework_);
     return {.time = product.time + sum, .weight = product.weight + sum};
 }
 
@@ -127,7 +127,7 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             priced.hidden = overlap * t;
             priced.latency = cost.latency(c->bytes);
         } else {
-            Product const product = kernel(op, selection.pass, plan);
+            Product const product = kernel(op, selection.pass, selection.sums);
             priced.compute = product.time;
             priced.weight = product.weight;
             priced.gap = static_cast<double>(kernel_count(op, selection.pass)) * framework_.kernel_gap.value;
@@ -177,7 +177,10 @@ Pricer::Floors Pricer::floors(ParallelPlan const& plan, HostFloor host_floor) co
 PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostFloor host_floor, Pass pass,
                              Recompute rerun) {
     Floors const least = floors(plan, host_floor);
-    Selection selection{.pass = pass, .rerun = rerun, .floor = pass == Pass::forward ? least.forward : least.backward};
+    Selection selection{.pass = pass,
+                        .rerun = rerun,
+                        .floor = pass == Pass::forward ? least.forward : least.backward,
+                        .sums = plan.zero >= 2 ? GradientSums::reduced : GradientSums::added};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
     PricedPass priced;
     Seconds attention, ring, total;
@@ -201,10 +204,10 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
     return priced;
 }
 
-PassTime Pricer::price_weights(Block const& block, ParallelPlan const& plan) {
+PassTime Pricer::price_weights(Block const& block, GradientSums sums) {
     PassTime time;
     for (Op const& op : block.ops) {
-        Seconds const weight = op.in(Pass::backward) ? kernel(op, Pass::backward, plan).weight : Seconds{};
+        Seconds const weight = op.in(Pass::backward) ? kernel(op, Pass::backward, sums).weight : Seconds{};
         if (weight <= Seconds{}) continue;
         time.gemm += weight;
         time.gaps += framework_.kernel_gap.value;
@@ -219,7 +222,10 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     Floors const least = floors(plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});
-    price.weight = price_weights(block, plan);
+    price.weight = price_weights(block, GradientSums::added);
+    price.reduced_backward = price_pass(
+        block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
+    price.reduced_weight = price_weights(block, GradientSums::reduced);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy);

@@ -35,6 +35,8 @@ struct BlockPrice {
     PassTime forward;
     PassTime backward;  ///< without recompute
     PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products and their gaps
+    PassTime reduced_backward;        ///< as `backward` where gradients are reduced, not summed: ZeRO 2 and 3
+    PassTime reduced_weight;
     std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy
     LocalParameters parameters;       ///< that are trained
@@ -100,8 +102,8 @@ private:
     void each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink);
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Floors floors(ParallelPlan const& plan, HostFloor host_floor) const;
-    PassTime price_weights(Block const& block, ParallelPlan const& plan);
-    Product kernel(Op const& op, Pass pass, ParallelPlan const& plan);
+    PassTime price_weights(Block const& block, GradientSums sums);
+    Product kernel(Op const& op, Pass pass, GradientSums sums);
     Product lone_kernel(Op const& op, Pass pass);
 
     ClusterSpec const& cluster_;

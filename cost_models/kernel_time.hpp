@@ -29,8 +29,12 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
 /// The part of a matrix product's backward pass that is the gradient of its weights; zero for a frozen weight and any
 /// other op.
 Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
-/// To add the weight gradient of one microbatch to the sum of those before: `gradient_sum_bytes` a weight.
-Seconds gradient_sum_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
+/// What becomes of the weight gradients of a microbatch: they are added to those before, or (from ZeRO 2 on) reduced.
+enum class GradientSums : std::uint8_t { added, reduced };
+/// To move the weight gradient of one microbatch where it is wanted: `gradient_sum_bytes` a weight where it is added;
+/// where it is reduced in more than two bytes, what it takes to widen it, unless adding takes less.
+Seconds gradient_sum_time(Op const& op, GradientSums sums, AcceleratorProfile const& accelerator,
+                          FrameworkTiming const& framework);
 
 /// Kernels that one pass of the op launches.
 std::int64_t kernel_count(Op const& op, Pass pass);

@@ -15,23 +15,25 @@ constexpr std::int64_t most_slots_of_a_search = 5'000;
 constexpr std::int64_t most_slots_of_a_report = 500'000;
 
 /// Passes and activations of some layers and ends of the model; `share`: of the layers that recompute runs again.
-ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, Recompute recompute, double share) {
+ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
     ChunkCost cost;
-    auto const policy = static_cast<std::size_t>(recompute);
+    auto const policy = static_cast<std::size_t>(plan.recompute);
+    auto const add_backward = [&](double n, BlockPrice const& price) {
+        cost.backward += n * (plan.zero >= 2 ? price.reduced_backward : price.backward);
+        cost.weight += n * (plan.zero >= 2 ? price.reduced_weight : price.weight);
+    };
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
         double const n = as_double(content.layers_of_kind[k]);
         if (n == 0) continue;
         BlockPrice const& price = shape.blocks.layers[k];
         cost.forward += n * price.forward;
-        cost.backward += n * price.backward;
-        cost.weight += n * price.weight;
+        add_backward(n, price);
         cost.rerun += n * share * price.rerun[policy];
         cost.kept += n * (share * price.kept[policy] + (1 - share) * price.kept[0]);
     }
     auto const add_end = [&](BlockPrice const& price) {
         cost.forward += price.forward;
-        cost.backward += price.backward;
-        cost.weight += price.weight;
+        add_backward(1, price);
         cost.kept += price.kept[0];
     };
     if (content.embedding) add_end(shape.blocks.embedding);
@@ -149,7 +151,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     StageCost stage;
     stage.first = run.first;
     stage.count = run.count;
-    ChunkCost const passes = passes_of(shape, run.content, plan.recompute, recomputed_share(plan, run.content.layers));
+    ChunkCost const passes = passes_of(shape, run.content, plan, recomputed_share(plan, run.content.layers));
     double const mean = 1 / as_double(layout.copies);
     stage.forward = mean * passes.forward;
     stage.backward = mean * passes.backward;
@@ -193,7 +195,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
             bool const repeats = c > 0 && layout.chunks[c] == layout.chunks[c - 1] &&
                                  layout.layers_beside[c] == layout.layers_beside[c - 1];
             pipeline.chunks.push_back(repeats ? pipeline.chunks.back()
-                                              : passes_of(shape, layout.chunks[c], plan.recompute,
+                                              : passes_of(shape, layout.chunks[c], plan,
                                                           recomputed_share(plan, layout.layers_beside[c])));
         }
     }

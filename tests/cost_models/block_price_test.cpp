@@ -85,6 +85,34 @@ TEST_CASE("price: the host floor is a maximum, not an addition", "[INV-19]") {
     }
 }
 
+TEST_CASE("price: adding a microbatch's gradients moves their bytes, unless each is reduced", "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    ModelSpec const model = llama(1024, 8, 8, 1, 4096);
+    Block const layer = build_layer(model, {}, {}, 1024);
+    FrameworkTiming framework = neutral_timing();
+    Seconds const without = Pricer(machine, framework).price(layer, {}, HostFloor::none).backward.total();
+    framework.gradient_sum_bytes = known(6.0);
+    framework.gradient_bytes_sent = known(2.0);
+    Pricer pricer(machine, framework);
+    BlockPrice const price = pricer.price(layer, {}, HostFloor::none);
+    double const weights = 4.0 * 1024 * 1024 + 3.0 * 1024 * 4096;
+    double const rate = machine.accelerator.memory_bandwidth.value.base() * machine.accelerator.memory_efficiency.value;
+    CHECK((price.backward.total() - without).base() == Approx(6 * weights / rate));
+    CHECK((price.weight.total() - price.reduced_weight.total()).base() == Approx(6 * weights / rate));
+    CHECK(price.reduced_backward.total() == without);
+    framework.gradient_bytes_sent = known(3.0);
+    BlockPrice const widened = Pricer(machine, framework).price(layer, {}, HostFloor::none);
+    CHECK((widened.reduced_backward.total() - without).base() == Approx(5 * weights / rate));
+    framework.gradient_bytes_sent = known(2.0);
+    ParallelPlan plan;
+    for (plan.zero = 0; plan.zero <= 3; ++plan.zero) {
+        Seconds sum;
+        for (PricedOp const& op : pricer.price_ops(layer, plan, HostFloor::none, Pass::backward).ops)
+            sum += op.compute + op.gap;
+        CHECK(sum.base() == Approx((plan.zero >= 2 ? price.reduced_backward : price.backward).total().base()));
+    }
+}
+
 TEST_CASE("price: kernel gaps add up per launch", "[INV-19]") {
     ClusterSpec const machine = cluster();
     Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);

@@ -50,7 +50,7 @@ TEST_CASE("kernel rows: a product is the cost model's, on the device of any spel
     }
 }
 
-TEST_CASE("kernel rows: fp8 products take the quantisation of their activations longer, block-scaled ones do not") {
+TEST_CASE("kernel rows: fp8 products take the quantisation of their activations longer") {
     AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
     GemmShape const shape{.groups = 1, .m = 512, .n = 256, .k = 4096};
     auto const bare = [&](char const* format) {
@@ -59,7 +59,7 @@ TEST_CASE("kernel rows: fp8 products take the quantisation of their activations 
     RowPrediction const p = product("NVIDIA H100 80GB HBM3", "fp8", "512,256,4096,20");
     REQUIRE(p.time);
     CHECK(*p.time > bare("fp8") + 5 * units::us);
-    CHECK(*product("NVIDIA H100 80GB HBM3", "fp8_block", "512,256,4096,20").time == bare("fp8-block"));
+    CHECK(*product("NVIDIA H100 80GB HBM3", "fp8_block", "512,256,4096,20").time > bare("fp8-block") + 1 * units::us);
     REQUIRE(p.interval);
     CHECK(p.interval->low < 1);
     CHECK(p.interval->high > 1);
