@@ -223,8 +223,8 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});
     price.weight = price_weights(block, GradientSums::added);
-    price.reduced_backward = price_pass(
-        block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
+    price.reduced_backward =
+        price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
     price.reduced_weight = price_weights(block, GradientSums::reduced);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);

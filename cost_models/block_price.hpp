@@ -33,9 +33,9 @@ enum class HostFloor : std::uint8_t { none, per_layer, per_moe_layer };
 /// A block priced: everything after this works without shapes.
 struct BlockPrice {
     PassTime forward;
-    PassTime backward;  ///< without recompute
-    PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products and their gaps
-    PassTime reduced_backward;        ///< as `backward` where gradients are reduced, not summed: ZeRO 2 and 3
+    PassTime backward;          ///< without recompute
+    PassTime weight;            ///< the part of `backward` that is weight gradients: matrix products and their gaps
+    PassTime reduced_backward;  ///< as `backward` where gradients are reduced, not summed: ZeRO 2 and 3
     PassTime reduced_weight;
     std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
     std::array<Bytes, 3> kept{};      ///< activations kept per microbatch under each policy

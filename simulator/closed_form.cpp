@@ -194,9 +194,9 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
             bool const repeats = c > 0 && layout.chunks[c] == layout.chunks[c - 1] &&
                                  layout.layers_beside[c] == layout.layers_beside[c - 1];
-            pipeline.chunks.push_back(repeats ? pipeline.chunks.back()
-                                              : passes_of(shape, layout.chunks[c], plan,
-                                                          recomputed_share(plan, layout.layers_beside[c])));
+            pipeline.chunks.push_back(
+                repeats ? pipeline.chunks.back()
+                        : passes_of(shape, layout.chunks[c], plan, recomputed_share(plan, layout.layers_beside[c])));
         }
     }
     if (plan.pp > 1) {

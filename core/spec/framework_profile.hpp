@@ -32,7 +32,7 @@ struct FrameworkTiming {
     Sourced<double> pp_overlap;
     Sourced<double> ep_overlap;
     Sourced<double> cp_overlap;
-    Sourced<double> gradient_bytes_sent;            ///< per parameter, by data-parallel reduction
+    Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
     /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
     Sourced<double> gradient_sum_bytes;
     Sourced<double> weight_bytes_sent;              ///< per parameter, by ZeRO's gathers

@@ -94,6 +94,9 @@ class _Plan(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
@@ -141,6 +144,9 @@ class _Plan(Command):
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
@@ -194,6 +200,9 @@ class _Estimate(Command):
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
         stage_layers: Value | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
@@ -235,6 +244,9 @@ class _Estimate(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
@@ -281,6 +293,9 @@ class _Simulate(Command):
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
         stage_layers: Value | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
@@ -348,6 +363,9 @@ class _Simulate(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
@@ -1532,6 +1550,9 @@ class _Export(Command):
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
         stage_layers: Value | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
@@ -1584,6 +1605,9 @@ class _Export(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
@@ -1669,6 +1693,9 @@ class _Memory(Command):
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
         stage_layers: Value | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         from_megatron: File | None = None,
         from_deepspeed: File | None = None,
         from_torchtitan: File | None = None,
@@ -1709,6 +1736,9 @@ class _Memory(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             from_megatron: Megatron-LM's arguments, or a script that has them
             from_deepspeed: DeepSpeed's JSON, or a launch script that names it
             from_torchtitan: torchtitan's TOML; options given here count before those of a file
@@ -1750,6 +1780,9 @@ class _Flops(Command):
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
         stage_layers: Value | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         config: File | None = None,
         progress: Callable[[str], Any] | None = None,
     ) -> FlopsReport:
@@ -1783,6 +1816,9 @@ class _Flops(Command):
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             config: take options from this TOML file (gpus = 64); those given here win
         """
 

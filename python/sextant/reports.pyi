@@ -71,6 +71,9 @@ class PlanReportCandidatesPlan(Report):
     precision: Final[str]
     dropout: Final[bool]
     fused_cross_entropy: Final[bool]
+    lora_rank: Final[int]  # not in every report
+    lora_targets: Final[str]  # not in every report
+    base_weights: Final[str]  # not in every report
 
 class PlanReportCandidatesReport(Report):
     iteration_time_s: Final[float]
@@ -94,6 +97,7 @@ class PlanReportCandidatesReport(Report):
     graph_digest: Final[str]
     step_cost_usd: Final[float]
     million_tokens_cost_usd: Final[float]
+    trained_parameters: Final[int]  # not in every report
 
 class PlanReportCandidatesReportMemory(Report):
     peak_bytes: Final[float]
@@ -177,6 +181,7 @@ class EstimateReport(Report):
     step_cost_usd: Final[float]
     million_tokens_cost_usd: Final[float]
     explanation: Final[Rows[str]]
+    trained_parameters: Final[int]  # not in every report
 
 class SimulateReport(Report):
     format: Final[str]
@@ -186,7 +191,7 @@ class SimulateReport(Report):
     framework: Final[str]
     seq: Final[int]
     global_batch: Final[int]
-    plan: Final[PlanReportCandidatesPlan]
+    plan: Final[SimulateReportPlan]
     plan_label: Final[str]
     gpus: Final[int]
     network: Final[str]
@@ -212,6 +217,30 @@ class SimulateReport(Report):
     notes: Final[Rows[str]]
     busiest_rank: Final[int]
     least_bubble_share: Final[float]
+
+class SimulateReportPlan(Report):
+    dp: Final[int]
+    tp: Final[int]
+    pp: Final[int]
+    cp: Final[int]
+    ep: Final[int]
+    expert_tp: Final[int]
+    vpp: Final[int]
+    micro_batch: Final[int]
+    schedule: Final[str]
+    zero: Final[int]
+    shard_group: Final[int]
+    recompute: Final[str]
+    recompute_layers: Final[int]
+    sequence_parallel: Final[bool]
+    cp_mode: Final[str]
+    moe_dispatcher: Final[str]
+    offload: Final[str]
+    attention: Final[str]
+    optimizer: Final[str]
+    precision: Final[str]
+    dropout: Final[bool]
+    fused_cross_entropy: Final[bool]
 
 class SimulateReportRepetitions(Report):
     first_seed: Final[int]  # not in every report
@@ -387,7 +416,7 @@ class RunPlanReportLawTwentyTokensPerParameter(Report):
 
 class RunPlanReportRun(Report):
     gpus: Final[int]
-    plan: Final[PlanReportCandidatesPlan]
+    plan: Final[SimulateReportPlan]
     iteration_time_s: Final[float]
     iteration_time_low_s: Final[float]
     iteration_time_high_s: Final[float]
@@ -447,7 +476,7 @@ class RunPlanReportCurvePoints(Report):
     marginal_efficiency: Final[float]  # not in every report
     dollars_per_halving: Final[float | None]  # not in every report
     dollars_per_day_saved: Final[float | None]  # not in every report
-    plan: Final[PlanReportCandidatesPlan]  # not in every report
+    plan: Final[SimulateReportPlan]  # not in every report
     iteration_time_s: Final[float]  # not in every report
     iteration_time_low_s: Final[float]  # not in every report
     iteration_time_high_s: Final[float]  # not in every report
@@ -1440,7 +1469,7 @@ class RlReportModesBest(Report):
     generation: Final[RlReportModesBestGeneration]
     weight_sync: Final[RlReportModesBestWeightSync]
     state_offloaded: Final[bool]
-    train_plan: Final[PlanReportCandidatesPlan]
+    train_plan: Final[SimulateReportPlan]
     update_time_s: Final[float]
     mfu: Final[float]
     memory: Final[Rows[RlReportModesBestMemory]]
@@ -1513,7 +1542,7 @@ class RlReportModesSplits(Report):
     generation: Final[RlReportModesBestGeneration]  # not in every report
     weight_sync: Final[RlReportModesBestWeightSync]  # not in every report
     state_offloaded: Final[bool]  # not in every report
-    train_plan: Final[PlanReportCandidatesPlan]  # not in every report
+    train_plan: Final[SimulateReportPlan]  # not in every report
     update_time_s: Final[float]  # not in every report
     mfu: Final[float]  # not in every report
     memory: Final[Rows[RlReportModesBestMemory]]  # not in every report
@@ -1618,6 +1647,7 @@ class FlopsReportStages(Report):
     backward: Final[FlopsReportStagesForward]
     recompute: Final[FlopsReportStagesForward]
     parameters: Final[float]
+    trained_parameters: Final[float]  # not in every report
 
 class FlopsReportStagesForward(Report):
     flops: Final[float]
@@ -1659,7 +1689,7 @@ class ValidateTrainReportOverall(Report):
     oom: Final[ValidateTrainReportOverallOom]
     skip_reasons: Final[Rows[ValidateTrainReportOverallSkipReasons]]
     time_not_scored: Final[Rows[ValidateTrainReportOverallSkipReasons]]
-    memory_not_scored: Final[Rows[Any]]
+    memory_not_scored: Final[Rows[ValidateTrainReportOverallSkipReasons]]
     assumptions: Final[Rows[ValidateTrainReportOverallSkipReasons]]
 
 class ValidateTrainReportOverallTime(Report):
@@ -1689,7 +1719,7 @@ class ValidateTrainReportSources(Report):
     oom: Final[ValidateTrainReportSourcesOom]
     skip_reasons: Final[Rows[ValidateTrainReportOverallSkipReasons]]
     time_not_scored: Final[Rows[ValidateTrainReportOverallSkipReasons]]
-    memory_not_scored: Final[Rows[Any]]
+    memory_not_scored: Final[Rows[ValidateTrainReportOverallSkipReasons]]
     assumptions: Final[Rows[ValidateTrainReportOverallSkipReasons]]
 
 class ValidateTrainReportSourcesTime(Report):
