@@ -59,13 +59,6 @@ Bytes Block::kept(Recompute recompute) const {
     return total;
 }
 
-std::vector<LayerKind> distinct_kinds(ModelSpec const& model) {
-    std::vector<LayerKind> kinds;
-    for (LayerKind const kind : model.layers)
-        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
-    return kinds;
-}
-
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
     BlockSet set;
     set.kinds = distinct_kinds(model);

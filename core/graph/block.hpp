@@ -83,8 +83,6 @@ struct BlockSet {
                                        ///< optimizer state unless it is frozen
 };
 BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
-/// The distinct layer kinds of a model, in order of first appearance.
-std::vector<LayerKind> distinct_kinds(ModelSpec const& model);
 
 /// Vocabulary rows after padding to a multiple of 128 per tensor-parallel rank, as Megatron-LM pads.
 std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t tp);

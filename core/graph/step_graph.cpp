@@ -82,6 +82,26 @@ Work sum_over_stage(StepGraph const& graph, std::size_t stage, F&& work_of_block
     return total;
 }
 
+/// Weights of one sort that a rank of the stage holds, without the copy of a tied output matrix.
+template <class Weights>
+Weights sum_of_weights(StepGraph const& graph, std::size_t stage, Weights Block::*sort) {
+    StageContent const& content = graph.layout.stages[stage];
+    Weights total;
+    for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
+        total += static_cast<double>(content.layers_of_kind[k]) * (graph.blocks.layers[k].*sort);
+    if (content.embedding) total += graph.blocks.embedding.*sort;
+    if (content.head) {
+        total += graph.blocks.head.*sort;
+        total += graph.blocks.mtp.*sort;
+    }
+    return total;
+}
+
+bool holds_output_copy(StepGraph const& graph, std::size_t stage) {
+    StageContent const& content = graph.layout.stages[stage];
+    return content.head && !content.embedding;
+}
+
 }  // namespace
 
 StepGraph build_step_graph(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
@@ -137,30 +157,14 @@ Work stage_rerun_work(StepGraph const& graph, std::size_t stage) {
 }
 
 LocalParameters stage_parameters(StepGraph const& graph, std::size_t stage) {
-    StageContent const& content = graph.layout.stages[stage];
-    LocalParameters total;
-    for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
-        total += static_cast<double>(content.layers_of_kind[k]) * graph.blocks.layers[k].parameters;
-    if (content.embedding) total += graph.blocks.embedding.parameters;
-    if (content.head) {
-        total += graph.blocks.head.parameters;
-        total += graph.blocks.mtp.parameters;
-        if (!content.embedding && !graph.plan.adapters.on()) total += graph.blocks.tied_output_copy;
-    }
+    LocalParameters total = sum_of_weights(graph, stage, &Block::parameters);
+    if (holds_output_copy(graph, stage) && !graph.plan.adapters.on()) total += graph.blocks.tied_output_copy;
     return total;
 }
 
 FrozenWeights stage_frozen_weights(StepGraph const& graph, std::size_t stage) {
-    StageContent const& content = graph.layout.stages[stage];
-    FrozenWeights total;
-    for (std::size_t k = 0; k < graph.blocks.layers.size(); ++k)
-        total += static_cast<double>(content.layers_of_kind[k]) * graph.blocks.layers[k].frozen;
-    if (content.embedding) total += graph.blocks.embedding.frozen;
-    if (content.head) {
-        total += graph.blocks.head.frozen;
-        total += graph.blocks.mtp.frozen;
-        if (!content.embedding && graph.plan.adapters.on()) total.plain += graph.blocks.tied_output_copy;
-    }
+    FrozenWeights total = sum_of_weights(graph, stage, &Block::frozen);
+    if (holds_output_copy(graph, stage) && graph.plan.adapters.on()) total.plain += graph.blocks.tied_output_copy;
     return total;
 }
 

@@ -64,10 +64,18 @@ std::optional<Role> role_of(Parameter const& p) {
     return {};
 }
 
+enum class Chosen : std::uint8_t { none, own, fused };
+
+/// Whether a matrix has adapters, of its own or fused with its neighbours.
+Chosen chosen(Role const& role, AdapterTargets const& wanted) {
+    if (role.fused && wanted.has(*role.fused)) return Chosen::fused;
+    return wanted.has(role.own) || (role.other && wanted.has(*role.other)) ? Chosen::own : Chosen::none;
+}
+
 /// Every target that some layer of the model has.
 AdapterTargets targets_of(ModelSpec const& model) {
     AdapterTargets found;
-    for (LayerKind const kind : std::set<LayerKind>(model.layers.begin(), model.layers.end()))
+    for (LayerKind const kind : distinct_kinds(model))
         for (Parameter const& p : layer_parameters(model, kind)) {
             auto const role = role_of(p);
             if (!role) continue;
@@ -80,13 +88,10 @@ AdapterTargets targets_of(ModelSpec const& model) {
 }
 
 void require_rank(ModelSpec const& model, LowRankAdapters const& adapters, std::string_view where) {
-    AdapterTargets const& t = adapters.targets;
-    for (LayerKind const kind : std::set<LayerKind>(model.layers.begin(), model.layers.end()))
+    for (LayerKind const kind : distinct_kinds(model))
         for (Parameter const& p : layer_parameters(model, kind)) {
             auto const role = role_of(p);
-            if (!role ||
-                !(t.has(role->own) || (role->other && t.has(*role->other)) || (role->fused && t.has(*role->fused))))
-                continue;
+            if (!role || chosen(*role, adapters.targets) == Chosen::none) continue;
             std::int64_t const most = std::min(p.rows, p.columns);
             if (adapters.rank > most)
                 throw InputError("{}: rank {} is larger than {} of {}, [{}, {}] (at most {})", where, adapters.rank,
@@ -183,11 +188,9 @@ std::vector<Parameter> adapter_parameters(std::vector<Parameter> const& layer, L
     std::set<std::string, std::less<>> fused_groups;  // whose A is there already
     for (Parameter const& p : layer) {
         auto const role = role_of(p);
-        if (!role) continue;
-        bool const fused = role->fused && adapters.targets.has(*role->fused);
-        bool const own = adapters.targets.has(role->own) || (role->other && adapters.targets.has(*role->other));
-        if (!fused && !own) continue;
-        bool const first = !fused || fused_groups.emplace(MatrixName(p.name).group).second;
+        Chosen const how = role ? chosen(*role, adapters.targets) : Chosen::none;
+        if (how == Chosen::none) continue;
+        bool const first = how == Chosen::own || fused_groups.emplace(MatrixName(p.name).group).second;
         bool const by_input = splits_input(p);
         if (first)
             list.push_back({.name = p.name + " lora A",
@@ -224,7 +227,7 @@ void require_adapters(ModelSpec const& model, LowRankAdapters const& adapters, s
 
 std::int64_t count_adapter_parameters(ModelSpec const& model, LowRankAdapters const& adapters) {
     std::int64_t total = 0;
-    for (LayerKind const kind : std::set<LayerKind>(model.layers.begin(), model.layers.end()))
+    for (LayerKind const kind : distinct_kinds(model))
         total += std::count(model.layers.begin(), model.layers.end(), kind) *
                  total_count(adapter_parameters(layer_parameters(model, kind), adapters));
     return total;

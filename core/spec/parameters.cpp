@@ -1,5 +1,6 @@
 #include "core/spec/parameters.hpp"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -120,6 +121,13 @@ std::int64_t idle_count(ModelSpec const& model, std::vector<Parameter> const& la
 }
 
 }  // namespace
+
+std::vector<LayerKind> distinct_kinds(ModelSpec const& model) {
+    std::vector<LayerKind> kinds;
+    for (LayerKind const kind : model.layers)
+        if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    return kinds;
+}
 
 std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind) {
     List list;

@@ -27,6 +27,8 @@ struct Parameter {
     [[nodiscard]] std::int64_t count() const { return rows * columns * copies; }
 };
 
+/// The distinct layer kinds of a model, in order of first appearance.
+std::vector<LayerKind> distinct_kinds(ModelSpec const& model);
 /// Weights of one decoder layer of this kind.
 std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind);
 /// Token embedding, learned positions, embedding norm: what the first pipeline stage holds besides layers.

@@ -3,6 +3,20 @@
 
 namespace sextant::hf {
 
+namespace {
+
+/// One layer norm before attention and feed-forward side by side, and an output matrix with a bias.
+void read_parallel_block(ConfigObject& in, ModelSpec& model) {
+    model.norm = NormKind::layer;
+    model.norm_bias = true;
+    model.norms_per_layer = 1;
+    model.parallel_block = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    model.head_bias = true;
+}
+
+}  // namespace
+
 // No biases in the attention, biases in the feed-forward half and on the output matrix; one norm feeds both halves.
 ModelSpec read_gptj(ConfigObject& in) {
     ModelSpec model;
@@ -16,12 +30,7 @@ ModelSpec read_gptj(ConfigObject& in) {
     attention.head_dim = divided_head_dim(in, model.hidden, attention.heads, "n_head");
     attention.value_head_dim = attention.head_dim;
     model.mlp = {.intermediate = in.size("n_inner", Size::width, 4 * model.hidden), .gated = false, .bias = true};
-    model.norm = NormKind::layer;
-    model.norm_bias = true;
-    model.norms_per_layer = 1;
-    model.parallel_block = true;
-    model.tied_embeddings = in.flag("tie_word_embeddings", false);
-    model.head_bias = true;
+    read_parallel_block(in, model);
     return model;
 }
 
@@ -39,12 +48,7 @@ ModelSpec read_phi(ConfigObject& in) {
     if (in.flag("qk_layernorm", false)) model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     model.mlp.gated = false;
     model.mlp.bias = true;
-    model.norm = NormKind::layer;
-    model.norm_bias = true;
-    model.norms_per_layer = 1;
-    model.parallel_block = true;
-    model.tied_embeddings = in.flag("tie_word_embeddings", false);
-    model.head_bias = true;
+    read_parallel_block(in, model);
     return model;
 }
 
