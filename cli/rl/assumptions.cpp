@@ -34,6 +34,10 @@ std::vector<std::string> rl_assumptions(RlReport const& report) {
     out.emplace_back("a response is admitted when the cache holds it to its end; nothing is preempted");
     out.emplace_back("training on packed sequences of the mean length; scores with the microbatches of training");
     if (!q.reward) out.push_back(fmt::format("rewards by rules take {} a step", human(q.reward_time)));
+    if (q.machine.constraints.base.adapters.on())
+        out.emplace_back(
+            "adapters: engines get the whole model with the adapters added to its weights, in two bytes each; without "
+            "them the policy is its own reference; critic and reward model have adapters of the same kind");
     out.emplace_back("weights go from device to device, every byte once; gather and broadcast one after the other");
     out.emplace_back(
         "weights that wait in host memory, and state that is offloaded, move at the host link's full rate");

@@ -58,6 +58,8 @@ int run_plan(Options const& o, CommandContext& context) {
     std::vector<std::int64_t> const counts = curve_counts(o.run, setting, question);
     if (!o.plot.empty() && counts.empty()) throw InputError("--plot: there is no scaling curve (--curve 8,64,512)");
     if (!o.run.mfu.empty()) static_cast<void>(share_or_percent(o.run.mfu, "--mfu"));
+    if (!o.run.mfu.empty() && setting.constraints.base.adapters.on())
+        throw InputError("--mfu: 6 N D is the work of training every weight, not of adapters (without --lora-rank)");
     if (!o.model_file.empty() && question.model)
         throw InputError("--write-model: {} has a configuration (only for a shape that is chosen)",
                          question.model->name);

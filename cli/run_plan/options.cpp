@@ -105,6 +105,7 @@ void add_report(CLI::App& app, RunPlanOptions& o) {
 
 void add_run_plan_options(CLI::App& app, RunPlanOptions& o) {
     add_plan_options(app, o.plan, Axes::search);
+    add_adapter_options(app, o.plan);
     app.get_option("--model")->required(false)->description(
         "preset or Hugging Face config.json (default: size by the law, shape by size)");
     app.get_option("--gpus")->description("accelerators (default: as few as the deadline allows)")->option_text("N");

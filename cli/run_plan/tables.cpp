@@ -53,7 +53,7 @@ Table figures(RunPlanReport const& report) {
     RunAnswer const& answer = report.answer;
     add("parameters", answer.parameters);
     add("tokens", answer.tokens);
-    add("flops", answer.law.flops);
+    if (answer.law.flops > 0) add("flops", answer.law.flops);
     if (answer.law.run_loss.known()) add("loss", answer.law.run_loss.value);
     if (answer.run) {
         TrainingRun const& run = *answer.run;

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <ostream>
 
@@ -138,6 +139,33 @@ std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
     return loads;
 }
 
+/// Why a replica cannot run this, or nothing: one request and the weights are too much, or a batch that begins together
+/// is more than the cache holds at its end.
+std::string misfit(ServeEstimateReport const& report, std::vector<double> const& loads) {
+    ServingCase const& what = report.what;
+    double const tokens = report.request.prompt + report.request.output;
+    std::string const subject =
+        fmt::format("{} on {} ({}) does not fit: ", what.model.name, what.cluster.name, serving_plan_text(what));
+    if (report.largest < 1) {
+        Bytes const needed = report.memory.weights + report.memory.activations + report.memory.overhead +
+                             tokens * report.memory.cache_per_token;
+        return subject + fmt::format(
+                             "{} of each accelerator are needed for one request, {} of {} are usable (larger "
+                             "--tp or --pp, narrower --weights or --kv-cache)\n",
+                             human(needed), human(report.memory.usable), human(report.memory.capacity));
+    }
+    if (report.load != ServeLoad::static_batch) return {};
+    ServingCase any = what;
+    any.plan.max_batch = std::numeric_limits<std::int64_t>::max();
+    double const most = largest_batch(any, report.memory, tokens);
+    double const asked = *std::max_element(loads.begin(), loads.end());
+    if (asked <= most) return {};
+    return subject + fmt::format(
+                         "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds "
+                         "{:g} (a smaller --batch, or --concurrency, where the others wait)\n",
+                         asked, tokens, report.memory.cache_tokens, most);
+}
+
 int run(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     ServeEstimateReport report;
@@ -152,19 +180,14 @@ int run(Options const& o, CommandContext& context) {
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
                     power_computing, power_reading, power_waiting));
     report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
-    if (report.largest < 1) {
-        Bytes const needed = report.memory.weights + report.memory.activations + report.memory.overhead +
-                             (report.request.prompt + report.request.output) * report.memory.cache_per_token;
-        context.err << fmt::format(
-            "{} on {} ({}) does not fit: {} of each accelerator are needed for one request, {} of {} are "
-            "usable (larger --tp or --pp, narrower --weights or --kv-cache)\n",
-            what.model.name, what.cluster.name, serving_plan_text(what), human(needed), human(report.memory.usable),
-            human(report.memory.capacity));
+    std::vector<double> const loads = loads_of(o, report);
+    if (std::string const why = misfit(report, loads); !why.empty()) {
+        context.err << why;
         return exit_code::answer_is_no;
     }
     IterationModel const model(what);
     report.capacity = serving_capacity(model, report.request);
-    for (double const load : loads_of(o, report))
+    for (double const load : loads)
         report.rows.push_back(row_of(model, report, load));
     switch (format) {
         case Format::json: deliver(o.output, context, serve_estimate_json(report)); break;

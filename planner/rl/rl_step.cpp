@@ -19,6 +19,11 @@ RunSetting beside_engines(RlQuestion const& q) {
     return setting;
 }
 
+/// Without its adapters the policy is the reference.
+bool reference_has_weights(RlQuestion const& q) {
+    return q.reference == ReferenceModel::kept && !q.machine.constraints.base.adapters.on();
+}
+
 BytesPerSecond host_rate(RlQuestion const& q) { return q.machine.cluster.accelerator.host_bandwidth.value; }
 
 RolloutPrompt prompt_of(RlQuestion const& q) {
@@ -69,8 +74,10 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
     double const minibatches = static_cast<double>(question_.responses() / question_.batch());
     RlPhases& phases = step.phases;
     if (question_.old_scores == OldScores::recomputed) phases.policy_scores = minibatches * policy.forward;
-    if (question_.reference == ReferenceModel::kept) {
-        phases.reference_scores = minibatches * policy.forward + policy.weights / host_rate(question_);
+    bool const own_weights = reference_has_weights(question_);
+    if (question_.reference == ReferenceModel::kept) phases.reference_scores = minibatches * policy.forward;
+    if (own_weights) {
+        phases.reference_scores += policy.weights / host_rate(question_);
         step.waiting_weights += policy.weights;
     }
     phases.policy_training = static_cast<double>(question_.updates()) * policy.update;
@@ -78,7 +85,7 @@ bool RlPlanner::train(RlStep& step, Trainer& trainer) {
     step.memory.push_back({.role = "policy training",
                            .needed = policy.report->estimate.peak(),
                            .usable = trainer.setting().limit.usable});
-    if (question_.reference == ReferenceModel::kept)
+    if (own_weights)
         step.memory.push_back({.role = "reference",
                                .needed = 2 * policy.weights,
                                .usable = trainer.setting().limit.usable,

@@ -203,6 +203,19 @@ void require_determined(RunQuestion const& q) {
         throw InputError("--deadline: asks for the number of accelerators, which --gpus gives (one of the two)");
 }
 
+/// Laws of training every weight say nothing of adapters: what these would choose has to be given.
+void require_determined_adapters(RunSetting const& setting, RunQuestion const& q) {
+    if (!setting.constraints.base.adapters.on()) return;
+    if (!q.model) throw InputError("--lora-rank: adapters are trained beside a model that there is (--model)");
+    if (q.budget && q.budget->kind == Budget::Kind::flops)
+        throw InputError(
+            "--flops: 6 N D is the work of training every weight, not of adapters (--tokens, or a budget of time or "
+            "money)");
+    if (!q.budget && !q.tokens)
+        throw InputError(
+            "--tokens: on how many the adapters are trained is not said (20 per parameter is for every weight)");
+}
+
 /// Model and tokens when no machine time has to be divided.
 void choose_at_once(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     double const flops = question.budget ? question.budget->amount : 0;
@@ -239,6 +252,7 @@ std::string_view name_of(Convergence convergence) {
 
 RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
     require_determined(question);
+    require_determined_adapters(setting, question);
     RunAnswer answer;
     if (!question.budget || question.budget->kind == Budget::Kind::flops) {
         choose_at_once(answer, setting, question);
@@ -250,7 +264,8 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
         answer.choices.push_back(fmt::format(
             "global batch: the power of two of sequences within the critical batch of {} tokens (--global-batch)",
             human_count(critical_batch_tokens(answer.tokens))));
-    if (answer.tokens > 0 && (divides_a_budget(question.law) || predicts_a_loss(question.law)))
+    bool const lawful = divides_a_budget(question.law) || predicts_a_loss(question.law);
+    if (answer.tokens > 0 && lawful && !setting.constraints.base.adapters.on())
         answer.law = ask_law(question.law, answer.parameters, answer.tokens);
     warn_of_counting(answer, question);
     return answer;

@@ -88,6 +88,9 @@ struct RunAnswer {
 /// plan: from a guess of 40 % MFU, N and D by the law, a shape, the best plan, the tokens that it can train in the
 /// time, and so new FLOPs, until these agree within 0.5 %.
 ///
+/// Adapters are trained on the tokens that are given, or as many as a budget of time or money is enough for; no law is
+/// asked.
+///
 /// @throws InputError: what is given does not determine a run or contradicts itself, a size without a shape, no price.
 RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question);
 

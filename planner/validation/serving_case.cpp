@@ -1,6 +1,7 @@
 #include "planner/validation/serving_case.hpp"
 
 #include "core/error.hpp"
+#include "core/quantity_text.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
@@ -329,7 +330,11 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
             case ServedLoad::static_batch: {
                 // Sequences that the cache does not hold wait for the others.
                 double const mean = c.request.prompt + c.request.output / 2;
-                double const fitting = largest_batch(c.what, serving_memory(c.what), mean);
+                ServingMemory const memory = serving_memory(c.what);
+                if (memory.weights > memory.capacity)
+                    throw RowSkip(fmt::format("weights of {} a device do not fit its {}", human(memory.weights),
+                                              human(memory.capacity)));
+                double const fitting = largest_batch(c.what, memory, mean);
                 double const together = fitting >= 1 ? std::min(each, fitting) : each;
                 stretch = each / together;
                 out = static_batch(model, c.request, together);

@@ -78,6 +78,49 @@ TEST_CASE("plan, simulate, memory and flops take the adapters' options") {
     CHECK(Json::parse(flops.out).at("stages").at(0).at("trained_parameters") == 6'815'744);
 }
 
+TEST_CASE("run-plan trains adapters on the tokens that are given, and asks no law") {
+    Arguments const base{"run-plan", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "16", "--failures", "none"};
+    auto const run = [&](Arguments more) {
+        more.insert(more.begin(), base.begin(), base.end());
+        more.insert(more.end(), {"--format", "json"});
+        RunResult const result = run_sextant(more);
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    Json const full = run({"--tokens", "1e9"});
+    Json const lora = run({"--tokens", "1e9", "--lora-rank", "16"});
+    CHECK(lora.at("run").at("wall_s") < full.at("run").at("wall_s"));
+    CHECK(lora.at("run").dump().find("lora") != std::string::npos);
+    CHECK(full.at("law").is_object());
+    CHECK(lora.at("law").is_null());
+    Json const bought = run({"--gpu-hours", "160", "--lora-rank", "16"});
+    CHECK(bought.at("run").at("gpu_hours").get<double>() == Approx(160).epsilon(0.01));
+    CHECK(bought.at("tokens") > lora.at("tokens"));
+
+    auto const refused = [&](Arguments more) {
+        more.insert(more.begin(), {"run-plan", "-c", "h100-sxm", "--gpus", "16", "--lora-rank", "16"});
+        RunResult const result = run_sextant(more);
+        CHECK(result.code == 2);
+        CHECK(result.out.empty());
+        return result.err;
+    };
+    CHECK_THAT(refused({"--flops", "1e21"}), contains("--lora-rank: adapters are trained beside a model"));
+    CHECK_THAT(refused({"-m", "llama-3-8b", "--flops", "1e21"}), contains("--flops: 6 N D is the work of training"));
+    CHECK_THAT(refused({"-m", "llama-3-8b"}), contains("--tokens: on how many the adapters are trained"));
+    CHECK_THAT(refused({"-m", "llama-3-8b", "--tokens", "1e9", "--mfu", "0.5"}), contains("--mfu: 6 N D"));
+}
+
+TEST_CASE("rl takes the adapters' options, and says what becomes of them") {
+    RunResult const result =
+        run_sextant({"rl", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "8", "--prompts", "16", "--prompt-tokens",
+                     "200", "--output-tokens", "500", "--mode", "colocated", "--lora-rank", "16"});
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.out, contains("lora16"));
+    CHECK_THAT(result.out, contains("the policy is its own reference"));
+}
+
 TEST_CASE("sweep varies the rank of adapters and the format of base weights") {
     RunResult const result =
         run_sextant({"sweep", "estimate", "-m", "llama-3-8b", "-c", "h100-sxm", "--gpus", "8", "--global-batch", "32",

@@ -67,6 +67,17 @@ TEST_CASE("serve estimate: what does not fit says what is needed, with code 1") 
     CHECK_THAT(result.err, contains("GB"));
 }
 
+TEST_CASE("serve estimate: a batch that begins together has to fit the cache together, with code 1 where it does not") {
+    double const tokens = report(estimate({"--batch", "1"}))["memory"]["cache_tokens"].get<double>();
+    auto const most = static_cast<std::int64_t>(tokens / 1280);  // the usual 1024 + 256, whole blocks
+    CHECK(run_sextant(estimate({"--batch", std::to_string(most)})).code == 0);
+    RunResult const more = run_sextant(estimate({"--batch", "1," + std::to_string(most + 1)}));
+    CHECK(more.code == 1);
+    CHECK(more.out.empty());
+    CHECK_THAT(more.err, contains("does not fit: a batch of " + std::to_string(most + 1)));
+    CHECK(run_sextant(estimate({"--concurrency", std::to_string(most + 1)})).code == 0);
+}
+
 TEST_CASE("serve estimate: every format, the same bytes each time") {
     for (char const* format : {"text", "json", "csv", "markdown"}) {
         RunResult const once = run_sextant(estimate({"--format", format}));

@@ -210,6 +210,23 @@ TEST_CASE("search: fixed degrees, chunks and microbatches hold for every plan", 
     }
 }
 
+TEST_CASE("make_search_space: limits that leave nothing to search are refused by the option that does it") {
+    auto const refused = [](auto const& change, char const* part) {
+        Small q;
+        SearchConstraints c;
+        change(q, c);
+        INFO(part);
+        CHECK_THROWS_WITH(q.space(c), contains(part));
+    };
+    refused([](Small&, auto& c) { c.pp = axis("1"), c.vpp = axis("2"); }, "--vpp: '2' needs a pipeline");
+    refused([](Small&, auto& c) { c.vpp = axis("3"), c.schedules = {Schedule::zb_v}; }, "--vpp: no schedule is left");
+    refused([](Small&, auto& c) { c.zero = axis(">=4"); }, "--zero");
+    refused([](Small&, auto& c) { c.tp = axis("3"); }, "--tp: nothing of '3' can be searched");
+    refused([](Small&, auto& c) { c.tp = axis("1"), c.sequence_parallel = Switch::on; }, "--sequence-parallel");
+    refused([](Small&, auto& c) { c.base.adapters = {.rank = 4096, .targets = attention_targets()}; }, "rank 4096");
+    refused([](Small& q, auto&) { q.model = gpt(1024, 8, 6, 51200, 2048); }, "--seq: 4096 is longer");
+}
+
 TEST_CASE("objective_from reads what name_of writes, and offers the nearest of anything else") {
     for (Objective const o : {Objective::time, Objective::cost, Objective::memory, Objective::tokens_per_dollar})
         CHECK(objective_from(name_of(o), "--objective") == o);

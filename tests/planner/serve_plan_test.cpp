@@ -137,6 +137,12 @@ TEST_CASE("serve plan: wrong questions are refused") {
     q.share = 1;
     CHECK_THROWS_WITH(plan_serving(q), contains("--share"));
     q.share = 0.99;
+    q.most_error = -0.1;
+    CHECK_THROWS_WITH(plan_serving(q), contains("--max-error: -0.1"));
+    q.most_error.reset();
+    q.process = ArrivalProcess::closed;
+    CHECK_THROWS_WITH(plan_serving(q), contains("--arrivals: closed"));
+    q.process = ArrivalProcess::poisson;
     q.prompt = {.mean = 1e7};
     CHECK_THROWS_WITH(plan_serving(q), contains("--prompt"));
     q.machines.clear();

@@ -229,6 +229,16 @@ TEST_CASE("one batch takes its prompts and its decodes: throughput is batch x ou
     CHECK(p.tpot.in(units::ms) > 4.7);
 }
 
+TEST_CASE("a batch whose weights are more than the devices hold is skipped, with both figures") {
+    Cells const sparse{{"model", "mistralai/Mixtral-8x7B-v0.1"}, {"notes", "static batch"}};
+    RowPrediction const alone = predicted(with(sparse, {{"tp", "1"}, {"num_gpus", "1"}}));
+    CHECK(alone.skip_reason == "weights of 93.41 GB a device do not fit its 85.52 GB");
+    CHECK_FALSE(alone.served[2].predicted);
+    RowPrediction const pair = predicted(with(sparse, {{"tp", "2"}, {"num_gpus", "2"}}));
+    CHECK(pair.skip_reason.empty());
+    CHECK(pair.served[2].predicted);
+}
+
 TEST_CASE("a closed loop keeps Little's law, and requests of one length wait longer where prompts go first") {
     auto const table = table_of({with(usual, {{"input_len", "2048"}, {"output_len", "256"}})});
     ServedCase c = served_case(serving_row(RowCells(table, table.records.front())), nullptr);

@@ -84,6 +84,12 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.dp = 4; }) == "stated dp is not GPUs / (tp x pp x cp)");
     CHECK(reason([](TrainingRow& r) { r.arch = "hybrid-mamba"; }).find("hybrid") == 0);
     CHECK(reason([](TrainingRow& r) { r.model = "BERT-24L"; }).find("encoder model") == 0);
+    CHECK(reason([](TrainingRow& r) { r.model = "T5-11B"; }).find("encoder-decoder") == 0);
+    CHECK(reason([](TrainingRow& r) { r.arch = "encoder-decoder"; }).find("encoder-decoder") == 0);
+    CHECK(reason([](TrainingRow& r) { r.model = "Llama distillation"; }).find("distillation") == 0);
+    CHECK(reason([](TrainingRow& r) { r.model = "Flextron-8B"; }).find("elastic model") == 0);
+    CHECK(reason([](TrainingRow& r) { r.model = "7B (truncated)", r.layers.reset(); }) == "layers is not stated");
+    CHECK(reason([](TrainingRow& r) { r.pp = 64, r.num_gpus = 64, r.dp = 1; }) == "more pipeline stages than layers");
     CHECK(reason([](TrainingRow& r) { r.notes = "SUSPECT: x"; }) == "marked SUSPECT by the collection");
     CHECK(reason([](TrainingRow& r) { r.precision = "int3"; }) == "precision 'int3' is not known here");
     CHECK(reason([](TrainingRow& r) { r.precision = "", r.gpu = "H100-80GB"; }) == "precision is not stated");

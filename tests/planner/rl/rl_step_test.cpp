@@ -97,6 +97,19 @@ TEST_CASE("weight_sync: an engine apart gets its weights by a broadcast, and no 
     CHECK(apart.rank_bytes.base() == Approx(2 * 1.54e9).epsilon(0.25));
 }
 
+TEST_CASE("rl_step: adapters leave more memory, the policy is its own reference, the whole model is sent") {
+    RlQuestion q = small_question();
+    RlStep const full = step_of(q);
+    q.machine.constraints.base.adapters = {.rank = 16, .targets = attention_targets()};
+    RlStep const lora = step_of(q);
+    CHECK(lora.training->estimate.peak() < full.training->estimate.peak());
+    CHECK(lora.phases.policy_training < full.phases.policy_training);
+    CHECK(full.waiting_weights > Bytes{});
+    CHECK(lora.waiting_weights == Bytes{});
+    CHECK(lora.phases.reference_scores == lora.phases.policy_scores);
+    CHECK(lora.sync.rank_bytes == full.sync.rank_bytes);
+}
+
 TEST_CASE("rl_step: what does not fit says so") {
     RlQuestion q = small_question();
     q.policy = find_model("llama-3.1-70b");
