@@ -122,6 +122,13 @@ TEST_CASE("a serving row that cannot be expressed says why") {
              {{{"request_rate", "mixed"}}, "several request rates"},
              {{{"concurrency_or_batch", ""}, {"request_rate", "1000"}}, "more requests arrive"},
              {{{"notes", "WITHOUT KV cache"}}, "no cache"},
+             {{{"notes", "suspect: x"}}, "marked as suspect"},
+             {{{"notes", "with speculative decoding"}}, "speculative decoding is not"},
+             {{{"gpu", "A100 pcap 250W"}}, "power is capped"},
+             {{{"model", ""}}, "model is not stated"},
+             {{{"output_len", ""}, {"output_tokens_per_s", "9"}}, "output_len is not stated"},
+             {{{"kv_dtype", "trits"}}, "a cache in 'trits' is not known"},
+             {{{"concurrency_or_batch", "2e6"}}, "more than a million"},
              {{{"model", "meta-llama/Llama-3.1-405B"}}, "not one request fits"}}) {
         RowPrediction const p = predicted(others);
         INFO(reason);

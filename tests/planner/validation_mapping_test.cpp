@@ -90,6 +90,18 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(reason([](TrainingRow& r) { r.model = "Flextron-8B"; }).find("elastic model") == 0);
     CHECK(reason([](TrainingRow& r) { r.model = "7B (truncated)", r.layers.reset(); }) == "layers is not stated");
     CHECK(reason([](TrainingRow& r) { r.pp = 64, r.num_gpus = 64, r.dp = 1; }) == "more pipeline stages than layers");
+    CHECK(reason([](TrainingRow& r) { r.head_dim.reset(), r.heads = 48, r.kv_heads = 48; }) ==
+          "head_dim is not stated and heads do not divide hidden");
+    CHECK(reason([](TrainingRow& r) { r.gated_mlp.reset(); }) == "gated_mlp is not stated");
+    CHECK(reason([](TrainingRow& r) { r.layers = 20000; }) == "layers is more than 10,000");
+    CHECK(reason([](TrainingRow& r) { r.ffn_hidden.reset(); }) == "ffn_hidden is not stated");
+    CHECK(reason([](TrainingRow& r) { r.notes = "multi-latent attention"; }) ==
+          "ranks of latent attention are not stated");
+    CHECK(reason([](TrainingRow& r) { r.arch = "moe"; }) ==
+          "mixture of experts with dimensions not stated and no preset of that name");
+    CHECK(reason([](TrainingRow& r) { r.layers.reset(), r.hidden.reset(); }) ==
+          "model dimensions are not stated and no preset has that name");
+    CHECK(reason([](TrainingRow& r) { r.recompute = "full with offload of some"; }).find("recompute policy with") == 0);
     CHECK(reason([](TrainingRow& r) { r.notes = "SUSPECT: x"; }) == "marked SUSPECT by the collection");
     CHECK(reason([](TrainingRow& r) { r.precision = "int3"; }) == "precision 'int3' is not known here");
     CHECK(reason([](TrainingRow& r) { r.precision = "", r.gpu = "H100-80GB"; }) == "precision is not stated");
@@ -288,6 +300,25 @@ TEST_CASE("a layout in the notes, and layers said for the ends, are the plan's")
     CHECK(build(row).plan.stage_layers == std::vector<std::int64_t>{2, 4, 4, 2});
     row.notes = "decoder-first-pipeline-num-layers=3; decoder-last-pipeline-num-layers=1";
     CHECK(build(row).plan.stage_layers == std::vector<std::int64_t>{3, 4, 4, 1});
+}
+
+TEST_CASE("notes that say where layers and states lie are refused where they cannot be expressed") {
+    auto const why = [](std::string const& notes) {
+        return reason([&](TrainingRow& row) {
+            row.pp = 4, row.dp = 2;
+            row.notes = notes;
+        });
+    };
+    CHECK(why("").empty());
+    CHECK(why("stages hold [8, x] units") == "the list of layers per stage in the notes cannot be read");
+    CHECK(why("method redis") == "layers moved between stages by method redis: the split is not stated");
+    CHECK(why("decoder-first-pipeline-num-layers=33") == "an end of the pipeline holds more layers than the model has");
+    CHECK(why("decoder-first-pipeline-num-layers=3; decoder-last-pipeline-num-layers=2") ==
+          "layers of the first stage leave a rest that cannot be spread evenly");
+    CHECK(why("pipeline-model-parallel-layout=E|(t|)*31tL") ==
+          "pipeline layout of a number of chunks that pp does not divide");
+    CHECK(why("Full Offload") == "offload of weights and optimizer through DeepSpeed");
+    CHECK(why("activation CPU offload") == "offload of some activations, the share is not stated");
 }
 
 TEST_CASE("a bandwidth measured with the run replaces the usual one") {
