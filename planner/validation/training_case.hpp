@@ -7,6 +7,7 @@
 #include "planner/validation/training_row.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,6 +53,10 @@ private:
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_named(std::string const& name);
+    std::shared_ptr<FrameworkProfile const> framework_changed(std::string const& name, std::string const& change,
+                                                              std::function<void(FrameworkMemory&)> const& apply);
+    std::shared_ptr<FrameworkProfile const> before_pipeline_fix(TrainingRow const& row);
+    std::shared_ptr<FrameworkProfile const> beside_a_system(std::string const& family);
 
     std::string profile_;
     std::map<std::string, std::shared_ptr<ClusterSpec const>> clusters_;

@@ -187,6 +187,45 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("an unheard-of stack") == "generic");
 }
 
+TEST_CASE("torchtune with torch.compile has the constants of compiled steps, without those of eager ones") {
+    TrainingRow row = complete_row();
+    row.framework = "torchtune";
+    auto const family = [&](std::string const& notes) {
+        row.notes = notes;
+        return build(row).framework->name;
+    };
+    CHECK(family("") == "fsdp");
+    CHECK(family("batch 2, packed 2048, torch.compile") == "torchtitan");
+    CHECK(family("cumulative optimisation table step: +packed dataset; peak") == "fsdp");
+    CHECK(family("cumulative optimisation table step: +activation checkpointing") == "torchtitan");
+    CHECK(build(row).time_reason.empty());
+    CHECK(family("cumulative optimisation table step: baseline (unpacked)") == "fsdp");
+    CHECK(build(row).time_reason.starts_with("sequences not packed"));
+}
+
+TEST_CASE("memory of a row's version and machine: nanotron before its pipeline fix, a GH200's system") {
+    TrainingRow row = complete_row();
+    row.framework = "nanotron";
+    FrameworkMemory const later = build(row).framework->memory;
+    row.notes = "after_pp_fix=False";
+    FrameworkMemory const earlier = build(row).framework->memory;
+    CHECK(later.held_gather_bytes.value == 4);
+    CHECK(earlier.held_gather_bytes.value == 0);
+    bool const keeps = *row.pp == 1 && *row.tp > 1;
+    CHECK(earlier.step_buffer_bytes.value == later.step_buffer_bytes.value + (keeps ? 4.0 * 32 : 0));
+    row.pp = 1;
+    row.tp = 8;
+    row.dp.reset();
+    row.num_gpus = 64;
+    CHECK(build(row).framework->memory.step_buffer_bytes.value == later.step_buffer_bytes.value + 4.0 * 32);
+    CHECK(build(row).framework->name == "nanotron");
+    row.framework = "Megatron-DeepSpeed";
+    row.notes = "";
+    Bytes const elsewhere = build(row).framework->memory.context.value;
+    row.gpu = "GH200-96GB";
+    CHECK((build(row).framework->memory.context.value - elsewhere).in(units::GB) == Approx(3.6));
+}
+
 TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and learned positions") {
     TrainingRow row = complete_row();
     row.model = "GPT-7B";
