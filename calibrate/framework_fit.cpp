@@ -32,15 +32,16 @@ struct UnknownSpec {
     bool experts_only = false;
 };
 
-// assumed: expectations and spreads are what the families of research/step_time_study.md span. Times in seconds.
+// assumed: expectations and spreads are what the families' own fits span, geometric means of those of one execution.
+// Times in seconds.
 constexpr double ms = 1e-3;
 constexpr std::array unknown_specs{
     UnknownSpec{
-        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.88, 0.85, 0.82}, 0.15, 0.12},
+        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.8, 0.85, 0.78}, 0.15, 0.12},
     UnknownSpec{"grouped_gemm_scale", Scope::framework, FitScale::logarithmic, 0.2, 1.2, {0.6, 0.6, 0.6}, 0.3, 0, true},
-    UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.7, 0.9, 0.85}, 0.2, 0.15},
+    UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.58, 0.7, 0.65}, 0.2, 0.15},
     UnknownSpec{"memory_scale", Scope::generation, FitScale::logarithmic, 0.15, 1.2, {0.9, 0.9, 0.95}, 0.15, 0.15},
-    UnknownSpec{"activation_passes", Scope::framework, FitScale::logarithmic, 0.8, 3.5, {1.9, 1.0, 1.1}, 0.3},
+    UnknownSpec{"activation_passes", Scope::framework, FitScale::logarithmic, 0.8, 3.5, {1.9, 1.3, 1.4}, 0.3},
     UnknownSpec{
         "host_floor_forward", Scope::framework, FitScale::logarithmic, 5e-6, 6e-3, {1.1 * ms, 0.8 * ms, 0.1 * ms}, 0.6},
     UnknownSpec{"host_floor_backward",
@@ -110,11 +111,17 @@ void set(FrameworkTiming& timing, std::string_view key, double value) {
         if (field.key == key) (timing.*field.member).value = value * units::s;
 }
 
-/// What the rows can say something of.
-std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows) {
+/// What the rows can say something of, and the factors that other frameworks expect.
+std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows,
+                                 std::vector<TimingConstant> const& expected) {
     std::set<std::string> generations;
     std::set<std::string> narrow;
+    std::set<std::string> expected_generations;
     bool experts = false;
+    for (TimingConstant const& c : expected) {
+        expected_generations.insert(c.generation);
+        if (c.precision != "*") narrow.insert(c.generation);
+    }
     for (auto const* row : rows) {
         generations.insert(row->generation);
         if (is_narrow(row->precision)) narrow.insert(row->generation);
@@ -130,7 +137,9 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
             continue;
         }
         if (spec.scope == Scope::framework) continue;
-        for (auto const& g : generations)
+        std::set<std::string> factors = generations;
+        if (!spec.experts_only) factors.insert(expected_generations.begin(), expected_generations.end());
+        for (auto const& g : factors)
             out.push_back({.spec = &spec, .generation = g, .is_factor = true});
         if (spec.scope != Scope::generation_precision) continue;
         for (auto const& g : narrow)
@@ -139,15 +148,24 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
     return out;
 }
 
-FitParameter parameter_of(Unknown const& unknown, Execution execution) {
+bool same(TimingConstant const& constant, Unknown const& unknown) {
+    return constant.key == unknown.spec->key && constant.generation == unknown.generation &&
+           constant.precision == unknown.precision && constant.is_factor == unknown.is_factor;
+}
+
+FitParameter parameter_of(Unknown const& unknown, Execution execution, std::vector<TimingConstant> const& factors) {
     UnknownSpec const& spec = *unknown.spec;
-    if (unknown.is_factor)
+    if (unknown.is_factor) {
+        auto const found =
+            std::find_if(factors.begin(), factors.end(), [&](TimingConstant const& c) { return same(c, unknown); });
+        double const mean = found == factors.end() ? 1 : found->value;
         return {.name = std::string(spec.key),
-                .start = 1,
+                .start = mean,
                 .low = 0.4,
                 .high = 2.5,
                 .scale = FitScale::logarithmic,
-                .prior = FitPrior{.mean = 1, .spread = spec.factor_spread}};
+                .prior = FitPrior{.mean = mean, .spread = spec.factor_spread}};
+    }
     double const expected = spec.expected[static_cast<std::size_t>(execution)];
     return {.name = std::string(spec.key),
             .start = expected,
@@ -244,20 +262,40 @@ Execution execution_of(std::string const& framework) {
     return Execution::eager;
 }
 
+std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> const& others) {
+    std::map<std::array<std::string, 3>, std::pair<double, double>> sums;  // logarithms, and the weights
+    for (FrameworkFit const* other : others)
+        for (TimingConstant const& c : other->constants) {
+            bool const scale = c.key == "gemm_scale" || c.key == "attention_scale" || c.key == "memory_scale";
+            if (!c.is_factor || !scale) continue;
+            auto& [sum, weight] = sums[{c.key, c.generation, c.precision}];
+            sum += static_cast<double>(c.sources) * std::log(c.value);
+            weight += static_cast<double>(c.sources);
+        }
+    std::vector<TimingConstant> expected;
+    for (auto const& [name, total] : sums)
+        expected.push_back({.key = name[0],
+                            .generation = name[1],
+                            .precision = name[2],
+                            .is_factor = true,
+                            .value = std::exp(total.first / (total.second + 1))});
+    return expected;
+}
+
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
-                           FitOptions const& options, FrameworkFit const* near) {
+                           FitOptions const& options, std::vector<TimingConstant> const& expected,
+                           FrameworkFit const* near) {
     FrameworkTiming base = start.timing.front();
-    std::vector<Unknown> const unknowns = unknowns_of(rows);
+    std::vector<Unknown> const unknowns = unknowns_of(rows, expected);
     Execution const execution = execution_of(start.name);
     FrameworkFit fit;
     fit.rows = rows.size();
     FitProblem problem;
     for (Unknown const& u : unknowns)
-        problem.parameters.push_back(parameter_of(u, execution));
+        problem.parameters.push_back(parameter_of(u, execution, expected));
     for (std::size_t i = 0; near != nullptr && i < unknowns.size(); ++i)
         for (TimingConstant const& c : near->constants)
-            if (c.key == unknowns[i].spec->key && c.generation == unknowns[i].generation &&
-                c.precision == unknowns[i].precision && c.is_factor == unknowns[i].is_factor)
+            if (same(c, unknowns[i]))
                 problem.parameters[i].start =
                     std::clamp(c.value, problem.parameters[i].low, problem.parameters[i].high);
     if (rows.empty()) {
@@ -277,13 +315,18 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
     };
     FitResult const result = fit_least_squares(problem, options);
     fit.timing = entries_of(base, unknowns, result.values());
-    for (std::size_t i = 0; i < unknowns.size(); ++i)
+    for (std::size_t i = 0; i < unknowns.size(); ++i) {
+        std::set<std::string> applied;
+        for (auto const* row : rows)
+            if (unknowns[i].applies(row->generation, row->precision)) applied.insert(row->source);
         fit.constants.push_back({.key = std::string(unknowns[i].spec->key),
                                  .generation = unknowns[i].generation,
                                  .precision = unknowns[i].precision,
                                  .is_factor = unknowns[i].is_factor,
                                  .value = result.parameters[i].value,
-                                 .spread = identified_spread(result.parameters[i], problem.parameters[i])});
+                                 .spread = identified_spread(result.parameters[i], problem.parameters[i]),
+                                 .sources = applied.size()});
+    }
     std::set<std::string> sources;
     for (auto const* row : rows)
         sources.insert(row->source);
@@ -293,7 +336,8 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
 
 std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
                                               std::vector<StepMeasurement const*> const& rows,
-                                              FitOptions const& options, FrameworkFit const& full) {
+                                              FitOptions const& options, std::vector<TimingConstant> const& expected,
+                                              FrameworkFit const& full) {
     std::set<std::string> sources;
     for (auto const* row : rows)
         sources.insert(row->source);
@@ -303,7 +347,7 @@ std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
         for (auto const* row : rows)
             if (row->source != source) used.push_back(row);
         FrameworkProfile profile = start;
-        profile.timing = fit_framework(start, used, options, &full).timing;
+        profile.timing = fit_framework(start, used, options, expected, &full).timing;
         for (auto const* row : rows)
             if (row->source == source)
                 out.push_back(

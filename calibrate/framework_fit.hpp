@@ -36,6 +36,7 @@ struct TimingConstant {
     bool is_factor = false;
     double value = 0;
     std::optional<double> spread{};  ///< on its scale; absent: the rows do not identify it
+    std::size_t sources = 0;         ///< whose rows it applies to
 };
 
 struct FrameworkFit {
@@ -45,12 +46,18 @@ struct FrameworkFit {
     std::vector<std::string> sources;
 };
 
+/// What other frameworks say of a generation's and a precision's factors, which are of the device as well as of the
+/// framework: geometric means weighted by sources, drawn towards 1 as by one source more.
+std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> const& others);
+
 /// The constants of `start` that step times identify, fitted to the rows: robustly, within bounds, with priors at what
 /// the framework's execution makes likely, each generation's and precision's scales drawn towards the framework's.
 /// Constants without rows keep the values of `start`. With no rows the priors themselves.
+/// `expected`: prior means of factors, 1 where there is none; generations without rows take them as they are.
 /// `near`: constants of an earlier fit to begin at.
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
-                           FitOptions const& options, FrameworkFit const* near = nullptr);
+                           FitOptions const& options, std::vector<TimingConstant> const& expected = {},
+                           FrameworkFit const* near = nullptr);
 
 /// A row predicted by constants that saw no row of its source.
 struct LeftOutStep {
@@ -60,6 +67,7 @@ struct LeftOutStep {
 /// `full`: the fit to all rows, where each of these fits begins.
 std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
                                               std::vector<StepMeasurement const*> const& rows,
-                                              FitOptions const& options, FrameworkFit const& full);
+                                              FitOptions const& options, std::vector<TimingConstant> const& expected,
+                                              FrameworkFit const& full);
 
 }  // namespace sextant

@@ -37,7 +37,7 @@ constexpr std::array trusts{SourceTrust{"vtrain", 0.1},
                             SourceTrust{"nvidia-megatron-bridge", 0.5},
                             SourceTrust{"google-maxtext", 0.5},
                             SourceTrust{"megatron-moe", 0.5},
-                            SourceTrust{"rapid-llm", 0.3}};
+                            SourceTrust{"rapid-llm", 0.1}};
 
 double trust_of(std::string const& source) {
     for (auto const& [prefix, weight] : trusts)
@@ -145,6 +145,24 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
         }
 }
 
+/// Each family fitted without regard to the others.
+std::map<std::string, FrameworkFit> fits_alone(std::map<std::string, Family> const& families, FitOptions const& options,
+                                               CommandContext& context) {
+    std::map<std::string, FrameworkFit> fits;
+    for (auto const& [name, family] : families) {
+        begin_step(context, fmt::format("fitting {} alone: {} rows", name, family.rows.size()));
+        fits.emplace(name, fit_framework(family.start, pointers(family.rows), options));
+    }
+    return fits;
+}
+
+std::vector<FrameworkFit const*> others_than(std::string const& name, std::map<std::string, FrameworkFit> const& fits) {
+    std::vector<FrameworkFit const*> others;
+    for (auto const& [other, fit] : fits)
+        if (other != name) others.push_back(&fit);
+    return others;
+}
+
 struct Scores {
     std::map<std::string, std::vector<double>> fitted;     ///< log errors by source
     std::map<std::string, std::vector<double>> left_out;   ///< the same, the source left out
@@ -210,10 +228,14 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     options.threads = request.threads;
     Scores scores;
     std::map<std::string, FrameworkProfile> profiles;
+    std::map<std::string, FrameworkFit> const alone = fits_alone(families, options, context);
     for (auto const& [name, family] : families) {
         auto const rows = pointers(family.rows);
         begin_step(context, fmt::format("fitting {}: {} rows", name, rows.size()));
-        FrameworkFit const fit = fit_framework(family.start, rows, options);
+        std::vector<TimingConstant> const expected = expected_factors(others_than(name, alone));
+        FitOptions again = options;
+        again.iterations = 8;  // from the fit without the others
+        FrameworkFit const fit = fit_framework(family.start, rows, again, expected, &alone.at(name));
         FrameworkProfile profile = family.start;
         if (rows.size() >= fewest_rows) {
             profile.timing = fit.timing;
@@ -228,7 +250,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         begin_step(context, fmt::format("leaving out each of {} sources", fit.sources.size()));
         FitOptions refit = options;
         refit.iterations = 6;  // from the fit to all rows
-        for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, fit)) {
+        for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, expected, fit)) {
             double const error = std::log(step.predicted / step.row->seconds);
             scores.left_out[step.row->source].push_back(error);
             scores.all.push_back(error);

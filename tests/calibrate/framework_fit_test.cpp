@@ -74,11 +74,39 @@ TEST_CASE("fit_framework: scales of each generation and shared constants are fou
 TEST_CASE("fit_framework: without rows the constants are what the execution makes likely, whatever a fit found") {
     World const world;
     FrameworkFit const fit = fit_framework(world.start, world.pointers(), options);
-    FrameworkFit const none = fit_framework(world.start, {}, options, &fit);
+    FrameworkFit const none = fit_framework(world.start, {}, options, {}, &fit);
     REQUIRE(none.timing.size() == 1);
     CHECK(none.timing[0].gemm_scale.value == Approx(0.85));
     CHECK(execution_of("nanotron") == Execution::eager);
     CHECK(execution_of("maxtext") == Execution::compiled);
+}
+
+TEST_CASE("expected_factors: means over the other frameworks by sources, drawn towards 1") {
+    auto const factor = [](double value, std::size_t sources) {
+        return TimingConstant{
+            .key = "gemm_scale", .generation = "cdna3", .is_factor = true, .value = value, .sources = sources};
+    };
+    FrameworkFit one, two;
+    one.constants = {factor(0.8, 2), {.key = "gemm_scale", .value = 0.5, .sources = 2}};
+    two.constants = {factor(0.5, 1)};
+    auto const expected = expected_factors({&one, &two});
+    REQUIRE(expected.size() == 1);
+    CHECK(expected[0].generation == "cdna3");
+    CHECK(expected[0].value == Approx(std::pow(0.8 * 0.8 * 0.5, 0.25)));
+    CHECK(expected_factors({}).empty());
+}
+
+TEST_CASE("fit_framework: a generation without rows takes what other frameworks found of it") {
+    World const world;
+    std::vector<TimingConstant> const expected{
+        {.key = "gemm_scale", .generation = "cdna3", .is_factor = true, .value = 0.6},
+        {.key = "gemm_scale", .generation = "hopper", .is_factor = true, .value = 0.6}};
+    FrameworkProfile profile = world.start;
+    profile.timing = fit_framework(world.start, world.pointers(), options, expected).timing;
+    auto const scale = [&](char const* generation) { return timing_for(profile, generation, "bf16").gemm_scale.value; };
+    CHECK(scale("cdna3") == Approx(0.6 * scale("volta")).epsilon(1e-6));
+    CHECK(scale("hopper") == Approx(0.72).epsilon(0.08));  // its own rows weigh more than an expectation that is wrong
+    CHECK(scale("ampere") == Approx(0.9).epsilon(0.08));
 }
 
 TEST_CASE("leave_one_source_out: every row is predicted once, by constants that its source did not touch") {
@@ -86,7 +114,7 @@ TEST_CASE("leave_one_source_out: every row is predicted once, by constants that 
     for (StepMeasurement& row : world.rows)
         if (row.source == "a") row.seconds *= 2;  // a source that is wrong by a factor cannot help itself
     FrameworkFit const full = fit_framework(world.start, world.pointers(), options);
-    auto const left_out = leave_one_source_out(world.start, world.pointers(), options, full);
+    auto const left_out = leave_one_source_out(world.start, world.pointers(), options, {}, full);
     CHECK(left_out.size() == world.rows.size());
     for (LeftOutStep const& step : left_out)
         if (step.row->source == "a") CHECK(step.predicted / step.row->seconds < 0.6);
