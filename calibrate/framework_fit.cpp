@@ -111,17 +111,11 @@ void set(FrameworkTiming& timing, std::string_view key, double value) {
         if (field.key == key) (timing.*field.member).value = value * units::s;
 }
 
-/// What the rows can say something of, and the factors that other frameworks expect.
-std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows,
-                                 std::vector<TimingConstant> const& expected) {
+/// What the rows can say something of.
+std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows) {
     std::set<std::string> generations;
     std::set<std::string> narrow;
-    std::set<std::string> expected_generations;
     bool experts = false;
-    for (TimingConstant const& c : expected) {
-        expected_generations.insert(c.generation);
-        if (c.precision != "*") narrow.insert(c.generation);
-    }
     for (auto const* row : rows) {
         generations.insert(row->generation);
         if (is_narrow(row->precision)) narrow.insert(row->generation);
@@ -137,9 +131,7 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
             continue;
         }
         if (spec.scope == Scope::framework) continue;
-        std::set<std::string> factors = generations;
-        if (!spec.experts_only) factors.insert(expected_generations.begin(), expected_generations.end());
-        for (auto const& g : factors)
+        for (auto const& g : generations)
             out.push_back({.spec = &spec, .generation = g, .is_factor = true});
         if (spec.scope != Scope::generation_precision) continue;
         for (auto const& g : narrow)
@@ -187,6 +179,21 @@ FrameworkTiming timing_at(FrameworkTiming timing, std::vector<Unknown> const& un
     return timing;
 }
 
+/// Adds the factors that other frameworks expect and that no row here says anything of, with their values.
+void add_expected(std::vector<Unknown>& unknowns, std::vector<double>& values,
+                  std::vector<TimingConstant> const& expected) {
+    for (TimingConstant const& c : expected) {
+        auto const is_same = [&](Unknown const& u) { return same(c, u); };
+        if (std::any_of(unknowns.begin(), unknowns.end(), is_same)) continue;
+        auto const spec = std::find_if(unknown_specs.begin(), unknown_specs.end(),
+                                       [&](UnknownSpec const& s) { return s.key == c.key; });
+        if (spec == unknown_specs.end()) continue;
+        unknowns.push_back(
+            {.spec = &*spec, .generation = c.generation, .precision = c.precision, .is_factor = c.is_factor});
+        values.push_back(c.value);
+    }
+}
+
 /// Predictions of one row, remembered for the constants that matter to it: a fit moves one at a time.
 class RememberedRow {
 public:
@@ -229,10 +236,20 @@ std::vector<double> row_weights(std::vector<StepMeasurement const*> const& rows)
     return weights;
 }
 
+/// What a prior's spread has become where the rows say nothing: spreads are scaled by how well the rows are met.
+double spread_scale(std::vector<FittedParameter> const& fitted, std::vector<FitParameter> const& parameters) {
+    double scale = 0;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (fitted[i].spread && parameters[i].prior)
+            scale = std::max(scale, *fitted[i].spread / parameters[i].prior->spread);
+    return std::min(1.0, scale);
+}
+
 /// The spread of a constant of which the rows say clearly more than its prior does.
-std::optional<double> identified_spread(FittedParameter const& fitted, FitParameter const& parameter) {
+std::optional<double> identified_spread(FittedParameter const& fitted, FitParameter const& parameter, double scale) {
     constexpr double narrower = 0.7;
-    if (!fitted.spread || (parameter.prior && *fitted.spread > narrower * parameter.prior->spread)) return std::nullopt;
+    if (!fitted.spread || (parameter.prior && *fitted.spread > narrower * scale * parameter.prior->spread))
+        return std::nullopt;
     return fitted.spread;
 }
 
@@ -252,6 +269,38 @@ std::vector<FrameworkTiming> entries_of(FrameworkTiming const& base, std::vector
         entries.back().precision = "fp4";
     }
     return entries;
+}
+
+/// The parameters of a fit, begun at those of an earlier one.
+FitProblem problem_of(std::vector<Unknown> const& unknowns, Execution execution,
+                      std::vector<TimingConstant> const& expected, FrameworkFit const* near) {
+    FitProblem problem;
+    for (Unknown const& u : unknowns) {
+        problem.parameters.push_back(parameter_of(u, execution, expected));
+        if (near == nullptr) continue;
+        FitParameter& p = problem.parameters.back();
+        for (TimingConstant const& c : near->constants)
+            if (same(c, u)) p.start = std::clamp(c.value, p.low, p.high);
+    }
+    return problem;
+}
+
+template <class Takes>
+std::set<std::string> sources_of(std::vector<StepMeasurement const*> const& rows, Takes takes) {
+    std::set<std::string> sources;
+    for (auto const* row : rows)
+        if (takes(*row)) sources.insert(row->source);
+    return sources;
+}
+
+TimingConstant constant_of(Unknown const& unknown, double value, std::vector<StepMeasurement const*> const& rows) {
+    auto const applies = [&](StepMeasurement const& row) { return unknown.applies(row.generation, row.precision); };
+    return {.key = std::string(unknown.spec->key),
+            .generation = unknown.generation,
+            .precision = unknown.precision,
+            .is_factor = unknown.is_factor,
+            .value = value,
+            .sources = sources_of(rows, applies).size()};
 }
 
 }  // namespace
@@ -286,22 +335,15 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
                            FitOptions const& options, std::vector<TimingConstant> const& expected,
                            FrameworkFit const* near) {
     FrameworkTiming base = start.timing.front();
-    std::vector<Unknown> const unknowns = unknowns_of(rows, expected);
-    Execution const execution = execution_of(start.name);
+    std::vector<Unknown> unknowns = unknowns_of(rows);
+    FitProblem problem = problem_of(unknowns, execution_of(start.name), expected, near);
     FrameworkFit fit;
     fit.rows = rows.size();
-    FitProblem problem;
-    for (Unknown const& u : unknowns)
-        problem.parameters.push_back(parameter_of(u, execution, expected));
-    for (std::size_t i = 0; near != nullptr && i < unknowns.size(); ++i)
-        for (TimingConstant const& c : near->constants)
-            if (same(c, unknowns[i]))
-                problem.parameters[i].start =
-                    std::clamp(c.value, problem.parameters[i].low, problem.parameters[i].high);
+    std::vector<double> values;
     if (rows.empty()) {
-        std::vector<double> values;
         for (FitParameter const& p : problem.parameters)
             values.push_back(p.prior->mean);
+        add_expected(unknowns, values, expected);
         fit.timing = entries_of(base, unknowns, values);
         return fit;
     }
@@ -310,26 +352,21 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
         remembered.emplace_back(*row, unknowns);
     problem.rows = rows.size();
     problem.weights = row_weights(rows);
-    problem.residual = [&](std::size_t i, std::span<double const> values) {
-        return remembered[i].log_error(base, unknowns, values) / residual_unit;
+    problem.residual = [&](std::size_t i, std::span<double const> at) {
+        return remembered[i].log_error(base, unknowns, at) / residual_unit;
     };
     FitResult const result = fit_least_squares(problem, options);
-    fit.timing = entries_of(base, unknowns, result.values());
+    values = result.values();
+    std::size_t const fitted = unknowns.size();
+    double const scale = spread_scale(result.parameters, problem.parameters);
+    add_expected(unknowns, values, expected);
     for (std::size_t i = 0; i < unknowns.size(); ++i) {
-        std::set<std::string> applied;
-        for (auto const* row : rows)
-            if (unknowns[i].applies(row->generation, row->precision)) applied.insert(row->source);
-        fit.constants.push_back({.key = std::string(unknowns[i].spec->key),
-                                 .generation = unknowns[i].generation,
-                                 .precision = unknowns[i].precision,
-                                 .is_factor = unknowns[i].is_factor,
-                                 .value = result.parameters[i].value,
-                                 .spread = identified_spread(result.parameters[i], problem.parameters[i]),
-                                 .sources = applied.size()});
+        fit.constants.push_back(constant_of(unknowns[i], values[i], rows));
+        if (i < fitted)
+            fit.constants.back().spread = identified_spread(result.parameters[i], problem.parameters[i], scale);
     }
-    std::set<std::string> sources;
-    for (auto const* row : rows)
-        sources.insert(row->source);
+    fit.timing = entries_of(base, unknowns, values);
+    std::set<std::string> const sources = sources_of(rows, [](StepMeasurement const&) { return true; });
     fit.sources.assign(sources.begin(), sources.end());
     return fit;
 }

@@ -128,6 +128,7 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
     for (FrameworkTiming& timing : profile.timing)
         for (TimingConstant const& constant : fit.constants) {
             if (constant.generation != "*" && constant.generation != timing.generation) continue;
+            if (constant.precision != "*" && timing.precision == "*") continue;
             auto const note = [&](auto const& fields) {
                 for (auto const& field : fields) {
                     if (field.key != constant.key) continue;
