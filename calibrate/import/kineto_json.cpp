@@ -191,10 +191,10 @@ private:
         std::int64_t const ranks = count("Group size");
         double const bytes = element * static_cast<double>(std::max(count("In msg nelems"), count("Out msg nelems")));
         if (ranks < 2 || bytes <= 0) throw RowSkip("a collective without its size or ranks");
-        auto& entry = collectives_[fmt::format("{} {} {}", found->ours, ranks, bytes)];
         // The trace does not say how the ranks lie over nodes: up to eight are taken to be in one (assumed).
         std::int64_t const per_node = std::min<std::int64_t>(ranks, 8);
         if (ranks % per_node != 0) throw RowSkip("ranks that do not divide over nodes of eight");
+        auto& entry = collectives_[fmt::format("{} {} {}", found->ours, ranks, bytes)];
         entry.row = {.run = fmt::format("{} {} {}", request_.name, found->ours, ranks),
                      .source = source_of(request_, "kineto " + request_.name),
                      .device = "",

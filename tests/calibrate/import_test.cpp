@@ -316,6 +316,14 @@ TEST_CASE("Kineto: sizes whose product is no number are a reason, lists in lists
                       contains("nested deeper"));
 }
 
+TEST_CASE("Kineto: a collective of ranks that are no whole nodes is a reason, and no row") {
+    ImportedTables const t = imported(
+        R"({"deviceProperties": [{"name": "H100"}], "traceEvents": [{"cat": "kernel", "dur": 9, "args": {
+            "Collective name": "allreduce", "dtype": "Float", "Group size": 12, "In msg nelems": 1024}}]})");
+    CHECK(t.rows() == 0);
+    CHECK(t.skipped.at("ranks that do not divide over nodes of eight") == 1);
+}
+
 TEST_CASE("nccl-tests and sextant-bench: collectives come out as rows that the fits read") {
     for (ImportedTables const& t : {imported(nccl_log), imported(bench_rows)}) {
         REQUIRE(t.collectives.size() == 1);
