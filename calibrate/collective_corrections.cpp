@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace sextant {
@@ -16,6 +17,8 @@ constexpr double correction_spread = 0.25;
 
 /// With fewer, an arrangement adds to the constants but has no shape of its own.
 constexpr std::size_t enough_points = 5;
+/// Of rows that count in full: an arrangement of which there are only rows that count little has no shape either.
+constexpr double enough_weight = 4;
 
 using Arrangement = std::tuple<CollectiveKind, std::int64_t, std::int64_t>;
 
@@ -77,7 +80,9 @@ std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, std:
     }
     std::vector<NetworkCorrection> out;
     for (auto const& [arrangement, points] : by_arrangement) {
-        if (points.log2_bytes.size() < enough_points) continue;
+        double const rows_of_weight_one =
+            std::accumulate(points.weights.begin(), points.weights.end(), 0.0) * (row_spread * row_spread);
+        if (points.log2_bytes.size() < enough_points || rows_of_weight_one < enough_weight) continue;
         NetworkCorrection correction = fitted(arrangement, points, options);
         for (double& value : correction.log_factor)
             value = std::round(value * 1e4) / 1e4;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace sextant {
@@ -113,6 +114,66 @@ NetworkProvenance provenance_of(MeasurementList const& rows, std::string const& 
             .held_out = {}};
 }
 
+/// These constants on a cluster whose latencies are `latency` times, and whose rates `rate` times those of its class.
+ScaleUpConstants on_cluster(ScaleUpConstants c, double latency, double rate) {
+    for (Seconds ScaleUpConstants::*time :
+         {&ScaleUpConstants::base_ll, &ScaleUpConstants::base_ll128, &ScaleUpConstants::base_simple,
+          &ScaleUpConstants::hop_ll, &ScaleUpConstants::hop_ll128, &ScaleUpConstants::hop_simple,
+          &ScaleUpConstants::nvls_base, &ScaleUpConstants::exchange_base_ll, &ScaleUpConstants::exchange_base_simple})
+        c.*time = c.*time * latency;
+    for (double ScaleUpConstants::*part :
+         {&ScaleUpConstants::ring, &ScaleUpConstants::nvls, &ScaleUpConstants::exchange})
+        c.*part *= rate;
+    return c;
+}
+
+ScaleOutConstants on_cluster(ScaleOutConstants c, double latency, double rate) {
+    c.added = c.added * latency;
+    c.latency_scale *= latency;
+    for (double ScaleOutConstants::*part :
+         {&ScaleOutConstants::ring, &ScaleOutConstants::tree, &ScaleOutConstants::exchange})
+        c.*part *= rate;
+    return c;
+}
+
+/// What tells the clusters of a class apart, as further unknowns of its fit: without them, a cluster of which one
+/// collective was measured would shift the constants of that collective for all others.
+class ClusterEffects {
+public:
+    ClusterEffects(MeasurementList const& rows, NetworkPriorSpreads const& spreads, std::size_t constants)
+        : first_(constants) {
+        std::map<std::string, std::size_t> numbers;
+        for (CollectiveMeasurement const* row : rows)
+            of_row_.push_back(numbers.try_emplace(row->machine->cluster.name, numbers.size()).first->second);
+        if (numbers.size() < 2 || spreads.cluster_latency <= 0 || spreads.cluster_rate <= 0) return;
+        for (auto const& [name, number] : numbers)
+            for (double const spread : {spreads.cluster_latency, spreads.cluster_rate})
+                parameters_.push_back({.name = name,
+                                       .start = 1,
+                                       .low = 1.0 / most,
+                                       .high = most,
+                                       .scale = FitScale::logarithmic,
+                                       .prior = FitPrior{1, spread}});
+    }
+
+    void append_to(std::vector<FitParameter>& parameters) const {
+        parameters.insert(parameters.end(), parameters_.begin(), parameters_.end());
+    }
+
+    template <class Constants>
+    [[nodiscard]] Constants of(Constants const& constants, std::size_t row, std::span<double const> values) const {
+        if (parameters_.empty()) return constants;
+        std::size_t const at = first_ + 2 * of_row_[row];
+        return on_cluster(constants, values[at], values[at + 1]);
+    }
+
+private:
+    static constexpr double most = 20;
+    std::size_t first_;
+    std::vector<std::size_t> of_row_;
+    std::vector<FitParameter> parameters_;
+};
+
 double rounded(double value) { return value == 0 ? 0 : std::stod(fmt::format("{:.4g}", value)); }
 
 template <class Constants, class Times, class Numbers>
@@ -138,13 +199,15 @@ NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleU
     MeasurementList const rows = rows_of(all, NetworkPart::scale_up);
     if (rows.empty()) throw InputError("fit: no row is of ranks in one domain");
     NetworkParameters<ScaleUpConstants> const parameters(start, scale_up_keys(rows), spreads);
-    FitProblem const problem{.parameters = parameters.parameters(),
-                             .rows = rows.size(),
-                             .residual =
-                                 [&](std::size_t i, std::span<double const> values) {
-                                     return residual_of(*rows[i], parameters.with(values), nullptr);
-                                 },
-                             .weights = weights_of(rows)};
+    ClusterEffects const effects(rows, spreads, parameters.parameters().size());
+    FitProblem problem{.parameters = parameters.parameters(),
+                       .rows = rows.size(),
+                       .residual =
+                           [&](std::size_t i, std::span<double const> values) {
+                               return residual_of(*rows[i], effects.of(parameters.with(values), i, values), nullptr);
+                           },
+                       .weights = weights_of(rows)};
+    effects.append_to(problem.parameters);
     FitResult const fit = fit_least_squares(problem, options);
     NetworkSection<ScaleUpConstants> section{
         .scope = {}, .constants = parameters.with(fit.values()), .notes = parameters.notes(fit)};
@@ -161,14 +224,16 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, Scal
     for (CollectiveMeasurement const* row : rows)
         ups.push_back(up_of(*row));
     NetworkParameters<ScaleOutConstants> const parameters(start, scale_out_keys(rows), spreads);
-    FitProblem const problem{.parameters = parameters.parameters(),
-                             .rows = rows.size(),
-                             .residual =
-                                 [&](std::size_t i, std::span<double const> values) {
-                                     ScaleOutConstants const out = parameters.with(values);
-                                     return residual_of(*rows[i], ups[i], &out);
-                                 },
-                             .weights = weights_of(rows)};
+    ClusterEffects const effects(rows, spreads, parameters.parameters().size());
+    FitProblem problem{.parameters = parameters.parameters(),
+                       .rows = rows.size(),
+                       .residual =
+                           [&](std::size_t i, std::span<double const> values) {
+                               ScaleOutConstants const out = effects.of(parameters.with(values), i, values);
+                               return residual_of(*rows[i], ups[i], &out);
+                           },
+                       .weights = weights_of(rows)};
+    effects.append_to(problem.parameters);
     FitResult const fit = fit_least_squares(problem, options);
     NetworkSection<ScaleOutConstants> section{
         .scope = {}, .constants = parameters.with(fit.values()), .notes = parameters.notes(fit)};

@@ -20,43 +20,81 @@ double from_scale(FitParameter const& parameter, double x) {
     return parameter.scale == FitScale::logarithmic ? std::exp(x) : x;
 }
 
+double value_at(FitParameter const& parameter, double x) {
+    return std::clamp(from_scale(parameter, x), parameter.low, parameter.high);
+}
+
 std::vector<double> values_at(FitProblem const& problem, double const* x) {
     std::vector<double> values(problem.parameters.size());
     for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] =
-            std::clamp(from_scale(problem.parameters[i], x[i]), problem.parameters[i].low, problem.parameters[i].high);
+        values[i] = value_at(problem.parameters[i], x[i]);
     return values;
 }
 
-struct RowResidual {
-    FitProblem const* problem;
-    std::size_t row;
-    double root_weight;
-
-    bool operator()(double const* const* x, double* out) const {
-        *out = root_weight * problem->residual(row, values_at(*problem, x[0]));
-        return std::isfinite(*out);
+/// A weighted residual with derivatives by central differences. Ceres's own would bring every parameter to its scale
+/// anew for each of them.
+class RowCost final : public ceres::CostFunction {
+public:
+    RowCost(FitProblem const& problem, std::size_t row, double root_weight)
+        : problem_(problem), row_(row), root_weight_(root_weight) {
+        set_num_residuals(1);
+        mutable_parameter_block_sizes()->push_back(static_cast<int>(problem.parameters.size()));
     }
-};
 
-struct PriorResidual {
-    std::size_t index;
-    double mean;
-    double spread;
-
-    bool operator()(double const* const* x, double* out) const {
-        *out = (x[0][index] - mean) / spread;
+    bool Evaluate(double const* const* blocks, double* out, double** jacobians) const override {
+        double const* const x = blocks[0];
+        std::vector<double> values = values_at(problem_, x);
+        *out = residual(values);
+        if (!std::isfinite(*out)) return false;
+        if (jacobians == nullptr || jacobians[0] == nullptr) return true;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            double const step = std::max(relative_step * std::abs(x[i]), least_step);
+            double const value = values[i];
+            values[i] = value_at(problem_.parameters[i], x[i] + step);
+            double const above = residual(values);
+            values[i] = value_at(problem_.parameters[i], x[i] - step);
+            double const below = residual(values);
+            values[i] = value;
+            jacobians[0][i] = (above - below) / (2 * step);
+            if (!std::isfinite(jacobians[0][i])) return false;
+        }
         return true;
     }
+
+private:
+    static constexpr double relative_step = 1e-6;
+    static constexpr double least_step = 1.5e-8;  // square root of the least difference from one
+
+    [[nodiscard]] double residual(std::vector<double> const& values) const {
+        return root_weight_ * problem_.residual(row_, values);
+    }
+
+    FitProblem const& problem_;
+    std::size_t row_;
+    double root_weight_;
 };
 
-template <class Residual>
-ceres::CostFunction* cost_of(Residual residual, std::size_t parameters) {
-    auto* cost = new ceres::DynamicNumericDiffCostFunction<Residual, ceres::CENTRAL>(new Residual(residual));
-    cost->AddParameterBlock(static_cast<int>(parameters));
-    cost->SetNumResiduals(1);
-    return cost;
-}
+class PriorCost final : public ceres::CostFunction {
+public:
+    PriorCost(std::size_t parameters, std::size_t index, double mean, double spread)
+        : index_(index), mean_(mean), spread_(spread) {
+        set_num_residuals(1);
+        mutable_parameter_block_sizes()->push_back(static_cast<int>(parameters));
+    }
+
+    bool Evaluate(double const* const* blocks, double* out, double** jacobians) const override {
+        *out = (blocks[0][index_] - mean_) / spread_;
+        if (jacobians == nullptr || jacobians[0] == nullptr) return true;
+        std::fill_n(jacobians[0], parameter_block_sizes()[0], 0.0);
+        jacobians[0][index_] = 1 / spread_;
+        return true;
+    }
+
+private:
+    std::size_t index_;
+    double mean_;
+    double spread_;
+};
 
 void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions const& options,
            std::vector<double>& x) {
@@ -65,7 +103,7 @@ void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions 
         double const weight = problem.weights.empty() ? 1.0 : problem.weights[row];
         if (weight <= 0) continue;
         double const root = std::sqrt(weight);
-        ceres_problem.AddResidualBlock(cost_of(RowResidual{&problem, row, root}, n),
+        ceres_problem.AddResidualBlock(new RowCost(problem, row, root),
                                        new ceres::HuberLoss(options.robust_scale * root), x.data());
     }
     for (std::size_t i = 0; i < n; ++i) {
@@ -75,8 +113,8 @@ void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions 
         ceres_problem.SetParameterUpperBound(x.data(), index, to_scale(parameter, parameter.high));
         if (parameter.prior)
             ceres_problem.AddResidualBlock(
-                cost_of(PriorResidual{i, to_scale(parameter, parameter.prior->mean), parameter.prior->spread}, n),
-                nullptr, x.data());
+                new PriorCost(n, i, to_scale(parameter, parameter.prior->mean), parameter.prior->spread), nullptr,
+                x.data());
     }
 }
 

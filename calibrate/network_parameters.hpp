@@ -14,6 +14,10 @@ struct NetworkPriorSpreads {
     double rate = 0.5;  ///< rates that rows of large messages give directly
     double hop = 0.7;   ///< steps of the network; `latency_scale` takes what all of them share
     double latency_scale = 0.7;
+    /// In a fit to several clusters: how far one of them lies from what they share, in its latencies and in its rates
+    /// of large messages. Zero: all are alike.
+    double cluster_latency = 0;
+    double cluster_rate = 0;
 };
 
 /// NCCL's own constants where its tuner has one (docs/collectives.md), else values of the same order; what every fit
@@ -35,6 +39,7 @@ public:
 private:
     Constants start_;
     std::vector<FitParameter> parameters_;
+    std::vector<bool> free_;  ///< of all fields, in their order
 };
 
 extern template class NetworkParameters<ScaleUpConstants>;

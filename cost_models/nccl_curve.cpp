@@ -103,7 +103,9 @@ void add_rings(CollectiveCurve& curve, Chunks const& chunks, Terms const& t, Col
     double const rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
     bool const is_broadcast = kind == CollectiveKind::broadcast;
     double const steps = rounds * (t.n - 1);
-    double const inter = rounds * (t.domains - 1);
+    // What goes round the ring crosses into every domain, the one it began in among them unless it began at its entry.
+    double const crossings = is_broadcast ? t.domains - 1 : std::min(steps, rounds * t.domains);
+    double const inter = t.domains > 1 ? crossings : 0;
     double const share = is_broadcast ? 1 : steps / t.n;
     for (std::size_t q = 0; q < protocols; ++q) {
         Seconds const latency = t.base[q] + t.added + (steps - inter) * t.hop[q] + inter * t.ring_hop[q];
@@ -128,7 +130,8 @@ void add_trees(CollectiveCurve& curve, Chunks const& chunks, Terms const& t, dou
     for (std::size_t q = 0; q < protocols; ++q) {
         Seconds const latency = t.base[q] + t.added + 2 * ((t.m - 1) * t.hop[q] + t.levels * t.tree_hop[q]);
         SecondsPerByte slope = tree_wire(t) / (t.nics * (t.tree_out * t.rate_out[q]));
-        if (t.m > 1) slope = std::max(slope, 2 / (t.links * (ring_up * t.rate_up[q] * out.tree_inside)));
+        double const chains = ring_up * t.rate_up[q] * (q == simple ? 1 : out.tree_inside);
+        if (t.m > 1) slope = std::max(slope, 2 / (t.links * chains));
         if (q == simple)
             add_chunked(curve, chunks, latency, slope);
         else

@@ -182,6 +182,7 @@ set(SEXTANT_NETWORK_FILES
   hardware_profiles/calibrations/networks/b200-nvswitch.json
   hardware_profiles/calibrations/networks/dgx-1-infiniband.json
   hardware_profiles/calibrations/networks/gb-nvl72.json
+  hardware_profiles/calibrations/networks/gcp-a3-high-tcpx.json
   hardware_profiles/calibrations/networks/gcp-a3-mega-tcpxo.json
   hardware_profiles/calibrations/networks/gh200-nvlink.json
   hardware_profiles/calibrations/networks/gh200-slingshot.json
@@ -191,6 +192,7 @@ set(SEXTANT_NETWORK_FILES
   hardware_profiles/calibrations/networks/h200-roce.json
   hardware_profiles/calibrations/networks/l40s-pcie.json
   hardware_profiles/calibrations/networks/mi250x-slingshot.json
+  hardware_profiles/calibrations/networks/mi300-roce.json
   hardware_profiles/calibrations/networks/rtx-pro-6000-pcie.json
   hardware_profiles/calibrations/networks/class-efa-ampere.json
   hardware_profiles/calibrations/networks/class-efa-volta.json

@@ -60,7 +60,7 @@ struct ScaleOutConstants {
     double tree = 0;        ///< of the NIC rate, by trees
     double ll = 0;          ///< fraction of that rate with LL
     double ll128 = 0;
-    double tree_inside = 1;  ///< rate of a tree's chains inside a domain against the ring's there
+    double tree_inside = 1;  ///< rate of a tree's chains inside a domain against the ring's there, LL and LL128
     double nvls_inside = 1;  ///< rate of the switches under a tree against theirs alone
     double ring_small_rate = 1;
     double small_latency = 1;  ///< trees with small chunks: latency against that with full ones

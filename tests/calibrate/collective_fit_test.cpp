@@ -105,6 +105,35 @@ TEST_CASE("fit_scale_out: a network's constant and rates are found again") {
     CHECK_THROWS_AS(fit_scale_up(list(rows), tuner_scale_up(), {}, one_thread), InputError);
 }
 
+TEST_CASE("fit_scale_out: a slow network of which one collective was measured leaves that of the others where it was") {
+    auto rows = synthetic(0.01, 11, true);
+    CollectiveMachine slow = *machine(2, 8);
+    slow.cluster.name = "slow";
+    auto const shared = std::make_shared<CollectiveMachine const>(slow);
+    ScaleOutConstants out = known_out();
+    out.latency_scale *= 5;
+    out.added *= 5;
+    for (std::size_t i = 0, count = rows.size(); i < count; ++i)
+        if (rows[i].kind == CollectiveKind::all_gather && rows[i].group().domains == 2) {
+            CollectiveMeasurement row = rows[i];
+            row.machine = shared;
+            row.target = row.measured = structural_time(row, known_up(), &out);
+            rows.push_back(row);
+        }
+    std::erase_if(rows, [](auto const& row) {
+        return row.machine->cluster.name != "slow" && row.kind != CollectiveKind::all_reduce;
+    });
+    auto const steps = [&](NetworkPriorSpreads const& spreads) {
+        auto const c = fit_scale_out(
+                           list(rows), tuner_scale_out(), [](auto const&) { return known_up(); }, spreads, one_thread)
+                           .constants;
+        return c.ring_hop_ll / c.tree_hop_ll;
+    };
+    double const known = known_out().ring_hop_ll / known_out().tree_hop_ll;
+    CHECK(steps({.cluster_latency = 0.6, .cluster_rate = 0.1}) == Approx(known).epsilon(0.4));
+    CHECK(steps({}) > 1.5 * known);
+}
+
 TEST_CASE("fit_network: rows that are far off do not move the rest") {
     auto rows = synthetic(0.01, 7, false);
     for (std::size_t i = 0; i < rows.size(); i += 17)
@@ -154,7 +183,7 @@ TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say"
     CHECK(rows[1].weight == 1);
     CHECK(rows[6].weight == Approx(0.05));
     CHECK(rows[6].role == RowRole::accuracy);
-    CHECK(rows[11].weight == Approx(0.02));
+    CHECK(rows[11].weight == Approx(0.002));
     CHECK(rows[11].role == RowRole::robustness);
 }
 

@@ -112,6 +112,34 @@ TEST_CASE("nccl_curve: trees grow with the logarithm of the domains, rings with 
           Approx(2 * (7 * 0.8 + 1.5 * 3)).epsilon(1e-3));
 }
 
+TEST_CASE("nccl_curve: what goes round a ring crosses into every domain once, and a tree of two domains twice") {
+    // 5 us + 4 us, 15 or 30 hops of which 2 or 4 cross.
+    CHECK(time(CollectiveKind::all_gather, 16, 8 * units::B).in(us) ==
+          Approx(9 + 13 * 0.8 + 2 * 1.5 * 3).epsilon(1e-3));
+    ScaleOutConstants without_trees = some_out();
+    without_trees.tree_hop_ll = without_trees.tree_hop_ll128 = without_trees.tree_hop_simple = 1 * units::ms;
+    auto const rings =
+        nccl_curve(machine(), CollectiveKind::all_reduce, place_group(16, 1, 8), some_up(), &without_trees);
+    CHECK(rings.time(8 * units::B).in(us) == Approx(9 + 26 * 0.8 + 4 * 1.5 * 3).epsilon(1e-3));
+    // One rank in each domain: no step is left inside.
+    auto const alone = place_group(2, 8, 8);
+    auto const two = nccl_curve(machine(), CollectiveKind::reduce_scatter, alone, some_up(), &without_trees);
+    CHECK(two.time(8 * units::B).in(us) == Approx(9 + 1.5 * 3).epsilon(1e-3));
+}
+
+TEST_CASE("nccl_curve: large messages of a tree have the ring's rate in a domain, whatever LL and LL128 reach there") {
+    NcclMachine fast_outside = machine();
+    fast_outside.nic *= 10;
+    auto const slope = [&](double tree_inside) {
+        ScaleOutConstants out = some_out();
+        out.tree_inside = tree_inside;
+        auto const curve = nccl_curve(fast_outside, CollectiveKind::all_reduce, place_group(16, 1, 8), some_up(), &out);
+        return std::pair(curve.asymptotic_slope().base(), curve.time(32 * units::KiB).base());
+    };
+    CHECK(slope(0.5).first == slope(1).first);
+    CHECK(slope(0.5).second > slope(1).second);
+}
+
 TEST_CASE("nccl_curve: two domains send an all-reduce through each NIC once, more domains twice") {
     NcclMachine fast_inside = machine();
     fast_inside.links *= 4;
