@@ -28,11 +28,12 @@ NcclMachine nccl_machine(ClusterSpec const& cluster);
 /// With n ranks on N domains, m per domain, S the nccl-tests size, q a protocol (LL, LL128, Simple), hops and bases of
 /// `up` and `out` (network steps times `latency_scale`), B the link and W the NIC rate of a rank:
 /// - ring: base_q + added + (steps - inter) hop_q + inter ring_hop_q, with steps 2 (n - 1) for an all-reduce and n - 1
-///   for gather and scatter, inter 2 N and N, no more than steps (a broadcast: N - 1); slope steps / n / min(ring q B, m ring q W), and for Simple the
-///   copies S / n inside a rank.
+///   for gather and scatter, inter 2 N and N, no more than steps (a broadcast: N - 1); slope steps / n / min(ring q B,
+///   m ring q W), and for Simple the copies S / n inside a rank.
 /// - tree (all-reduce over domains): base_q + added + 2 ((m - 1) hop_q + log2(N) tree_hop_q); slope the slower of 2 /
-///   (ring q B), with LL and LL128 also tree_inside, and w / (m tree q W), where w, the times S that the NICs of a domain send, is 1 for two
-///   domains and 2 for more (an inner node of the double tree sends to its parent and to two children).
+///   (ring q B), with LL and LL128 also tree_inside, and w / (m tree q W), where w, the times S that the NICs of a
+///   domain send, is 1 for two domains and 2 for more (an inner node of the double tree sends to its parent and to two
+///   children).
 /// - NVLS: nvls_base; slope (1 + nvls_share / n) / (nvls B). NVLSTree: nvls_base + added + 2 log2(N) nvls_tree_hop;
 ///   slope the slower of NVLS at nvls_inside of its rate and w / (m tree W).
 /// - CollNet/SHARP, where the cluster has it: nvls_base + added + 2 nvls_tree_hop; slope the slower of NVLS and 1 / (m
