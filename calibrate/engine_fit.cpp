@@ -106,6 +106,28 @@ FitResult fit_at(EngineProfile const& start, Rows const& rows, EngineFitOptions 
     return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = options.threads});
 }
 
+/// Of the time of an output token, and of what stands for it where throughput is not stated.
+EngineInterval interval_of(std::vector<JudgedFigure> const& rows) {
+    std::vector<double> ratios;
+    for (auto const& [row, predicted] : rows)
+        if (row->quantity != ServedQuantity::ttft) ratios.push_back(row->seconds / predicted);
+    constexpr std::size_t enough = 20;
+    if (ratios.size() < enough) return {};
+    std::sort(ratios.begin(), ratios.end());
+    return {.low = std::min(0.98, quantile(ratios, 0.1)),
+            .high = std::max(1.02, quantile(ratios, 0.9)),
+            .rows = static_cast<std::int64_t>(ratios.size())};
+}
+
+std::string errors_text(std::vector<ServedErrors> const& errors) {
+    std::string out;
+    for (ServedErrors const& e : errors)
+        out += fmt::format("{}{} {:.0f} %", out.empty() ? "" : ", ", name_of(e.quantity), e.median_pct);
+    return out;
+}
+
+}  // namespace
+
 std::vector<ServedErrors> errors_of(std::vector<JudgedFigure> const& rows) {
     std::vector<ServedErrors> out;
     for (ServedQuantity const quantity : {ServedQuantity::ttft, ServedQuantity::tpot, ServedQuantity::token_time}) {
@@ -128,28 +150,6 @@ std::vector<ServedErrors> errors_of(std::vector<JudgedFigure> const& rows) {
     }
     return out;
 }
-
-/// Of the time of an output token, and of what stands for it where throughput is not stated.
-EngineInterval interval_of(std::vector<JudgedFigure> const& rows) {
-    std::vector<double> ratios;
-    for (auto const& [row, predicted] : rows)
-        if (row->quantity != ServedQuantity::ttft) ratios.push_back(row->seconds / predicted);
-    constexpr std::size_t enough = 20;
-    if (ratios.size() < enough) return {};
-    std::sort(ratios.begin(), ratios.end());
-    return {.low = std::min(0.98, quantile(ratios, 0.1)),
-            .high = std::max(1.02, quantile(ratios, 0.9)),
-            .rows = static_cast<std::int64_t>(ratios.size())};
-}
-
-std::string errors_text(std::vector<ServedErrors> const& errors) {
-    std::string out;
-    for (ServedErrors const& e : errors)
-        out += fmt::format("{}{} {:.0f} %", out.empty() ? "" : ", ", name_of(e.quantity), e.median_pct);
-    return out;
-}
-
-}  // namespace
 
 std::string_view name_of(ServedQuantity quantity) {
     switch (quantity) {

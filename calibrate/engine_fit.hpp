@@ -46,6 +46,9 @@ struct EngineFit {
     std::vector<ServedErrors> held_out_errors;
 };
 
+/// Of each quantity that the figures have.
+std::vector<ServedErrors> errors_of(std::vector<JudgedFigure> const& figures);
+
 struct EngineFitOptions {
     std::size_t folds = 4;  ///< groups are divided into so many parts, each of which is held out once; 1: none
     std::vector<double> kernel_gaps_us{0.2, 0.5, 1, 1.5, 2.5, 4};  ///< each is tried
@@ -59,12 +62,12 @@ std::size_t fold_of(std::string const& group, std::size_t folds);
 /// The profile with every constant where its prior is: what a fit begins with.
 EngineProfile without_fit(EngineProfile engine);
 
-/// Fits eight constants (scales of products, attention over prompts and caches, communication; host time per iteration
-/// and per sequence; what a request costs before its first iteration; the share of waves) to log(predicted / measured)
-/// with priors that are the same for every engine, for each of a few gaps between kernels, and keeps the best. A group
-/// weighs as the square root of its rows. Constants that the rows do not identify keep their prior and stay `assumed`.
-/// Each part of the groups is then left out once, and predicted by a fit to the others: these are the errors to trust,
-/// and the 80 % interval is theirs. Rows must outlive the result.
+/// Fits scales (of products, of experts' products, of attention over prompts and caches, of communication) and times
+/// (to launch kernels of prompts, of the host per iteration and sequence, of a request before its first iteration) to
+/// log(predicted / measured) with priors that are the same for every engine, for each of a few gaps between kernels,
+/// and keeps the best. A group weighs as the square root of its rows. Constants that the rows do not identify keep
+/// their prior and stay `assumed`. Each part of the groups is then left out once, and predicted by a fit to the others:
+/// these are the errors to trust, and the 80 % interval is theirs. Rows must outlive the result.
 /// @throws InputError without rows.
 EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> const& rows,
                      EngineFitOptions const& options);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <ostream>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -68,10 +69,23 @@ public:
     /// @throws InputError, RowSkip: what the row asks for cannot be served.
     void set_base(EngineProfile const& engine) {
         simulated_ = predict_served(model(engine), under(engine));
-        if (is_loop()) steady_ = steady(engine);
+        if (is_loop()) {
+            steady_ = steady(engine);
+            echo_ = echo_of(engine);
+            base_overhead_ = engine.request_overhead.value;
+        }
         last_constants_.clear();
     }
     [[nodiscard]] ServedPrediction const& base() const { return simulated_; }
+    /// Products of the prompts that the row says it served, over the time it had for them; 0 where a row does not say.
+    /// Beyond 1 they were not all computed: a prefix cache held them.
+    [[nodiscard]] double prompt_load(EngineProfile const& engine) const {
+        ServedFigures const& m = case_.measured;
+        if (!is_loop() || !m.ttft || !m.tpot) return 0;
+        IterationTime const prompt = model(engine)({.prefill_tokens = case_.request.prompt - case_.request.cached});
+        Seconds const cycle = *m.ttft + (case_.request.output - 1) * *m.tpot;
+        return case_.amount / case_.replicas * (prompt.gemm / cycle);
+    }
 
     /// The figures of a row are asked for one after the other: the last answer is kept.
     [[nodiscard]] ServedPrediction operator()(EngineProfile const& engine) {
@@ -92,11 +106,21 @@ private:
         double const slower = now.tpot / steady_.tpot;
         out.tpot = simulated_.tpot * slower;
         out.ttft =
-            std::max(0.3 * now.ttft.total(), now.ttft.total() + (simulated_.ttft - steady_.ttft.total()) * slower);
+            std::max(0.3 * now.ttft.total(), now.ttft.total() + (simulated_.ttft - steady_.ttft.total()) * slower +
+                                                 echo_ * (engine.request_overhead.value - base_overhead_));
         double const output = case_.request.output;
         Seconds const latency = out.ttft + (output - 1) * out.tpot;
         out.output_tokens_per_s = case_.amount * output / (latency / units::s);
         return out;
+    }
+    /// What a second of request overhead adds to the time to the first token besides itself: while a slot is empty
+    /// others end, and their successors come together.
+    [[nodiscard]] double echo_of(EngineProfile const& engine) const {
+        constexpr double step = 0.4;
+        EngineProfile other = engine;
+        other.request_overhead.value = engine.request_overhead.value * (1 - step);
+        Seconds const less = predict_served(model(other), under(other)).ttft;
+        return std::clamp((simulated_.ttft - less) / (engine.request_overhead.value * step) - 1, -0.7, 20.0);
     }
     [[nodiscard]] bool is_loop() const { return case_.load == ServedLoad::closed_loop; }
     [[nodiscard]] ServedCase under(EngineProfile const& engine) const {
@@ -116,6 +140,8 @@ private:
     std::shared_ptr<GapModels> models_;
     ServedPrediction simulated_{};
     ServingEstimate steady_{};
+    double echo_ = 0;
+    Seconds base_overhead_{};
     std::mutex guard_;
     std::vector<double> last_constants_;
     ServedPrediction last_{};
@@ -144,6 +170,7 @@ std::string why_not(ServedCase const& c, ServedPrediction const& p) {
 struct EngineRows {
     std::vector<std::shared_ptr<RowModel>> models;
     std::vector<ServedMeasurement> figures;
+    std::set<std::string> impossible;  ///< groups with a row that says it multiplied faster than the device can
 };
 using Engines = std::map<std::string, EngineRows>;
 
@@ -175,6 +202,7 @@ void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapMod
                                                     }});
         };
         engines[engine.name].models.push_back(predict);
+        if (predict->prompt_load(without_fit(engine)) > 1) engines[engine.name].impossible.insert(group);
         if (c->measured.ttft) add(ServedQuantity::ttft, *c->measured.ttft / units::s);
         if (c->measured.tpot) add(ServedQuantity::tpot, *c->measured.tpot / units::s);
         if (row.output_tokens_per_s && c->load != ServedLoad::open_loop && !c->measured.tpot)
@@ -196,6 +224,9 @@ Engines read_engines(ServingFitRequest const& request, CommandContext& context) 
         for (CsvRecord const& record : table.records)
             add_row(serving_row(RowCells(table, record)), models, engines, left_out);
     }
+    for (auto& [name, rows] : engines)
+        left_out["of a group whose prompts were not all computed: faster than the device multiplies"] +=
+            std::erase_if(rows.figures, [&rows = rows](auto const& f) { return rows.impossible.contains(f.group); });
     for (auto const& [reason, count] : left_out)
         context.err << fmt::format("{} left out: {}\n", count, reason);
     if (!request.engine.empty()) {
@@ -215,9 +246,16 @@ void add_errors(Table& table, std::string const& engine, std::string const& part
                        fmt::format("{:+.1f}", e.bias_pct)});
 }
 
-}  // namespace
-
-namespace {
+/// Groups of model, device and engine, each as fits say that have not seen it.
+void add_groups(Table& table, std::vector<JudgedFigure> const& held_out) {
+    std::map<std::string, std::vector<JudgedFigure>> groups;
+    for (JudgedFigure const& figure : held_out)
+        groups[figure.row->group].push_back(figure);
+    for (auto const& [group, figures] : groups)
+        for (ServedErrors const& e : errors_of(figures))
+            table.add_row({group, std::string(name_of(e.quantity)), fmt::format("{}", e.rows),
+                           fmt::format("{:.1f}", e.median_pct), fmt::format("{:+.1f}", e.bias_pct)});
+}
 
 /// Fits, and fits again with closed loops simulated under what was found.
 EngineFit fit_rows(std::string const& name, EngineRows const& rows, ServingFitRequest const& request,
@@ -259,6 +297,7 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
                   {"median %", Align::right},
                   {"p90 %", Align::right},
                   {"bias %", Align::right}});
+    Table groups({{"held out"}, {"figure"}, {"n", Align::right}, {"median %", Align::right}, {"bias %", Align::right}});
     for (auto const& [name, rows] : engines) {
         EngineFit const fit = fit_rows(name, rows, request, context);
         for (FittedParameter const& p : fit.constants)
@@ -267,10 +306,11 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
         constants.add_row({name, "kernel_gap", fmt::format("{:.4g}", fit.profile.kernel_gap.value.in(units::us)), ""});
         add_errors(errors, name, "fitted", fit.fitted_errors);
         add_errors(errors, name, "held out", fit.held_out_errors);
+        add_groups(groups, fit.held_out);
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         write_text_file(file, engine_json(fit.profile));
     }
-    context.out << constants.text() << "\nTimes in microseconds.\n\n" << errors.text();
+    context.out << constants.text() << "\nTimes in microseconds.\n\n" << errors.text() << '\n' << groups.text();
     return exit_code::done;
 }
 

@@ -22,6 +22,12 @@ enum class PromptOrder : std::uint8_t {
     first   ///< waiting prompts have iterations of their own, decodes pause meanwhile
 };
 
+/// When an iteration is put together.
+enum class IterationPlanning : std::uint8_t {
+    in_turn,  ///< after the one before has ended
+    ahead     ///< while the one before runs: a request that comes meanwhile is in the iteration after the next
+};
+
 /// What layers with a sliding window keep of a sequence that is longer.
 enum class WindowCache : std::uint8_t {
     window,  ///< the blocks that the window touches
@@ -53,6 +59,7 @@ struct EngineProfile {
     Sourced<double> memory_utilisation;        ///< share of device memory taken when the user does not say
     Sourced<Bytes> memory_overhead;            ///< context, communication buffers and captured graphs of one rank
     PromptOrder prompts = PromptOrder::mixed;  ///< as the engine comes, when nobody sets it
+    IterationPlanning planning = IterationPlanning::in_turn;
     WindowCache window_cache = WindowCache::window;
     EngineInterval interval{};
 };

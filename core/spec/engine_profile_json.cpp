@@ -20,6 +20,7 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
 }
 
 constexpr std::array prompt_orders{"mixed", "first"};
+constexpr std::array plannings{"in-turn", "ahead"};
 constexpr std::array window_caches{"window", "whole"};
 
 /// The value of an optional key that is one of two names.
@@ -56,6 +57,7 @@ EngineProfile read_engine(ObjectReader in) {
     for (auto const& field : engine_sizes)
         engine.*field.member = bounded_quantity(in, field);
     engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);
+    engine.planning = choice_of<IterationPlanning>(in, "planning", plannings);
     engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
     if (auto interval = in.optional_object("time_interval")) {
         engine.interval = {
@@ -83,11 +85,11 @@ std::string engine_json(EngineProfile const& engine) {
     add(engine_sizes);
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
-        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"window_cache\": \"{}\",\n  \"time_interval\": {{\"low\": "
-        "{:.3g}, \"high\": {:.3g}, "
-        "\"rows\": {}}}\n}}\n",
+        "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"window_cache\": \"{}\",\n  "
+        "\"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
         Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
+        plannings.at(static_cast<std::size_t>(engine.planning)),
         window_caches.at(static_cast<std::size_t>(engine.window_cache)), engine.interval.low, engine.interval.high,
         engine.interval.rows);
 }

@@ -4,6 +4,7 @@
 #include "core/spec/hf/architectures.hpp"
 #include "core/spec/parameters.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace sextant {
@@ -85,6 +86,16 @@ Architecture const& find_architecture(ConfigObject& in) {
                      in.path_to("architectures"), classes.front().substr(0, 60), join(known));
 }
 
+/// Whether the quantised checkpoint that the config belongs to left attention as it was: then the experts are what is
+/// narrow. Source: `modules_to_not_convert` of quantization_config, as Hugging Face writes it.
+bool keeps_attention(ConfigObject& in) {
+    auto quantised = in.object("quantization_config");
+    if (!quantised) return false;
+    auto const kept = quantised->texts("modules_to_not_convert");
+    return std::any_of(kept.begin(), kept.end(),
+                       [](std::string const& module) { return module.find("self_attn") != std::string::npos; });
+}
+
 /// Sizes that are believable one by one may still not be together; past 2^53 the counts would not be exact.
 void refuse_absurd_total(ModelSpec const& model) {
     constexpr double most = 1e16;
@@ -121,6 +132,7 @@ ModelSpec read_hf_config(std::string_view text, std::string name) {
     ModelSpec model = architecture.read(in);
     model.name = std::move(name);
     model.architecture = architecture.name;
+    model.only_experts_narrow = model.moe && keeps_attention(in);
     refuse_absurd_total(model);
     return model;
 }

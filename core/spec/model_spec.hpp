@@ -93,6 +93,9 @@ struct ModelSpec {
     /// hidden] and the shared embedding and head. Not counted in `layers`.
     std::int64_t mtp_modules = 0;
 
+    /// Checkpoints in narrow formats keep all matrices but the experts' in two bytes (gpt-oss).
+    bool only_experts_narrow = false;
+
     [[nodiscard]] std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }
 };
 

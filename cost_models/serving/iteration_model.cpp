@@ -77,6 +77,7 @@ void IterationModel::tabulate_tokens() {
             curve->y.push_back(seconds(value));
         }
         kernels_ = time.kernels;
+        expert_floor_ = seconds(time.expert_floor);
     }
 }
 
@@ -126,10 +127,10 @@ double IterationModel::decode_seconds(double sequences, double context) const {
 }
 
 double IterationModel::expert_seconds(double tokens) const {
-    double const reading = expert_reading_(tokens) * what_.engine.expert_stream_scale.value;
     EngineProfile const& engine = what_.engine;
-    double const compute = expert_compute_(tokens) * engine.expert_compute_scale.value *
-                           (widens_weights_ ? engine.expert_unpack_scale.value : 1);
+    double const reading = expert_reading_(tokens) * engine.expert_stream_scale.value;
+    double const scale = engine.expert_compute_scale.value * (widens_weights_ ? engine.expert_unpack_scale.value : 1);
+    double const compute = expert_floor_ + std::max(0.0, expert_compute_(tokens) - expert_floor_) * scale;
     return std::cbrt(reading * reading * reading + compute * compute * compute);
 }
 

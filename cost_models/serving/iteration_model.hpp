@@ -37,8 +37,9 @@ struct IterationLoad {
 /// Products, their streaming kernels and the tensor- or expert-parallel communication depend on the tokens of the
 /// iteration, T = prefill + decodes: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
-/// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together.
-/// An iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to launch,
+/// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together; what
+/// c is above the time of a single row is what engines scale. Shared experts count as more of the same groups. An
+/// iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to launch,
 /// they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch`.
 /// Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
 /// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
@@ -86,6 +87,7 @@ private:
     Curve gemm_;          ///< seconds over tokens, all layers
     Curve expert_reading_;
     Curve expert_compute_;
+    double expert_floor_ = 0;      ///< seconds of the same with a single row
     bool widens_weights_ = false;  ///< narrow weights, wide products
     Curve streaming_;
     Curve communication_;

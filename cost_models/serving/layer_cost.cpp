@@ -22,6 +22,11 @@ bool is_training_only(std::string_view name) {
 /// Source: vLLM fused_qkv_a_proj, SGLang fused_qkv_a_proj_with_mqa, TensorRT-LLM fused_a.
 bool is_fused(std::string_view name) { return name == "q down"; }
 
+/// Products of the shared expert, which a layer of experts names like those of a dense one.
+bool is_of_shared_expert(std::string_view name) {
+    return name == "mlp up" || name == "activation" || name == "mlp down";
+}
+
 ParallelPlan block_plan(ServingPlan const& plan, Precision precision) {
     ParallelPlan out;
     out.tp = plan.tp;
@@ -90,21 +95,34 @@ Seconds LayerCosts::touched(Bytes bytes, std::int64_t kernels) const {
            static_cast<double>(kernels) * what_.engine.kernel_gap.value;
 }
 
+double LayerCosts::shared_beside_routed() const {
+    MoeSpec const& moe = *what_.model.moe;
+    if (what_.plan.ep > 1) return 0;
+    return static_cast<double>(moe.shared_intermediate) / static_cast<double>(moe.intermediate);
+}
+
 void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTime& time) const {
     MoeSpec const& moe = *what_.model.moe;
     ServingPlan const& plan = what_.plan;
     double const all_tokens = static_cast<double>(tokens * (plan.ep > 1 ? plan.attention_dp : 1));
-    double const groups =
+    double const touched =
         std::max(1.0, touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), all_tokens) /
                           static_cast<double>(plan.ep));
-    double const rows = static_cast<double>(tokens * moe.top_k) * plan.expert_imbalance /
-                        static_cast<double>(plan.ep > 1 ? plan.tp : 1);
+    double const routed = static_cast<double>(tokens * moe.top_k) * plan.expert_imbalance /
+                          static_cast<double>(plan.ep > 1 ? plan.tp : 1);
+    double const shared = shared_beside_routed();
+    double const groups = touched + shared;
+    double const rows = routed + shared * static_cast<double>(tokens);
     auto const n = static_cast<double>(e.n);
     auto const k = static_cast<double>(e.k);
     double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
     time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
     std::int64_t const padded = std::llround(groups * padded_rows(rows / groups, format_));
-    time.expert_compute += product(padded, e.n, e.k, format_) + quantising(padded, e.k, format_);
+    // Tokens are rounded before they are copied to their experts, what lies between the two products row by row.
+    bool const first = e.k == what_.model.hidden;
+    Seconds const compute = product(padded, e.n, e.k, format_);
+    time.expert_compute += compute + quantising(first ? tokens : std::llround(rows), e.k, format_);
+    time.expert_floor += std::min(compute, product(1, e.n, e.k, format_));
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
@@ -112,13 +130,16 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
     time.kernels += 1;
     Seconds const gap = what_.engine.kernel_gap.value;
     if (auto const* g = std::get_if<Gemm>(&op.what)) {
-        GemmFormat const& format = g->precision == Precision::fp32 ? wide_ : format_;
+        bool const wide = g->precision == Precision::fp32 || what_.model.only_experts_narrow;
+        GemmFormat const& format = wide ? wide_ : format_;
         std::int64_t const beside = op.name == "kv down" ? what_.model.attention.latent->query_rank : 0;
         time.gemm += product(g->m, g->n + beside, g->k, format);
         time.gemm += quantising(g->m, g->k, format);
+        if (format.tiled) time.kernels += 1;  // rounds the activations
         time.streaming += gap;
     } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
         add_experts(*e, tokens, time);
+        time.kernels += format_.tiled ? 2 : 1;  // sorts or gathers rows; rounds them
         time.streaming += gap;
     } else if (auto const* s = std::get_if<Streaming>(&op.what)) {
         time.streaming += touched(s->forward, 1);
@@ -136,14 +157,16 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
     LayerTime total;
     for (LayerKind const kind : distinct_kinds(model)) {
         LayerTime layer;
+        bool const shared = kind.moe && shared_beside_routed() > 0;
         for (Op const& op : build_layer(model, kind, plan_, tokens).ops)
-            add_op(op, tokens, layer);
+            if (!shared || !is_of_shared_expert(op.name)) add_op(op, tokens, layer);
         // Experts cut over the tensor-parallel ranks end in a sum over them; a shared expert has brought one already.
         bool const needs_sum = kind.moe && what_.plan.ep == 1 && model.moe->shared_intermediate == 0;
         if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
         auto const layers = static_cast<double>(count_of(model, kind));
         total.gemm += layer.gemm * layers;
         total.expert_reading += layer.expert_reading * layers;
+        total.expert_floor += layer.expert_floor * layers;
         total.expert_compute += layer.expert_compute * layers;
         total.streaming += layer.streaming * layers;
         total.communication += layer.communication * layers;

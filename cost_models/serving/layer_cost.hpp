@@ -10,6 +10,7 @@ struct LayerTime {
     Seconds gemm;            ///< products that are no experts'
     Seconds expert_reading;  ///< of the weights of experts that the tokens touch
     Seconds expert_compute;  ///< products of the same
+    Seconds expert_floor;    ///< of these, what a single row takes
     Seconds streaming;
     Seconds communication;
     double kernels = 0;  ///< attention's among them
@@ -34,6 +35,9 @@ private:
     [[nodiscard]] Seconds product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const;
     [[nodiscard]] Seconds quantising(std::int64_t m, std::int64_t k, GemmFormat const& format) const;
     [[nodiscard]] Seconds touched(Bytes bytes, std::int64_t kernels) const;
+    /// Shared experts in units of a routed one, where engines multiply them beside the routed ones: in the same grouped
+    /// product (SGLang) or on another stream (vLLM, TensorRT-LLM).
+    [[nodiscard]] double shared_beside_routed() const;
     void add_experts(GroupedGemm const& product, std::int64_t tokens, LayerTime& time) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
 

@@ -28,12 +28,13 @@ double share_of(Parameter const& p, ServingPlan const& plan, std::int64_t kv_hea
 }
 
 void add(RankWeights& total, std::vector<Parameter> const& parameters, ServingCase const& what, double times,
-         bool narrow) {
+         bool layers) {
     for (Parameter const& p : parameters) {
         double const count = times * static_cast<double>(p.count()) *
                              share_of(p, what.plan, std::max<std::int64_t>(1, what.model.attention.kv_heads));
+        bool const kept = what.model.only_experts_narrow && p.sharding != Sharding::expert;
         // Vectors (norms, biases) stay wide.
-        (narrow && p.columns > 1 ? total.narrow : total.wide) += count;
+        (layers && p.columns > 1 && !kept ? total.narrow : total.wide) += count;
     }
 }
 

@@ -59,7 +59,9 @@ Mix mix_at(IterationModel const& model, RequestShape const& request, double deco
     return mix;
 }
 
-ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes, Mix const& mix) {
+/// @param busy probability that an iteration runs when a request comes
+ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes, Mix const& mix,
+                            double busy) {
     EngineProfile const& engine = model.what().engine;
     ServingEstimate out;
     out.decodes = decodes * groups_of(model);
@@ -68,7 +70,8 @@ ServingEstimate estimate_at(IterationModel const& model, RequestShape const& req
     out.tpot = mix.mean;
     out.ttft.boundary = engine.request_overhead.value;
     out.ttft.tokenise = engine.tokenise_per_token.value * request.prompt;
-    out.ttft.queue = mix.mean / 2;  // the iteration that runs when it arrives
+    // The rest of the iteration that runs when it arrives, and the next, where that has been put together already.
+    out.ttft.queue = busy * mix.mean * (engine.planning == IterationPlanning::ahead ? 1.5 : 0.5);
     out.ttft.host = mix.chunks * mix.mixed.host;
     out.ttft.prefill = mix.chunks * mix.mixed.device();
     return out;
@@ -120,16 +123,17 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     double const groups = groups_of(model);
     double const most = most_decodes(model, request);
     double const wanted = concurrency / groups;
+    double const busy = std::clamp(wanted - 1, 0.0, 1.0);  // others of the loop
     double decodes = std::min(most, wanted);
     Mix mix = mix_at(model, request, decodes);
     for (int step = 0; step < 20; ++step) {
         // Requests that are not decoding: in their prefill, or waiting for the iteration that runs.
-        Seconds const before = estimate_at(model, request, decodes, mix).ttft.total();
+        Seconds const before = estimate_at(model, request, decodes, mix, busy).ttft.total();
         double const waiting = before / mix.mean / request.output;
         decodes = std::min(most, wanted / (1 + waiting));
         mix = mix_at(model, request, decodes);
     }
-    ServingEstimate out = estimate_at(model, request, decodes, mix);
+    ServingEstimate out = estimate_at(model, request, decodes, mix, busy);
     Seconds const alone = out.ttft.total() + (request.output - 1) * out.tpot;
     // When the batch is full the rest waits: Little's law over the whole cycle.
     double const served = decodes / ((request.output - 1) * mix.mean / units::s + 1e-12);
@@ -151,7 +155,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     };
     ServingEstimate out;
     if (rate_at(most) <= arriving) {
-        out = estimate_at(model, request, most, mix_at(model, request, most));
+        out = estimate_at(model, request, most, mix_at(model, request, most), 1);
         out.saturated = true;
         out.requests_per_s = rate_at(most) * groups;
         finish(out, model, request);
@@ -164,7 +168,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
         (rate_at(middle) < arriving ? low : high) = middle;
     }
     Mix const mix = mix_at(model, request, high);
-    out = estimate_at(model, request, high, mix);
+    out = estimate_at(model, request, high, mix, -std::expm1(-high));  // Poisson: at least one decodes
     double const busy = std::min(0.999, arriving * (mix.chunks * mix.mixed.total() / units::s));
     out.ttft.queue += busy / (2 * (1 - busy)) * mix.chunks * mix.mixed.total();
     out.requests_per_s = rate;

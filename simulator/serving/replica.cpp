@@ -35,12 +35,29 @@ std::int32_t Replica::new_slot() {
     return slot;
 }
 
+void Replica::queue(WaitingQueue::Entry const& entry) {
+    bool const late = limits_.planning == IterationPlanning::ahead &&
+                      std::any_of(lanes_.begin(), lanes_.end(), [](Lane const& lane) { return lane.in_flight; });
+    if (late)
+        unseen_.push_back(entry);
+    else
+        waiting_.push(entry);
+}
+
+bool Replica::see_unseen() {
+    if (unseen_.empty()) return false;
+    for (WaitingQueue::Entry const& entry : unseen_)
+        waiting_.push(entry);
+    unseen_.clear();
+    return true;
+}
+
 void Replica::enter(ServingRequest const& request, std::int64_t number) {
     std::int32_t const slot = new_slot();
     at(slot).request = request;
     at(slot).number = number;
     at(slot).target = request.prompt;
-    waiting_.push({slot, request.priority, request.tenant, number});
+    queue({slot, request.priority, request.tenant, number});
 }
 
 void Replica::enter_prefilled(FinishedRequest const& prefilled) {
@@ -59,7 +76,7 @@ void Replica::enter_prefilled(FinishedRequest const& prefilled) {
     sequence.last_token = prefilled.finished;
     sequence.prefilled = true;
     --expected_;
-    waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
+    queue({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 
 bool Replica::has_idle_lane() const {
@@ -72,7 +89,8 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         Lane& lane = lanes_[i];
         if (lane.in_flight) continue;
         IterationLoad load;
-        if (!plan(lane, now, load)) continue;
+        bool const planned = plan(lane, now, load);
+        if (!(see_unseen() && !planned ? plan(lane, now, load) : planned)) continue;
         ServiceModel::Times times = times_of(load);
         if (limits_.adapter_slots > 0) {
             ServiceModel::Times const more = adapter_times(lane);
@@ -191,7 +209,7 @@ void Replica::enter_again(FinishedRequest const& lost) {
     sequence.scheduled = lost.scheduled;
     sequence.first_token = lost.first_token;
     sequence.last_token = lost.finished;
-    waiting_.push({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
+    queue({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 
 void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,

@@ -53,7 +53,8 @@ inline constexpr std::int32_t adapter_lookahead = 64;
 /// the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
 /// iteration that needs them. A request whose adapter has no slot lets those behind it pass: `adapter_lookahead` of
 /// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
-/// every iteration that decodes (`Decodes`).
+/// every iteration that decodes (`Decodes`). Where iterations are put together ahead, a request that comes while one
+/// runs is not in the next, unless that would be empty.
 class Replica {
 public:
     /// @param number of the replica: of its random stream.
@@ -94,10 +95,10 @@ public:
     /// Ends the iteration of a lane: tokens are out. Appends the requests that are done and the gaps between tokens.
     void finish(std::size_t lane, Seconds now, std::vector<FinishedRequest>& done, std::vector<TokenGap>& gaps);
 
-    [[nodiscard]] std::int64_t waiting() const { return waiting_.size(); }
+    [[nodiscard]] std::int64_t waiting() const { return waiting_.size() + static_cast<std::int64_t>(unseen_.size()); }
     [[nodiscard]] std::int64_t running() const { return running_; }
     /// Requests that are not done, those included whose caches are on their way.
-    [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting_.size() + expected_; }
+    [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting() + expected_; }
     [[nodiscard]] ReplicaCounters const& counters() const { return counters_; }
     [[nodiscard]] BlockPool& blocks() { return pool_; }
     [[nodiscard]] BlockPool const& blocks() const { return pool_; }
@@ -146,6 +147,8 @@ private:
         std::int64_t prompt_adapter_tokens = 0;
     };
 
+    void queue(WaitingQueue::Entry const& entry);
+    bool see_unseen();
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
     [[nodiscard]] ServiceModel::Times adapter_times(Lane const& lane) const;
     [[nodiscard]] bool adapter_fits(Sequence const& sequence) const;
@@ -188,7 +191,8 @@ private:
     AdapterSlots adapters_;
     Seconds copies_{};  ///< that the next iteration waits for
     WaitingQueue waiting_;
-    std::vector<std::int32_t> passed_;  ///< slots of `waiting_` set aside while it is looked through
+    std::vector<WaitingQueue::Entry> unseen_;  ///< that came after the next iteration was put together
+    std::vector<std::int32_t> passed_;         ///< slots of `waiting_` set aside while it is looked through
     std::vector<Sequence> sequences_;
     std::vector<std::int32_t> free_slots_;
     std::vector<Lane> lanes_;

@@ -113,6 +113,7 @@ void Replica::preempt(Lane& lane, std::int32_t slot) {
 
 std::vector<FinishedRequest> Replica::give_away_waiting() {
     std::vector<FinishedRequest> out;
+    see_unseen();
     while (!waiting_.empty()) {
         std::int32_t const slot = waiting_.front();
         waiting_.pop();

@@ -57,6 +57,7 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
                     plan.attention_dp;
     limits.watermark_blocks = limits.blocks / 100;
     limits.lanes = plan.pp;
+    limits.planning = what.engine.planning;
     return limits;
 }
 

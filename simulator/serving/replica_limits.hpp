@@ -52,6 +52,7 @@ struct ReplicaLimits {
     std::int64_t blocks = 1;                 ///< of the cache, each of one group of layers
     std::int64_t watermark_blocks = 0;       ///< kept free when a request is admitted
     std::int64_t lanes = 1;                  ///< batches in flight: pipeline stages
+    IterationPlanning planning = IterationPlanning::in_turn;
     PrefixCaching prefix_caching = PrefixCaching::on;
     PreemptionPolicy preemption = PreemptionPolicy::recompute;
     std::int64_t host_blocks = 0;    ///< of the cache in host memory
