@@ -5,11 +5,11 @@
 namespace sextant {
 
 RlOverheads fitted_rl_overheads() {
-    return {.generation = 1.50,
-            .training = 1.70,
-            .scoring = 1.44,
-            .expert_training = 3.88,
-            .expert_scoring = 2.88,
+    return {.generation = 1.38,
+            .training = 1.73,
+            .scoring = 1.50,
+            .expert_training = 4.06,
+            .expert_scoring = 3.26,
             .controller = 3 * units::s,
             .sync = 4.65 * units::s,
             .sync_per_byte = 6.83e-11 * units::s,

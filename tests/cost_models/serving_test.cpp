@@ -160,6 +160,61 @@ TEST_CASE("serving: a short prompt waits for its kernels to be launched, a long 
     CHECK(launched(decodes(8, 500)).total() == captured(decodes(8, 500)).total());
 }
 
+TEST_CASE("serving: a shared expert costs what one more routed expert does, not kernels of its own") {
+    ServingCase with = served("deepseek-v3", "h200-sxm", {.tp = 8, .weights = "fp8"});
+    ServingCase without = with;
+    without.model.moe->shared_intermediate = 0;
+    IterationModel const shared(with);
+    IterationModel const routed(without);
+    // Of 257 experts that every long batch reads one is shared, and every token has nine instead of eight.
+    auto const prompt = [](double tokens) { return IterationLoad{.prefill_tokens = tokens, .samples = 1}; };
+    double const read = shared(decodes(200, 100)).gemm / routed(decodes(200, 100)).gemm;
+    double const multiplied = shared(prompt(8000)).gemm / routed(prompt(8000)).gemm;
+    CHECK(read > 1);
+    CHECK(read < 1.02);
+    CHECK(multiplied > 1.02);
+    CHECK(multiplied < 1.0 + 1.0 / 8);
+}
+
+TEST_CASE("serving: experts' scale stretches what they multiply, not the time of a single row") {
+    ServingCase plain = served("mixtral-8x7b", "h100-sxm", {.tp = 8});
+    plain.engine.expert_stream_scale.value = 0.1;
+    plain.engine.expert_compute_scale.value = 1;
+    ServingCase slow = plain;
+    slow.engine.expert_compute_scale.value = 3;
+    auto const prompt = [](double tokens) { return IterationLoad{.prefill_tokens = tokens, .samples = 1}; };
+    IterationModel const once(plain);
+    IterationModel const thrice(slow);
+    CHECK(thrice(prompt(8000)).gemm > 2 * once(prompt(8000)).gemm);
+    CHECK(thrice(decodes(1, 100)).gemm < 1.5 * once(decodes(1, 100)).gemm);
+}
+
+TEST_CASE("serving: a checkpoint of gpt-oss in four bits keeps attention in two bytes") {
+    ServingCase const kept = served("gpt-oss-120b", "h200-sxm", {.weights = "int4-weights"});
+    CHECK(kept.model.only_experts_narrow);
+    CHECK_FALSE(find_model("deepseek-v3").only_experts_narrow);
+    ServingCase narrow = kept;
+    narrow.model.only_experts_narrow = false;
+    // 36 layers of 2880 x (4096 + 2 x 512) and 4096 x 2880 and a router of 2880 x 128: 0.97 G values at 2 - 0.516
+    // bytes.
+    double const values = 36.0 * 2880 * (4096 + 1024 + 4096 + 128);
+    CHECK((serving_memory(kept).weights - serving_memory(narrow).weights).base() ==
+          Approx(values * (2 - 0.5 - 2.0 / 128)).epsilon(1e-6));
+}
+
+TEST_CASE("serving: a request alone does not wait for iterations, one of two waits for two that are planned ahead") {
+    ServingCase what = served("llama-3.1-8b", "h100-sxm");
+    what.engine.planning = IterationPlanning::ahead;
+    IterationModel const model(what);
+    RequestShape const request{.prompt = 500, .output = 200};
+    CHECK(closed_loop(model, request, 1).ttft.queue == Seconds{});
+    CHECK(open_loop(model, request, 1e-4).ttft.queue < 0.1 * units::ms);
+    ServingEstimate const two = closed_loop(model, request, 2);
+    CHECK(two.ttft.queue.base() == Approx(1.5 * two.tpot.base()).epsilon(0.01));
+    what.engine.planning = IterationPlanning::in_turn;
+    CHECK(closed_loop(IterationModel(what), request, 2).ttft.queue < 0.4 * two.ttft.queue);
+}
+
 TEST_CASE("serving memory: sliding windows hold more long requests where the engine frees what they left behind") {
     ServingCase freeing = served("gpt-oss-20b", "h100-sxm");
     ServingCase keeping = freeing;

@@ -71,10 +71,12 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     };
     drop_line("  \"prompt_launch\"");
     drop_line("  \"window_cache\"");
+    drop_line("  \"planning\"");
     EngineProfile const engine = read_text(text);
     CHECK(engine.prompt_launch.value == Seconds{});
     CHECK(engine.prompt_launch.basis == Basis::assumed);
     CHECK(engine.window_cache == WindowCache::window);
+    CHECK(engine.planning == IterationPlanning::in_turn);
     drop_line("  \"kernel_gap\"");
     CHECK_THROWS_WITH(read_text(text), contains("kernel_gap"));
 }
@@ -85,6 +87,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     engine.kernel_gap.value = 2.5 * units::us;
     engine.prompts = PromptOrder::first;
     engine.window_cache = WindowCache::whole;
+    engine.planning = IterationPlanning::ahead;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
     EngineProfile const again = read_text(engine_json(engine));
     CHECK(again.gemm_scale.value == 1.234);
@@ -92,6 +95,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.gemm_scale.source == engine.gemm_scale.source);
     CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
     CHECK(again.window_cache == WindowCache::whole);
+    CHECK(again.planning == IterationPlanning::ahead);
     CHECK(again.memory_overhead.value.base() == engine.memory_overhead.value.base());
     CHECK(again.interval.rows == 70);
     CHECK(again.prompts == engine.prompts);

@@ -29,6 +29,7 @@ TEST_CASE("serve: every token asked for comes out, every block comes back and Li
     setup.limits.blocks = setup.limits.shape.blocks(340) + 2 * setup.limits.shape.groups() + random.below(60);
     setup.limits.watermark_blocks = random.below(3);
     setup.limits.lanes = 1 + random.below(4);
+    if (random.below(2) == 0) setup.limits.planning = IterationPlanning::ahead;
     if (random.below(2) == 0) {
         setup.limits.preemption = PreemptionPolicy::swap;
         setup.limits.host_blocks = random.below(60);
@@ -165,6 +166,24 @@ TEST_CASE("serve: prefill-first delays decodes, chunks do not") {
     CHECK(chunked.itl.largest.base() == Approx(0.01 + 511 * 0.05e-3).epsilon(1e-9));
     CHECK(whole.itl.largest.base() >= 0.119);
     CHECK(whole.ttft.mean < chunked.ttft.mean);
+}
+
+TEST_CASE("serve: planned ahead, a request waits for the iteration that runs and the next; alone it does not wait") {
+    auto const run = [](IterationPlanning planning, char const* output, double rate) {
+        ServingSetup setup;
+        setup.limits.planning = planning;
+        setup.limits.max_batch = 1000;
+        setup.limits.max_batched_tokens = 100000;
+        setup.limits.blocks = 10000000;
+        SyntheticSource source(
+            {.rate = rate, .prompt = length("100"), .output = length(output), .requests = 5000, .longest = 4000});
+        return simulate_serving(setup, FixedService(10 * ms), source).ttft;
+    };
+    // 20 requests are decoding all the time: a half of the running iteration, and its own, and one more.
+    CHECK(run(IterationPlanning::in_turn, "1000", 2).mean.base() == Approx(0.015).epsilon(0.02));
+    CHECK(run(IterationPlanning::ahead, "1000", 2).mean.base() == Approx(0.025).epsilon(0.02));
+    // Busy one time in 200.
+    CHECK(run(IterationPlanning::ahead, "1", 0.5).mean.base() == Approx(0.010).epsilon(0.02));
 }
 
 TEST_CASE("serve: a prefix that stays in the cache is not computed again") {
