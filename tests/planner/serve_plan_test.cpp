@@ -104,7 +104,7 @@ TEST_CASE("serve plan: no point of the frontier is beaten in both by another") {
 }
 
 TEST_CASE("serve plan: an interrupt keeps what was simulated to its end, and nothing that was not") {
-    ServeQuestion q = question({{"h100-sxm", 3}, {"l40s-pcie", 1}}, 5);
+    ServeQuestion q = question({{"h100-sxm", 3}, {"h200-sxm", 3.2}}, 5);  // about as dear: both are simulated
     ServeAnswer const whole = plan_serving(q);
     REQUIRE(whole.simulated > 1);
     CHECK_FALSE(whole.interrupted);

@@ -163,7 +163,7 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     };
     refused("\"generation\": \"*\"", "\"generation\": \"hopper\"", "the first entry");
     refused("\"kernel_gap\"", "\"kernel_gab\"", "'kernel_gap' is missing");
-    refused("\"value\": 0.94, \"basis\": \"measured\"", "\"value\": 1.94, \"basis\": \"measured\"", "do not ascend");
+    refused("\"reserved_low\": {\"value\": 0.", "\"reserved_low\": {\"value\": 1.", "do not ascend");
     refused("\"tp_overlap\": {\"value\": ", "\"tp_overlap\": {\"value\": 1", "between 0 and 1");  // ten and more
     refused("\"grouped_gemm_scale\": {\"value\": 1", "\"grouped_gemm_scale\": {\"value\": 0", "a scale is zero");
     refused("\"low\": 0.", "\"low\": 1.", "time_interval: is no interval around 1");
