@@ -436,6 +436,9 @@ class _RunPlan(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         flops: Value | None = None,
         dollars: Value | None = None,
         gpu_hours: Value | None = None,
@@ -493,6 +496,9 @@ class _RunPlan(Command):
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             flops: budget: 6 N D, such as 1e24
             dollars: budget: US dollars of accelerator time, such as 2e6
             gpu_hours: budget: accelerators times hours
@@ -1379,6 +1385,9 @@ class _Rl(Command):
         no_dropout: bool | None = None,
         fused_cross_entropy: bool | None = None,
         no_fused_cross_entropy: bool | None = None,
+        lora_rank: Value | None = None,
+        lora_targets: Value | None = None,
+        base_weights: Literal["bf16", "fp8", "int8", "nf4"] | str | Sequence[str] | None = None,
         overheads: Literal["fitted", "none"] | str | Sequence[str] | None = None,
         threads: Value | None = None,
         measured: File | None = None,
@@ -1448,6 +1457,9 @@ class _Rl(Command):
             flash_attention: fused attention (default)
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
+            lora_rank: train adapters of this rank only (default: train every weight)
+            lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
+            base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
             overheads: what a step takes beyond the kernels: fitted (to NeMo RL 0.3), or none: a lower bound (default: fitted)
             threads: worker threads (0: all cores); the answer does not depend on it
             measured: predict the published steps of a table (docs/rl.md) and compare; of the others only --variation and --overheads count
