@@ -224,9 +224,13 @@ Engines read_engines(ServingFitRequest const& request, CommandContext& context) 
         for (CsvRecord const& record : table.records)
             add_row(serving_row(RowCells(table, record)), models, engines, left_out);
     }
-    for (auto& [name, rows] : engines)
-        left_out["of a group whose prompts were not all computed: faster than the device multiplies"] +=
+    for (auto& [name, rows] : engines) {
+        auto const count =
             std::erase_if(rows.figures, [&rows = rows](auto const& f) { return rows.impossible.contains(f.group); });
+        if (count > 0)
+            left_out["of a group whose prompts were not all computed: faster than the device multiplies"] += count;
+    }
+    std::erase_if(engines, [](auto const& entry) { return entry.second.figures.empty(); });
     for (auto const& [reason, count] : left_out)
         context.err << fmt::format("{} left out: {}\n", count, reason);
     if (!request.engine.empty()) {
@@ -310,7 +314,8 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         write_text_file(file, engine_json(fit.profile));
     }
-    context.out << constants.text() << "\nTimes in microseconds.\n\n" << errors.text() << '\n' << groups.text();
+    context.out << constants.text() << "\nTimes in microseconds.\n\n" << errors.text();
+    if (groups.row_count() > 0) context.out << '\n' << groups.text();
     return exit_code::done;
 }
 

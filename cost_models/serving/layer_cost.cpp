@@ -101,7 +101,7 @@ double LayerCosts::shared_beside_routed() const {
     return static_cast<double>(moe.shared_intermediate) / static_cast<double>(moe.intermediate);
 }
 
-void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTime& time) const {
+void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, std::int64_t tokens, LayerTime& time) const {
     MoeSpec const& moe = *what_.model.moe;
     ServingPlan const& plan = what_.plan;
     double const all_tokens = static_cast<double>(tokens * (plan.ep > 1 ? plan.attention_dp : 1));
@@ -118,10 +118,9 @@ void LayerCosts::add_experts(GroupedGemm const& e, std::int64_t tokens, LayerTim
     double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
     time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
     std::int64_t const padded = std::llround(groups * padded_rows(rows / groups, format_));
-    // Tokens are rounded before they are copied to their experts, what lies between the two products row by row.
-    bool const first = e.k == what_.model.hidden;
     Seconds const compute = product(padded, e.n, e.k, format_);
-    time.expert_compute += compute + quantising(first ? tokens : std::llround(rows), e.k, format_);
+    time.expert_compute +=
+        compute + quantising(input == ExpertInput::tokens ? tokens : std::llround(rows), e.k, format_);
     time.expert_floor += std::min(compute, product(1, e.n, e.k, format_));
 }
 
@@ -138,7 +137,7 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
         if (format.tiled) time.kernels += 1;  // rounds the activations
         time.streaming += gap;
     } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
-        add_experts(*e, tokens, time);
+        add_experts(*e, op.name == "experts up" ? ExpertInput::tokens : ExpertInput::copies, tokens, time);
         time.kernels += format_.tiled ? 2 : 1;  // sorts or gathers rows; rounds them
         time.streaming += gap;
     } else if (auto const* s = std::get_if<Streaming>(&op.what)) {

@@ -38,7 +38,10 @@ private:
     /// Shared experts in units of a routed one, where engines multiply them beside the routed ones: in the same grouped
     /// product (SGLang) or on another stream (vLLM, TensorRT-LLM).
     [[nodiscard]] double shared_beside_routed() const;
-    void add_experts(GroupedGemm const& product, std::int64_t tokens, LayerTime& time) const;
+    /// What the rows of a grouped product are: tokens as they came, which are rounded once before they are copied to
+    /// their experts, or what the product before made of each copy.
+    enum class ExpertInput : std::uint8_t { tokens, copies };
+    void add_experts(GroupedGemm const& product, ExpertInput input, std::int64_t tokens, LayerTime& time) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
 
     ServingCase const& what_;

@@ -4,6 +4,7 @@
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -96,4 +97,27 @@ TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--out", out}).code == 2);  // several engines
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "nobody", "--out", out}).code == 2);
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "lmdeploy"}).code == 2);  // no --out
+}
+
+TEST_CASE("calibrate fit --serving leaves out a group with a row that says it multiplied faster than the device can") {
+    ScratchFolder const scratch("fit_serving_impossible");
+    std::string const columns = sextant::read_text_file(excerpt);
+    auto const row = [](char const* model, char const* gpu, int tp, char const* rest) {
+        return fmt::format("made,made,{},{},{},{},,,,vllm,0.12.0,fp8,,{}\n", model, gpu, tp, tp, rest);
+    };
+    // 64 prompts of 2,000 tokens every 1.09 s are 117,000 tokens a second: 1.8 PFLOP/s of products on an H200.
+    std::string const table = columns.substr(0, columns.find('\n') + 1) +
+                              row("llama-3.1-8b", "h200_sxm", 1, "2000,100,64,,,,121.7,9.74,,,,") +
+                              row("llama-3.1-8b", "h200_sxm", 1, "8000,2000,80,,,,361,23.8,,,,") +
+                              row("qwen3-32b", "h100_sxm", 2, "1024,512,8,,,,153.6,16.5,,,,") +
+                              row("qwen3-32b", "h100_sxm", 4, "1024,512,8,,,,126,10.7,,,,");
+    sextant::write_text_file(scratch.path("runs.csv"), table);
+    RunResult const run = run_sextant({"calibrate", "fit", "--serving", scratch.path("runs.csv"), "--engine", "vllm",
+                                       "--out", scratch.path("vllm.json")});
+    INFO(run.err << run.out);
+    REQUIRE(run.code == 0);
+    // Of the four figures one is left out before, as it is off by more than four times. Lines are wrapped.
+    CHECK(run.err.find("3 left out: of a group whose prompts were not all computed") != std::string::npos);
+    CHECK(run.err.find("fitting vllm: 4 figures") != std::string::npos);
+    CHECK(run.out.find("held out") == std::string::npos);  // one group is left
 }
