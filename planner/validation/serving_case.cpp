@@ -330,7 +330,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
             case ServedLoad::static_batch: {
                 // Sequences that the cache does not hold wait for the others.
                 double const mean = c.request.prompt + c.request.output / 2;
-                ServingMemory const memory = serving_memory(c.what);
+                ServingMemory const& memory = model.memory();
                 if (memory.weights > memory.capacity)
                     throw RowSkip(fmt::format("weights of {} a device do not fit its {}", human(memory.weights),
                                               human(memory.capacity)));
@@ -348,7 +348,7 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 // TensorRT-LLM admits a request when all its tokens have a place; others when those so far have.
                 bool const whole = c.what.engine.name == "tensorrt-llm";
                 double const context = c.request.prompt + c.request.output * (whole ? 1.0 : 0.5);
-                double const fitting = largest_batch(c.what, serving_memory(c.what), context);
+                double const fitting = largest_batch(c.what, model.memory(), context);
                 out = closed_loop(model, c.request, std::max(1.0, fitting));
                 break;
             }
