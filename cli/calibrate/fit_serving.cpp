@@ -1,23 +1,21 @@
 #include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
+#include "cli/calibrate/served_row.hpp"
 #include "cli/progress.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/parallel_for.hpp"
 #include "core/spec/engine_catalog.hpp"
-#include "core/spec/engine_fields.hpp"
 #include "core/spec/kernel_calibration.hpp"
-#include "planner/validation/serving_case.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <numeric>
 #include <ostream>
 #include <set>
 #include <utility>
@@ -25,127 +23,6 @@
 
 namespace sextant::cli {
 namespace {
-
-/// Tables of one case for the gaps between kernels that a fit tries.
-class GapModels {
-public:
-    explicit GapModels(ServingCase what) : what_(std::move(what)) {}
-    IterationModel const& at(Seconds gap) {
-        std::lock_guard const lock(guard_);
-        auto& model = models_[std::llround(gap.in(units::ns))];
-        if (!model) {
-            ServingCase what = what_;
-            what.engine.kernel_gap.value = gap;
-            model = std::make_unique<IterationModel const>(what);
-        }
-        return *model;
-    }
-
-private:
-    ServingCase what_;
-    std::mutex guard_;
-    std::map<long long, std::unique_ptr<IterationModel const>> models_;
-};
-
-/// The constants of an engine that a fit changes.
-std::vector<double> constants_of(EngineProfile const& engine) {
-    std::vector<double> out;
-    for (auto const& field : engine_numbers)
-        out.push_back((engine.*field.member).value);
-    for (auto const& field : engine_times)
-        out.push_back((engine.*field.member).value.base());
-    return out;
-}
-
-/// What is predicted of one row, as often as a fit asks.
-///
-/// A closed loop is simulated under one set of constants, the base; under others the steady state of `closed_loop` says
-/// by what factor the time per token and the waiting change. A fit is repeated with its answer as the base.
-class RowModel {
-public:
-    RowModel(ServedCase c, std::shared_ptr<GapModels> models) : case_(std::move(c)), models_(std::move(models)) {}
-
-    [[nodiscard]] ServedCase const& what() const { return case_; }
-    /// @throws InputError, RowSkip: what the row asks for cannot be served.
-    void set_base(EngineProfile const& engine) {
-        simulated_ = predict_served(model(engine), under(engine));
-        if (is_loop()) {
-            steady_ = steady(engine);
-            echo_ = echo_of(engine);
-            base_overhead_ = engine.request_overhead.value;
-        }
-        last_constants_.clear();
-    }
-    [[nodiscard]] ServedPrediction const& base() const { return simulated_; }
-    /// Products of the prompts that the row says it served, over the time it had for them; 0 where a row does not say.
-    /// Beyond 1 they were not all computed: a prefix cache held them.
-    [[nodiscard]] double prompt_load(EngineProfile const& engine) const {
-        ServedFigures const& m = case_.measured;
-        if (!is_loop() || !m.ttft || !m.tpot) return 0;
-        IterationTime const prompt = model(engine)({.prefill_tokens = case_.request.prompt - case_.request.cached});
-        Seconds const cycle = *m.ttft + (case_.request.output - 1) * *m.tpot;
-        return case_.amount / case_.replicas * (prompt.gemm / cycle);
-    }
-
-    /// The figures of a row are asked for one after the other: the last answer is kept.
-    [[nodiscard]] ServedPrediction operator()(EngineProfile const& engine) {
-        std::vector<double> constants = constants_of(engine);
-        std::lock_guard const lock(guard_);
-        if (constants != last_constants_) {
-            last_ = predict(engine);
-            last_constants_ = std::move(constants);
-        }
-        return last_;
-    }
-
-private:
-    [[nodiscard]] ServedPrediction predict(EngineProfile const& engine) const {
-        if (!is_loop()) return predict_served(model(engine), under(engine));
-        ServingEstimate const now = steady(engine);
-        ServedPrediction out = simulated_;
-        double const slower = now.tpot / steady_.tpot;
-        out.tpot = simulated_.tpot * slower;
-        out.ttft =
-            std::max(0.3 * now.ttft.total(), now.ttft.total() + (simulated_.ttft - steady_.ttft.total()) * slower +
-                                                 echo_ * (engine.request_overhead.value - base_overhead_));
-        double const output = case_.request.output;
-        Seconds const latency = out.ttft + (output - 1) * out.tpot;
-        out.output_tokens_per_s = case_.amount * output / (latency / units::s);
-        return out;
-    }
-    /// What a second of request overhead adds to the time to the first token besides itself: while a slot is empty
-    /// others end, and their successors come together.
-    [[nodiscard]] double echo_of(EngineProfile const& engine) const {
-        constexpr double step = 0.4;
-        EngineProfile other = engine;
-        other.request_overhead.value = engine.request_overhead.value * (1 - step);
-        Seconds const less = predict_served(model(other), under(other)).ttft;
-        return std::clamp((simulated_.ttft - less) / (engine.request_overhead.value * step) - 1, -0.7, 20.0);
-    }
-    [[nodiscard]] bool is_loop() const { return case_.load == ServedLoad::closed_loop; }
-    [[nodiscard]] ServedCase under(EngineProfile const& engine) const {
-        ServedCase out = case_;
-        out.what.engine = case_.load == ServedLoad::static_batch ? without_server(engine) : engine;
-        return out;
-    }
-    [[nodiscard]] IterationModel model(EngineProfile const& engine) const {
-        bool const alone = case_.load == ServedLoad::static_batch;
-        return models_->at(engine.kernel_gap.value).with_scales(alone ? without_server(engine) : engine);
-    }
-    [[nodiscard]] ServingEstimate steady(EngineProfile const& engine) const {
-        return closed_loop(model(engine), case_.request, case_.amount / case_.replicas);
-    }
-
-    ServedCase case_;
-    std::shared_ptr<GapModels> models_;
-    ServedPrediction simulated_{};
-    ServingEstimate steady_{};
-    double echo_ = 0;
-    Seconds base_overhead_{};
-    std::mutex guard_;
-    std::vector<double> last_constants_;
-    ServedPrediction last_{};
-};
 
 double seconds_of(ServedPrediction const& p, ServedQuantity quantity) {
     switch (quantity) {
@@ -168,7 +45,7 @@ std::string why_not(ServedCase const& c, ServedPrediction const& p) {
 
 /// The rows of one engine.
 struct EngineRows {
-    std::vector<std::shared_ptr<RowModel>> models;
+    std::vector<std::shared_ptr<ServedRow>> models;
     std::vector<ServedMeasurement> figures;
     std::set<std::string> impossible;  ///< groups with a row that says it multiplied faster than the device can
 };
@@ -180,13 +57,12 @@ void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapMod
         ServedCase found = served_case(row, nullptr);
         auto& shared = models[found.key];
         if (!shared) shared = std::make_shared<GapModels>(found.what);
-        auto const predict = std::make_shared<RowModel>(std::move(found), shared);
+        auto const predict = std::make_shared<ServedRow>(std::move(found), shared);
         ServedCase const* const c = &predict->what();
         EngineProfile const& engine = c->what.engine;
         predict->set_base(without_fit(engine));
         if (std::string const reason = why_not(*c, predict->base()); !reason.empty()) throw RowSkip(reason);
-        std::string const group =
-            fmt::format("{}, {}, {}", c->what.model.name, c->what.cluster.accelerator.name, engine.name);
+        std::string const group = predict->group();
         auto const add = [&](ServedQuantity quantity, double seconds) {
             double const first = seconds_of(predict->base(), quantity);
             constexpr double far = 4;  // assumed: another thing was measured
@@ -261,6 +137,35 @@ void add_groups(Table& table, std::vector<JudgedFigure> const& held_out) {
                            fmt::format("{:.1f}", e.median_pct), fmt::format("{:+.1f}", e.bias_pct)});
 }
 
+/// Servers of engines that take prompts first can be started so that they mix them with decodes (SGLang:
+/// `--enable-mixed-chunk`), and tables do not say so. The times do: a group is taken to have mixed where that explains
+/// its rows better.
+void find_prompt_orders(EngineRows const& rows, EngineProfile const& engine, unsigned threads,
+                        CommandContext& context) {
+    if (engine.prompts != PromptOrder::first) return;
+    std::vector<double> gains(rows.models.size());
+    parallel_for(rows.models.size(), threads, [&](std::size_t i) {
+        ServedRow const& row = *rows.models[i];
+        gains[i] = row.misfit(engine, PromptOrder::first) - row.misfit(engine, PromptOrder::mixed);
+    });
+    std::map<std::string, std::vector<double>> groups;
+    for (std::size_t i = 0; i < gains.size(); ++i)
+        groups[rows.models[i]->group()].push_back(gains[i]);
+    constexpr double clear = 0.1;  // of a row, in the mean; assumed
+    std::erase_if(groups, [](auto const& entry) {
+        auto const& [name, of_rows] = entry;
+        return std::accumulate(of_rows.begin(), of_rows.end(), 0.0) < clear * static_cast<double>(of_rows.size());
+    });
+    for (auto const& [group, of_rows] : groups)
+        context.err << fmt::format("{}: prompts were mixed with decodes, as the times of {} rows say\n", group,
+                                   of_rows.size());
+    for (auto const& row : rows.models) {
+        if (!groups.contains(row->group())) continue;
+        row->set_prompts(PromptOrder::mixed);
+        row->set_base(engine);
+    }
+}
+
 /// Fits, and fits again with closed loops simulated under what was found.
 EngineFit fit_rows(std::string const& name, EngineRows const& rows, ServingFitRequest const& request,
                    CommandContext& context) {
@@ -268,6 +173,7 @@ EngineFit fit_rows(std::string const& name, EngineRows const& rows, ServingFitRe
     EngineFitOptions options;
     options.threads = request.threads;
     EngineFit fit;
+    find_prompt_orders(rows, without_fit(start), request.threads, context);
     constexpr int passes = 3;
     for (int pass = 1; pass <= passes; ++pass) {
         begin_step(context,

@@ -52,7 +52,7 @@ struct EngineProfile {
     Sourced<Seconds> kernel_gap;  ///< per kernel, within a captured graph
     /// To launch one kernel of an iteration that holds prompt tokens: those are not captured beforehand.
     Sourced<Seconds> prompt_launch;
-    Sourced<Seconds> host_per_iteration;  ///< scheduler, input preparation, sampling, output: what the device waits for
+    Sourced<Seconds> host_per_iteration;  ///< scheduler, input preparation, sampling, output; hidden in part if planned ahead
     Sourced<Seconds> host_per_sequence;   ///< the same for each sequence of the batch
     Sourced<Seconds> request_overhead;  ///< client, server and queue hand-over of a request, before its first iteration
     Sourced<Seconds> tokenise_per_token;

@@ -140,6 +140,13 @@ Seconds IterationModel::launching(Seconds device) const {
     return (std::cbrt(busy * busy * busy + launch * launch * launch) - busy) * units::s;
 }
 
+Seconds IterationModel::waiting_for_host(Seconds device, double samples) const {
+    EngineProfile const& engine = what_.engine;
+    Seconds const host = engine.host_per_iteration.value + engine.host_per_sequence.value * samples;
+    if (engine.planning == IterationPlanning::in_turn) return host;
+    return std::hypot(seconds(device), seconds(host)) * units::s - device;
+}
+
 Seconds IterationModel::prefill_attention(double past, double tokens) const {
     if (tokens <= 0) return {};
     return std::max(0.0, prefill_(past + tokens) - prefill_(past)) * units::s;
@@ -157,7 +164,7 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     time.prefill = load.prefill_attention * engine.prefill_scale.value;
     time.decode = decode_seconds(load.decodes, load.decode_context) * engine.decode_scale.value * units::s;
     if (load.prefill_tokens > 0) time.streaming += launching(time.device());
-    time.host = engine.host_per_iteration.value + engine.host_per_sequence.value * load.samples;
+    time.host = waiting_for_host(time.device(), load.samples);
     return time;
 }
 

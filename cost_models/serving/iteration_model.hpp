@@ -41,7 +41,9 @@ struct IterationLoad {
 /// c is above the time of a single row is what engines scale. Shared experts count as more of the same groups. An
 /// iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to launch,
 /// they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch`.
-/// Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
+/// The host takes h = host_per_iteration + samples x host_per_sequence, after the device's d; an engine that plans
+/// ahead works on the next iteration meanwhile, and the two take (d^2 + h^2)^(1/2): assumed between the sum and the
+/// longer. Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
 /// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
 /// passes all of them; the stages work on different iterations at a time, which `stage_time` is for.
 class IterationModel {
@@ -77,6 +79,8 @@ private:
     [[nodiscard]] double expert_seconds(double tokens) const;
     /// What the device waits for launches, beyond the time it works.
     [[nodiscard]] Seconds launching(Seconds device) const;
+    /// The same for the scheduler, the preparation of inputs and the handling of outputs.
+    [[nodiscard]] Seconds waiting_for_host(Seconds device, double samples) const;
     void tabulate_prefill();
     void tabulate_decode();
     [[nodiscard]] double decode_seconds(double sequences, double context) const;

@@ -99,6 +99,25 @@ TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", "lmdeploy"}).code == 2);  // no --out
 }
 
+TEST_CASE("calibrate fit --serving finds the servers that mixed prompts with decodes though their engine does not") {
+    ScratchFolder const scratch("fit_serving_mixed");
+    std::string const columns = sextant::read_text_file(excerpt);
+    auto const row = [](char const* what, char const* rest) { return fmt::format("made,made,{},{}\n", what, rest); };
+    char const* const small = "llama-3.1-8b,h200_sxm,1,1,,,,sglang,0.5.6,fp8_block,";
+    char const* const large = "qwen3-32b,h100_sxm,4,4,,,,sglang,0.5.1,,";
+    // 40 prompts of 4,000 tokens that go before all decodes would wait 1.4 s, and nothing would interrupt the decodes.
+    std::string const table = columns.substr(0, columns.find('\n') + 1) + row(small, "4000,100,40,,,,398,32.5,,,,") +
+                              row(small, "8000,500,56,,,,1085,34.2,,,,") + row(large, "1024,512,64,,,,1143,15.2,,,,") +
+                              row(large, "2048,256,64,,,,2317,22.4,,,,");
+    sextant::write_text_file(scratch.path("runs.csv"), table);
+    RunResult const run = run_sextant({"calibrate", "fit", "--serving", scratch.path("runs.csv"), "--engine", "sglang",
+                                       "--out", scratch.path("sglang.json")});
+    INFO(run.err << run.out);
+    REQUIRE(run.code == 0);
+    CHECK(run.err.find("llama-3.1-8b, h200-sxm, sglang: prompts were mixed with decodes") != std::string::npos);
+    CHECK(run.err.find("qwen3-32b, h100-sxm, sglang: prompts were mixed") == std::string::npos);
+}
+
 TEST_CASE("calibrate fit --serving leaves out a group with a row that says it multiplied faster than the device can") {
     ScratchFolder const scratch("fit_serving_impossible");
     std::string const columns = sextant::read_text_file(excerpt);

@@ -215,6 +215,21 @@ TEST_CASE("serving: a request alone does not wait for iterations, one of two wai
     CHECK(closed_loop(IterationModel(what), request, 2).ttft.queue < 0.4 * two.ttft.queue);
 }
 
+TEST_CASE("serving: the device waits for the whole time of the host in turn, for what its own does not hide ahead") {
+    ServingCase what = served("llama-3.1-8b", "h100-sxm");
+    what.engine.host_per_iteration.value = 2 * units::ms;
+    what.engine.host_per_sequence.value = 50 * units::us;
+    IterationLoad const load{.decodes = 20, .decode_context = 20000, .samples = 20};
+    what.engine.planning = IterationPlanning::in_turn;
+    IterationTime const in_turn = IterationModel(what)(load);
+    CHECK(in_turn.host.base() == Approx(0.003));
+    what.engine.planning = IterationPlanning::ahead;
+    IterationTime const ahead = IterationModel(what)(load);
+    CHECK(ahead.device() == in_turn.device());
+    CHECK(ahead.total().base() == Approx(std::hypot(ahead.device().base(), 0.003)));
+    CHECK(ahead.total() > std::max(ahead.device(), 3 * units::ms));
+}
+
 TEST_CASE("serving memory: sliding windows hold more long requests where the engine frees what they left behind") {
     ServingCase freeing = served("gpt-oss-20b", "h100-sxm");
     ServingCase keeping = freeing;
