@@ -19,6 +19,7 @@ std::string format_in_name(std::string const& model) {
     if (has("fp4") || has("gpt-oss")) return "fp4";
     if (has("awq") || has("gptq") || has("int4") || has("w4a16") || has("4bit") || has("bnb") || has("nf4"))
         return "int4-weights";
+    if (has("kimi-k2.5") || has("kimi-k2-thinking")) return "int4-weights";  // as they are published
     if (has("w8a8") || has("int8")) return "int8";
     if (has("8bit") || has("w8a16")) return "int8-weights";
     if (!distilled && (has("deepseek-v3") || has("deepseek-r1") || has("kimi-k2") || has("minimax-m2")))

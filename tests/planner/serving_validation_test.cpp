@@ -97,6 +97,7 @@ TEST_CASE("the format of the weights is read from a model's name") {
     CHECK(format_in_name("deepseek-ai/DeepSeek-R1") == "fp8-block");
     CHECK(format_in_name("deepseek-ai/DeepSeek-R1-Distill-Llama-70B").empty());
     CHECK(format_in_name("unsloth/Llama-3.1-8B-bnb-4bit") == "int4-weights");
+    CHECK(format_in_name("moonshotai/Kimi-K2.5") == "int4-weights");
     CHECK(format_in_name("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4") == "int4-weights");
     CHECK(format_in_name("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic") == "fp8");
     CHECK(format_in_name("meta-llama/Llama-3.1-8B").empty());

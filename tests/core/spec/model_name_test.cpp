@@ -54,6 +54,8 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "llama-3.3-70b"},
          {"deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct", "deepseek-v2-lite"},
          {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"},
+         {"moonshotai/Kimi-K2.5", "kimi-k2"},
+         {"CohereForAI/c4ai-command-r-plus-08-2024", "command-r-plus"},
          {"internlm/internlm2_5-7b-chat", "internlm2-7b"},
          {"InternLM-20B", "internlm-20b"},
          {"01-ai/Yi-34B-Chat", "yi-34b"},
