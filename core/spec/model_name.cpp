@@ -166,6 +166,12 @@ bool contains(List const& list, std::string_view word) {
     return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+/// The month of a date in two words ("08-2024").
+bool is_month(std::string_view word, std::string_view next) {
+    return word.size() == 2 && is_number(word) && word <= "12" && next.size() == 4 && next.starts_with("20") &&
+           is_number(next);
+}
+
 /// A date ("0528", "2407"), a version ("v0.1") or a length of context ("128k", "1m").
 bool is_release(std::string_view word) {
     bool const date = word.size() == 4 && std::all_of(word.begin(), word.end(), is_digit);
@@ -198,6 +204,8 @@ std::optional<std::string> preset_called(std::string_view name) {
     if (words.size() > 1 && contains(owners, words.front())) words.erase(words.begin());
     if (auto found = meant()) return found;
     if (words.empty()) return std::nullopt;
+    for (std::size_t i = 1; i + 1 < words.size(); ++i)
+        if (is_month(words[i], words[i + 1])) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
     words.erase(std::remove_if(words.begin() + 1, words.end(), is_release), words.end());
     return meant();
 }
