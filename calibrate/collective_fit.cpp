@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace sextant {
@@ -25,9 +26,38 @@ NcclMachine machine_of(CollectiveMeasurement const& row, ScaleUpConstants const&
     return machine;
 }
 
-double residual_of(CollectiveMeasurement const& row, ScaleUpConstants const& up, ScaleOutConstants const* out) {
-    return std::log(structural_time(row, up, out) / row.target);
-}
+/// Rows of one collective on one machine: they share a curve.
+class Sweeps {
+public:
+    explicit Sweeps(MeasurementList const& rows) : rows_(rows) {
+        std::map<std::pair<CollectiveMachine const*, CollectiveKind>, std::size_t> numbers;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            auto const key = std::pair(rows[i]->machine.get(), rows[i]->kind);
+            auto const [found, is_new] = numbers.try_emplace(key, rows_of_.size());
+            if (is_new) rows_of_.emplace_back();
+            rows_of_[found->second].push_back(i);
+        }
+    }
+
+    /// log(predicted / target) of all rows by the constants that `up` and `out` give for the first row of each sweep.
+    template <class Up, class Out>
+    void residuals(Up const& up, Out const& out, std::span<double> to) const {
+        for (std::vector<std::size_t> const& sweep : rows_of_) {
+            CollectiveMeasurement const& first = *rows_[sweep.front()];
+            ScaleUpConstants const inside = up(sweep.front());
+            auto const between = out(sweep.front());
+            ScaleOutConstants const* const outside = between ? &*between : nullptr;
+            CollectiveCurve const curve =
+                nccl_curve(machine_of(first, inside, outside), first.kind, first.group(), inside, outside);
+            for (std::size_t const i : sweep)
+                to[i] = std::log(curve.time(rows_[i]->bytes) / rows_[i]->target);
+        }
+    }
+
+private:
+    MeasurementList const& rows_;
+    std::vector<std::vector<std::size_t>> rows_of_;
+};
 
 MeasurementList rows_of(MeasurementList const& rows, NetworkPart part) {
     MeasurementList out;
@@ -200,13 +230,16 @@ NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleU
     if (rows.empty()) throw InputError("fit: no row is of ranks in one domain");
     NetworkParameters<ScaleUpConstants> const parameters(start, scale_up_keys(rows), spreads);
     ClusterEffects const effects(rows, spreads, parameters.parameters().size());
+    Sweeps const sweeps(rows);
     FitProblem problem{.parameters = parameters.parameters(),
                        .rows = rows.size(),
-                       .residual =
-                           [&](std::size_t i, std::span<double const> values) {
-                               return residual_of(*rows[i], effects.of(parameters.with(values), i, values), nullptr);
-                           },
-                       .weights = weights_of(rows)};
+                       .residual = {},
+                       .weights = weights_of(rows),
+                       .residuals = [&](std::span<double const> values, std::span<double> out) {
+                           ScaleUpConstants const constants = parameters.with(values);
+                           sweeps.residuals([&](std::size_t i) { return effects.of(constants, i, values); },
+                                            [](std::size_t) { return std::optional<ScaleOutConstants>{}; }, out);
+                       }};
     effects.append_to(problem.parameters);
     FitResult const fit = fit_least_squares(problem, options);
     NetworkSection<ScaleUpConstants> section{
@@ -225,14 +258,17 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, Scal
         ups.push_back(up_of(*row));
     NetworkParameters<ScaleOutConstants> const parameters(start, scale_out_keys(rows), spreads);
     ClusterEffects const effects(rows, spreads, parameters.parameters().size());
+    Sweeps const sweeps(rows);
     FitProblem problem{.parameters = parameters.parameters(),
                        .rows = rows.size(),
-                       .residual =
-                           [&](std::size_t i, std::span<double const> values) {
-                               ScaleOutConstants const out = effects.of(parameters.with(values), i, values);
-                               return residual_of(*rows[i], ups[i], &out);
-                           },
-                       .weights = weights_of(rows)};
+                       .residual = {},
+                       .weights = weights_of(rows),
+                       .residuals = [&](std::span<double const> values, std::span<double> to) {
+                           ScaleOutConstants const constants = parameters.with(values);
+                           sweeps.residuals(
+                               [&](std::size_t i) { return ups[i]; },
+                               [&](std::size_t i) { return std::optional(effects.of(constants, i, values)); }, to);
+                       }};
     effects.append_to(problem.parameters);
     FitResult const fit = fit_least_squares(problem, options);
     NetworkSection<ScaleOutConstants> section{

@@ -48,7 +48,7 @@ std::string held_out_csv(std::vector<HeldOutRow> const& rows);
 struct FitChoices {
     double held_out = 0.2;  ///< share of the runs, chosen by a hash of their names
     std::string command;
-    FitOptions options{};
+    FitOptions options{.starts_from = StartsFrom::priors};
 };
 
 /// Whether a run is held out: by a hash (FNV-1a) of its name, the same on every machine.

@@ -31,6 +31,13 @@ std::vector<double> values_at(FitProblem const& problem, double const* x) {
     return values;
 }
 
+/// Of central differences.
+double derivative_step(double x) {
+    constexpr double relative_step = 1e-6;
+    constexpr double least_step = 1.5e-8;  // square root of the least difference from one
+    return std::max(relative_step * std::abs(x), least_step);
+}
+
 /// A weighted residual with derivatives by central differences. Ceres's own would bring every parameter to its scale
 /// anew for each of them.
 class RowCost final : public ceres::CostFunction {
@@ -48,7 +55,7 @@ public:
         if (!std::isfinite(*out)) return false;
         if (jacobians == nullptr || jacobians[0] == nullptr) return true;
         for (std::size_t i = 0; i < values.size(); ++i) {
-            double const step = std::max(relative_step * std::abs(x[i]), least_step);
+            double const step = derivative_step(x[i]);
             double const value = values[i];
             values[i] = value_at(problem_.parameters[i], x[i] + step);
             double const above = residual(values);
@@ -62,14 +69,85 @@ public:
     }
 
 private:
-    static constexpr double relative_step = 1e-6;
-    static constexpr double least_step = 1.5e-8;  // square root of the least difference from one
-
     [[nodiscard]] double residual(std::vector<double> const& values) const {
         return root_weight_ * problem_.residual(row_, values);
     }
 
     FitProblem const& problem_;
+    std::size_t row_;
+    double root_weight_;
+};
+
+/// Residuals of all rows and their derivatives, worked out together before Ceres asks for those of each row.
+class AllRows final : public ceres::EvaluationCallback {
+public:
+    AllRows(FitProblem const& problem, std::vector<double> const& x, unsigned threads)
+        : problem_(problem), x_(x), threads_(threads) {}
+
+    void PrepareForEvaluation(bool with_jacobians, bool is_new_point) override {
+        if (is_new_point || residuals_.empty()) {
+            residuals_.resize(problem_.rows);
+            problem_.residuals(values_at(problem_, x_.data()), residuals_);
+            has_derivatives_ = false;
+        }
+        if (with_jacobians && !has_derivatives_) differentiate();
+    }
+
+    [[nodiscard]] double residual(std::size_t row) const { return residuals_[row]; }
+    [[nodiscard]] double derivative(std::size_t row, std::size_t parameter) const {
+        return derivatives_[parameter][row];
+    }
+
+private:
+    void differentiate() {
+        std::vector<double> const values = values_at(problem_, x_.data());
+        derivatives_.assign(values.size(), std::vector<double>(problem_.rows));
+        parallel_for(static_cast<std::int64_t>(values.size()), threads_, [&](std::int64_t number) {
+            auto const i = static_cast<std::size_t>(number);
+            double const step = derivative_step(x_[i]);
+            std::vector<double> moved = values;
+            std::vector<double>& above = derivatives_[i];
+            std::vector<double> below(problem_.rows);
+            moved[i] = value_at(problem_.parameters[i], x_[i] + step);
+            problem_.residuals(moved, above);
+            moved[i] = value_at(problem_.parameters[i], x_[i] - step);
+            problem_.residuals(moved, below);
+            for (std::size_t row = 0; row < problem_.rows; ++row)
+                above[row] = (above[row] - below[row]) / (2 * step);
+        });
+        has_derivatives_ = true;
+    }
+
+    FitProblem const& problem_;
+    std::vector<double> const& x_;
+    unsigned threads_;
+    std::vector<double> residuals_;
+    std::vector<std::vector<double>> derivatives_;  ///< per parameter
+    bool has_derivatives_ = false;
+};
+
+/// A weighted residual of those.
+class OneOfAllRows final : public ceres::CostFunction {
+public:
+    OneOfAllRows(AllRows const& all, std::size_t parameters, std::size_t row, double root_weight)
+        : all_(all), row_(row), root_weight_(root_weight) {
+        set_num_residuals(1);
+        mutable_parameter_block_sizes()->push_back(static_cast<int>(parameters));
+    }
+
+    bool Evaluate(double const* const* /*blocks*/, double* out, double** jacobians) const override {
+        *out = root_weight_ * all_.residual(row_);
+        if (!std::isfinite(*out)) return false;
+        if (jacobians == nullptr || jacobians[0] == nullptr) return true;
+        for (std::int32_t i = 0; i < parameter_block_sizes()[0]; ++i) {
+            jacobians[0][i] = root_weight_ * all_.derivative(row_, static_cast<std::size_t>(i));
+            if (!std::isfinite(jacobians[0][i])) return false;
+        }
+        return true;
+    }
+
+private:
+    AllRows const& all_;
     std::size_t row_;
     double root_weight_;
 };
@@ -96,15 +174,18 @@ private:
     double spread_;
 };
 
-void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions const& options,
+void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions const& options, AllRows const& all,
            std::vector<double>& x) {
     std::size_t const n = problem.parameters.size();
+    auto const cost_of = [&](std::size_t row, double root_weight) -> ceres::CostFunction* {
+        if (problem.residuals) return new OneOfAllRows(all, n, row, root_weight);
+        return new RowCost(problem, row, root_weight);
+    };
     for (std::size_t row = 0; row < problem.rows; ++row) {
         double const weight = problem.weights.empty() ? 1.0 : problem.weights[row];
         if (weight <= 0) continue;
         double const root = std::sqrt(weight);
-        ceres_problem.AddResidualBlock(new RowCost(problem, row, root),
-                                       new ceres::HuberLoss(options.robust_scale * root), x.data());
+        ceres_problem.AddResidualBlock(cost_of(row, root), new ceres::HuberLoss(options.robust_scale * root), x.data());
     }
     for (std::size_t i = 0; i < n; ++i) {
         FitParameter const& parameter = problem.parameters[i];
@@ -140,17 +221,22 @@ std::vector<std::optional<double>> spreads(ceres::Problem& ceres_problem, FitPro
     return result;
 }
 
-std::vector<double> start_of(FitProblem const& problem, int number, std::mt19937_64& random) {
-    std::vector<double> x;
-    for (FitParameter const& parameter : problem.parameters) {
-        double value = to_scale(parameter, parameter.start);
-        if (number > 0) {
-            std::uniform_real_distribution<double> between(to_scale(parameter, parameter.low),
-                                                           to_scale(parameter, parameter.high));
-            value = 0.5 * (value + between(random));
-        }
-        x.push_back(value);
+/// One of the further starts, on the parameter's scale.
+double drawn(FitParameter const& parameter, StartsFrom from, std::mt19937_64& random) {
+    double const low = to_scale(parameter, parameter.low);
+    double const high = to_scale(parameter, parameter.high);
+    if (from == StartsFrom::priors && parameter.prior) {
+        std::normal_distribution<double> around(to_scale(parameter, parameter.prior->mean), parameter.prior->spread);
+        return std::clamp(around(random), low, high);
     }
+    std::uniform_real_distribution<double> between(low, high);
+    return 0.5 * (to_scale(parameter, parameter.start) + between(random));
+}
+
+std::vector<double> start_of(FitProblem const& problem, int number, StartsFrom from, std::mt19937_64& random) {
+    std::vector<double> x;
+    for (FitParameter const& parameter : problem.parameters)
+        x.push_back(number > 0 ? drawn(parameter, from, random) : to_scale(parameter, parameter.start));
     return x;
 }
 
@@ -189,9 +275,12 @@ FitResult fit_least_squares(FitProblem const& problem, FitOptions const& options
     solver.function_tolerance = 1e-8;
     std::optional<FitResult> best;
     for (int start = 0; start < std::max(1, options.starts); ++start) {
-        std::vector<double> x = start_of(problem, start, random);
-        ceres::Problem ceres_problem;
-        build(ceres_problem, problem, options, x);
+        std::vector<double> x = start_of(problem, start, options.starts_from, random);
+        AllRows all(problem, x, options.threads);
+        ceres::Problem::Options together;
+        if (problem.residuals) together.evaluation_callback = &all;
+        ceres::Problem ceres_problem(together);
+        build(ceres_problem, problem, options, all, x);
         ceres::Solver::Summary summary;
         ceres::Solve(solver, &ceres_problem, &summary);
         if (!summary.IsSolutionUsable() || (best && summary.final_cost >= best->cost)) continue;

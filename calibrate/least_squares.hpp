@@ -39,11 +39,20 @@ struct FitProblem {
     /// Residual of a row, dimensionless, e.g. log(predicted / measured); called from several threads at a time.
     std::function<double(std::size_t row, std::span<double const> values)> residual;
     std::vector<double> weights{};  ///< of the squared residuals, one per row; empty: 1
+    /// In place of `residual`, where rows have work in common: those of all rows into `out`.
+    std::function<void(std::span<double const> values, std::span<double> out)> residuals{};
+};
+
+/// Where all starts but the given one lie.
+enum class StartsFrom : std::uint8_t {
+    bounds,  ///< half-way between the given one and a place anywhere between the bounds
+    priors,  ///< drawn from the priors; without one, as `bounds`
 };
 
 struct FitOptions {
     double robust_scale = 0.1;  ///< residuals beyond it count linearly (Huber)
-    int starts = 4;             ///< the given one and this many less one drawn between the bounds
+    int starts = 4;             ///< the given one and this many less one drawn
+    StartsFrom starts_from = StartsFrom::bounds;
     int iterations = 100;
     unsigned threads = 0;  ///< 0: all cores
     std::uint64_t seed = 1;

@@ -70,6 +70,15 @@ NetworkEntry later_efa() {
     return entry;
 }
 
+/// V100 nodes have the first EFA, as A100 nodes; their own rows say more of a NIC that eight devices share.
+NetworkEntry first_efa() {
+    NetworkEntry entry =
+        of_class("class-efa-volta", "AWS EFA of V100 nodes: the first EFA, fitted to that of A100 nodes",
+                 NetworkPart::scale_out, "efa", "volta", "class-network");
+    entry.rows_generation = "ampere";
+    return entry;
+}
+
 std::vector<NetworkEntry> scale_out_entries() {
     constexpr auto out = NetworkPart::scale_out;
     return {
@@ -77,6 +86,7 @@ std::vector<NetworkEntry> scale_out_entries() {
         of_class("class-infiniband", "InfiniBand", out, "infiniband", "*", "class-network"),
         of_class("class-roce", "RoCE", out, "roce", "*", "class-network"),
         of_class("class-efa-ampere", "AWS EFA of A100 nodes", out, "efa", "ampere", "class-network"),
+        first_efa(),
         later_efa(),
         of_class("class-slingshot", "Slingshot", out, "slingshot", "*", "class-network"),
         of_class("class-ethernet", "Ethernet and GPUDirect-TCPX(O)", out, "ethernet", "*", "class-network"),
@@ -101,7 +111,10 @@ std::vector<NetworkEntry> scale_out_entries() {
     };
 }
 
-constexpr double rows_per_platform = 20;
+/// What the rows of one platform in a class count at most. Between domains a platform is one fabric of its own, whose
+/// rows miss together: there they say less of others than as many rows would that were independent.
+constexpr double most_rows_inside = 20;
+constexpr double most_rows_between = 6;
 
 NetworkEntry const* entry_named(std::string const& name) {
     for (NetworkEntry const& entry : network_entries())
@@ -233,11 +246,12 @@ NetworkCalibration fit_one_entry(NetworkEntry const& entry, MeasurementList cons
             balanced.push_back(*row);
             ++rows_of[row->machine->cluster.name];
         }
+    double const most_rows = entry.part == NetworkPart::scale_up ? most_rows_inside : most_rows_between;
     MeasurementList taken;
     for (CollectiveMeasurement& row : balanced) {
         // In a class no platform counts for more because more of its sizes were measured.
         if (entry.scope.is_class()) {
-            row.weight *= std::min(1.0, rows_per_platform / rows_of[row.machine->cluster.name]);
+            row.weight *= std::min(1.0, most_rows / rows_of[row.machine->cluster.name]);
             if (row.role == RowRole::robustness) row.weight *= 0.05;
         }
         taken.push_back(&row);

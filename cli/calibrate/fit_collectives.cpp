@@ -65,7 +65,7 @@ Table error_table(std::vector<NetworkHeldOut> const& errors) {
 int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) {
     auto const rows = read_rows(request, nullptr, context);
     MeasurementList const list = list_of(rows);
-    FitOptions const options{.starts = 2};
+    FitOptions const options{.starts = 3, .starts_from = StartsFrom::priors};
     std::string const command = "sextant calibrate fit --collectives FILE.csv --catalogue FOLDER";
     std::vector<std::string> names;
     for (NetworkEntry const& entry : network_entries())

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -96,4 +97,40 @@ TEST_CASE("fit_least_squares: nothing to fit is refused") {
     FitProblem problem = power_problem(points);
     problem.parameters[0].start = 1e9;
     CHECK_THROWS_AS(fit_least_squares(problem, {}), InputError);
+}
+
+TEST_CASE("fit_least_squares: residuals that are worked out together give what they give row by row") {
+    auto const points = power_law(3.5, 0.7, 60, 4);
+    FitProblem const apart = power_problem(points);
+    FitProblem together = power_problem(points);
+    together.residual = {};
+    together.residuals = [&](std::span<double const> values, std::span<double> out) {
+        for (std::size_t i = 0; i < out.size(); ++i)
+            out[i] = apart.residual(i, values);
+    };
+    FitResult const a = fit_least_squares(apart, {.threads = 1});
+    FitResult const b = fit_least_squares(together, {.threads = 2});
+    CHECK(a.values() == b.values());
+    CHECK(a.cost == b.cost);
+    CHECK(*a.parameters[1].spread == *b.parameters[1].spread);
+}
+
+TEST_CASE("fit_least_squares: a line that is nowhere the least at the start is found from the priors") {
+    // The lesser of x and 5 + x / 5: at the start the second is 5 + 2 x, and no row depends on it.
+    FitProblem const problem{
+        .parameters = {{.name = "first", .start = 1.1, .low = 0.01, .high = 100, .scale = FitScale::logarithmic},
+                       {.name = "second", .start = 2, .low = 0.01, .high = 100, .scale = FitScale::logarithmic}},
+        .rows = 30,
+        .residual =
+            [](std::size_t i, std::span<double const> v) {
+                auto const x = static_cast<double>(i + 1);
+                return std::log(std::min(v[0] * x, 5 + v[1] * x) / std::min(x, 5 + 0.2 * x));
+            },
+        .weights = std::vector<double>(30, 100)};
+    FitProblem with_priors = problem;
+    for (FitParameter& parameter : with_priors.parameters)
+        parameter.prior = FitPrior{parameter.start, 1.5};
+    CHECK(fit_least_squares(with_priors, {.starts = 1, .threads = 1}).values()[1] == Approx(2).epsilon(0.01));
+    CHECK(fit_least_squares(with_priors, {.starts = 5, .starts_from = StartsFrom::priors, .threads = 1}).values()[1] ==
+          Approx(0.2).epsilon(0.02));
 }
