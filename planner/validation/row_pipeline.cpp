@@ -162,10 +162,15 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
         plan.vpp = row.vpp.value_or(traits_of(*named).usual_chunks());
         return;
     }
-    for (std::string_view const unknown : {"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"})
-        if (schedule.find(unknown) != std::string::npos)
-            throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
-    if (schedule.find("gpipe") != std::string::npos) plan.schedule = Schedule::gpipe;
+    auto const has_one_of = [&](std::initializer_list<std::string_view> words) {
+        return std::any_of(words.begin(), words.end(),
+                           [&](std::string_view word) { return schedule.find(word) != std::string::npos; });
+    };
+    bool const known = schedule.empty() || schedule == "-" ||
+                       has_one_of({"1f1b", "interleav", "gpipe", "afab", "dapple", "flush", "default", "none"});
+    if (!known || has_one_of({"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"}))
+        throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
+    if (has_one_of({"gpipe", "afab"})) plan.schedule = Schedule::gpipe;
     plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
     if (!row.vpp &&
         (schedule.find("interleaved") != std::string::npos || row.notes_have("interleaving used for PP>1"))) {

@@ -110,6 +110,8 @@ TEST_CASE("a row that cannot be expressed says why") {
           "recompute of chosen modules is not modelled");
     CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1 + vocab-1"; }) ==
           "schedule 'zb-h1 + vocab-1' is not modelled");
+    CHECK(reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "Hanayo"; }) ==
+          "schedule 'Hanayo' is not modelled");
     CHECK(reason([](TrainingRow& r) {
               r.pp = 2, r.dp = 4, r.pp_schedule = "zb-v", r.vpp = 3;
           }).find("plan rejected: vpp 3 with schedule zb-v") == 0);
