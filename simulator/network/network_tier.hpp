@@ -38,8 +38,9 @@ std::unique_ptr<NetworkTier> make_switched_domains(ClusterSpec const& cluster, s
 /// A link per ordered pair, each 1 / (domain size - 1) of an accelerator's bandwidth: "node0.gpu1.gpu2".
 std::unique_ptr<NetworkTier> make_mesh_domains(ClusterSpec const& cluster, std::int64_t accelerators,
                                                std::vector<FabricLink>& links);
-/// A link to and from each accelerator, and the host bridge in between: "node0.gpu1.pcie.out", "node0.bridge.in". The
-/// profile's ring figure is measured through the bridge by a whole domain, so the bridge carries that for all of them.
+/// A link to and from each accelerator ("node0.gpu1.pcie.out"), more for what leaves a pair and what leaves four where
+/// those reach more than a whole domain ("node0.gpu1.switch.out", "node0.gpu1.socket.out"; `pcie_gain`), and the host
+/// bridge in between, "node0.bridge.in", which carries what all can send.
 std::unique_ptr<NetworkTier> make_pcie_domains(ClusterSpec const& cluster, std::int64_t accelerators,
                                                std::vector<FabricLink>& links);
 /// A link per chip, axis and direction, 1 / (2 axes) of a chip's bandwidth; dimension-order routing, the shorter way

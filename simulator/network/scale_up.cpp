@@ -8,15 +8,15 @@
 namespace sextant {
 namespace {
 
+/// Links out and in of every accelerator.
 class SwitchedDomains final : public NetworkTier {
 public:
-    SwitchedDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::vector<FabricLink>& links)
+    SwitchedDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::string_view word, BytesPerSecond rate,
+                    std::vector<FabricLink>& links)
         : first_(static_cast<std::int32_t>(links.size())) {
-        auto const word = scale_up_word(cluster);
         for (std::int64_t a = 0; a < accelerators; ++a)
             for (auto const* direction : {"out", "in"})
-                add_link(links, fmt::format("{}.{}.{}", accelerator_name(cluster, a), word, direction),
-                         scale_up_rate(cluster));
+                add_link(links, fmt::format("{}.{}.{}", accelerator_name(cluster, a), word, direction), rate);
     }
     void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
         path.push_back(first_ + static_cast<std::int32_t>(2 * source));
@@ -61,31 +61,53 @@ private:
 class PcieDomains final : public NetworkTier {
 public:
     PcieDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::vector<FabricLink>& links)
-        : devices_(cluster, accelerators, links),
-          domain_size_(cluster.domain_size),
-          first_bridge_(static_cast<std::int32_t>(links.size())) {
+        : domain_size_(cluster.domain_size) {
+        BytesPerSecond const whole = scale_up_rate(cluster);
+        double const pair = pcie_gain(cluster, 0, 1);
+        double const quad = pcie_gain(cluster, 0, 2);
+        auto const tier = [&](std::int64_t reach, char const* word, double gain) {
+            tiers_.push_back(
+                {reach, std::make_unique<SwitchedDomains>(cluster, accelerators, word, whole * gain, links)});
+        };
+        tier(1, "pcie", pair);
+        if (quad < pair) tier(2, "switch", quad);
+        if (1 < quad) tier(4, "socket", 1);
+        first_bridge_ = static_cast<std::int32_t>(links.size());
         for (std::int64_t domain = 0; domain < domains_of(cluster, accelerators); ++domain)
             for (auto const* direction : {"in", "out"})
                 add_link(links, fmt::format("{}{}.bridge.{}", domain_word(cluster), domain, direction),
-                         scale_up_rate(cluster) * static_cast<double>(domain_size_));
+                         whole * (pair * static_cast<double>(domain_size_)));
     }
     void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
-        devices_.route(source, destination, path);
+        auto const first = static_cast<std::ptrdiff_t>(path.size());
         auto const bridge = first_bridge_ + static_cast<std::int32_t>(2 * (source / domain_size_));
-        path.insert(path.end() - 1, {bridge, bridge + 1});
+        path.insert(path.end(), {bridge, bridge + 1});
+        // From the bridge outwards: what accelerators further apart than a tier's reach pass besides.
+        for (auto tier = tiers_.rbegin(); tier != tiers_.rend(); ++tier) {
+            if (source % domain_size_ / tier->reach == destination % domain_size_ / tier->reach) continue;
+            std::vector<std::int32_t> ends;
+            tier->links->route(source, destination, ends);
+            path.insert(path.begin() + first, ends.front());
+            path.push_back(ends.back());
+        }
     }
 
 private:
-    SwitchedDomains devices_;
+    struct Tier {
+        std::int64_t reach;  ///< accelerators of one such group do not pass it
+        std::unique_ptr<SwitchedDomains> links;
+    };
+    std::vector<Tier> tiers_;
     std::int64_t domain_size_;
-    std::int32_t first_bridge_;
+    std::int32_t first_bridge_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<NetworkTier> make_switched_domains(ClusterSpec const& cluster, std::int64_t accelerators,
                                                    std::vector<FabricLink>& links) {
-    return std::make_unique<SwitchedDomains>(cluster, accelerators, links);
+    return std::make_unique<SwitchedDomains>(cluster, accelerators, scale_up_word(cluster), scale_up_rate(cluster),
+                                             links);
 }
 std::unique_ptr<NetworkTier> make_mesh_domains(ClusterSpec const& cluster, std::int64_t accelerators,
                                                std::vector<FabricLink>& links) {

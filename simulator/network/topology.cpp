@@ -1,6 +1,7 @@
 #include "simulator/network/topology.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/network_calibration.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -36,6 +37,15 @@ std::unique_ptr<NetworkTier> make_scale_out(ClusterSpec const& cluster, std::int
 
 BytesPerSecond scale_up_rate(ClusterSpec const& cluster) {
     return cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
+}
+
+double pcie_gain(ClusterSpec const& cluster, std::int64_t first, std::int64_t second) {
+    if (cluster.scale_up.kind != ScaleUpKind::pcie || !cluster.network_model) return 1;
+    ScaleUpConstants const& up = cluster.network_model->up;
+    std::int64_t const a = first % cluster.domain_size;
+    std::int64_t const b = second % cluster.domain_size;
+    if (a / 2 == b / 2) return up.pair_gain;
+    return a / 4 == b / 4 ? up.quad_gain : 1;
 }
 
 BytesPerSecond nic_rate(ClusterSpec const& cluster) {

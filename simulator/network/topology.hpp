@@ -13,6 +13,9 @@ namespace sextant {
 
 /// What a large ring collective moves in and out of one accelerator inside its domain: bandwidth x ring efficiency.
 BytesPerSecond scale_up_rate(ClusterSpec const& cluster);
+/// PCIe: what two accelerators of one domain reach as a multiple of that, which a whole domain was measured to have: a
+/// pair under one switch `pair_gain`, four under one socket `quad_gain` of the network's calibration, 1 without one.
+double pcie_gain(ClusterSpec const& cluster, std::int64_t first, std::int64_t second);
 /// The same through its NIC, below the uplinks of a pod; zero without a scale-out network.
 BytesPerSecond nic_rate(ClusterSpec const& cluster);
 /// Domains that one pod (dragonfly: group) holds: `pod_domains`; 0 is one pod of all, but for slices joined by a

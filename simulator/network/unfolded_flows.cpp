@@ -2,6 +2,8 @@
 #include "simulator/network/topology.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 namespace sextant {
@@ -67,7 +69,7 @@ public:
             members.push_back(graph_.ranks[static_cast<std::size_t>(member)].rank);
         std::vector<Flow> flows;
         auto const domains = by_domain(topology_, members);
-        Rates const rates = rates_of(demand, domains.size());
+        Rates const rates = rates_of(demand, domains);
         if (demand.kind == CollectiveKind::send_receive) {
             add(flows, members.front(), members.back(), domains.size() == 1 ? rates.inside : rates.outside);
             return flows;
@@ -90,12 +92,21 @@ private:
 
     /// A demand's shares are those of an evenly placed group. One that straddles a boundary of domains although it was
     /// priced inside one (or the other way round) still moves its bytes over the network that is there.
-    [[nodiscard]] Rates rates_of(NetworkDemand const& demand, std::size_t domains) const {
-        Rates rates{demand.scale_up_share * scale_up_rate(cluster_),
+    [[nodiscard]] Rates rates_of(NetworkDemand const& demand, std::vector<Members> const& domains) const {
+        Rates rates{demand.scale_up_share * scale_up_rate(cluster_) * gain_of(domains),
                     demand.scale_out_share * scale_out_rate(cluster_, demand.domains)};
-        if (domains == 1 && !(demand.scale_up_share > 0)) rates.inside = rates.outside;
-        if (domains > 1 && !(demand.scale_out_share > 0)) rates.outside = rates.inside;
+        if (domains.size() == 1 && !(demand.scale_up_share > 0)) rates.inside = rates.outside;
+        if (domains.size() > 1 && !(demand.scale_out_share > 0)) rates.outside = rates.inside;
         return rates;
+    }
+
+    /// Of the furthest members of any domain.
+    [[nodiscard]] double gain_of(std::vector<Members> const& domains) const {
+        double gain = std::numeric_limits<double>::infinity();
+        for (Members const& members : domains)
+            for (auto const member : members)
+                if (member != members.front()) gain = std::min(gain, pcie_gain(cluster_, members.front(), member));
+        return std::isinf(gain) ? 1 : gain;
     }
 
     void add(std::vector<Flow>& flows, std::int64_t source, std::int64_t destination, BytesPerSecond rate) const {

@@ -192,6 +192,27 @@ TEST_CASE("routes pass the links one would expect by name") {
     CHECK(names_of(rack, rack.route(72, 0)) == Names{"rack1.gpu0.nic.out", "rack0.gpu0.nic.in"});
 }
 
+TEST_CASE("PCIe: a pair under one switch and four under one socket have what they were measured to have") {
+    using Names = std::vector<std::string>;
+    ClusterSpec const c = find_cluster("l40s-efa", "test");  // eight of a node, two sockets
+    Topology const t(c, 8);
+    double const pair = pcie_gain(c, 4, 5);
+    double const quad = pcie_gain(c, 4, 6);
+    REQUIRE(pair > quad);
+    REQUIRE(quad > 1);
+    CHECK(pcie_gain(c, 3, 4) == 1);
+    CHECK(pcie_gain(c, 12, 13) == pair);  // of the second node
+    double const whole = scale_up_rate(c).base();
+    CHECK(bandwidth_of(t, "node0.gpu1.pcie.out").base() == Approx(whole * pair));
+    CHECK(bandwidth_of(t, "node0.gpu1.switch.in").base() == Approx(whole * quad));
+    CHECK(bandwidth_of(t, "node0.gpu1.socket.in").base() == Approx(whole));
+    CHECK(names_of(t, t.route(0, 1)) ==
+          Names{"node0.gpu0.pcie.out", "node0.bridge.in", "node0.bridge.out", "node0.gpu1.pcie.in"});
+    CHECK(names_of(t, t.route(1, 6)) == Names{"node0.gpu1.pcie.out", "node0.gpu1.switch.out", "node0.gpu1.socket.out",
+                                              "node0.bridge.in", "node0.bridge.out", "node0.gpu6.socket.in",
+                                              "node0.gpu6.switch.in", "node0.gpu6.pcie.in"});
+}
+
 TEST_CASE("slices joined by a datacentre network are a pod each, with uplinks of all their NICs") {
     ClusterSpec const c = with_torus({4, 4});
     Topology const t(c, 48);
