@@ -194,7 +194,8 @@ TEST_CASE("routes pass the links one would expect by name") {
 
 TEST_CASE("PCIe: a pair under one switch and four under one socket have what they were measured to have") {
     using Names = std::vector<std::string>;
-    ClusterSpec const c = find_cluster("l40s-efa", "test");  // eight of a node, two sockets
+    ClusterSpec c = find_cluster("l40s-pcie", "test");
+    c.domain_size = 8;  // two sockets
     Topology const t(c, 8);
     double const pair = pcie_gain(c, 4, 5);
     double const quad = pcie_gain(c, 4, 6);
