@@ -3,6 +3,8 @@
 #include "planner/search.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
+
 using namespace sextant;
 
 /// Questions whose answer practice has settled, asked of the shipped profiles.
@@ -57,7 +59,9 @@ TEST_CASE("seed: 70B on 64 to 256 A100 needs tensor parallelism, inside the node
     }
 }
 
-TEST_CASE("seed: 175B to 530B on 512 to 2048 A100 is split three ways", "[INV-26]") {
+// Weights sharded over data parallelism (ZeRO-3) instead of a pipeline are within a few per cent of it when every
+// microbatch is large and the network hides the gathers: which of the two is first, a refit may change.
+TEST_CASE("seed: 175B to 530B on 512 to 2048 A100 is split three ways, or nothing is 3 % better", "[INV-26]") {
     struct Case {
         char const* model;
         std::int64_t accelerators;
@@ -69,12 +73,14 @@ TEST_CASE("seed: 175B to 530B on 512 to 2048 A100 is split three ways", "[INV-26
                           {"megatron-310b", 1536, 2160},
                           {"megatron-530b", 2048, 2048}}) {
         CAPTURE(c.model, c.accelerators);
-        ParallelPlan const plan =
-            best_plan(c.model, "a100-sxm-80gb", c.accelerators, {.sequence = 2048, .global_batch = c.global_batch});
-        CHECK(plan.tp > 1);
-        CHECK(plan.tp <= 8);
-        CHECK(plan.pp > 1);
-        CHECK(plan.dp > 1);
+        SearchResult const result =
+            best_of(c.model, "a100-sxm-80gb", c.accelerators, {.sequence = 2048, .global_batch = c.global_batch});
+        auto const three_ways = std::find_if(result.best.begin(), result.best.end(), [](Candidate const& found) {
+            ParallelPlan const& plan = found.plan;
+            return plan.tp > 1 && plan.tp <= 8 && plan.pp > 1 && plan.dp > 1;
+        });
+        REQUIRE(three_ways != result.best.end());
+        CHECK(three_ways->score < 1.03 * result.best.front().score);  // of the step time
     }
 }
 
