@@ -27,17 +27,19 @@ void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Pr
         out.push_back(fmt::format("{} products on {}: not measured on its generation", format, a.name));
 }
 
-void add_network(std::vector<std::string>& out, ClusterSpec const& cluster, ParallelPlan const& plan) {
+}  // namespace
+
+std::vector<std::string> unmeasured_networks(ClusterSpec const& cluster, std::int64_t accelerators) {
+    std::vector<std::string> out;
     auto const add = [&](char const* part, NetworkModel::Part const* model) {
         if (model == nullptr || model->basis == Basis::assumed)
             out.push_back(fmt::format("{} network of {}: no run on such a network was fitted", part, cluster.name));
     };
     NetworkModel const* const model = cluster.network_model.get();
-    if (plan.world_size() > 1 && cluster.domain_size > 1) add("scale-up", model != nullptr ? &model->up_part : nullptr);
-    if (plan.world_size() > cluster.domain_size) add("scale-out", model != nullptr ? &model->out_part : nullptr);
+    if (accelerators > 1 && cluster.domain_size > 1) add("scale-up", model != nullptr ? &model->up_part : nullptr);
+    if (accelerators > cluster.domain_size) add("scale-out", model != nullptr ? &model->out_part : nullptr);
+    return out;
 }
-
-}  // namespace
 
 bool is_measured(Schedule schedule) {
     return std::find(measured_schedules.begin(), measured_schedules.end(), schedule) != measured_schedules.end();
@@ -48,7 +50,8 @@ std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, Framework
     std::vector<std::string> out;
     AcceleratorProfile const& a = cluster.accelerator;
     add_products(out, a, plan.precision);
-    add_network(out, cluster, plan);
+    for (std::string& term : unmeasured_networks(cluster, plan.world_size()))
+        out.push_back(std::move(term));
     FrameworkTiming const& timing = timing_for(framework, a.generation, std::string(name_of(plan.precision)));
     if (timing.generation == "*" || timing.gemm_scale.basis != Basis::fitted)
         out.push_back(fmt::format("framework {}: no step on {} was fitted", framework.name, a.generation));

@@ -16,6 +16,9 @@ namespace sextant {
 std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, FrameworkProfile const& framework,
                                            ParallelPlan const& plan);
 
+/// The networks that so many accelerators of a cluster use and no run of which, or of their class, was fitted.
+std::vector<std::string> unmeasured_networks(ClusterSpec const& cluster, std::int64_t accelerators);
+
 /// Whether a measured step ran under this schedule. Source: the column pp_schedule of the rows behind
 /// docs/validation.md.
 bool is_measured(Schedule schedule);

@@ -175,6 +175,7 @@ int run(Options const& o, CommandContext& context) {
     report.memory = serving_memory(what);
     report.price = serving_price(o.serve, what);
     report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));
+    report.support = serving_support(what);
     report.assumptions = serving_assumptions(what);
     report.assumptions.push_back(
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",

@@ -2,6 +2,7 @@
 
 #include "cli/serve/options.hpp"
 #include "cli/view/table.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ struct ServeEstimateReport {
     double cache_bytes_per_token = 0;  ///< of the model, all ranks of a replica together without replication
     std::optional<double> price;
     std::vector<ServeRow> rows;
+    ServingSupport support;
     std::vector<std::string> assumptions;
 };
 

@@ -19,7 +19,7 @@ std::string load_label(ServeEstimateReport const& r, ServeRow const& row) {
 }
 
 std::vector<PageFigure> figures(ServeEstimateReport const& r) {
-    EngineInterval const& interval = r.what.engine.interval;
+    EngineInterval const& interval = r.support.interval;
     ServeRow const& first = r.rows.front();
     ServeRow const& busiest = *std::max_element(r.rows.begin(), r.rows.end(), [](ServeRow const& a, ServeRow const& b) {
         return a.estimate.output_tokens_per_s < b.estimate.output_tokens_per_s;
@@ -49,8 +49,8 @@ Chart frontier(ServeEstimateReport const& r) {
         line.x.push_back(per_user(row));
         line.y.push_back(per_gpu(r, row));
         line.labels.push_back(load_label(r, row));
-        line.low.push_back(per_gpu(r, row) / r.what.engine.interval.high);
-        line.high.push_back(per_gpu(r, row) / r.what.engine.interval.low);
+        line.low.push_back(per_gpu(r, row) / r.support.interval.high);
+        line.high.push_back(per_gpu(r, row) / r.support.interval.low);
     }
     return {.title = "Throughput against latency",
             .note = "What a user gets against what a GPU brings, a point per load; bars are 80 % intervals.",
@@ -146,7 +146,7 @@ PageTable table_of(ServeEstimateReport const& r) {
         table.columns.push_back({name});
     if (r.what.model.moe) table.columns.push_back({"experts %", Align::right, PageColumn::Choice::none, "touched"});
     table.columns.push_back({"bound by", Align::left, PageColumn::Choice::list});
-    EngineInterval const& interval = r.what.engine.interval;
+    EngineInterval const& interval = r.support.interval;
     for (ServeRow const& row : r.rows) {
         ServingEstimate const& e = row.estimate;
         double const tpot = e.tpot.in(units::ms);
@@ -197,7 +197,7 @@ std::string serve_estimate_page(ServeEstimateReport const& r) {
             [](ServeRow const& row) { return row.estimate.saturated ? nullptr : &row.estimate.ttft; }));
     page.blocks.push_back(memory(r));
     page.blocks.push_back(table_of(r));
-    add_serving_grounds(page, what.engine, r.assumptions);
+    add_serving_grounds(page, what, r.assumptions);
     return html_page(page);
 }
 

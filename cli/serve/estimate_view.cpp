@@ -100,7 +100,8 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
                           {"cache", cache_text(report)},
                           {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
                                                         report.request.prompt + report.request.output)},
-                          {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)}}) +
+                          {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)},
+                          {"80 % measured", serving_interval_text(what)}}) +
            "\n";
     if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
         out += wrapped(line, "  ") + "\n";

@@ -6,6 +6,7 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
@@ -112,7 +113,17 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
         out.emplace_back("attention over an int4 cache runs at the rate of the fp8 kernels over half of their bytes");
     if (what.plan.cache == CacheFormat::int8)
         out.emplace_back("attention over an int8 cache runs at the rate of the fp8 kernels");
+    for (std::string& term : serving_support(what).terms)
+        out.push_back(std::move(term));
     return out;
+}
+
+std::string serving_interval_text(ServingCase const& what) {
+    EngineInterval const interval = serving_support(what).interval;
+    return fmt::format("{:.2f} to {:.2f} of the predicted times ({})", interval.low, interval.high,
+                       interval.rows > 0
+                           ? fmt::format("engine {}: {} rows that no fit had seen", what.engine.name, interval.rows)
+                           : std::string("assumed"));
 }
 
 }  // namespace sextant::cli

@@ -180,7 +180,7 @@ std::string serve_plan_page(ServePlanReport const& r) {
     for (auto const& [reason, count] : r.answer.rejected)
         search.push_back(fmt::format("{}: {}", reason, count));
     page.blocks.push_back(PageList{"The search", std::move(search)});
-    add_serving_grounds(page, q.engine, r.assumptions);
+    if (!r.answer.ranked.empty()) add_serving_grounds(page, q.case_of(r.answer.ranked.front()), r.assumptions);
     return html_page(page);
 }
 

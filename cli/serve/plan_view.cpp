@@ -1,5 +1,6 @@
 // rank  machine    GPUs  replicas  tp  weights  cache  batch  chunk  USD/h   kept    TTFT p50/p99     TPOT p50/p99
 // ----  ---------  ----  --------  --  -------  -----  -----  -----  ------  ------  ---------------  --------------
+#include "cli/serve/options.hpp"
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
@@ -106,6 +107,10 @@ std::string serve_plan_text(ServePlanReport const& report) {
                                   q.engine.name, q.used_scheduler().name, objectives(q));
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
+    if (!a.ranked.empty())
+        out += wrapped(
+            fmt::format("80 % of measured times, of the first: {}", serving_interval_text(q.case_of(a.ranked.front()))),
+            "    ");
     out += format_errors_text(a);
     out += fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
     for (auto const& [reason, count] : a.rejected)

@@ -167,7 +167,7 @@ std::string serve_simulate_page(ServeSimulateReport const& r) {
                                     {{"in use", [](ServingSample const& s) { return 100 * s.cache_use; }}}));
     if (r.has_latencies()) page.blocks.push_back(latency_table(r));
     page.blocks.push_back(state(r));
-    add_serving_grounds(page, r.what.engine, r.assumptions);
+    add_serving_grounds(page, r.what, r.assumptions);
     return html_page(page);
 }
 

@@ -27,10 +27,6 @@ RequestShape mean_request(ServeQuestion const& q) {
     return {.prompt = mean(q.prompt), .output = mean(q.output)};
 }
 
-ServingCase case_of(ServeQuestion const& q, ServeCandidate const& c) {
-    return {.model = q.model, .cluster = q.machines[c.machine].cluster, .plan = c.plan, .engine = q.engine};
-}
-
 double cost_of(ServeQuestion const& q, ServeCandidate const& c, std::int64_t replicas) {
     bool const priced =
         std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
@@ -112,7 +108,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
     Verdict v;
     v.rejected = too_inaccurate(q, c.plan);
     if (!v.rejected.empty()) return v;
-    ServingCase const what = case_of(q, c);
+    ServingCase const what = q.case_of(c);
     GemmFormat const* const format = find_gemm_format(c.plan.weights);
     if (format == nullptr || !what.cluster.accelerator.peak.contains(format->precision)) {
         v.rejected = fmt::format("the device has no {}", c.plan.weights);
@@ -201,7 +197,7 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationMo
 
 /// More replicas until the objectives are kept, or until it costs more than `most`.
 void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
-    IterationModel const model(case_of(q, c));
+    IterationModel const model(q.case_of(c));
     std::int64_t replicas = c.least_replicas;
     for (int trial = 0; trial < most_trials; ++trial) {
         if (cost_of(q, c, replicas) >= most || c.accelerators(replicas) > q.most_accelerators) return;
@@ -269,6 +265,10 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
 }
 
 }  // namespace
+
+ServingCase ServeQuestion::case_of(ServeCandidate const& c) const {
+    return {.model = model, .cluster = machines[c.machine].cluster, .plan = c.plan, .engine = engine};
+}
 
 ServeAnswer plan_serving(ServeQuestion const& q) {
     check(q);

@@ -21,6 +21,8 @@ struct ServeMachine {
     std::optional<double> usd_per_hour;  ///< of one accelerator; without it accelerators are counted
 };
 
+struct ServeCandidate;
+
 /// A load, what it has to keep, and what may be chosen.
 struct ServeQuestion {
     ModelSpec model;
@@ -50,6 +52,8 @@ struct ServeQuestion {
     std::atomic<bool> const* stop = nullptr;
     std::function<void(std::string const&)> progress{};
     [[nodiscard]] Scheduler used_scheduler() const { return scheduler.value_or(scheduler_of(engine)); }
+    /// A replica of a candidate.
+    [[nodiscard]] ServingCase case_of(ServeCandidate const& c) const;
 };
 
 /// What a simulation of a candidate showed.

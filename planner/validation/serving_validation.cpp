@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
+#include "planner/serving/serving_support.hpp"
 
 #include <fmt/format.h>
 
@@ -68,7 +69,8 @@ ScoredRow ServingPredictor::predict(ServingRow const& row) {
         if (c.load == ServedLoad::unlimited) p.served[0].measured.reset();  // the wait of a queue of any length
         // What intervals, plots and the list of worst rows show: the time of an output token.
         p.time = units::s / predicted.output_tokens_per_s;
-        p.interval = {.low = c.what.engine.interval.low, .high = c.what.engine.interval.high};
+        EngineInterval const interval = serving_support(c.what).interval;
+        p.interval = {.low = interval.low, .high = interval.high};
         if (p.served[2].measured)
             p.measured_time = units::s / *p.served[2].measured;
         else if (c.measured.tpot || c.measured.ttft)

@@ -1,0 +1,39 @@
+#include "planner/serving/serving_support.hpp"
+
+#include "core/spec/kernel_calibration.hpp"
+#include "core/spec/kernel_constants.hpp"
+#include "planner/support.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+namespace {
+
+void widen(ServingSupport& out, double low, double high, std::string term) {
+    out.interval.low /= low;
+    out.interval.high *= high;
+    out.terms.push_back(std::move(term));
+}
+
+void add_kernels(ServingSupport& out, AcceleratorProfile const& device, std::string const& format) {
+    auto const& kernels = device.kernels;
+    if (!kernels || (kernels->is_class() && kernels->generation == "*"))
+        return widen(out, 1.25, 2.5,
+                     fmt::format("kernels on {}: no device of its generation was measured", device.name));
+    if (kernels->is_class())
+        widen(out, 1.1, 1.1, fmt::format("kernels on {}: others of its generation were measured", device.name));
+    if (kernels->find(KernelKind::gemm, format) == nullptr)
+        widen(out, 1.25, 1.25, fmt::format("{} products on {}: not measured on its generation", format, device.name));
+}
+
+}  // namespace
+
+ServingSupport serving_support(ServingCase const& what) {
+    ServingSupport out{.interval = what.engine.interval, .terms = {}};
+    add_kernels(out, what.cluster.accelerator, what.plan.weights);
+    for (std::string& term : unmeasured_networks(what.cluster, what.plan.accelerators()))
+        widen(out, 1.25, 1.25, std::move(term));
+    return out;
+}
+
+}  // namespace sextant
