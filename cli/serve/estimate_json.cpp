@@ -89,7 +89,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
           {"request_cache_tokens", m.shape.kept(report.request.prompt + report.request.output)}}},
         {"largest_batch", report.largest},
         {"capacity_requests_per_s", report.capacity},
-        {"time_interval", support_json(report.support)},
+        {"time_interval", Json::parse(support_json(report.support))},
         {"rows", Json::array()},
         {"assumptions", report.assumptions}};
     auto const output_error = [](std::optional<FormatQuality> const& quality) {

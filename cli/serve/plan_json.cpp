@@ -28,7 +28,7 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
              {"rate_bound_requests_per_s", c.rate_bound}};
     auto const error = format_error_of(report.question.errors, c.plan.weights, c.plan.cache);
     out["error"] = error ? Json(*error) : Json(nullptr);
-    out["time_interval"] = support_json(serving_support(report.question.case_of(c)));
+    out["time_interval"] = Json::parse(support_json(serving_support(report.question.case_of(c))));
     if (machine.usd_per_hour)
         out["usd_per_hour"] = *machine.usd_per_hour * static_cast<double>(c.accelerators(replicas));
     if (c.trial)

@@ -206,7 +206,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["iterations"] = o.whole.counters.iterations;
     json["output_tokens"] = o.whole.counters.tokens_out;
     json["series"] = series_json(o);
-    json["time_interval"] = support_json(serving_support(report.what));
+    json["time_interval"] = Json::parse(support_json(serving_support(report.what)));
     json["assumptions"] = report.assumptions;
     return json.dump(2) + "\n";
 }

@@ -4,11 +4,12 @@
 
 namespace sextant::cli {
 
-nlohmann::ordered_json support_json(ServingSupport const& support) {
-    return {{"low", support.interval.low},
-            {"high", support.interval.high},
-            {"rows", support.interval.rows},
-            {"unsupported", support.terms}};
+std::string support_json(ServingSupport const& support) {
+    return nlohmann::ordered_json{{"low", support.interval.low},
+                                  {"high", support.interval.high},
+                                  {"rows", support.interval.rows},
+                                  {"unsupported", support.terms}}
+        .dump();
 }
 
 }  // namespace sextant::cli
