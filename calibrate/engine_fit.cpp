@@ -115,11 +115,17 @@ FitResult fit_at(EngineProfile const& start, Rows const& rows, EngineFitOptions 
     return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = options.threads});
 }
 
-/// Of the time of an output token, and of what stands for it where throughput is not stated.
-EngineInterval interval_of(std::vector<JudgedFigure> const& rows) {
+enum class IntervalOf : std::uint8_t {
+    output_token,  ///< its time, and the throughput where that is stated
+    first_token
+};
+
+/// Of few rows none: `rows` is 0.
+EngineInterval interval_of(std::vector<JudgedFigure> const& rows, IntervalOf what) {
     std::vector<double> ratios;
     for (auto const& [row, predicted] : rows)
-        if (row->quantity != ServedQuantity::ttft) ratios.push_back(row->seconds / predicted);
+        if ((row->quantity == ServedQuantity::ttft) == (what == IntervalOf::first_token))
+            ratios.push_back(row->seconds / predicted);
     constexpr std::size_t enough = 20;
     if (ratios.size() < enough) return {};
     std::sort(ratios.begin(), ratios.end());
@@ -275,8 +281,12 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
     fit.fitted_errors = errors_of(fitted);
     if (options.folds > 1) fit.held_out = cross_validate(at, used, options);
     fit.held_out_errors = errors_of(fit.held_out);
-    fit.profile.interval = interval_of(fit.held_out);
-    if (fit.profile.interval.rows == 0) fit.profile.interval = interval_of(fitted);
+    auto const interval = [&](IntervalOf what) {
+        EngineInterval const unseen = interval_of(fit.held_out, what);
+        return unseen.rows > 0 ? unseen : interval_of(fitted, what);
+    };
+    fit.profile.interval = interval(IntervalOf::output_token);
+    fit.profile.first_token_interval = interval(IntervalOf::first_token);
     add_provenance(fit, used, options);
     return fit;
 }

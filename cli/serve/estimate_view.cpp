@@ -101,7 +101,7 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
                           {"largest batch", fmt::format("{:g} requests of {:g} tokens", report.largest,
                                                         report.request.prompt + report.request.output)},
                           {"capacity", fmt::format("{:.3g} requests/s a replica", report.capacity)},
-                          {"80 % measured", serving_interval_text(what)}}) +
+                          {"80 % of runs", serving_interval_text(what)}}) +
            "\n";
     if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
         out += wrapped(line, "  ") + "\n";

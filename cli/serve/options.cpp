@@ -119,11 +119,12 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
 }
 
 std::string serving_interval_text(ServingCase const& what) {
-    EngineInterval const interval = serving_support(what).interval;
-    return fmt::format("{:.2f} to {:.2f} of the predicted times ({})", interval.low, interval.high,
-                       interval.rows > 0
-                           ? fmt::format("engine {}: {} rows that no fit had seen", what.engine.name, interval.rows)
-                           : std::string("assumed"));
+    ServingSupport const support = serving_support(what);
+    auto const range = [](EngineInterval const& interval) {
+        return fmt::format("{:.2f} to {:.2f} times{}", interval.low, interval.high,
+                           interval.rows > 0 ? fmt::format(" ({} rows)", interval.rows) : std::string(" (assumed)"));
+    };
+    return fmt::format("TPOT {}, TTFT {} what is predicted", range(support.interval), range(support.first_token));
 }
 
 }  // namespace sextant::cli

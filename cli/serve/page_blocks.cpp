@@ -7,7 +7,7 @@
 namespace sextant::cli {
 
 void add_serving_grounds(Page& page, ServingCase const& what, std::vector<std::string> const& assumptions) {
-    page.blocks.push_back(PagePairs{"Interval", {{"80 % of measured times", serving_interval_text(what)}}});
+    page.blocks.push_back(PagePairs{"Interval", {{"80 % of measured runs", serving_interval_text(what)}}});
     if (!assumptions.empty())
         page.blocks.push_back(PageList{fmt::format("Assumed ({})", assumptions.size()), assumptions});
 }

@@ -140,7 +140,7 @@ std::string serve_simulate_text(ServeSimulateReport const& report) {
         out += fmt::format("{} requests measured, after a warm-up of {:g} %\n", o.measured,
                            100 * report.setup.warmup_share);
         out += tenants_text(report);
-        out += wrapped(fmt::format("80 % of measured times: {}", serving_interval_text(report.what)), "    ");
+        out += wrapped(fmt::format("80 % of measured runs: {}", serving_interval_text(report.what)), "    ");
     }
     if (!report.assumptions.empty()) out += "\nassumed\n";
     for (std::string const& assumption : report.assumptions)

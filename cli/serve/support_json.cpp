@@ -5,10 +5,12 @@
 namespace sextant::cli {
 
 std::string support_json(ServingSupport const& support) {
-    return nlohmann::ordered_json{{"low", support.interval.low},
-                                  {"high", support.interval.high},
-                                  {"rows", support.interval.rows},
-                                  {"unsupported", support.terms}}
+    using Json = nlohmann::ordered_json;
+    auto const interval = [](EngineInterval const& i) {
+        return Json{{"low", i.low}, {"high", i.high}, {"rows", i.rows}};
+    };
+    return Json{
+        {"tpot", interval(support.interval)}, {"ttft", interval(support.first_token)}, {"unsupported", support.terms}}
         .dump();
 }
 

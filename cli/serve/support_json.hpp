@@ -6,7 +6,8 @@
 
 namespace sextant::cli {
 
-/// The text {"low", "high", "rows", "unsupported"}: factors on a predicted time, and what no measurement supports.
+/// The text {"tpot", "ttft", "unsupported"}: intervals as factors on the predicted times, and what no measurement
+/// supports.
 std::string support_json(ServingSupport const& support);
 
 }  // namespace sextant::cli

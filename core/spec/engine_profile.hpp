@@ -52,8 +52,9 @@ struct EngineProfile {
     Sourced<Seconds> kernel_gap;  ///< per kernel, within a captured graph
     /// To launch one kernel of an iteration that holds prompt tokens: those are not captured beforehand.
     Sourced<Seconds> prompt_launch;
-    Sourced<Seconds> host_per_iteration;  ///< scheduler, input preparation, sampling, output; hidden in part if planned ahead
-    Sourced<Seconds> host_per_sequence;   ///< the same for each sequence of the batch
+    Sourced<Seconds>
+        host_per_iteration;  ///< scheduler, input preparation, sampling, output; hidden in part if planned ahead
+    Sourced<Seconds> host_per_sequence;  ///< the same for each sequence of the batch
     Sourced<Seconds> request_overhead;  ///< client, server and queue hand-over of a request, before its first iteration
     Sourced<Seconds> tokenise_per_token;
     Sourced<double> memory_utilisation;        ///< share of device memory taken when the user does not say
@@ -61,7 +62,8 @@ struct EngineProfile {
     PromptOrder prompts = PromptOrder::mixed;  ///< as the engine comes, when nobody sets it
     IterationPlanning planning = IterationPlanning::in_turn;
     WindowCache window_cache = WindowCache::window;
-    EngineInterval interval{};
+    EngineInterval interval{};              ///< of the time of an output token, and so of the throughput
+    EngineInterval first_token_interval{};  ///< of the time to the first token
 };
 
 }  // namespace sextant

@@ -33,6 +33,19 @@ Choice choice_of(ObjectReader& in, char const* key, std::array<char const*, 2> c
     throw InputError("{}.{}: unknown '{}' (allowed: {}, {})", in.where(), key, name.substr(0, 60), names[0], names[1]);
 }
 
+void read_interval(ObjectReader& in, char const* key, EngineInterval& interval) {
+    auto given = in.optional_object(key);
+    if (!given) return;
+    interval = {.low = given->number("low"), .high = given->number("high"), .rows = given->integer("rows")};
+    if (!(interval.low > 0 && interval.low <= 1 && interval.high >= 1 && interval.high < 100 && interval.rows >= 0))
+        throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", given->where());
+    given->finish();
+}
+
+std::string text_of(EngineInterval const& interval) {
+    return fmt::format("{{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}", interval.low, interval.high,
+                       interval.rows);
+}
 std::string text_of(double value) { return fmt::format("{:.4g}", value); }
 std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
 std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
@@ -59,14 +72,8 @@ EngineProfile read_engine(ObjectReader in) {
     engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);
     engine.planning = choice_of<IterationPlanning>(in, "planning", plannings);
     engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
-    if (auto interval = in.optional_object("time_interval")) {
-        engine.interval = {
-            .low = interval->number("low"), .high = interval->number("high"), .rows = interval->integer("rows")};
-        if (!(engine.interval.low > 0 && engine.interval.low <= 1 && engine.interval.high >= 1 &&
-              engine.interval.high < 100 && engine.interval.rows >= 0))
-            throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", interval->where());
-        interval->finish();
-    }
+    read_interval(in, "time_interval", engine.interval);
+    read_interval(in, "first_token_interval", engine.first_token_interval);
     in.finish();
     return engine;
 }
@@ -86,12 +93,12 @@ std::string engine_json(EngineProfile const& engine) {
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
         "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"window_cache\": \"{}\",\n  "
-        "\"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
+        "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
         Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
-        window_caches.at(static_cast<std::size_t>(engine.window_cache)), engine.interval.low, engine.interval.high,
-        engine.interval.rows);
+        window_caches.at(static_cast<std::size_t>(engine.window_cache)), text_of(engine.interval),
+        text_of(engine.first_token_interval));
 }
 
 }  // namespace sextant

@@ -10,8 +10,10 @@ namespace sextant {
 namespace {
 
 void widen(ServingSupport& out, double low, double high, std::string term) {
-    out.interval.low /= low;
-    out.interval.high *= high;
+    for (EngineInterval* const interval : {&out.interval, &out.first_token}) {
+        interval->low /= low;
+        interval->high *= high;
+    }
     out.terms.push_back(std::move(term));
 }
 
@@ -29,7 +31,7 @@ void add_kernels(ServingSupport& out, AcceleratorProfile const& device, std::str
 }  // namespace
 
 ServingSupport serving_support(ServingCase const& what) {
-    ServingSupport out{.interval = what.engine.interval, .terms = {}};
+    ServingSupport out{.interval = what.engine.interval, .first_token = what.engine.first_token_interval, .terms = {}};
     add_kernels(out, what.cluster.accelerator, what.plan.weights);
     for (std::string& term : unmeasured_networks(what.cluster, what.plan.accelerators()))
         widen(out, 1.25, 1.25, std::move(term));

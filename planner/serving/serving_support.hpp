@@ -9,7 +9,8 @@ namespace sextant {
 
 /// How far a predicted serving time may be off.
 struct ServingSupport {
-    EngineInterval interval;         ///< 80 %, as factors on a time; `rows` of the engine's profile
+    EngineInterval interval;     ///< 80 %, as factors on the time of an output token; `rows` of the engine's profile
+    EngineInterval first_token;  ///< the same of the time to the first token
     std::vector<std::string> terms;  ///< that no measurement of this device or network supports, a sentence each
 };
 

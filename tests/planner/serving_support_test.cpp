@@ -45,6 +45,7 @@ TEST_CASE("serving support: what no measurement supports widens the interval, an
     ServingSupport const nothing = serving_support(served("mi300x"));
     CHECK(says(nothing, "no device of its generation was measured"));
     CHECK(nothing.interval.high == Approx(2.5 * engine.high));
+    CHECK(nothing.first_token.high == Approx(2.5 * find_engine("vllm", "test").first_token_interval.high));
     CHECK(serving_support(served("mi300x", 8)).terms.size() >= nothing.terms.size());
 
     ServingSupport const format = serving_support(served("a100-sxm-80gb", 1, "int4-weights"));

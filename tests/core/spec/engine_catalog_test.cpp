@@ -89,6 +89,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     engine.window_cache = WindowCache::whole;
     engine.planning = IterationPlanning::ahead;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
+    engine.first_token_interval = {.low = 0.7, .high = 1.6, .rows = 60};
     EngineProfile const again = read_text(engine_json(engine));
     CHECK(again.gemm_scale.value == 1.234);
     CHECK(again.gemm_scale.basis == Basis::fitted);
@@ -98,6 +99,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.planning == IterationPlanning::ahead);
     CHECK(again.memory_overhead.value.base() == engine.memory_overhead.value.base());
     CHECK(again.interval.rows == 70);
+    CHECK(again.first_token_interval.high == 1.6);
     CHECK(again.prompts == engine.prompts);
     CHECK(engine_json(again) == engine_json(engine));
 }
