@@ -56,10 +56,7 @@ public:
     void read(std::string_view line, std::size_t number) {
         line = without_prefix(line);
         find_program(line);
-        if (auto const at = line.find("NCCL version "); at != std::string_view::npos)
-            log_.library_version = words_of(line.substr(at + 13)).front();
-        if (auto const at = line.find("RCCL version "); at != std::string_view::npos)
-            log_.library_version = words_of(line.substr(at + 13)).front();
+        find_version(line);
         auto const words = words_of(line);
         if (words.empty()) return;
         if (words.front().starts_with('#')) {
@@ -90,6 +87,13 @@ private:
         if (!log_.collective.empty()) return;
         for (auto const& [program, collective] : programs)
             if (line.find(std::string(program)) != std::string_view::npos) log_.collective = collective;
+    }
+
+    void find_version(std::string_view line) {
+        for (std::string_view const library : {"NCCL version ", "RCCL version "})
+            if (auto const at = line.find(library); at != std::string_view::npos)
+                if (auto const words = words_of(line.substr(at + library.size())); !words.empty())
+                    log_.library_version = words.front();
     }
 
     /// "#  Rank  3 Group  0 Pid  123 on  node7 device  3 [0x9d] NVIDIA H100 80GB HBM3"

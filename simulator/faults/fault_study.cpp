@@ -127,9 +127,8 @@ void compare(IntervalSearch& search, Tried& tried, Seconds work) {
     }
 }
 
-}  // namespace
-
-Spread spread_of(std::vector<double> values) {
+/// @pre not empty.
+Spread spread_over_trials(std::vector<double> values) {
     Spread spread;
     std::tie(spread.mean, spread.standard_error) = mean_and_error(values);
     std::sort(values.begin(), values.end());
@@ -140,6 +139,8 @@ Spread spread_of(std::vector<double> values) {
     spread.p95 = quantile(values, 0.95);
     return spread;
 }
+
+}  // namespace
 
 FaultStudy study_faults(GoodputCase const& run, StudyOptions const& options) {
     check_size(run);
@@ -166,9 +167,9 @@ FaultStudy study_faults(GoodputCase const& run, StudyOptions const& options) {
         }
     }
     if (study.finished == 0) return study;
-    study.wall_s = spread_of(walls);
-    study.ratio = spread_of(ratios);
-    study.failures = spread_of(failures);
+    study.wall_s = spread_over_trials(walls);
+    study.ratio = spread_over_trials(ratios);
+    study.failures = spread_over_trials(failures);
     scale(study.shares, 1 / total);
     for (SimulatedCause& cause : study.causes) {
         cause.share = cause.each.base() / total;

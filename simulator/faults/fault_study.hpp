@@ -13,8 +13,6 @@ struct Spread {
     double standard_error = 0;
     double p5 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;
 };
-/// @pre not empty.
-Spread spread_of(std::vector<double> values);
 
 /// A cause over all trials.
 struct SimulatedCause {

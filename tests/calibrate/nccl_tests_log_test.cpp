@@ -69,6 +69,14 @@ TEST_CASE("nccl-tests log: launcher prefixes, other lines and one group of colum
     CHECK(log.rows[0].measured->in(units::us) == Approx(40));
 }
 
+TEST_CASE("nccl-tests log: a version that was cut off leaves it unknown") {
+    for (char const* line : {"NCCL version \t\n", "RCCL version  \t \n", "NCCL version \n"}) {
+        NcclTestsLog const log = read(std::string(line) + sizes + "#  Rank  0 Group  0 Pid  1 on  node-a device  0\n");
+        CHECK(log.library_version.empty());
+        CHECK(log.rows.size() == 2);
+    }
+}
+
 TEST_CASE("nccl-tests log: what is no log, or a broken one, is refused with its line") {
     CHECK_THROWS_AS(read("", "x.log"), InputError);
     CHECK_THROWS_AS(read("hello\nworld\n"), InputError);
