@@ -19,6 +19,7 @@ struct ServedMeasurement {
     std::string group;  ///< model, device and engine: rows of one group share their errors
     ServedQuantity quantity = ServedQuantity::tpot;
     double seconds = 0;
+    double in_flight = 0;  ///< requests of one replica at a time, where the measurement kept that constant
     std::function<double(EngineProfile const&)> predict;  ///< seconds; thread-safe
 };
 

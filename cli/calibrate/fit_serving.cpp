@@ -63,6 +63,7 @@ void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapMod
         predict->set_base(without_fit(engine));
         if (std::string const reason = why_not(*c, predict->base()); !reason.empty()) throw RowSkip(reason);
         std::string const group = predict->group();
+        double const in_flight = c->load == ServedLoad::closed_loop ? c->amount / c->replicas : 0;
         auto const add = [&](ServedQuantity quantity, double seconds) {
             double const first = seconds_of(predict->base(), quantity);
             constexpr double far = 4;  // assumed: another thing was measured
@@ -73,6 +74,7 @@ void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapMod
             engines[engine.name].figures.push_back({.group = group,
                                                     .quantity = quantity,
                                                     .seconds = seconds,
+                                                    .in_flight = in_flight,
                                                     .predict = [predict, quantity](EngineProfile const& e) {
                                                         return seconds_of((*predict)(e), quantity);
                                                     }});
@@ -124,6 +126,15 @@ void add_errors(Table& table, std::string const& engine, std::string const& part
         table.add_row({engine, part, std::string(name_of(e.quantity)), fmt::format("{}", e.rows),
                        fmt::format("{:.1f}", e.median_pct), fmt::format("{:.1f}", e.p90_pct),
                        fmt::format("{:+.1f}", e.bias_pct)});
+}
+
+constexpr double light_load = 8;  ///< requests that a replica has in flight
+
+std::vector<JudgedFigure> lightly_loaded(std::vector<JudgedFigure> figures) {
+    std::erase_if(figures, [](JudgedFigure const& figure) {
+        return !(figure.row->in_flight > 0 && figure.row->in_flight <= light_load);
+    });
+    return figures;
 }
 
 /// Groups of model, device and engine, each as fits say that have not seen it.
@@ -216,6 +227,8 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
         constants.add_row({name, "kernel_gap", fmt::format("{:.4g}", fit.profile.kernel_gap.value.in(units::us)), ""});
         add_errors(errors, name, "fitted", fit.fitted_errors);
         add_errors(errors, name, "held out", fit.held_out_errors);
+        add_errors(errors, name, fmt::format("held out, up to {:g} in flight", light_load),
+                   errors_of(lightly_loaded(fit.held_out)));
         add_groups(groups, fit.held_out);
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         write_text_file(file, engine_json(fit.profile));
