@@ -37,7 +37,7 @@ struct UnknownSpec {
 constexpr double ms = 1e-3;
 constexpr std::array unknown_specs{
     UnknownSpec{
-        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.8, 0.85, 0.78}, 0.15, 0.12},
+        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.77, 0.85, 0.84}, 0.15, 0.12},
     UnknownSpec{"grouped_gemm_scale", Scope::framework, FitScale::logarithmic, 0.2, 1.2, {0.6, 0.6, 0.6}, 0.3, 0, true},
     UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.58, 0.7, 0.65}, 0.2, 0.15},
     UnknownSpec{"memory_scale", Scope::generation, FitScale::logarithmic, 0.15, 1.2, {0.9, 0.9, 0.95}, 0.15, 0.15},
@@ -73,8 +73,8 @@ constexpr std::array unknown_specs{
     UnknownSpec{"kernel_gap", Scope::framework, FitScale::logarithmic, 1e-7, 3e-5, {3e-6, 1e-6, 5e-7}, 0.8},
     UnknownSpec{"fixed_per_step", Scope::framework, FitScale::logarithmic, 1e-4, 0.3, {35 * ms, 10 * ms, 8 * ms}, 0.8},
     UnknownSpec{"tp_overlap", Scope::per_generation, FitScale::linear, 0, 0.95, {0.0, 0.4, 0.3}, 0.25},
-    UnknownSpec{"dp_overlap", Scope::framework, FitScale::linear, 0, 0.9, {0.3, 0.7, 0.7}, 0.15},
-    UnknownSpec{"fsdp_overlap", Scope::framework, FitScale::linear, 0, 0.85, {0.2, 0.5, 0.7}, 0.15},
+    UnknownSpec{"dp_overlap", Scope::framework, FitScale::linear, 0, 0.97, {0.3, 0.8, 0.9}, 0.15},
+    UnknownSpec{"fsdp_overlap", Scope::framework, FitScale::linear, 0, 0.97, {0.2, 0.6, 0.9}, 0.15},
     UnknownSpec{"pp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.0, 0.4, 0.3}, 0.3},
     UnknownSpec{"ep_overlap", Scope::framework, FitScale::linear, 0, 0.95, {0.0, 0.1, 0.1}, 0.2, 0, true},
 };

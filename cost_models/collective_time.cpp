@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "cost_models/nccl_curve.hpp"
 #include "cost_models/network_correction.hpp"
+#include "cost_models/token_dispatch.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -173,6 +174,7 @@ CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const&
 CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
     if (group.size <= 1) return {};
     if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
+    if (kind == CollectiveKind::all_to_all && group.copies > 1) return token_dispatch_curve(cluster, group);
     Fabric const f = fabric_of(cluster, group);
     if (cluster.network_model && (group.domains == 1 || cluster.network_model->out))
         return calibrated_curve(cluster, *cluster.network_model, kind, group);

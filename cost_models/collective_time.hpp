@@ -65,8 +65,7 @@ private:
 /// - tree (all-reduce over domains): base + 2 ((m - 1) hop_up + log2(N) hop_out), the ring's slope / 0.92.
 /// - in-network reduction (NVLS) inside one domain, and under a tree over several.
 /// - all-to-all: share inside the domain at its rate, share outside at the NIC's, the slower decides.
-/// - all-to-all of tokens with k copies each that are sent once per domain: of N domains a token visits
-///   N (1 - (1 - 1/N)^k) (balanced routing), so the outside share shrinks by that over k.
+/// - all-to-all of tokens with k copies each that are sent once per domain: see `token_dispatch.hpp`.
 /// - send/receive: one pair; over domains at the NIC's rate.
 /// - torus: ring collectives use the axes the group spans, all-to-all is bound by the bisection.
 /// @throws InputError when the group spans domains of a cluster that has no scale-out network.

@@ -187,7 +187,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     pipeline.stages.reserve(layout.runs.size());
     for (StageRun const& run : layout.runs)
         pipeline.stages.push_back(cost_of(shape, layout, run, plan));
-    if (plan.pp > 1 && (method == PipelineMethod::walk || !has_closed_form(plan.schedule))) {
+    if (plan.pp > 1 && (method != PipelineMethod::quick || !has_closed_form(plan.schedule))) {
         pipeline.schedule =
             schedules_.get(plan, pipeline.microbatches,
                            method == PipelineMethod::walk ? most_slots_of_a_report : most_slots_of_a_search);

@@ -102,9 +102,9 @@ void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurv
             .build(plan, f);
 }
 
-/// What remains of a transfer beside `compute`, of which a share `overlap` may hide it.
+/// What remains of a transfer beside `compute`: of the time in which both could run, the share `overlap` is gained.
 Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers) {
-    return std::max(transfer - overlap * compute, transfer / layers);
+    return std::max(transfer - overlap * std::min(transfer, compute), transfer / layers);
 }
 
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator

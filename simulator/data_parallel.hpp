@@ -72,18 +72,19 @@ private:
 DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const& plan, DataParallelCurves const& curves,
                                       FrameworkTiming const& framework);
 
-/// Share of the compute beside which a transfer runs that hides it.
+/// Of the time in which a transfer and the compute beside it could both run, the share that is gained: transfers take
+/// multiprocessors and memory bandwidth, and begin late.
 double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& framework);
 
 /// Gradient reduction and weight gathers of a step, layer by layer.
 ///
 /// ZeRO 0: all-reduce of the gradients. ZeRO 1, 2: reduce-scatter, then all-gather of the updated weights. ZeRO 3: two
-/// all-gathers and one reduce-scatter in every microbatch. A share `dp_overlap` (`fsdp_overlap`) of the compute beside
-/// which a transfer can run hides it: the last microbatch's backward for gradients, the first forward for weights; one
-/// layer's part always shows. With a shard group (HSDP) the gathers stay inside the group and the gradients are
-/// all-reduced across groups once per step. Frozen weights are gathered by ZeRO 3 only and have no gradients. A
-/// pipeline that runs both ways has every stage on two of its ranks: they add their gradients (with ZeRO their parts of
-/// them) once per step, behind the last backward.
+/// all-gathers and one reduce-scatter in every microbatch. Of a transfer t beside compute c there shows t - o min(t, c)
+/// with o = `dp_overlap` (`fsdp_overlap`); c is the last microbatch's backward for gradients, the first forward for
+/// weights, and one layer's part always shows. With a shard group (HSDP) the gathers stay inside the group and the
+/// gradients are all-reduced across groups once per step. Frozen weights are gathered by ZeRO 3 only and have no
+/// gradients. A pipeline that runs both ways has every stage on two of its ranks: they add their gradients (with ZeRO
+/// their parts of them) once per step, behind the last backward.
 /// @param forward, backward: compute of one microbatch on the stage.
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,

@@ -8,10 +8,10 @@ namespace {
 
 using Moment = DataParallelMoment;
 
-/// Time that a transfer takes beside `compute`, of which it can hide a share `overlap` of itself.
+/// Time until a transfer and the compute beside it are both done, where the share `overlap` of what they have in common
+/// is gained; the closed form's exposed time is what this exceeds `compute` by.
 double stretched(double time, double compute, double overlap) {
-    if (time <= overlap * compute) return overlap > 0 ? time / overlap : time;
-    return time + (1 - overlap) * compute;
+    return compute > 0 ? std::max(time, compute) + (1 - overlap) * std::min(time, compute) : time;
 }
 
 /// Whether data parallelism calls for this block.

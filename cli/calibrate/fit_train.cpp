@@ -57,7 +57,7 @@ double predicted_seconds(TrainingCase const& c, FrameworkTiming timing) {
     profile.timing.push_back(std::move(timing));
     profile.memory = c.framework->memory;
     ClosedForm form(c.model, c.workload, *c.cluster, profile, c.plan.precision);
-    return form.evaluate(c.plan, PipelineMethod::walk).time.base();
+    return form.evaluate(c.plan, PipelineMethod::rounds).time.base();
 }
 
 /// The rows whose time is scored, by framework; of large sources every n-th one.

@@ -48,11 +48,13 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     };
     b.dequantise(elements(up));
     b.block.ops.push_back({.name = "experts up", .what = up});
+    b.quantise(received, up.k, plan.precision);
     b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
     b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
     if (b.needs_input({})) b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
+    b.quantise(received, down.k, plan.precision);
 }
 
 }  // namespace

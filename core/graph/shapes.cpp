@@ -26,11 +26,12 @@ void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_
     block.ops.push_back(
         {.name = name,
          .what = Gemm{.m = rows, .n = n, .k = k, .precision = precision, .gradients = weight_gradients()}});
-    // Narrow formats quantise the inputs of each product: read 2 bytes and write 1 (and the transposed copy in the
-    // backward pass, for the gradient of the weight).
-    if (precision == Precision::fp8 || precision == Precision::fp4)
-        streaming("quantise", 3.0 * static_cast<double>(rows) * static_cast<double>(k),
-                  weight_gradients() == Gradients::both ? 2.0 : 1.0);
+    quantise(static_cast<double>(rows), k, precision);
+}
+
+void BlockBuilder::quantise(double rows, std::int64_t k, Precision precision) {
+    if (precision != Precision::fp8 && precision != Precision::fp4) return;
+    streaming("quantise", 3.0 * rows * static_cast<double>(k), weight_gradients() == Gradients::both ? 2.0 : 1.0);
 }
 
 void BlockBuilder::streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels) {

@@ -51,6 +51,9 @@ public:
     /// Reads a frozen matrix of so many elements in its storage format and writes it in 16 bit, if it is not used as it
     /// is.
     void dequantise(double elements);
+    /// What narrow formats make of the input [rows, k] of a product: read 2 bytes and write 1 (and the transposed copy
+    /// in the backward pass, for the gradient of the weight).
+    void quantise(double rows, std::int64_t k, Precision precision);
     /// Adapters on a linear layer [rows, k] x [k, n] if one of `targets` is asked for; see adapter_ops.cpp.
     void adapters(std::initializer_list<AdapterTarget> targets, std::int64_t rows, std::int64_t n, std::int64_t k,
                   Split split);

@@ -46,7 +46,7 @@ RowPrediction TrainPredictor::predict(TrainingRow const& row) {
     try {
         TrainingCase c = builder_.build(row);
         ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
-        StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::walk);
+        StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::rounds);
         std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
         FrameworkMemory const& memory = c.framework->memory;
         Bytes const unit = printed_unit(row);

@@ -151,6 +151,23 @@ TEST_CASE("expert parallelism divides the parameters of experts and keeps each r
     CHECK(count(alone, CollectiveKind::all_to_all, Passes::both, Hiding::exposed) == 0);
 }
 
+TEST_CASE("narrow formats quantise the inputs of experts' products as those of any other", "[INV-5]") {
+    ModelSpec const model = mixture(2048, 2, 64, 4, 1408);
+    auto const quantised = [&](Precision precision) {
+        ParallelPlan plan;
+        plan.precision = precision;
+        double bytes = 0;
+        for (Op const& op : build_layer(model, {.moe = true}, plan, 4096).ops)
+            if (auto const* s = std::get_if<Streaming>(&op.what); s != nullptr && op.name == "quantise")
+                bytes += s->forward.base();
+        return bytes;
+    };
+    CHECK(quantised(Precision::bf16) == 0);
+    // Experts read 4 x 4096 rows of hidden and of intermediate width; attention 4096 rows, twice, of hidden width.
+    CHECK(quantised(Precision::fp8) == Approx(3.0 * 4096 * (4 * (2048 + 1408) + 2 * 2048)));
+    CHECK(quantised(Precision::fp4) == quantised(Precision::fp8));
+}
+
 TEST_CASE("recompute runs again what it says: nothing, the attention core, the whole forward pass", "[INV-7]") {
     for (ModelSpec const& model : {gpt(1024, 16, 1), llama(4096, 32, 8, 1, 14336), mixture(2048, 1, 8, 2, 5632)}) {
         Block const layer = build_layer(model, model.layers.front(), {}, 4096);

@@ -1,0 +1,79 @@
+#include "cost_models/token_dispatch.hpp"
+
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <cmath>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+ClusterSpec rates(BytesPerSecond links, BytesPerSecond nic) {
+    ClusterSpec c = cluster();
+    c.domain_size = 8;
+    c.scale_up.bandwidth = known(links);
+    c.scale_out->bandwidth = known(nic);
+    c.scale_out->kind = "infiniband";
+    return c;
+}
+
+GroupPlacement ranks(std::int64_t n, std::int64_t copies) {
+    GroupPlacement group = place_group(n, 1, 8);
+    group.copies = copies;
+    return group;
+}
+
+constexpr BytesPerSecond giga = units::GB / units::s;
+
+}  // namespace
+
+TEST_CASE("token_dispatch_curve: slow NICs carry each token once per other domain that it visits", "[INV-16]") {
+    ClusterSpec const machine = rates(1e6 * giga, 50 * giga);
+    for (std::int64_t const domains : {2, 4, 8})
+        for (std::int64_t const copies : {2, 8}) {
+            auto const N = static_cast<double>(domains);
+            auto const k = static_cast<double>(copies);
+            double const visited = N * (1 - std::pow(1 - 1 / N, k));
+            double const per_byte = visited * (1 - 1 / N) / k / (0.9 * 50e9);
+            CHECK(token_dispatch_curve(machine, ranks(8 * domains, copies)).asymptotic_slope().base() ==
+                  Approx(per_byte).epsilon(1e-9));
+        }
+}
+
+TEST_CASE("token_dispatch_curve: inside a domain each token goes once to every other rank it visits", "[INV-16]") {
+    ClusterSpec const machine = rates(900 * giga, 50 * giga);
+    double const visited = 8 * (1 - std::pow(1 - 1.0 / 8, 8));
+    CHECK(token_dispatch_curve(machine, ranks(8, 8)).asymptotic_slope().base() ==
+          Approx(visited * (7.0 / 8) / 8 / (0.71 * 900e9)).epsilon(1e-9));
+}
+
+TEST_CASE("token_dispatch_curve: more ranks, or faster NICs, never make it slower or faster the wrong way",
+          "[INV-16]") {
+    auto const slope = [](BytesPerSecond nic, std::int64_t n) {
+        return token_dispatch_curve(rates(450 * giga, nic), ranks(n, 8)).asymptotic_slope();
+    };
+    for (std::int64_t const n : {8, 16, 32, 64}) {
+        CHECK(slope(50 * giga, 2 * n) >= slope(50 * giga, n));
+        CHECK(slope(100 * giga, n) <= slope(50 * giga, n));
+    }
+}
+
+TEST_CASE("token_dispatch_curve: on EFA it is the all-to-all of every copy") {
+    ClusterSpec machine = rates(450 * giga, 50 * giga);
+    machine.scale_out->kind = "efa";
+    Bytes const bytes = 100 * units::MB;
+    CHECK(token_dispatch_curve(machine, ranks(32, 8)).time(bytes) ==
+          collective_curve(machine, CollectiveKind::all_to_all, ranks(32, 1)).time(bytes));
+    CHECK(token_dispatch_curve(machine, ranks(8, 8)).time(bytes) ==
+          token_dispatch_curve(rates(450 * giga, 50 * giga), ranks(8, 8)).time(bytes));
+}
+
+TEST_CASE("token_dispatch_curve: domains without a network between them are an error") {
+    ClusterSpec machine = rates(450 * giga, 50 * giga);
+    machine.scale_out.reset();
+    CHECK_THROWS_AS(token_dispatch_curve(machine, ranks(16, 8)), InputError);
+    CHECK_NOTHROW(token_dispatch_curve(machine, ranks(8, 8)));
+}
