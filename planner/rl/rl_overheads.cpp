@@ -5,15 +5,15 @@
 namespace sextant {
 
 RlOverheads fitted_rl_overheads() {
-    return {.generation = 1.38,
+    return {.generation = 1.43,
             .training = 1.73,
             .scoring = 1.50,
-            .expert_training = 4.06,
-            .expert_scoring = 3.26,
+            .expert_training = 3.97,
+            .expert_scoring = 3.18,
             .controller = 3 * units::s,
             .sync = 4.65 * units::s,
             .sync_per_byte = 6.83e-11 * units::s,
-            .log_error = 0.18};
+            .log_error = 0.17};
 }
 
 RlInterval rl_interval(RlOverheads const& overheads, Seconds predicted) {
