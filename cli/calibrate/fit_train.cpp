@@ -171,6 +171,7 @@ struct Scores {
     std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
     std::vector<double> of_all;
     std::vector<double> of_experts;
+    std::vector<std::pair<std::string, double>> alone;  ///< left out: family, or "" for mixtures of experts, and error
 
     /// An error that intervals come from: mixtures of experts have one of their own.
     void add(std::string const& family, StepMeasurement const& row, double error) {
@@ -179,6 +180,18 @@ struct Scores {
         of_all.push_back(error);
     }
 };
+
+/// Per cent of the rows left out that lie in their intervals.
+double inside_intervals(Scores const& scores, std::map<std::string, FrameworkProfile> const& profiles,
+                        StepInterval const& experts) {
+    auto const is_inside = [&](std::pair<std::string, double> const& row) {
+        StepInterval const& interval = row.first.empty() ? experts : profiles.at(row.first).interval;
+        double const ratio = std::exp(-row.second);  // measured of predicted
+        return interval.low <= ratio && ratio <= interval.high;
+    };
+    auto const count = std::count_if(scores.alone.begin(), scores.alone.end(), is_inside);
+    return 100 * static_cast<double>(count) / static_cast<double>(scores.alone.size());
+}
 
 StepInterval interval_of(std::vector<double> const& log_errors) {
     return {.low = std::min(0.98, std::exp(-quantile(log_errors, 0.9))),
@@ -256,6 +269,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
             scores.left_out[step.row->source].push_back(error);
             scores.all.push_back(error);
             scores.add(name, *step.row, error);
+            scores.alone.emplace_back(step.row->has_experts ? "" : name, error);
         }
         profiles.emplace(name, std::move(profile));
     }
@@ -267,8 +281,11 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }
     context.out << score_table(scores).text();
+    StepInterval const experts = scores.of_experts.empty() ? StepInterval{} : interval_of(scores.of_experts);
+    if (!scores.alone.empty())
+        context.out << fmt::format("80 % intervals hold {:.0f} % of the rows left out\n",
+                                   inside_intervals(scores, profiles, experts));
     if (!scores.of_experts.empty()) {
-        StepInterval const experts = interval_of(scores.of_experts);
         context.out << fmt::format("80 % interval of mixtures of experts: {:.3g} to {:.3g} of {} errors\n", experts.low,
                                    experts.high, experts.rows);
     }
