@@ -47,7 +47,8 @@ ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) 
                                      .scale_out_share = shares.scale_out,
                                      .domains = placement.domains}),
             .duration = time,
-            .latency = call.latency.base()};
+            // What it is stretched by moves no bytes: others on its links do not slow that.
+            .latency = call.latency.base() + std::max(0.0, time - call.time.base())};
 }
 
 /// Time of a call beside the pass of a layer that takes `compute`, when all calls beside it take `all`.
