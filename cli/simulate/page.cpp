@@ -67,9 +67,9 @@ std::vector<PageFigure> figures(SimulationReport const& r) {
     if (r.without_contention)
         list.push_back({"without contention", human(*r.without_contention), against(*r.without_contention)});
     if (!r.repetitions.empty())
-        list.push_back({fmt::format("{} seeds", r.repetitions.size()), human(quantile(r.repetitions, 0.5)),
-                        fmt::format("median; 80 % in {} to {}, worst {}", human(quantile(r.repetitions, 0.1)),
-                                    human(quantile(r.repetitions, 0.9)), human(quantile(r.repetitions, 1)))});
+        list.push_back({fmt::format("{} seeds", r.repetitions.size()), human(time_quantile(r.repetitions, 0.5)),
+                        fmt::format("median; 80 % in {} to {}, worst {}", human(time_quantile(r.repetitions, 0.1)),
+                                    human(time_quantile(r.repetitions, 0.9)), human(time_quantile(r.repetitions, 1)))});
     return list;
 }
 

@@ -49,7 +49,7 @@ std::string against(Seconds time, Seconds other) {
 }
 
 std::string repetitions_text(SimulationReport const& r) {
-    auto const at = [&](double q) { return human(quantile(r.repetitions, q)); };
+    auto const at = [&](double q) { return human(time_quantile(r.repetitions, q)); };
     return fmt::format("{} seeds: median {}, 80 % in {} to {}, worst {}", r.repetitions.size(), at(0.5), at(0.1),
                        at(0.9), at(1));
 }
@@ -266,7 +266,7 @@ std::vector<LinkUse> by_use(std::vector<LinkUse> links) {
     return links;
 }
 
-Seconds quantile(std::vector<Seconds> const& sample, double share) {
+Seconds time_quantile(std::vector<Seconds> const& sample, double share) {
     assert(!sample.empty());
     std::vector<double> sorted;
     for (Seconds const time : sample)

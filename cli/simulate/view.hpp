@@ -71,6 +71,6 @@ std::string simulation_json(SimulationReport const& report);
 std::vector<LinkUse> by_use(std::vector<LinkUse> links);
 
 /// Quantile of times in any order, linear between two. @pre not empty.
-Seconds quantile(std::vector<Seconds> const& sample, double share);
+Seconds time_quantile(std::vector<Seconds> const& sample, double share);
 
 }  // namespace sextant::cli

@@ -120,7 +120,7 @@ Json repetitions_object(SimulationReport const& r) {
         times.push_back(time.base());
     Json json{{"first_seed", r.first_seed}, {"iteration_time_s", std::move(times)}};
     for (auto const& [name, at] : {std::pair{"p10_s", 0.1}, {"p50_s", 0.5}, {"p90_s", 0.9}, {"max_s", 1.0}})
-        json[name] = quantile(r.repetitions, at).base();
+        json[name] = time_quantile(r.repetitions, at).base();
     return json;
 }
 
