@@ -14,7 +14,8 @@ namespace sextant {
 namespace {
 
 /// Of steps of mixtures of experts, whatever the framework: errors of 52 such steps of three sources, fitted and left
-/// out in equal parts. Source: what `sextant calibrate fit --train` prints of the tables that the profiles are fitted to.
+/// out in equal parts. Source: what `sextant calibrate fit --train` prints of the tables that the profiles are fitted
+/// to.
 constexpr StepInterval expert_interval{.low = 0.786, .high = 1.95, .rows = 104};
 
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved};

@@ -108,9 +108,9 @@ std::string serve_plan_text(ServePlanReport const& report) {
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
     if (!a.ranked.empty())
-        out += wrapped(fmt::format("80 % of measured runs of the first: {}",
-                                   serving_interval_text(q.case_of(a.ranked.front()))),
-                       "    ");
+        out += wrapped(
+            fmt::format("80 % of measured runs of the first: {}", serving_interval_text(q.case_of(a.ranked.front()))),
+            "    ");
     out += format_errors_text(a);
     out += fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
     for (auto const& [reason, count] : a.rejected)
