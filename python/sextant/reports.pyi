@@ -1077,6 +1077,7 @@ class ServeEstimateReport(Report):
     memory: Final[ServeEstimateReportMemory]
     largest_batch: Final[float]
     capacity_requests_per_s: Final[float]
+    time_interval: Final[ServeEstimateReportTimeInterval]
     rows: Final[Rows[ServeEstimateReportRows]]
     assumptions: Final[Rows[str]]
     quality: Final[ServeEstimateReportQuality]
@@ -1111,6 +1112,16 @@ class ServeEstimateReportMemory(Report):
     model_cache_bytes_per_token: Final[float]
     cache_tokens: Final[float]
     request_cache_tokens: Final[float]
+
+class ServeEstimateReportTimeInterval(Report):
+    tpot: Final[ServeEstimateReportTimeIntervalTpot]
+    ttft: Final[ServeEstimateReportTimeIntervalTpot]
+    unsupported: Final[Rows[Any]]
+
+class ServeEstimateReportTimeIntervalTpot(Report):
+    low: Final[float]
+    high: Final[float]
+    rows: Final[int]
 
 class ServeEstimateReportRows(Report):
     rate: Final[float]
@@ -1192,6 +1203,7 @@ class ServeSimulateReport(Report):
     iterations: Final[int]
     output_tokens: Final[int]
     series: Final[Rows[ServeSimulateReportSeries]]
+    time_interval: Final[ServeEstimateReportTimeInterval]
     assumptions: Final[Rows[str]]
     objective: Final[ServeSimulateReportObjective]  # not in every report
     tenants: Final[Rows[ServeSimulateReportTenants]]  # not in every report
@@ -1315,6 +1327,7 @@ class ServePlanReportCandidates(Report):
     least_replicas: Final[int]
     rate_bound_requests_per_s: Final[float]
     error: Final[float]
+    time_interval: Final[ServeEstimateReportTimeInterval]
     usd_per_hour: Final[float]
     simulation: Final[ServePlanReportCandidatesSimulation]  # not in every report
 
