@@ -8,8 +8,7 @@ namespace sextant {
 /// HybridEP), as a function of S, the bytes of a rank's tokens in all of their k copies.
 ///
 /// T = L + max(outside / NIC rate, inside / link rate), with balanced routing over n ranks in N domains of m:
-/// - outside = S (1 - 1/N) N (1 - (1 - 1/N)^k) / k: a token visits N (1 - (1 - 1/N)^k) domains, of which one in N is
-/// its
+/// - outside = S (1 - 1/N) N (1 - (1 - 1/N)^k) / k: a token visits N (1 - (1 - 1/N)^k) domains, one in N of them its
 ///   own. Each rank sends over its own NIC to the rank of the same index, which sends on.
 /// - inside = S (1 - 1/m) n (1 - (1 - 1/n)^k) / k: the distinct ranks a token visits, all but one in m over the links.
 /// - L: notification of the counts, and the wait of the host for them.
