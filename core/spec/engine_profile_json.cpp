@@ -1,5 +1,6 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/engine_fields.hpp"
+#include "core/spec/interval_reader.hpp"
 #include "core/spec/value_checks.hpp"
 
 #include <fmt/format.h>
@@ -31,15 +32,6 @@ Choice choice_of(ObjectReader& in, char const* key, std::array<char const*, 2> c
     for (std::size_t i = 0; i < names.size(); ++i)
         if (name == names[i]) return static_cast<Choice>(i);
     throw InputError("{}.{}: unknown '{}' (allowed: {}, {})", in.where(), key, name.substr(0, 60), names[0], names[1]);
-}
-
-void read_interval(ObjectReader& in, char const* key, EngineInterval& interval) {
-    auto given = in.optional_object(key);
-    if (!given) return;
-    interval = {.low = given->number("low"), .high = given->number("high"), .rows = given->integer("rows")};
-    if (!(interval.low > 0 && interval.low <= 1 && interval.high >= 1 && interval.high < 100 && interval.rows >= 0))
-        throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", given->where());
-    given->finish();
 }
 
 std::string text_of(EngineInterval const& interval) {

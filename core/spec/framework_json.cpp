@@ -1,5 +1,6 @@
 #include "core/spec/framework_fields.hpp"
 #include "core/spec/hardware_json.hpp"
+#include "core/spec/interval_reader.hpp"
 #include "core/spec/value_checks.hpp"
 
 #include <fmt/format.h>
@@ -119,14 +120,7 @@ FrameworkProfile read_framework(ObjectReader in) {
     if (framework.timing.empty())
         throw InputError("{}: is missing or empty (one entry for \"*\" and \"*\" is needed)", in.path_to("timing"));
     framework.memory = read_memory(in.object("memory"));
-    if (auto interval = in.optional_object("time_interval")) {
-        framework.interval = {
-            .low = interval->number("low"), .high = interval->number("high"), .rows = interval->integer("rows")};
-        if (!(framework.interval.low > 0 && framework.interval.low <= 1 && framework.interval.high >= 1 &&
-              framework.interval.high < 100 && framework.interval.rows >= 0))
-            throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", interval->where());
-        interval->finish();
-    }
+    read_interval(in, "time_interval", framework.interval);
     in.finish();
     return framework;
 }
