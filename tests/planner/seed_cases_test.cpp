@@ -50,7 +50,8 @@ TEST_CASE(
             return found.plan.dp == 8 && found.plan.zero >= 1;
         });
         REQUIRE(sharded != result.best.end());
-        CHECK(sharded->score < 1.03 * result.best.front().score);  // of the step time
+        double const behind = sharded->score / result.best.front().score;  // of the step time
+        CHECK(behind <= (framework == std::string("fsdp") ? 1.03 : 1));
     }
 }
 
@@ -71,12 +72,13 @@ TEST_CASE("seed: 175B to 530B on 512 to 2048 A100 is split three ways, or nothin
         char const* model;
         std::int64_t accelerators;
         std::int64_t global_batch;
+        double most_behind;  ///< step time of the best that is split three ways, over that of the best
     };
-    for (Case const& c : {Case{"gpt3-175b", 512, 1536},
-                          {"gpt3-175b", 1024, 1536},
-                          {"gpt3-175b", 2048, 2048},
-                          {"megatron-310b", 1536, 2160},
-                          {"megatron-530b", 2048, 2048}}) {
+    for (Case const& c : {Case{"gpt3-175b", 512, 1536, 1},
+                          {"gpt3-175b", 1024, 1536, 1},
+                          {"gpt3-175b", 2048, 2048, 1},
+                          {"megatron-310b", 1536, 2160, 1},
+                          {"megatron-530b", 2048, 2048, 1.03}}) {
         CAPTURE(c.model, c.accelerators);
         SearchResult const result =
             best_of(c.model, "a100-sxm-80gb", c.accelerators, {.sequence = 2048, .global_batch = c.global_batch});
@@ -85,7 +87,7 @@ TEST_CASE("seed: 175B to 530B on 512 to 2048 A100 is split three ways, or nothin
             return plan.tp > 1 && plan.tp <= 8 && plan.pp > 1 && plan.dp > 1;
         });
         REQUIRE(three_ways != result.best.end());
-        CHECK(three_ways->score < 1.03 * result.best.front().score);  // of the step time
+        CHECK(three_ways->score / result.best.front().score <= c.most_behind);
     }
 }
 
