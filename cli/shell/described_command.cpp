@@ -26,7 +26,10 @@ std::string unexpected_sentence(CLI::App const& app, CLI::App const& chosen) {
         return fmt::format("unknown option '{}'{}", name, did_you_mean(name, option_names(chosen)));
     }
     std::string const extra = extras.empty() ? "" : extras.front();
-    return fmt::format("unexpected argument '{}'{}", extra, did_you_mean(extra, subcommand_names(chosen)));
+    auto const known = subcommand_names(chosen);
+    std::string hint = did_you_mean(extra, known);
+    if (hint.empty() && known.size() == 1) hint = fmt::format("; did you mean '{} {}'?", known.front(), extra);
+    return fmt::format("unexpected argument '{}'{}", extra, hint);
 }
 
 std::string subcommand_sentence(CLI::App const& app, CLI::App const& chosen) {

@@ -43,6 +43,7 @@ TEST_CASE("bad input: options are refused when unknown, missing, empty or given 
     check_refused(plan + Arguments{"--micro-bach", "1"}, "did you mean '--micro-batch'");
     check_refused(estimate + Arguments{"--tp", "2", "--tp", "4"}, "--tp: given more than once");
     check_refused(estimate + Arguments{"extra"}, "unexpected argument 'extra'");
+    check_refused({"models", "gpt2"}, "unexpected argument 'gpt2'; did you mean 'show gpt2'?");
     check_refused({"estimate", "-c", "h100-sxm"}, "--model is required");
     check_refused({"estimate", "-m", "gpt2"}, "--cluster is required");
     check_refused({"plan", "-m", "gpt2", "-c", "h100-sxm"}, "--gpus", "how many accelerators");

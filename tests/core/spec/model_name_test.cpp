@@ -56,6 +56,8 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"moonshotai/Kimi-K2-Instruct-0905", "kimi-k2"},
          {"moonshotai/Kimi-K2.5", "kimi-k2"},
          {"CohereForAI/c4ai-command-r-plus-08-2024", "command-r-plus"},
+         {"ibm-granite/granite-3.1-8b-instruct", "granite-3.3-8b"},
+         {"Megatron-Turing NLG 530B", "megatron-530b"},
          {"internlm/internlm2_5-7b-chat", "internlm2-7b"},
          {"InternLM-20B", "internlm-20b"},
          {"01-ai/Yi-34B-Chat", "yi-34b"},
