@@ -17,11 +17,13 @@ LengthDistribution lengths(double mean, double least) {
             .high = std::round(longest)};
 }
 
-ServingSetup setup_of(IterationModel const& model, double concurrency) {
+ServingSetup setup_of(IterationModel const& model, LoopLoad const& load) {
     ServingSetup setup;
     setup.limits = replica_limits(model.what(), model.memory());
     setup.limits.prefix_caching = PrefixCaching::off;
-    setup.concurrency = std::max<std::int64_t>(1, std::llround(concurrency));
+    if (load.cut == PromptCut::whole && setup.limits.scheduler.batch == BatchPolicy::chunked)
+        setup.limits.scheduler.batch = BatchPolicy::whole_prompts;
+    setup.concurrency = std::max<std::int64_t>(1, std::llround(load.concurrency));
     setup.warmup_share = 0;
     return setup;
 }
@@ -31,7 +33,7 @@ ServingSetup setup_of(IterationModel const& model, double concurrency) {
 ServingEstimate served_loop(IterationModel const& model, LoopLoad const& load) {
     // The steady state knows what fits, refuses what does not, and takes an answer apart.
     ServingEstimate out = closed_loop(model, load.request, load.concurrency);
-    ServingSetup const setup = setup_of(model, load.concurrency);
+    ServingSetup const setup = setup_of(model, load);
     SyntheticWorkload workload{.process = ArrivalProcess::closed,
                                .prompt = lengths(load.request.prompt - load.request.cached, load.least_length),
                                .output = lengths(load.request.output, load.least_length)};

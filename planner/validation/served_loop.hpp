@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cost_models/serving/steady_state.hpp"
+#include "planner/validation/server_setup.hpp"
 
 namespace sextant {
 
@@ -10,6 +11,7 @@ struct LoopLoad {
     RequestShape request;     ///< mean lengths
     double least_length = 1;  ///< lengths are drawn evenly from this share of the longest to the longest; 1: all alike
     int rounds = 10;          ///< requests over concurrency
+    PromptCut cut = PromptCut::chunks;
 };
 
 /// Means over all requests of a benchmark that starts `concurrency` of them at once and another whenever one is done,

@@ -115,8 +115,12 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
     return format;
 }
 
-CacheFormat cache_of(ServingRow const& row) {
+CacheFormat cache_of(ServingRow const& row, ServedCase const& c) {
     std::string const text = lower_case(row.kv_dtype);
+    // TensorRT-LLM takes the format that fp8 checkpoints are calibrated for; how many sequences were held says so, too.
+    if (text.empty() && c.load == ServedLoad::closed_loop && c.what.engine.name == "tensorrt-llm" &&
+        c.what.plan.weights.starts_with("fp8"))
+        return CacheFormat::fp8;
     if (text.empty() || has(text, "16") || text == "auto") return CacheFormat::bf16;
     if (has(text, "fp8") || has(text, "int8") || has(text, "e4m3")) return CacheFormat::fp8;
     if (has(text, "int4") || has(text, "fp4")) return CacheFormat::int4;
@@ -207,8 +211,7 @@ void apply_load(ServingRow const& row, ServedCase& out) {
     out.request.prompt = std::max(1.0, *row.input_len);
     out.request.output = std::max(1.0, row.output_len.value_or(first_only ? 1 : 200));
     if (!row.output_len && !first_only) out.assumptions.emplace_back("200 tokens of output where none are stated");
-    bool const nominal = row.source_id.starts_with("inferencex") && row.notes_have("dump 20");
-    if (nominal) {
+    if (benchmark_of(row) == Benchmark::inferencex) {
         // Drawn uniformly from 0.8 to 1.0 of the nominal lengths.
         out.request.prompt *= 0.9;
         out.request.output *= 0.9;
@@ -252,12 +255,14 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
     } else {
         plan.max_batch = rounded(std::max(1024.0, out.amount), 1 << 20);
     }
-    bool const generated = row.notes_have("aic_batch_size") && out.least_length == 1;
-    if (out.load == ServedLoad::closed_loop && out.what.engine.prompts == PromptOrder::mixed &&
-        (out.what.engine.name == "tensorrt-llm" || generated)) {
-        plan.max_batch = std::max<std::int64_t>(1, std::llround(out.amount));
-        plan.max_batched_tokens = (std::llround(out.request.prompt + out.amount) + 63) / 64 * 64;
-        out.assumptions.emplace_back("an iteration holds a prompt and the batch (no token limit is stated)");
+    if (out.load == ServedLoad::closed_loop) {
+        ServerSetup const setup = server_setup(row, out.what.engine.name, *row.input_len, out.amount / out.replicas);
+        plan.max_batched_tokens = setup.max_batched_tokens;
+        if (setup.max_batch) plan.max_batch = *setup.max_batch;
+        out.cut = setup.cut;
+        out.prompts = setup.prompts;
+        if (setup.prompts) out.what.engine.prompts = *setup.prompts;
+        if (!setup.assumption.empty()) out.assumptions.push_back(setup.assumption);
     }
     if (auto const tokens = row.noted("max_num_batched_tokens"); tokens && *tokens > 0)
         plan.max_batched_tokens = *tokens;
@@ -309,15 +314,19 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));
     apply_layout(row, out);
     out.what.plan.weights = weights_of(row, out.what.cluster.accelerator, out.what.engine, out.assumptions);
-    out.what.plan.cache = cache_of(row);
+    out.what.plan.cache = cache_of(row, out);
+    if (row.kv_dtype.empty() && out.what.plan.cache == CacheFormat::fp8)
+        out.assumptions.emplace_back("the cache in fp8, as the weights");
     out.what.plan.memory_utilisation = out.what.engine.memory_utilisation.value;
     apply_limits(row, out);
     if (out.load == ServedLoad::static_batch) out.what.engine = without_server(out.what.engine);
     apply_measured(row, out);
     ServingPlan const& p = out.what.plan;
-    out.key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
+    bool const first = out.what.engine.prompts == PromptOrder::first;
+    out.key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
                           out.what.engine.name, out.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp,
-                          p.ep, p.attention_dp, p.weights, name_of(p.cache), p.max_batch, p.max_batched_tokens);
+                          p.ep, p.attention_dp, p.weights, name_of(p.cache), p.max_batch, p.max_batched_tokens,
+                          first ? "first" : "mixed");
     return out;
 }
 
@@ -341,7 +350,8 @@ ServedPrediction predict_served(IterationModel const& model, ServedCase const& c
                 break;
             }
             case ServedLoad::closed_loop:
-                out = served_loop(model, {.concurrency = each, .request = c.request, .least_length = c.least_length});
+                out = served_loop(
+                    model, {.concurrency = each, .request = c.request, .least_length = c.least_length, .cut = c.cut});
                 break;
             case ServedLoad::open_loop: out = open_loop(model, c.request, each); break;
             case ServedLoad::unlimited: {

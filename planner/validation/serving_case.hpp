@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cost_models/serving/steady_state.hpp"
+#include "planner/validation/server_setup.hpp"
 #include "planner/validation/serving_row.hpp"
 
 #include <cstdint>
@@ -35,6 +36,8 @@ struct ServedCase {
     double least_length = 1;  ///< requests are drawn evenly from this share of the longest to the longest
     double amount = 0;        ///< sequences, or requests a second; of all replicas
     double replicas = 1;      ///< data-parallel copies of the model
+    PromptCut cut = PromptCut::chunks;
+    std::optional<PromptOrder> prompts;  ///< in which the row's server took them, if not the engine's
     ServedFigures measured;
     std::vector<std::string> assumptions;
     std::string key;  ///< cases of the same key have the same `what`

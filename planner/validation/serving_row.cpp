@@ -5,6 +5,23 @@
 #include <charconv>
 
 namespace sextant {
+namespace {
+
+/// The number that follows the `dots`th dot of a version: 6 of "0.6.3" for 1.
+std::optional<std::int64_t> number_after_dot(std::string const& version, int dots) {
+    std::size_t at = 0;
+    for (int i = 0; i < dots; ++i) {
+        at = version.find('.', at);
+        if (at == std::string::npos) return std::nullopt;
+        ++at;
+    }
+    std::int64_t value = 0;
+    auto const [end, error] = std::from_chars(version.data() + at, version.data() + version.size(), value);
+    if (error != std::errc{}) return std::nullopt;
+    return value;
+}
+
+}  // namespace
 
 bool ServingRow::notes_have(std::string_view word) const { return lower_case(notes).find(word) != std::string::npos; }
 
@@ -20,15 +37,9 @@ std::optional<std::int64_t> ServingRow::noted(std::string_view word) const {
     return value;
 }
 
-std::optional<std::int64_t> ServingRow::minor_version() const {
-    auto const dot = engine_version.find('.');
-    if (dot == std::string::npos) return std::nullopt;
-    std::int64_t value = 0;
-    auto const [end, error] =
-        std::from_chars(engine_version.data() + dot + 1, engine_version.data() + engine_version.size(), value);
-    if (error != std::errc{}) return std::nullopt;
-    return value;
-}
+std::optional<std::int64_t> ServingRow::minor_version() const { return number_after_dot(engine_version, 1); }
+
+std::optional<std::int64_t> ServingRow::patch_version() const { return number_after_dot(engine_version, 2); }
 
 std::vector<std::string_view> serving_columns() {
     return {"source_id",

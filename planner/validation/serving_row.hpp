@@ -42,6 +42,8 @@ struct ServingRow {
     [[nodiscard]] std::optional<std::int64_t> noted(std::string_view word) const;
     /// The second number of the engine's version: 6 of "0.6.3".
     [[nodiscard]] std::optional<std::int64_t> minor_version() const;
+    /// The third one: 3 of "0.6.3.post1".
+    [[nodiscard]] std::optional<std::int64_t> patch_version() const;
 };
 
 std::vector<std::string_view> serving_columns();
