@@ -39,6 +39,7 @@ std::string ServedRow::group() const {
 }
 
 EngineProfile ServedRow::server(EngineProfile engine) const {
+    if (prompts_) engine.prompts = *prompts_;
     if (case_.prompts) engine.prompts = *case_.prompts;
     return case_.load == ServedLoad::static_batch ? without_server(engine) : engine;
 }
@@ -65,6 +66,14 @@ void ServedRow::set_base(EngineProfile const& engine) {
         base_overhead_ = engine.request_overhead.value;
     }
     last_constants_.clear();
+}
+
+double ServedRow::misfit(EngineProfile engine, PromptOrder order) const {
+    if (!is_loop() || case_.prompts) return 0;
+    engine.prompts = order;
+    ServedPrediction const p = simulated(engine);
+    ServedFigures const& m = case_.measured;
+    return (m.ttft ? std::abs(std::log(p.ttft / *m.ttft)) : 0) + (m.tpot ? std::abs(std::log(p.tpot / *m.tpot)) : 0);
 }
 
 double ServedRow::prompt_load(EngineProfile const& engine) const {

@@ -37,6 +37,11 @@ public:
     /// @throws InputError, RowSkip: what the row asks for cannot be served.
     void set_base(EngineProfile const& engine);
     [[nodiscard]] ServedPrediction const& base() const { return simulated_; }
+    /// The order in which this row's server took prompts, if not the engine's; from the next base on.
+    void set_prompts(PromptOrder order) { prompts_ = order; }
+    /// Sum of the absolute logarithms of predicted over measured times, were prompts taken in this order; 0 for what is
+    /// no closed loop, and where the order is known.
+    [[nodiscard]] double misfit(EngineProfile engine, PromptOrder order) const;
     /// Products of the prompts that the row says it served, over the time it had for them; 0 where a row does not say.
     /// Beyond 1 they were not all computed: a prefix cache held them.
     [[nodiscard]] double prompt_load(EngineProfile const& engine) const;
@@ -58,6 +63,7 @@ private:
 
     ServedCase case_;
     std::shared_ptr<GapModels> models_;
+    std::optional<PromptOrder> prompts_;
     ServedPrediction simulated_{};
     ServingEstimate steady_{};
     double echo_ = 0;

@@ -47,6 +47,7 @@ ServerSetup scripted(ServingRow const& row, std::string const& engine, double pr
     ServerSetup out = by_default(engine);
     if (engine == "sglang") {
         out.max_batched_tokens = 32768;
+        out.prompts = PromptOrder::first;
         out.assumption = "prompts together up to 32768 tokens, as in the scripts of InferenceX";
     } else if (engine == "tensorrt-llm" && lower_case(row.model).find("gpt-oss") != std::string::npos) {
         out.max_batch = std::max<std::int64_t>(1, std::llround(in_flight));

@@ -9,8 +9,6 @@
 
 namespace sextant {
 
-struct ServingPlan;
-
 /// How a scheduler takes prompts that the token limit of an iteration does not hold.
 enum class PromptCut : std::uint8_t {
     chunks,  ///< it cuts them

@@ -115,12 +115,8 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
     return format;
 }
 
-CacheFormat cache_of(ServingRow const& row, ServedCase const& c) {
+CacheFormat cache_of(ServingRow const& row) {
     std::string const text = lower_case(row.kv_dtype);
-    // TensorRT-LLM takes the format that fp8 checkpoints are calibrated for; how many sequences were held says so, too.
-    if (text.empty() && c.load == ServedLoad::closed_loop && c.what.engine.name == "tensorrt-llm" &&
-        c.what.plan.weights.starts_with("fp8"))
-        return CacheFormat::fp8;
     if (text.empty() || has(text, "16") || text == "auto") return CacheFormat::bf16;
     if (has(text, "fp8") || has(text, "int8") || has(text, "e4m3")) return CacheFormat::fp8;
     if (has(text, "int4") || has(text, "fp4")) return CacheFormat::int4;
@@ -314,9 +310,7 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));
     apply_layout(row, out);
     out.what.plan.weights = weights_of(row, out.what.cluster.accelerator, out.what.engine, out.assumptions);
-    out.what.plan.cache = cache_of(row, out);
-    if (row.kv_dtype.empty() && out.what.plan.cache == CacheFormat::fp8)
-        out.assumptions.emplace_back("the cache in fp8, as the weights");
+    out.what.plan.cache = cache_of(row);
     out.what.plan.memory_utilisation = out.what.engine.memory_utilisation.value;
     apply_limits(row, out);
     if (out.load == ServedLoad::static_batch) out.what.engine = without_server(out.what.engine);
