@@ -60,9 +60,10 @@ struct Pricer::Selection {
     Pass pass = Pass::forward;
     Recompute rerun = Recompute::none;  ///< none: all ops of the pass
     Seconds floor;                      ///< least time
+    Rerun last = Rerun::to_the_end;     ///< of the ops that run again
     GradientSums sums = GradientSums::added;
     [[nodiscard]] bool takes(Op const& op) const {
-        return op.in(pass) && (rerun == Recompute::none || runs_again(rerun, op.rerun));
+        return op.in(pass) && (rerun == Recompute::none || (runs_again(rerun, op.rerun) && op.rerun <= last));
     }
 };
 
@@ -174,12 +175,15 @@ Pricer::Floors Pricer::floors(ParallelPlan const& plan, HostFloor host_floor) co
     return floors;
 }
 
+Rerun Pricer::last_rerun() const { return framework_.early_stop.value > 0 ? Rerun::full : Rerun::to_the_end; }
+
 PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostFloor host_floor, Pass pass,
                              Recompute rerun) {
     Floors const least = floors(plan, host_floor);
     Selection selection{.pass = pass,
                         .rerun = rerun,
                         .floor = pass == Pass::forward ? least.forward : least.backward,
+                        .last = last_rerun(),
                         .sums = plan.zero >= 2 ? GradientSums::reduced : GradientSums::added};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
     PricedPass priced;
@@ -233,7 +237,8 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,
                                          .rerun = policy,
-                                         .floor = policy == Recompute::full ? least.forward : Seconds{}});
+                                         .floor = policy == Recompute::full ? least.forward : Seconds{},
+                                         .last = last_rerun()});
     }
     return price;
 }

@@ -90,6 +90,8 @@ public:
     CollectiveCurve const& curve(CollectiveKind kind, GroupPlacement const& group);
     [[nodiscard]] ClusterSpec const& cluster() const { return cluster_; }
     [[nodiscard]] FrameworkTiming const& framework() const { return framework_; }
+    /// After the framework's scales of matrix products changed; curves depend on the cluster alone and stay.
+    void forget_products() { products_.clear(); }
 
 private:
     struct Selection;
@@ -101,6 +103,7 @@ private:
     template <class Sink>
     void each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink);
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
+    [[nodiscard]] Rerun last_rerun() const;
     [[nodiscard]] Floors floors(ParallelPlan const& plan, HostFloor host_floor) const;
     PassTime price_weights(Block const& block, GradientSums sums);
     Product kernel(Op const& op, Pass pass, GradientSums sums);

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <ostream>
 
 namespace sextant::cli {
@@ -50,15 +51,44 @@ struct Family {
     std::vector<StepMeasurement> rows;
 };
 
-double predicted_seconds(TrainingCase const& c, FrameworkTiming timing) {
-    timing.generation = "*";
-    timing.precision = "*";
-    FrameworkProfile profile;
-    profile.timing.push_back(std::move(timing));
-    profile.memory = c.framework->memory;
-    ClosedForm form(c.model, c.workload, *c.cluster, profile, c.plan.precision);
-    return form.evaluate(c.plan, PipelineMethod::rounds).time.base();
-}
+/// One row under changing constants: graph, collectives and schedule are worked out once.
+class PricedRow {
+public:
+    explicit PricedRow(TrainingCase row)
+        : row_(std::move(row)),
+          profile_(one_entry(*row_.framework)),
+          form_(row_.model, row_.workload, *row_.cluster, profile_, row_.plan.precision) {}
+    PricedRow(PricedRow const&) = delete;
+    PricedRow& operator=(PricedRow const&) = delete;
+
+    double seconds(FrameworkTiming const& timing) {
+        std::lock_guard const lock(guard_);
+        FrameworkTiming& own = profile_.timing.front();
+        bool const same_products = own.gemm_scale.value == timing.gemm_scale.value &&
+                                   own.grouped_gemm_scale.value == timing.grouped_gemm_scale.value;
+        if (!same_products) form_.pricer().forget_products();
+        for (auto const& field : timing_numbers)
+            (own.*field.member).value = (timing.*field.member).value;
+        for (auto const& field : timing_times)
+            (own.*field.member).value = (timing.*field.member).value;
+        return form_.evaluate(row_.plan, PipelineMethod::rounds).time.base();
+    }
+
+private:
+    static FrameworkProfile one_entry(FrameworkProfile const& framework) {
+        FrameworkProfile profile;
+        profile.timing.push_back(framework.timing.front());
+        profile.timing.front().generation = "*";
+        profile.timing.front().precision = "*";
+        profile.memory = framework.memory;
+        return profile;
+    }
+
+    TrainingCase row_;
+    FrameworkProfile profile_;  ///< what `form_` refers to
+    ClosedForm form_;
+    std::mutex guard_;
+};
 
 /// The rows whose time is scored, by framework; of large sources every n-th one.
 std::map<std::string, Family> read_families(TrainFitRequest const& request, CommandContext& context) {
@@ -69,20 +99,21 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
     for (std::string const& file : request.tables)
         for (TrainingRow const& row : training_rows(read_csv(file))) {
             try {
-                auto c = std::make_shared<TrainingCase const>(builder.build(row));
-                auto const measured = measured_time(row, *c);
-                if (!c->predicts_time || !c->time_reason.empty() || !measured) throw RowSkip("time is not scored");
+                TrainingCase const c = builder.build(row);
+                auto const measured = measured_time(row, c);
+                if (!c.predicts_time || !c.time_reason.empty() || !measured) throw RowSkip("time is not scored");
+                auto const priced = std::make_shared<PricedRow>(c);
                 StepMeasurement step{.source = row.source_id,
-                                     .generation = c->cluster->accelerator.generation,
-                                     .precision = std::string(name_of(c->plan.precision)),
+                                     .generation = c.cluster->accelerator.generation,
+                                     .precision = std::string(name_of(c.plan.precision)),
                                      .seconds = measured->base(),
                                      .weight = trust_of(row.source_id),
-                                     .has_experts = c->model.moe.has_value(),
-                                     .predict = [c](FrameworkTiming const& t) { return predicted_seconds(*c, t); }};
+                                     .has_experts = c.model.moe.has_value(),
+                                     .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
                 static_cast<void>(
-                    step.predict(c->framework->timing.front()));  // a row that cannot be priced throws here
-                families.try_emplace(c->framework->name, Family{.start = *c->framework, .rows = {}});
-                by_source[row.source_id].emplace_back(c->framework->name, std::move(step));
+                    step.predict(c.framework->timing.front()));  // a row that cannot be priced throws here
+                families.try_emplace(c.framework->name, Family{.start = *c.framework, .rows = {}});
+                by_source[row.source_id].emplace_back(c.framework->name, std::move(step));
             } catch (std::runtime_error const&) {
                 ++skipped;
             }
@@ -95,6 +126,19 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
     context.err << fmt::format("{} rows left out: their time cannot be expressed or is not scored\n", skipped);
     if (families.empty()) throw InputError("calibrate fit: no usable rows in the tables of --train");
     return families;
+}
+
+/// Rows of a source share its errors, and where few other sources tell those from the framework's constants, the number
+/// of its rows says little of a source that nobody has seen: a source's weight grows with its rows the less, the fewer
+/// sources there are. assumed: eight are enough for the root that a fit gives it.
+void discount_sources(std::vector<StepMeasurement>& rows) {
+    std::map<std::string, double> count;
+    for (StepMeasurement const& row : rows)
+        count[row.source] += 1;
+    constexpr double enough = 8;
+    double const exponent = 0.5 * std::min(1.0, static_cast<double>(count.size()) / enough);
+    for (StepMeasurement& row : rows)
+        row.weight *= std::pow(count[row.source], exponent - 0.5);
 }
 
 std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const& rows) {
@@ -238,6 +282,9 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     if (request.catalogue.empty() && families.size() > 1)
         throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
                          families.size());
+    if (!request.catalogue.empty())  // for any machine; a file of its own is for the one that was measured
+        for (auto& [name, family] : families)
+            discount_sources(family.rows);
     FitOptions options = fit_options;
     options.threads = request.threads;
     Scores scores;

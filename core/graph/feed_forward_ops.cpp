@@ -21,7 +21,7 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
     b.keep("mlp up output", gated ? "4 T f / t" : "2 T f / t", (gated ? 4.0 : 2.0) * tokens * f);
     if (b.needs_input({AdapterTarget::down})) b.keep("activation output", "2 T f / t", 2 * tokens * f);
-    b.gemm("mlp down", b.model.hidden, width);
+    b.gemm(last_product, b.model.hidden, width);
     b.adapters({AdapterTarget::down}, b.tokens, b.model.hidden, width, Split::input);
     b.leave_tensor_region("mlp out");
 }

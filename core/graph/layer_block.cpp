@@ -18,6 +18,18 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
         append_mlp(b, b.model.mlp.intermediate);
 }
 
+/// Marks what follows the last tensor that the backward pass needs: the last product of a dense feed-forward, what is
+/// sent of its output and what that is added to. Experts' outputs are needed for the gradient of their weights, and so
+/// is what a norm, a dropout mask or an adapter beside the product is made of.
+void mark_the_end(BlockBuilder& b, LayerKind kind) {
+    if (kind.moe || b.model.norms_per_layer == 4 || b.plan.dropout == Switch::on || b.plan.adapters.on()) return;
+    std::vector<Op>& ops = b.block.ops;
+    for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+        if (op->name != quantised_input) op->rerun = Rerun::to_the_end;
+        if (op->name == last_product) return;
+    }
+}
+
 enum class NormOutput { kept, dropped };
 enum class NormInput { of_layer, own };  ///< the layer's input is kept with the layer
 
@@ -69,6 +81,7 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
         }
         b.residual("residual");
     }
+    mark_the_end(b, kind);
     b.hold(layer_parameters(model, kind));
     return std::move(b.block);
 }

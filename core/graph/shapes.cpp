@@ -31,7 +31,7 @@ void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_
 
 void BlockBuilder::quantise(double rows, std::int64_t k, Precision precision) {
     if (precision != Precision::fp8 && precision != Precision::fp4) return;
-    streaming("quantise", 3.0 * rows * static_cast<double>(k), weight_gradients() == Gradients::both ? 2.0 : 1.0);
+    streaming(quantised_input, 3.0 * rows * static_cast<double>(k), weight_gradients() == Gradients::both ? 2.0 : 1.0);
 }
 
 void BlockBuilder::streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels) {

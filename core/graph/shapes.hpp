@@ -75,6 +75,8 @@ inline constexpr std::initializer_list<AdapterTarget> mlp_readers{AdapterTarget:
 
 /// Attention half of a layer (without its norm), and the feed-forward halves.
 void append_attention(BlockBuilder& builder, LayerKind kind);
+inline constexpr std::string_view quantised_input = "quantise";
+inline constexpr std::string_view last_product = "mlp down";  ///< of a dense feed-forward
 void append_mlp(BlockBuilder& builder, std::int64_t intermediate);
 void append_moe(BlockBuilder& builder, MoeSpec const& moe);
 

@@ -32,6 +32,9 @@ struct FrameworkTiming {
     Sourced<double> pp_overlap;
     Sourced<double> ep_overlap;
     Sourced<double> cp_overlap;
+    /// 1: what full recompute runs again of a layer ends with the last tensor that the backward pass needs, so that the
+    /// last product is left out; 0: a layer runs again to its end.
+    Sourced<double> early_stop;
     Sourced<double> gradient_bytes_sent;  ///< per parameter, by data-parallel reduction
     /// Per weight, moved to add a microbatch's gradient to those before, beyond writing it in the working precision.
     Sourced<double> gradient_sum_bytes;

@@ -113,6 +113,35 @@ TEST_CASE("price: adding a microbatch's gradients moves their bytes, unless each
     }
 }
 
+TEST_CASE("price: where recompute stops early, it leaves out the last product and what is sent of it") {
+    ClusterSpec const machine = cluster();
+    ParallelPlan plan;
+    plan.tp = 2;
+    plan.sequence_parallel = Switch::off;
+    Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024);
+    FrameworkTiming framework = neutral_timing();
+    Pricer to_the_end(machine, framework);
+    FrameworkTiming stopping = framework;
+    stopping.early_stop = known(1.0);
+    Pricer early(machine, stopping);
+    auto const price = [&](Pricer& pricer, Block const& block) { return pricer.price(block, plan, HostFloor::none); };
+    auto const rerun = [&](Pricer& pricer, Block const& block) { return price(pricer, block).rerun[2]; };
+    CHECK(rerun(to_the_end, layer).total() == price(to_the_end, layer).forward.total());
+    PassTime const all = rerun(to_the_end, layer);
+    PassTime const some = rerun(early, layer);
+    Seconds const last = gemm_time(1, 1024, 1024, 2048, Precision::bf16, machine.accelerator, framework);
+    CHECK((all.gemm - some.gemm).base() == Approx(last.base()));
+    CHECK(some.tp.base() == Approx(0.5 * all.tp.base()));
+    CHECK(price(early, layer).forward.total() == price(to_the_end, layer).forward.total());
+    Seconds sum;
+    for (PricedOp const& op : early.price_ops(layer, plan, HostFloor::none, Pass::forward, Recompute::full).ops)
+        sum += op.compute + op.gap + op.exposed;
+    CHECK(sum.base() == Approx(some.total().base()));
+    plan.dropout = Switch::on;  // its mask is needed
+    Block const masked = build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024);
+    CHECK(rerun(early, masked).total() == rerun(to_the_end, masked).total());
+}
+
 TEST_CASE("price: kernel gaps add up per launch", "[INV-19]") {
     ClusterSpec const machine = cluster();
     Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);
