@@ -73,10 +73,12 @@ inline constexpr std::initializer_list<AdapterTarget> attention_readers{AdapterT
 inline constexpr std::initializer_list<AdapterTarget> mlp_readers{AdapterTarget::gate, AdapterTarget::up,
                                                                   AdapterTarget::gate_up};
 
-/// Attention half of a layer (without its norm), and the feed-forward halves.
-void append_attention(BlockBuilder& builder, LayerKind kind);
+/// Names of ops that `build_layer` looks for.
 inline constexpr std::string_view quantised_input = "quantise";
 inline constexpr std::string_view last_product = "mlp down";  ///< of a dense feed-forward
+
+/// Attention half of a layer (without its norm), and the feed-forward halves.
+void append_attention(BlockBuilder& builder, LayerKind kind);
 void append_mlp(BlockBuilder& builder, std::int64_t intermediate);
 void append_moe(BlockBuilder& builder, MoeSpec const& moe);
 

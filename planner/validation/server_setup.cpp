@@ -49,13 +49,13 @@ ServerSetup scripted(ServingRow const& row, std::string const& engine, double pr
         out.max_batched_tokens = 32768;
         out.prompts = PromptOrder::first;
         out.assumption = "prompts together up to 32768 tokens, as in the scripts of InferenceX";
-    } else if (engine == "tensorrt-llm" && lower_case(row.model).find("gpt-oss") != std::string::npos) {
-        out.max_batch = std::max<std::int64_t>(1, std::llround(in_flight));
-        out.max_batched_tokens = 20000;
-        out.assumption = "an iteration holds 20000 tokens, as in the scripts of InferenceX";
     } else if (engine == "tensorrt-llm") {
         hold_prompt_and_batch(out, prompt, in_flight, 64);
         out.assumption = "an iteration holds a prompt and the batch, as in the scripts of InferenceX";
+        if (lower_case(row.model).find("gpt-oss") != std::string::npos) {
+            out.max_batched_tokens = 20000;
+            out.assumption = "an iteration holds 20000 tokens, as in the scripts of InferenceX";
+        }
     }
     return out;
 }
