@@ -35,7 +35,7 @@ def scores():
 class Compare(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
-        self.state = {"version": "1.0.0", "compiler": "GCC 12", "scores": scores(), "instructions": 1_000_000, "machine": 1.0,
+        self.state = {"version": "1.0.0", "compiler": "GCC 12", "mpi": True, "scores": scores(), "instructions": 1_000_000, "machine": 1.0,
                       "speed": [["plan", 20.0, "ms", "<="], ["walk", 5e6, "slots/s", ">="], ["peak memory", 40.0, "MB", "<="]]}
         for name, text in programs.items():
             self.write(name, "#!/bin/sh\n" + text.format(self.folder.name) + "\n")
@@ -59,7 +59,8 @@ class Compare(unittest.TestCase):
         """The script with programs that answer as self.state says."""
         state, machine = self.state, self.state["machine"]
         self.write("version", f"sextant {state['version']}")
-        self.write("doctor", json.dumps({"compiler": state["compiler"]}))
+        parts = [{"name": "ceres", "kind": "build", "present": True}, {"name": "mpi", "kind": "build", "present": state["mpi"]}]
+        self.write("doctor", json.dumps({"compiler": state["compiler"], "findings": parts}))
         for kind, report in state["scores"].items():
             self.write(f"scores-{kind}", json.dumps(report))
         self.write("instructions", f"==1== Collected : {state['instructions']}\n==2== Collected : 1000\n")
@@ -142,6 +143,10 @@ class Compare(unittest.TestCase):
     def test_instructions_of_another_compiler_are_not_compared(self):
         self.state.update(compiler="GCC 13", instructions=9_000_000)
         self.expect(0, "instructions: not compared, the record is of GCC 12")
+
+    def test_instructions_of_a_program_with_fewer_parts_are_not_compared(self):
+        self.state.update(mpi=False, instructions=9_000_000)
+        self.expect(0, "ceres mpi, this is", "ceres\n")
 
     def test_without_tables_tools_or_targets_the_rest_is_compared(self):
         os.remove(self.path("perf"))
