@@ -146,7 +146,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     auto const tokens = static_cast<double>(b.tokens);
     HeadWidths const width(b);
 
-    b.enter_tensor_region("attention in", attention_readers);
+    b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers);
     if (a.latent)
         append_latent_projections(b);
     else
@@ -171,7 +171,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     b.keep("attention output", "2 T a d_v / t", 2 * tokens * width.output);
     b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
     b.adapters({AdapterTarget::output}, b.tokens, b.model.hidden, width.heads * a.value_head_dim, Split::input);
-    b.leave_tensor_region("attention out");
+    if (!b.joint_exit()) b.leave_tensor_region("attention out");
 }
 
 }  // namespace sextant

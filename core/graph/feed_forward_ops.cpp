@@ -10,7 +10,7 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     auto const tokens = static_cast<double>(b.tokens);
     std::int64_t const width = ceil_div(intermediate, b.plan.tp);
     auto const f = static_cast<double>(width);
-    b.enter_tensor_region("mlp in", mlp_readers);
+    if (!b.joint_entry()) b.enter_tensor_region("mlp in", mlp_readers);
     b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
     if (gated) {
         b.adapters({AdapterTarget::gate_up}, b.tokens, 2 * width, b.model.hidden, Split::output);

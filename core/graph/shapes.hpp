@@ -38,6 +38,10 @@ public:
     void enter_tensor_region(std::string_view name, std::initializer_list<AdapterTarget> readers);
     /// Exit: reduce-scatter or all-reduce of the partial sums.
     void leave_tensor_region(std::string_view name);
+    /// Attention and feed-forward have one region: one exit, which is the feed-forward's, and where they read the
+    /// output of the same norm also one entry, which is attention's.
+    [[nodiscard]] bool joint_exit() const { return model.joint_sum; }
+    [[nodiscard]] bool joint_entry() const { return model.joint_sum && model.norms_per_layer == 1; }
     void norm(std::string_view name);
     /// Dropout (if any) and residual addition on the norm region, with the dropout mask it keeps.
     void residual(std::string_view name);
@@ -72,6 +76,9 @@ inline constexpr std::initializer_list<AdapterTarget> attention_readers{AdapterT
                                                                         AdapterTarget::v, AdapterTarget::qkv};
 inline constexpr std::initializer_list<AdapterTarget> mlp_readers{AdapterTarget::gate, AdapterTarget::up,
                                                                   AdapterTarget::gate_up};
+inline constexpr std::initializer_list<AdapterTarget> joint_readers{
+    AdapterTarget::q,    AdapterTarget::k,  AdapterTarget::v,      AdapterTarget::qkv,
+    AdapterTarget::gate, AdapterTarget::up, AdapterTarget::gate_up};
 
 /// Names of ops that `build_layer` looks for.
 inline constexpr std::string_view quantised_input = "quantise";

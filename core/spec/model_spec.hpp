@@ -81,6 +81,9 @@ struct ModelSpec {
     bool norm_scale = true;       ///< false: norms without learned parameters
     int norms_per_layer = 2;      ///< 1: parallel attention and MLP on one norm; 4: before and after both (Gemma 2)
     bool parallel_block = false;  ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
+    /// Tensor-parallel ranks add what attention and MLP leave and sum it once. Source: Falcon in vLLM and TensorRT-LLM,
+    /// GPT-NeoX in its own trainer; the other parallel blocks are summed twice by the engines.
+    bool joint_sum = false;
     bool final_norm = true;
     bool embedding_norm = false;  ///< a norm right after the embedding (BLOOM)
     PositionKind position = PositionKind::rotary;

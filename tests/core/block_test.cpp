@@ -230,6 +230,41 @@ TEST_CASE("sequence parallelism turns each all-reduce into an all-gather and a r
     CHECK(count(layer, CollectiveKind::all_gather, Passes::backward, Hiding::hidden) == 2);
 }
 
+TEST_CASE("a parallel block that adds its halves first has one sum, and one entry where they read one norm",
+          "[INV-8]") {
+    ModelSpec model = gpt(4096, 32, 2);
+    model.parallel_block = true;
+    model.joint_sum = true;
+    for (int const norms : {1, 2}) {
+        model.norms_per_layer = norms;
+        CAPTURE(norms);
+        Block const plain = build_layer(model, {}, paper_plan(4, Switch::off, 2), 2048);
+        CHECK(count(plain, CollectiveKind::all_reduce, Passes::forward, Hiding::exposed) == 1);
+        CHECK(count(plain, CollectiveKind::all_reduce, Passes::backward, Hiding::exposed) == norms);
+        Block const split = build_layer(model, {}, paper_plan(4, Switch::on, 2), 2048);
+        CHECK(count(split, CollectiveKind::all_gather, Passes::forward, Hiding::exposed) == norms);
+        CHECK(count(split, CollectiveKind::reduce_scatter, Passes::forward, Hiding::exposed) == 1);
+        CHECK(count(split, CollectiveKind::all_gather, Passes::backward, Hiding::exposed) == 1);
+        CHECK(count(split, CollectiveKind::all_gather, Passes::backward, Hiding::hidden) == norms);
+        CHECK(count(split, CollectiveKind::reduce_scatter, Passes::backward, Hiding::exposed) == norms);
+    }
+}
+
+TEST_CASE("adapters on either half of a joint region need what enters it", "[INV-8]") {
+    ModelSpec model = gpt(4096, 32, 2);
+    model.parallel_block = model.joint_sum = true;
+    model.norms_per_layer = 1;
+    ParallelPlan plan = paper_plan(4, Switch::on, 2);
+    plan.adapters.rank = 8;
+    for (AdapterTarget const target : {AdapterTarget::q, AdapterTarget::up, AdapterTarget::output}) {
+        plan.adapters.targets = {};
+        plan.adapters.targets.add(target);
+        Block const layer = build_layer(model, {}, plan, 2048);
+        CHECK(count(layer, CollectiveKind::all_gather, Passes::backward, Hiding::hidden) ==
+              (target == AdapterTarget::output ? 0 : 1));
+    }
+}
+
 TEST_CASE("ring context parallelism sends every key and value to all other ranks", "[INV-8]") {
     ParallelPlan plan;
     plan.cp = 4;

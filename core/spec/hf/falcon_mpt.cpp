@@ -45,6 +45,7 @@ ModelSpec read_falcon(ConfigObject& in) {
     model.norm = NormKind::layer;
     model.norm_bias = true;
     model.parallel_block = new_architecture || in.flag("parallel_attn", true);
+    model.joint_sum = model.parallel_block;
     model.norms_per_layer = falcon_norms(in, new_architecture);
     model.position = in.flag("alibi", false) ? PositionKind::alibi : PositionKind::rotary;
     model.tied_embeddings = in.flag("tie_word_embeddings", true);

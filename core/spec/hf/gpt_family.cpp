@@ -48,6 +48,7 @@ ModelSpec read_gpt_neox(ConfigObject& in) {
     model.attention.qkv_bias = in.flag("attention_bias", true);
     model.attention.output_bias = model.attention.qkv_bias;
     model.parallel_block = in.flag("use_parallel_residual", true);  // two norms in either case
+    model.joint_sum = model.parallel_block;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
