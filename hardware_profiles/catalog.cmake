@@ -121,6 +121,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/rtx-a6000-pcie.json
   hardware_profiles/clusters/rtx-3090-box.json
   hardware_profiles/clusters/l40s-pcie.json
+  hardware_profiles/clusters/l40s-p2p.json
   hardware_profiles/clusters/l40s-efa.json
   hardware_profiles/clusters/l40-pcie.json
   hardware_profiles/clusters/l20-pcie.json
