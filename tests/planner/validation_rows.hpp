@@ -1,6 +1,9 @@
 #pragma once
 
-#include "planner/validation/training_row.hpp"
+#include "planner/validation/train_validation.hpp"
+
+#include <functional>
+#include <string>
 
 namespace sextant {
 
@@ -37,6 +40,20 @@ inline TrainingRow complete_row() {
     row.iter_time_s = 10.0;
     row.peak_mem_gb = 40.0;
     return row;
+}
+
+inline TrainingCase built(TrainingRow const& row) { return CaseBuilder().build(row); }
+
+/// Why the complete row is skipped after a change; empty if it is not.
+inline std::string skip_reason(std::function<void(TrainingRow&)> const& change) {
+    TrainingRow row = complete_row();
+    change(row);
+    try {
+        built(row);
+    } catch (RowSkip const& skip) {
+        return skip.what();
+    }
+    return "";
 }
 
 }  // namespace sextant

@@ -1,0 +1,68 @@
+#include "planner/validation/train_validation.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/validation_rows.hpp"
+
+using namespace sextant;
+
+TEST_CASE("rows of adapters: rank and targets from the notes, otherwise the framework's, which is assumed") {
+    TrainingRow row = complete_row();
+    CHECK_FALSE(built(row).plan.adapters.on());
+    row.model = "test 8B LoRA";
+    TrainingCase const plain = built(row);
+    CHECK(plain.plan.adapters.rank == 16);
+    CHECK(targets_text(plain.plan.adapters.targets) == "qkv");
+    CHECK(plain.assumptions.back().find("adapters of rank 16 on qkv as in NeMo") == 0);
+    row.notes = "LoRA rank-32 attention adapters, packed";
+    TrainingCase const stated = built(row);
+    CHECK(stated.plan.adapters.rank == 32);
+    CHECK(targets_text(stated.plan.adapters.targets) == "qkv,o");
+    CHECK(stated.plan.adapters.base == BaseWeights::bf16);
+    row.model = "test 8B QLoRA";
+    CHECK(built(row).plan.adapters.base == BaseWeights::nf4);
+    row.framework = "torchtune";
+    row.notes = "QLoRA";
+    CHECK(targets_text(built(row).plan.adapters.targets) == "q,v,o,gate,up,down");
+    row.recompute = "";
+    CHECK(built(row).plan.recompute == Recompute::full);
+    row.global_batch = row.iter_time_s = std::nullopt;
+    row.tokens_per_s = 1000;
+    TrainingCase const throughput = built(row);
+    CHECK(throughput.time_reason.find("torchtune's rows differ in recompute") == 0);
+    CHECK(throughput.workload.global_batch == throughput.plan.dp * throughput.plan.micro_batch);
+    CHECK(measured_time(row, throughput)->base() == Approx(static_cast<double>(throughput.workload.tokens()) / 1000));
+}
+
+TEST_CASE("rows of adapters: a rank that does not fit is a skip, FLOP rates are no time, steps give the micro-batch") {
+    CHECK(skip_reason([](TrainingRow& r) {
+              r.model = "x LoRA";
+              r.notes = "LoRA rank-99999 attention adapters";
+          }).find("plan rejected: rank 99999 is larger") == 0);
+    TrainingRow row = complete_row();
+    row.model = "x LoRA";
+    row.iter_time_s = row.tokens_per_s = row.tokens_per_s_per_gpu = std::nullopt;
+    row.mfu_pct = 40;
+    row.model_tflops_per_gpu = 400;
+    CHECK_FALSE(measured_time(row, built(row)).has_value());
+    row.micro_batch = std::nullopt;
+    row.notes = "gradient_accumulation_steps=4; ";
+    CHECK(built(row).plan.micro_batch == 2);  // 64 sequences over dp 8 and 4 steps
+}
+
+TEST_CASE("rows of MLPerf's adapters: NeMo in fp8 where neither is stated, with fp8 weights") {
+    TrainingRow row = complete_row();
+    row.source_id = "mlperf-lora70b";
+    row.model = "Llama-2-70B LoRA";
+    row.gpu = "H100-80GB";
+    row.framework = "PyTorch NVIDIA Release 24.04";
+    row.precision = "";
+    row.notes = "LoRA rank-16 attention adapters, packed 8k sequences (MLPerf reference)";
+    TrainingCase const c = built(row);
+    CHECK(c.framework->name == "megatron");
+    CHECK(c.plan.precision == Precision::fp8);
+    CHECK(c.plan.adapters.base == BaseWeights::fp8);
+    CHECK(c.plan.recompute == Recompute::none);
+    row.gpu = "MI300X";
+    row.recompute = "";
+    CHECK(built(row).plan.recompute_layers == 21);
+    CHECK(c.assumptions.size() >= 2);
+}
