@@ -40,6 +40,8 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     for (auto const* divisor :
          {&timing.gemm_scale, &timing.grouped_gemm_scale, &timing.attention_scale, &timing.memory_scale})
         if (!(divisor->value > 0)) throw InputError("{}: a scale is zero (it must be positive)", in.where());
+    if (double const stops = timing.early_stop.value; stops != 0 && stops != 1)
+        throw InputError("{}: is {} (0 or 1)", in.path_to("early_stop"), stops);
     in.finish();
     return timing;
 }

@@ -67,7 +67,7 @@ ClusterSpec cluster_of(ServingRow const& row, std::vector<std::string>& assumpti
     }
     auto cluster = cluster_called(gpu);
     if (!cluster) throw RowSkip(fmt::format("no profile for device '{}'", gpu.substr(0, 60)));
-    if (cluster->name == "l40s-pcie") {
+    if (cluster->name == "l40s-pcie" && std::max(row.num_gpus.value_or(1), row.tp.value_or(1)) > 1) {
         // Eight L40S of TensorRT-LLM's own tables sum at 18 to 26 GB/s, those of the measured log at 2 to 5.
         assumptions.emplace_back("L40S reach each other over PCIe switches");
         return find_cluster("l40s-p2p", "cluster");

@@ -196,6 +196,16 @@ TEST_CASE("tokens a second grow with the batch and with the device, and not with
     }
 }
 
+TEST_CASE("several L40S are taken to have peer access, which matters to no single one") {
+    auto const reach = [](RowPrediction const& p) {
+        return std::count(p.assumptions.begin(), p.assumptions.end(), "L40S reach each other over PCIe switches");
+    };
+    CHECK(reach(predicted({{"gpu", "L40S"}})) == 0);
+    RowPrediction const four = predicted({{"gpu", "L40S"}, {"tp", "4"}, {"num_gpus", "4"}});
+    CHECK(reach(four) == 1);
+    CHECK(*four.served[2].predicted > throughput({{"gpu", "L40S"}}));
+}
+
 TEST_CASE("figures that a source does not state are derived from the others, and said so") {
     RowPrediction const p = predicted({{"ttft_ms", "100"}, {"e2e_latency_ms", "1370"}});
     REQUIRE(p.served[1].measured.has_value());

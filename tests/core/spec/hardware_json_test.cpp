@@ -166,6 +166,7 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     refused("\"reserved_low\": {\"value\": 0.", "\"reserved_low\": {\"value\": 1.", "do not ascend");
     refused("\"tp_overlap\": {\"value\": ", "\"tp_overlap\": {\"value\": 1", "between 0 and 1");  // ten and more
     refused("\"grouped_gemm_scale\": {\"value\": 1", "\"grouped_gemm_scale\": {\"value\": 0", "a scale is zero");
+    refused("\"early_stop\": {\"value\": ", "\"early_stop\": {\"value\": 0.5", "early_stop: is 0.5");
     refused("\"low\": 0.", "\"low\": 1.", "time_interval: is no interval around 1");
 }
 
