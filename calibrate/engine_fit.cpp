@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -22,12 +23,20 @@ struct Constant {
     double mean;  ///< of the prior, also where a fit begins; assumed
     double low;
     double high;
-    double spread;  ///< of the prior, on the scale
-    FitScale scale;
+    double spread;  ///< of the prior, of the logarithm
+    double (*get)(EngineProfile const&);
     void (*set)(EngineProfile&, double);
     void (*note)(EngineProfile&, Basis, std::string const&);
 };
 
+template <auto member>
+double get_scale(EngineProfile const& e) {
+    return (e.*member).value;
+}
+template <auto member>
+double get_microseconds(EngineProfile const& e) {
+    return (e.*member).value.in(units::us);
+}
 template <auto member>
 void set_scale(EngineProfile& e, double value) {
     (e.*member).value = value;
@@ -44,11 +53,11 @@ void note(EngineProfile& e, Basis basis, std::string const& source) {
 
 template <auto member>
 constexpr Constant factor(char const* name, double spread) {
-    return {name, 1, 0.4, 6, spread, FitScale::logarithmic, set_scale<member>, note<member>};
+    return {name, 1, 0.4, 6, spread, get_scale<member>, set_scale<member>, note<member>};
 }
 template <auto member>
 constexpr Constant time(char const* name, double mean, double low, double high, double spread = 1.0) {
-    return {name, mean, low, high, spread, FitScale::logarithmic, set_microseconds<member>, note<member>};
+    return {name, mean, low, high, spread, get_microseconds<member>, set_microseconds<member>, note<member>};
 }
 
 constexpr std::array constants{
@@ -68,12 +77,11 @@ constexpr std::array constants{
 /// Of a row: residuals are not divided by it, so priors are multiplied by it. assumed
 constexpr double typical_error = 0.2;
 
-/// What a gap between kernels costs beside the rows' errors. Engines that put iterations together ahead capture decodes
-/// as graphs, which need about 1 us, a factor of exp(0.5) more or less, whatever the engine: assumed. Of others nothing
-/// is believed.
-double gap_prior(EngineProfile const& engine) {
-    if (engine.planning == IterationPlanning::in_turn) return 0;
-    double const residual = std::log(engine.kernel_gap.value.in(units::us)) / 0.5 * typical_error;
+constexpr double gap_spread = 0.5;  ///< of the logarithm of a gap between kernels, of captured graphs; assumed
+
+/// What a gap between kernels costs beside the rows' errors.
+double gap_cost(EngineProfile const& engine, FitPrior const& prior) {
+    double const residual = std::log(engine.kernel_gap.value.in(units::us) / prior.mean) / prior.spread * typical_error;
     return residual * residual / 2;
 }
 
@@ -97,22 +105,24 @@ std::vector<double> weights_of(Rows const& rows) {
     return out;
 }
 
-FitResult fit_at(EngineProfile const& start, Rows const& rows, EngineFitOptions const& options) {
+FitResult fit_at(EngineProfile const& start, EnginePriors const& priors, Rows const& rows, unsigned threads) {
     FitProblem problem;
-    for (Constant const& c : constants) {
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+        Constant const& c = constants.at(i);
+        FitPrior const& prior = priors.constants.at(i);
         problem.parameters.push_back({.name = c.name,
-                                      .start = c.mean,
+                                      .start = prior.mean,
                                       .low = c.low,
                                       .high = c.high,
-                                      .scale = c.scale,
-                                      .prior = FitPrior{.mean = c.mean, .spread = c.spread / typical_error}});
+                                      .scale = FitScale::logarithmic,
+                                      .prior = FitPrior{.mean = prior.mean, .spread = prior.spread / typical_error}});
     }
     problem.rows = rows.size();
     problem.weights = weights_of(rows);
     problem.residual = [&](std::size_t row, std::span<double const> values) {
         return log_error(*rows[row], with_values(start, values));
     };
-    return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = options.threads});
+    return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = threads});
 }
 
 enum class IntervalOf : std::uint8_t {
@@ -183,6 +193,43 @@ std::size_t fold_of(std::string const& group, std::size_t folds) {
     return static_cast<std::size_t>(hash % folds);
 }
 
+EnginePriors common_priors(EngineProfile const& engine) {
+    EnginePriors out{.constants = {}, .kernel_gap = {.mean = 1, .spread = gap_spread}, .source = "as of any engine"};
+    for (Constant const& c : constants)
+        out.constants.push_back({.mean = c.mean, .spread = c.spread});
+    if (engine.planning == IterationPlanning::in_turn) out.kernel_gap.spread = std::numeric_limits<double>::infinity();
+    return out;
+}
+
+EnginePriors priors_beside(EngineProfile const& engine, std::vector<EngineFit const*> const& others) {
+    EnginePriors priors = common_priors(engine);
+    if (!others.empty()) priors.source = fmt::format("as {} other engines say", others.size());
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+        FitPrior& prior = priors.constants[i];
+        double const half = prior.spread * prior.spread / 2;
+        double weight = 1 / half;
+        double sum = weight * std::log(prior.mean);
+        for (EngineFit const* other : others) {
+            FittedParameter const& found = other->constants.at(i);
+            if (!other->identified.at(i) || !found.spread) continue;
+            double const says = 1 / (half + *found.spread * *found.spread);
+            weight += says;
+            sum += says * std::log(found.value);
+        }
+        prior = {.mean = std::exp(sum / weight), .spread = std::sqrt(half + 1 / weight)};
+    }
+    return priors;
+}
+
+EnginePriors priors_around(EngineProfile const& known) {
+    EnginePriors priors{.constants = {},
+                        .kernel_gap = {.mean = known.kernel_gap.value.in(units::us), .spread = gap_spread},
+                        .source = fmt::format("as in the profile '{}'", known.name)};
+    for (Constant const& c : constants)
+        priors.constants.push_back({.mean = c.get(known), .spread = c.spread * std::sqrt(0.5)});
+    return priors;
+}
+
 EngineProfile without_fit(EngineProfile engine) {
     for (Constant const& c : constants)
         c.set(engine, c.mean);
@@ -193,7 +240,8 @@ EngineProfile without_fit(EngineProfile engine) {
 namespace {
 
 /// Every row as the constants say that were fitted without its fold.
-std::vector<JudgedFigure> cross_validate(EngineProfile const& at, Rows const& rows, EngineFitOptions const& options) {
+std::vector<JudgedFigure> cross_validate(EngineProfile const& at, EnginePriors const& priors, Rows const& rows,
+                                         EngineFitOptions const& options) {
     std::vector<JudgedFigure> out;
     for (std::size_t fold = 0; fold < options.folds; ++fold) {
         Rows used;
@@ -201,7 +249,7 @@ std::vector<JudgedFigure> cross_validate(EngineProfile const& at, Rows const& ro
         for (auto const* row : rows)
             (fold_of(row->group, options.folds) == fold ? judged : used).push_back(row);
         if (used.empty() || judged.empty()) continue;
-        EngineProfile const profile = with_values(at, fit_at(at, used, options).values());
+        EngineProfile const profile = with_values(at, fit_at(at, priors, used, options.threads).values());
         for (auto const* row : judged)
             out.push_back({.row = row, .predicted = row->predict(profile)});
     }
@@ -221,9 +269,7 @@ bool is_identified(EngineFit const& fit, Rows const& rows, std::size_t which) {
     std::vector<double> values;
     for (FittedParameter const& p : fit.constants)
         values.push_back(p.value);
-    Constant const& c = constants.at(which);
-    double& moved = values[which];
-    moved = c.scale == FitScale::logarithmic ? moved * std::exp(c.spread) : moved + c.spread;
+    values[which] *= std::exp(constants.at(which).spread);
     EngineProfile const other = with_values(fit.profile, values);
     std::vector<double> const weights = weights_of(rows);
     double change = 0;
@@ -234,16 +280,16 @@ bool is_identified(EngineFit const& fit, Rows const& rows, std::size_t which) {
     return change > typical_error * typical_error;
 }
 
-void add_provenance(EngineFit& fit, Rows const& rows, EngineFitOptions const& options) {
+void add_provenance(EngineFit& fit, EnginePriors const& priors, EngineFitOptions const& options) {
     std::string const source = fmt::format(
         "{}: {} figures of {} groups of model, device and engine{}", options.command, fit.rows, fit.groups,
         fit.held_out.empty()
             ? std::string(", none held out")
             : fmt::format("; median errors of groups held out in turn: {}", errors_text(fit.held_out_errors)));
     for (std::size_t i = 0; i < constants.size(); ++i) {
-        bool const known = !fit.constants[i].at_bound && is_identified(fit, rows, i);
+        bool const known = fit.identified[i];
         constants[i].note(fit.profile, known ? Basis::fitted : Basis::assumed,
-                          known ? source : "not identified by " + source);
+                          known ? source : fmt::format("{}; not identified by {}", priors.source, source));
     }
     note<&EngineProfile::kernel_gap>(fit.profile, Basis::fitted, "the best of a few, " + source);
 }
@@ -259,14 +305,15 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
         used.push_back(&row);
         groups.insert(row.group);
     }
+    EnginePriors const priors = options.priors ? *options.priors : common_priors(start);
     std::optional<FitResult> best;
     double least = 0;
     EngineProfile at = start;
     for (double const gap : options.kernel_gaps_us) {
         EngineProfile tried = start;
         tried.kernel_gap.value = gap * units::us;
-        FitResult result = fit_at(tried, used, options);
-        double const cost = result.cost + gap_prior(tried);
+        FitResult result = fit_at(tried, priors, used, options.threads);
+        double const cost = result.cost + gap_cost(tried, priors.kernel_gap);
         if (best && least <= cost) continue;
         best = std::move(result);
         least = cost;
@@ -279,7 +326,7 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
     fit.constants = best->parameters;
     auto const fitted = judge(used, fit.profile);
     fit.fitted_errors = errors_of(fitted);
-    if (options.folds > 1) fit.held_out = cross_validate(at, used, options);
+    if (options.folds > 1) fit.held_out = cross_validate(at, priors, used, options);
     fit.held_out_errors = errors_of(fit.held_out);
     auto const interval = [&](IntervalOf what) {
         EngineInterval const unseen = interval_of(fit.held_out, what);
@@ -287,7 +334,9 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
     };
     fit.profile.interval = interval(IntervalOf::output_token);
     fit.profile.first_token_interval = interval(IntervalOf::first_token);
-    add_provenance(fit, used, options);
+    for (std::size_t i = 0; i < constants.size(); ++i)
+        fit.identified.push_back(!fit.constants[i].at_bound && is_identified(fit, used, i));
+    add_provenance(fit, priors, options);
     return fit;
 }
 

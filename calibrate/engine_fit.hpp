@@ -40,6 +40,7 @@ struct JudgedFigure {
 struct EngineFit {
     EngineProfile profile;  ///< with the provenance of each constant that was fitted
     std::vector<FittedParameter> constants;
+    std::vector<bool> identified;  ///< of each constant: whether the rows say more of it than its prior
     std::size_t rows = 0;
     std::size_t groups = 0;
     std::vector<JudgedFigure> held_out;
@@ -50,7 +51,28 @@ struct EngineFit {
 /// Of each quantity that the figures have.
 std::vector<ServedErrors> errors_of(std::vector<JudgedFigure> const& figures);
 
+/// What is believed of an engine before any of its rows is seen, as logarithms of factors and times. Of each constant
+/// in the order of `EngineFit::constants`; the gap's mean is in us, and an infinite spread says that nothing is
+/// believed.
+struct EnginePriors {
+    std::vector<FitPrior> constants;
+    FitPrior kernel_gap;
+    std::string source;  ///< the provenance of constants that the rows do not identify
+};
+
+/// Of any engine: factors 1, times that are common; assumed. Engines that put iterations together ahead capture decodes
+/// as graphs, with gaps of 1 us; of others nothing is believed of the gap.
+EnginePriors common_priors(EngineProfile const& engine);
+
+/// Of one engine among others: a constant is that of all engines and something of its own, of either half of the common
+/// prior's variance, and each other engine whose rows identify it says what the first is.
+EnginePriors priors_beside(EngineProfile const& engine, std::vector<EngineFit const*> const& others);
+
+/// Of an engine whose profile is known, somewhere else: that profile, within half of the common prior's variance.
+EnginePriors priors_around(EngineProfile const& known);
+
 struct EngineFitOptions {
+    std::optional<EnginePriors> priors{};  ///< default: the common ones
     std::size_t folds = 4;  ///< groups are divided into so many parts, each of which is held out once; 1: none
     std::vector<double> kernel_gaps_us{0.2, 0.5, 1, 1.5, 2.5, 4};  ///< each is tried
     unsigned threads = 0;
@@ -65,10 +87,10 @@ EngineProfile without_fit(EngineProfile engine);
 
 /// Fits scales (of products, of experts' products, of attention over prompts and caches, of communication) and times
 /// (to launch kernels of prompts, of the host per iteration and sequence, of a request before its first iteration) to
-/// log(predicted / measured) with priors that are the same for every engine, for each of a few gaps between kernels,
-/// and keeps the best. A group weighs as the square root of its rows. Constants that the rows do not identify keep
-/// their prior and stay `assumed`. Each part of the groups is then left out once, and predicted by a fit to the others:
-/// these are the errors to trust, and the 80 % interval is theirs. Rows must outlive the result.
+/// log(predicted / measured) with priors, for each of a few gaps between kernels, and keeps the best. A group weighs as
+/// the square root of its rows. Constants that the rows do not identify stay with their prior and `assumed`. Each part
+/// of the groups is then left out once, and predicted by a fit to the others: these are the errors to trust, and the
+/// 80 % interval is theirs. Rows must outlive the result.
 /// @throws InputError without rows.
 EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> const& rows,
                      EngineFitOptions const& options);

@@ -51,7 +51,13 @@ struct EngineRows {
 };
 using Engines = std::map<std::string, EngineRows>;
 
-void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
+/// Where a fit begins: of all engines nothing is known but what is common; of one, the profile that is shipped.
+EngineProfile beginning(EngineProfile engine, ServingFitRequest const& request) {
+    return request.catalogue.empty() ? engine : without_fit(std::move(engine));
+}
+
+void add_row(ServingRow const& row, ServingFitRequest const& request,
+             std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
              std::map<std::string, std::size_t>& left_out) {
     try {
         ServedCase found = served_case(row, nullptr);
@@ -60,7 +66,8 @@ void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapMod
         auto const predict = std::make_shared<ServedRow>(std::move(found), shared);
         ServedCase const* const c = &predict->what();
         EngineProfile const& engine = c->what.engine;
-        predict->set_base(without_fit(engine));
+        EngineProfile const base = beginning(engine, request);
+        predict->set_base(base);
         if (std::string const reason = why_not(*c, predict->base()); !reason.empty()) throw RowSkip(reason);
         std::string const group = predict->group();
         double const in_flight = c->load == ServedLoad::closed_loop ? c->amount / c->replicas : 0;
@@ -80,7 +87,7 @@ void add_row(ServingRow const& row, std::map<std::string, std::shared_ptr<GapMod
                                                     }});
         };
         engines[engine.name].models.push_back(predict);
-        if (predict->prompt_load(without_fit(engine)) > 1) engines[engine.name].impossible.insert(group);
+        if (predict->prompt_load(base) > 1) engines[engine.name].impossible.insert(group);
         if (c->measured.ttft) add(ServedQuantity::ttft, *c->measured.ttft / units::s);
         if (c->measured.tpot) add(ServedQuantity::tpot, *c->measured.tpot / units::s);
         if (row.output_tokens_per_s && c->load != ServedLoad::open_loop && !c->measured.tpot)
@@ -100,7 +107,7 @@ Engines read_engines(ServingFitRequest const& request, CommandContext& context) 
         CsvTable const table = read_csv(file);
         static_cast<void>(table.require(serving_columns()));
         for (CsvRecord const& record : table.records)
-            add_row(serving_row(RowCells(table, record)), models, engines, left_out);
+            add_row(serving_row(RowCells(table, record)), request, models, engines, left_out);
     }
     for (auto& [name, rows] : engines) {
         auto const count =
@@ -177,29 +184,61 @@ void find_prompt_orders(EngineRows const& rows, EngineProfile const& engine, uns
     }
 }
 
-/// Fits, and fits again with closed loops simulated under what was found.
-EngineFit fit_rows(std::string const& name, EngineRows const& rows, ServingFitRequest const& request,
-                   CommandContext& context) {
-    EngineProfile const start = find_engine(name, "engine");
-    EngineFitOptions options;
-    options.threads = request.threads;
-    EngineFit fit;
-    find_prompt_orders(rows, without_fit(start), request.threads, context);
-    constexpr int passes = 3;
-    for (int pass = 1; pass <= passes; ++pass) {
-        begin_step(context,
-                   fmt::format("fitting {}: {} figures, pass {} of {}", name, rows.figures.size(), pass, passes));
-        if (pass > 1)
-            parallel_for(rows.models.size(), request.threads,
-                         [&](std::size_t i) { rows.models[i]->set_base(fit.profile); });
-        // The gap between kernels is settled at once; groups are held out of the last fit.
-        EngineFitOptions now = options;
-        if (pass > 1) now.kernel_gaps_us = {fit.profile.kernel_gap.value.in(units::us)};
-        if (pass < passes) now.folds = 1;
-        fit = fit_engine(start, rows.figures, now);
+/// Fits engines, again and again with closed loops simulated under what was found. All together: first by themselves,
+/// then with what the others say of engines. One alone: around its shipped profile.
+class EnginesFit {
+public:
+    EnginesFit(Engines const& engines, ServingFitRequest const& request, CommandContext& context)
+        : engines_(engines), request_(request), context_(context) {}
+
+    std::map<std::string, EngineFit> run() {
+        bool const together = !request_.catalogue.empty();
+        passes_ = together ? 4 : 3;
+        for (auto const& [name, rows] : engines_)
+            find_prompt_orders(rows, beginning(find_engine(name, "engine"), request_), request_.threads, context_);
+        for (int pass = 1; pass <= passes_; ++pass) {
+            auto const before = fits_;
+            for (auto const& [name, rows] : engines_) {
+                EngineProfile const start = find_engine(name, "engine");
+                EnginePriors const priors = !together            ? priors_around(start)
+                                            : pass > passes_ / 2 ? priors_beside(start, others(before, name))
+                                                                 : common_priors(start);
+                fit_once(start, priors, rows, pass);
+            }
+        }
+        return std::move(fits_);
     }
-    return fit;
-}
+
+private:
+    using Fits = std::map<std::string, EngineFit>;
+
+    static std::vector<EngineFit const*> others(Fits const& fits, std::string const& name) {
+        std::vector<EngineFit const*> out;
+        for (auto const& [other, fit] : fits)
+            if (other != name) out.push_back(&fit);
+        return out;
+    }
+
+    void fit_once(EngineProfile const& start, EnginePriors const& priors, EngineRows const& rows, int pass) {
+        begin_step(context_, fmt::format("fitting {}: {} figures, pass {} of {}", start.name, rows.figures.size(), pass,
+                                         passes_));
+        EngineFitOptions options{.priors = priors, .threads = request_.threads};
+        if (pass > 1) {
+            EngineProfile const& base = fits_.at(start.name).profile;
+            parallel_for(rows.models.size(), request_.threads, [&](std::size_t i) { rows.models[i]->set_base(base); });
+            // The gap between kernels is settled at once; groups are held out of the last fit.
+            options.kernel_gaps_us = {base.kernel_gap.value.in(units::us)};
+        }
+        if (pass < passes_) options.folds = 1;
+        fits_[start.name] = fit_engine(start, rows.figures, options);
+    }
+
+    Engines const& engines_;
+    ServingFitRequest const& request_;
+    CommandContext& context_;
+    int passes_ = 0;
+    Fits fits_;
+};
 
 }  // namespace
 
@@ -219,8 +258,7 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
                   {"p90 %", Align::right},
                   {"bias %", Align::right}});
     Table groups({{"held out"}, {"figure"}, {"n", Align::right}, {"median %", Align::right}, {"bias %", Align::right}});
-    for (auto const& [name, rows] : engines) {
-        EngineFit const fit = fit_rows(name, rows, request, context);
+    for (auto const& [name, fit] : EnginesFit(engines, request, context).run()) {
         for (FittedParameter const& p : fit.constants)
             constants.add_row({name, p.name, fmt::format("{:.4g}", p.value),
                                p.spread ? fmt::format("{:.2g}", *p.spread) : std::string("not identified")});

@@ -60,6 +60,58 @@ TEST_CASE("engine fit: constants that made the rows are found again, and others 
     CHECK(fit.profile.interval.rows == static_cast<std::int64_t>(rows.size()));
 }
 
+TEST_CASE("engine fit: other engines say what an engine is like where its own rows do not") {
+    EngineProfile const start = find_engine("other", "test");
+    auto const slow = [&](double factor) {
+        EngineProfile truth = start;
+        truth.gemm_scale.value = factor;
+        truth.host_per_iteration.value = 1 * units::ms;
+        auto const rows = rows_of(truth, 20);
+        return fit_engine(start, rows, {.folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+    };
+    EngineFit const one = slow(1.2);
+    EngineFit const two = slow(1.25);
+    EnginePriors const common = common_priors(start);
+    EnginePriors const beside = priors_beside(start, {&one, &two});
+    CHECK(beside.constants[0].mean > 1.1);  // gemm_scale: between what is believed of any engine and what these are
+    CHECK(beside.constants[0].mean < 1.2);
+    CHECK(beside.constants[0].spread < common.constants[0].spread);
+    CHECK(beside.constants[3].mean == 1);  // communication_scale: not in these rows
+    CHECK(beside.constants[3].spread == Approx(common.constants[3].spread));
+    EnginePriors const alone = priors_beside(start, {});
+    for (std::size_t i = 0; i < common.constants.size(); ++i) {
+        CHECK(alone.constants[i].mean == Approx(common.constants[i].mean));
+        CHECK(alone.constants[i].spread == Approx(common.constants[i].spread));
+    }
+
+    // Of a third one there is one group, in which products are nothing beside the cache.
+    EngineProfile third = start;
+    third.gemm_scale.value = 1.22;
+    std::vector<ServedMeasurement> rows;
+    for (double const cache : {4e-3, 8e-3})
+        rows.push_back({.group = "one", .seconds = toy(third, 1e-5, cache, 1), .predict = [=](EngineProfile const& e) {
+                            return toy(e, 1e-5, cache, 1);
+                        }});
+    EngineFitOptions options{.priors = beside, .folds = 1, .kernel_gaps_us = {1}, .threads = 1};
+    EngineFit const helped = fit_engine(start, rows, options);
+    CHECK(helped.profile.gemm_scale.value == Approx(beside.constants[0].mean).epsilon(0.01));
+    CHECK(helped.profile.gemm_scale.basis == Basis::assumed);
+    CHECK(helped.profile.gemm_scale.source.starts_with("as 2 other engines say; not identified by"));
+}
+
+TEST_CASE("engine fit: a few rows move a known profile only where they say something of it") {
+    EngineProfile known = find_engine("vllm", "test");
+    known.expert_compute_scale.value = 2.5;
+    EngineProfile here = known;
+    here.host_per_iteration.value = 4 * units::ms;
+    auto const rows = rows_of(here, 2);
+    EngineFit const fit =
+        fit_engine(known, rows, {.priors = priors_around(known), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+    CHECK(fit.profile.expert_compute_scale.value == Approx(2.5));
+    CHECK(fit.profile.expert_compute_scale.source.starts_with("as in the profile 'vllm'; not identified by"));
+    CHECK(fit.profile.host_per_iteration.value.in(units::ms) == Approx(4).epsilon(0.1));
+}
+
 TEST_CASE("engine fit: a group is in the same part in every fit, and parts are not empty for long") {
     std::vector<int> count(4);
     for (int i = 0; i < 400; ++i) {
