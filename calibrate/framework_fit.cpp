@@ -1,84 +1,14 @@
 #include "calibrate/framework_fit.hpp"
 
-#include "core/error.hpp"
-#include "core/spec/framework_fields.hpp"
+#include "calibrate/framework_unknowns.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 
 namespace sextant {
 namespace {
-
-/// For which part of the rows a constant is an unknown of its own.
-enum class Scope : std::uint8_t {
-    framework,             ///< one value
-    generation,            ///< one value, and a factor per accelerator generation
-    generation_precision,  ///< the same, and a further factor for formats narrower than two bytes
-    per_generation,        ///< a value of its own per generation
-};
-
-struct UnknownSpec {
-    std::string_view key;
-    Scope scope;
-    FitScale scale;
-    double low;
-    double high;
-    std::array<double, 3> expected;  ///< eager, fused, compiled
-    double spread;                   ///< of the prior, on the scale
-    double factor_spread = 0;        ///< of the factors' logarithms about zero
-    bool experts_only = false;
-};
-
-// assumed: expectations and spreads are what the families' own fits span, geometric means of those of one execution.
-// Times in seconds.
-constexpr double ms = 1e-3;
-constexpr std::array unknown_specs{
-    UnknownSpec{
-        "gemm_scale", Scope::generation_precision, FitScale::logarithmic, 0.4, 1.3, {0.77, 0.85, 0.84}, 0.15, 0.12},
-    UnknownSpec{"grouped_gemm_scale", Scope::framework, FitScale::logarithmic, 0.2, 1.2, {0.6, 0.6, 0.6}, 0.3, 0, true},
-    UnknownSpec{"attention_scale", Scope::generation, FitScale::logarithmic, 0.2, 2, {0.58, 0.7, 0.65}, 0.2, 0.15},
-    UnknownSpec{"memory_scale", Scope::generation, FitScale::logarithmic, 0.15, 1.2, {0.9, 0.9, 0.95}, 0.15, 0.15},
-    UnknownSpec{"activation_passes", Scope::framework, FitScale::logarithmic, 0.8, 3.5, {1.9, 1.3, 1.4}, 0.3},
-    // At most some hundred launches of 20 to 30 us: with more a fit hides in them what else a source is slow at.
-    UnknownSpec{
-        "host_floor_forward", Scope::framework, FitScale::logarithmic, 5e-6, 2e-3, {1.1 * ms, 0.8 * ms, 0.1 * ms}, 0.6},
-    UnknownSpec{"host_floor_backward",
-                Scope::framework,
-                FitScale::logarithmic,
-                5e-6,
-                3.5e-3,
-                {2.2 * ms, 1.4 * ms, 0.2 * ms},
-                0.6},
-    UnknownSpec{"moe_floor_forward",
-                Scope::generation,
-                FitScale::logarithmic,
-                1e-5,
-                2e-2,
-                {2 * ms, 2 * ms, 2 * ms},
-                0.8,
-                0.5,
-                true},
-    UnknownSpec{"moe_floor_backward",
-                Scope::generation,
-                FitScale::logarithmic,
-                1e-5,
-                3e-2,
-                {4 * ms, 4 * ms, 4 * ms},
-                0.8,
-                0.5,
-                true},
-    UnknownSpec{"cross_domain_floor_growth", Scope::framework, FitScale::linear, 0, 3, {0.8, 0.8, 0.1}, 0.3},
-    UnknownSpec{"kernel_gap", Scope::framework, FitScale::logarithmic, 1e-7, 3e-5, {3e-6, 1e-6, 5e-7}, 0.8},
-    UnknownSpec{"fixed_per_step", Scope::framework, FitScale::logarithmic, 1e-4, 0.3, {35 * ms, 10 * ms, 8 * ms}, 0.8},
-    UnknownSpec{"tp_overlap", Scope::per_generation, FitScale::linear, 0, 0.95, {0.0, 0.4, 0.3}, 0.25},
-    UnknownSpec{"dp_overlap", Scope::framework, FitScale::linear, 0, 0.97, {0.3, 0.8, 0.9}, 0.15},
-    UnknownSpec{"fsdp_overlap", Scope::framework, FitScale::linear, 0, 0.97, {0.2, 0.6, 0.9}, 0.15},
-    UnknownSpec{"pp_overlap", Scope::framework, FitScale::linear, 0, 1, {0.0, 0.4, 0.3}, 0.3},
-    UnknownSpec{"ep_overlap", Scope::framework, FitScale::linear, 0, 0.95, {0.0, 0.1, 0.1}, 0.2, 0, true},
-};
 
 /// Residual that a prior of one spread weighs as much as: the error a step model has anyway.
 constexpr double residual_unit = 0.05;
@@ -97,21 +27,6 @@ struct Unknown {
     }
 };
 
-double get(FrameworkTiming const& timing, std::string_view key) {
-    for (auto const& field : timing_numbers)
-        if (field.key == key) return (timing.*field.member).value;
-    for (auto const& field : timing_times)
-        if (field.key == key) return (timing.*field.member).value.base();
-    throw InputError("framework constant '{}' is unknown", key);
-}
-
-void set(FrameworkTiming& timing, std::string_view key, double value) {
-    for (auto const& field : timing_numbers)
-        if (field.key == key) (timing.*field.member).value = std::min(value, field.most);
-    for (auto const& field : timing_times)
-        if (field.key == key) (timing.*field.member).value = value * units::s;
-}
-
 /// What the rows can say something of.
 std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows) {
     std::set<std::string> generations;
@@ -126,15 +41,15 @@ std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows
     for (UnknownSpec const& spec : unknown_specs) {
         if (spec.experts_only && !experts) continue;
         out.push_back({.spec = &spec});
-        if (spec.scope == Scope::per_generation) {
+        if (spec.scope == FrameworkScope::per_generation) {
             for (auto const& g : generations)
                 out.push_back({.spec = &spec, .generation = g});
             continue;
         }
-        if (spec.scope == Scope::framework) continue;
+        if (spec.scope == FrameworkScope::framework) continue;
         for (auto const& g : generations)
             out.push_back({.spec = &spec, .generation = g, .is_factor = true});
-        if (spec.scope != Scope::generation_precision) continue;
+        if (spec.scope != FrameworkScope::generation_precision) continue;
         for (auto const& g : narrow)
             out.push_back({.spec = &spec, .generation = g, .precision = "fp8", .is_factor = true});
     }
@@ -146,26 +61,21 @@ bool same(TimingConstant const& constant, Unknown const& unknown) {
            constant.precision == unknown.precision && constant.is_factor == unknown.is_factor;
 }
 
-FitParameter parameter_of(Unknown const& unknown, Execution execution, std::vector<TimingConstant> const& factors) {
+FitParameter parameter_of(Unknown const& unknown, Execution execution, std::vector<TimingConstant> const& expected) {
     UnknownSpec const& spec = *unknown.spec;
-    if (unknown.is_factor) {
-        auto const found =
-            std::find_if(factors.begin(), factors.end(), [&](TimingConstant const& c) { return same(c, unknown); });
-        double const mean = found == factors.end() ? 1 : found->value;
-        return {.name = std::string(spec.key),
-                .start = mean,
-                .low = 0.4,
-                .high = 2.5,
-                .scale = FitScale::logarithmic,
-                .prior = FitPrior{.mean = mean, .spread = spec.factor_spread}};
-    }
-    double const expected = spec.expected[static_cast<std::size_t>(execution)];
+    FitPrior prior{.mean = 1, .spread = spec.factor_spread};
+    if (!unknown.is_factor) prior = {.mean = spec.expected[static_cast<std::size_t>(execution)], .spread = spec.spread};
+    auto const found =
+        std::find_if(expected.begin(), expected.end(), [&](TimingConstant const& c) { return same(c, unknown); });
+    if (found != expected.end()) prior = {.mean = found->value, .spread = found->spread.value_or(prior.spread)};
+    double const low = unknown.is_factor ? 0.4 : spec.low;
+    double const high = unknown.is_factor ? 2.5 : spec.high;
     return {.name = std::string(spec.key),
-            .start = expected,
-            .low = spec.low,
-            .high = spec.high,
-            .scale = spec.scale,
-            .prior = FitPrior{.mean = expected, .spread = spec.spread}};
+            .start = std::clamp(prior.mean, low, high),
+            .low = low,
+            .high = high,
+            .scale = unknown.is_factor ? FitScale::logarithmic : spec.scale,
+            .prior = prior};
 }
 
 /// Constants for one generation and precision: values first, then factors on them.
@@ -175,7 +85,7 @@ FrameworkTiming timing_at(FrameworkTiming timing, std::vector<Unknown> const& un
         for (std::size_t i = 0; i < unknowns.size(); ++i) {
             Unknown const& u = unknowns[i];
             if (u.is_factor != factors || !u.applies(generation, precision)) continue;
-            set(timing, u.spec->key, u.is_factor ? get(timing, u.spec->key) * values[i] : values[i]);
+            set_constant(timing, u.spec->key, u.is_factor ? get_constant(timing, u.spec->key) * values[i] : values[i]);
         }
     return timing;
 }
@@ -305,32 +215,6 @@ TimingConstant constant_of(Unknown const& unknown, double value, std::vector<Ste
 }
 
 }  // namespace
-
-Execution execution_of(std::string const& framework) {
-    if (framework == "megatron" || framework == "generic") return Execution::fused;
-    if (framework == "torchtitan" || framework == "maxtext") return Execution::compiled;
-    return Execution::eager;
-}
-
-std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> const& others) {
-    std::map<std::array<std::string, 3>, std::pair<double, double>> sums;  // logarithms, and the weights
-    for (FrameworkFit const* other : others)
-        for (TimingConstant const& c : other->constants) {
-            bool const scale = c.key == "gemm_scale" || c.key == "attention_scale" || c.key == "memory_scale";
-            if (!c.is_factor || !scale) continue;
-            auto& [sum, weight] = sums[{c.key, c.generation, c.precision}];
-            sum += static_cast<double>(c.sources) * std::log(c.value);
-            weight += static_cast<double>(c.sources);
-        }
-    std::vector<TimingConstant> expected;
-    for (auto const& [name, total] : sums)
-        expected.push_back({.key = name[0],
-                            .generation = name[1],
-                            .precision = name[2],
-                            .is_factor = true,
-                            .value = std::exp(total.first / (total.second + 1))});
-    return expected;
-}
 
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
                            FitOptions const& options, std::vector<TimingConstant> const& expected,

@@ -35,8 +35,9 @@ struct TimingConstant {
     std::string precision = "*";
     bool is_factor = false;
     double value = 0;
-    std::optional<double> spread{};  ///< on its scale; absent: the rows do not identify it
-    std::size_t sources = 0;         ///< whose rows it applies to
+    /// On its scale; absent: the rows do not identify it. Of what is expected: absent means as of any framework.
+    std::optional<double> spread{};
+    std::size_t sources = 0;  ///< whose rows it applies to
 };
 
 struct FrameworkFit {
@@ -50,11 +51,15 @@ struct FrameworkFit {
 /// framework: geometric means weighted by sources, drawn towards 1 as by one source more.
 std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> const& others);
 
+/// What a known profile says of its framework somewhere else: its values and factors, each within half of the variance
+/// that is expected of any framework.
+std::vector<TimingConstant> known_constants(FrameworkProfile const& known);
+
 /// The constants of `start` that step times identify, fitted to the rows: robustly, within bounds, with priors at what
 /// the framework's execution makes likely, each generation's and precision's scales drawn towards the framework's.
 /// Constants without rows keep the values of `start`. With no rows the priors themselves.
-/// `expected`: prior means of factors, 1 where there is none; generations without rows take them as they are.
-/// `near`: constants of an earlier fit to begin at.
+/// `expected`: priors in place of a factor of 1 and of a value that the execution makes likely; generations without
+/// rows take them as they are. `near`: constants of an earlier fit to begin at.
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
                            FitOptions const& options, std::vector<TimingConstant> const& expected = {},
                            FrameworkFit const* near = nullptr);

@@ -110,9 +110,12 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
         "A calibration of collectives is used with 'sextant validate collectives --profile FILE.json', one of kernels\n"
         "with 'sextant validate kernels --calibration FILE.json'. docs/collectives.md and docs/calibration.md explain "
         "the\n"
-        "constants and how rows are held out.\n\nExamples:\n"
+        "constants and how rows are held out. One framework or engine is fitted around its shipped profile: a few "
+        "rows\n"
+        "of your own move what they say something of, the rest stays.\n\nExamples:\n"
         "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"
         "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
+        "  sextant calibrate fit --train my-runs.csv --framework fsdp --out my-fsdp.json\n"
         "  sextant calibrate fit --serving runs.csv --engine vllm --out my-vllm.json\n"
         "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
     return {&app, [request, &context] { return fit(*request, context); }};

@@ -164,8 +164,24 @@ std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
             fmt::format("{:+.1f}", 100 * (std::exp(quantile(log_errors, 0.5)) - 1))};
 }
 
-/// Notes where the constants of a fit come from.
-void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
+/// Constants that a fit began with and did not move for want of rows, with the provenance they had.
+void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
+    for (FrameworkTiming& timing : profile.timing) {
+        FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
+        auto const keep = [&](auto const& fields) {
+            for (auto const& field : fields) {
+                (timing.*field.member).basis = (before.*field.member).basis;
+                (timing.*field.member).source = (before.*field.member).source;
+            }
+        };
+        keep(timing_numbers);
+        keep(timing_times);
+    }
+}
+
+/// Notes where the constants of a fit come from; `known`: the profile that it began with, if any.
+void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit, FrameworkProfile const* known) {
+    if (known != nullptr) keep_provenance(profile, *known);
     std::string sources;
     for (std::string const& source : fit.sources)
         sources += (sources.empty() ? "" : ", ") + source;
@@ -177,9 +193,10 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit) {
                 for (auto const& field : fields) {
                     if (field.key != constant.key) continue;
                     auto& value = timing.*field.member;
-                    bool const known = constant.spread.has_value();
-                    value.basis = known ? Basis::fitted : Basis::assumed;
-                    value.source = known
+                    bool const identified = constant.spread.has_value();
+                    if (!identified && known != nullptr) continue;
+                    value.basis = identified ? Basis::fitted : Basis::assumed;
+                    value.source = identified
                                        ? fmt::format("sextant calibrate fit --train, {} rows of {}", fit.rows, sources)
                                        : fmt::format("expected of such frameworks; not identified by {} rows of {}",
                                                      fit.rows, sources);
@@ -289,18 +306,26 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     options.threads = request.threads;
     Scores scores;
     std::map<std::string, FrameworkProfile> profiles;
-    std::map<std::string, FrameworkFit> const alone = fits_alone(families, options, context);
+    // Frameworks together are fitted from nothing, then beside each other; one alone around its shipped profile.
+    bool const together = !request.catalogue.empty();
+    std::map<std::string, FrameworkFit> alone;
+    if (together) alone = fits_alone(families, options, context);
     for (auto const& [name, family] : families) {
         auto const rows = pointers(family.rows);
         begin_step(context, fmt::format("fitting {}: {} rows", name, rows.size()));
-        std::vector<TimingConstant> const expected = expected_factors(others_than(name, alone));
+        std::vector<TimingConstant> const expected =
+            together ? expected_factors(others_than(name, alone)) : known_constants(family.start);
         FitOptions again = options;
-        again.iterations = 8;  // from the fit without the others
-        FrameworkFit const fit = fit_framework(family.start, rows, again, expected, &alone.at(name));
+        if (together) again.iterations = 8;  // from the fit without the others
+        FrameworkFit const fit =
+            fit_framework(family.start, rows, again, expected, together ? &alone.at(name) : nullptr);
         FrameworkProfile profile = family.start;
         if (rows.size() >= fewest_rows) {
             profile.timing = fit.timing;
-            add_provenance(profile, fit);
+            add_provenance(profile, fit, together ? nullptr : &family.start);
+        } else {
+            context.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n", rows.size(),
+                                       name, fewest_rows);
         }
         for (auto const* row : rows) {
             double const predicted = row->predict(timing_for(profile, row->generation, row->precision));
@@ -322,8 +347,10 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     }
     for (auto& [name, profile] : profiles) {
         constexpr std::size_t enough = 80;
-        profile.interval =
-            interval_of(scores.of_family[name].size() >= enough ? scores.of_family[name] : scores.of_all);
+        constexpr std::size_t enough_alone = 20;  // of fewer the shipped profile's stays
+        if (together || scores.of_all.size() >= enough_alone)
+            profile.interval =
+                interval_of(scores.of_family[name].size() >= enough ? scores.of_family[name] : scores.of_all);
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }

@@ -109,6 +109,44 @@ TEST_CASE("fit_framework: a generation without rows takes what other frameworks 
     CHECK(scale("ampere") == Approx(0.9).epsilon(0.08));
 }
 
+TEST_CASE("known_constants: without rows of its own a profile comes back whole") {
+    for (FrameworkProfile const& known : all_frameworks()) {
+        FrameworkProfile again = known;
+        again.timing = fit_framework(known, {}, options, known_constants(known)).timing;
+        for (FrameworkTiming const& entry : known.timing) {
+            INFO(known.name << " " << entry.generation << " " << entry.precision);
+            FrameworkTiming const& other = timing_for(again, entry.generation, entry.precision);
+            CHECK(other.gemm_scale.value == Approx(entry.gemm_scale.value).epsilon(1e-6));
+            CHECK(other.attention_scale.value == Approx(entry.attention_scale.value).epsilon(1e-6));
+            CHECK(other.tp_overlap.value == Approx(entry.tp_overlap.value).epsilon(1e-6));
+            CHECK(other.host_floor_forward.value.base() == Approx(entry.host_floor_forward.value.base()));
+            CHECK(other.moe_floor_forward.value.base() == Approx(entry.moe_floor_forward.value.base()));
+        }
+    }
+}
+
+TEST_CASE("known_constants: a few rows move what they say something of, and nothing else") {
+    FrameworkProfile const known = find_framework("megatron", "test");
+    FrameworkTiming here = timing_for(known, "hopper", "bf16");
+    here.gemm_scale.value *= 0.8;
+    std::vector<StepMeasurement> rows;
+    for (double const gemm : {0.3, 0.5, 0.8})
+        rows.push_back(step("mine", "hopper", gemm, 1e-4, 0, here, 0));
+    std::vector<StepMeasurement const*> pointers;
+    for (StepMeasurement const& row : rows)
+        pointers.push_back(&row);
+    FrameworkProfile fitted = known;
+    fitted.timing = fit_framework(known, pointers, options, known_constants(known)).timing;
+    FrameworkTiming const& hopper = timing_for(fitted, "hopper", "bf16");
+    CHECK(hopper.gemm_scale.value == Approx(here.gemm_scale.value).epsilon(0.02));
+    CHECK(hopper.attention_scale.value == Approx(here.attention_scale.value).epsilon(0.01));
+    CHECK(hopper.dp_overlap.value == Approx(here.dp_overlap.value));
+    FrameworkTiming const& blackwell = timing_for(known, "blackwell", "fp8");
+    double const factor = blackwell.gemm_scale.value / known.timing.front().gemm_scale.value;
+    CHECK(timing_for(fitted, "blackwell", "fp8").gemm_scale.value ==
+          Approx(factor * fitted.timing.front().gemm_scale.value).epsilon(1e-6));
+}
+
 TEST_CASE("leave_one_source_out: every row is predicted once, by constants that its source did not touch") {
     World world;
     for (StepMeasurement& row : world.rows)

@@ -1,0 +1,87 @@
+#include "calibrate/framework_unknowns.hpp"
+
+#include "calibrate/framework_fit.hpp"
+#include "core/error.hpp"
+#include "core/spec/framework_fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace sextant {
+
+double get_constant(FrameworkTiming const& timing, std::string_view key) {
+    for (auto const& field : timing_numbers)
+        if (field.key == key) return (timing.*field.member).value;
+    for (auto const& field : timing_times)
+        if (field.key == key) return (timing.*field.member).value.base();
+    throw InputError("framework constant '{}' is unknown", key);
+}
+
+void set_constant(FrameworkTiming& timing, std::string_view key, double value) {
+    for (auto const& field : timing_numbers)
+        if (field.key == key) (timing.*field.member).value = std::min(value, field.most);
+    for (auto const& field : timing_times)
+        if (field.key == key) (timing.*field.member).value = value * units::s;
+}
+
+Execution execution_of(std::string const& framework) {
+    if (framework == "megatron" || framework == "generic") return Execution::fused;
+    if (framework == "torchtitan" || framework == "maxtext") return Execution::compiled;
+    return Execution::eager;
+}
+
+std::vector<TimingConstant> expected_factors(std::vector<FrameworkFit const*> const& others) {
+    std::map<std::array<std::string, 3>, std::pair<double, double>> sums;  // logarithms, and the weights
+    for (FrameworkFit const* other : others)
+        for (TimingConstant const& c : other->constants) {
+            bool const scale = c.key == "gemm_scale" || c.key == "attention_scale" || c.key == "memory_scale";
+            if (!c.is_factor || !scale) continue;
+            auto& [sum, weight] = sums[{c.key, c.generation, c.precision}];
+            sum += static_cast<double>(c.sources) * std::log(c.value);
+            weight += static_cast<double>(c.sources);
+        }
+    std::vector<TimingConstant> expected;
+    for (auto const& [name, total] : sums)
+        expected.push_back({.key = name[0],
+                            .generation = name[1],
+                            .precision = name[2],
+                            .is_factor = true,
+                            .value = std::exp(total.first / (total.second + 1))});
+    return expected;
+}
+
+std::vector<TimingConstant> known_constants(FrameworkProfile const& known) {
+    double const closer = std::sqrt(0.5);
+    std::vector<TimingConstant> out;
+    for (UnknownSpec const& spec : unknown_specs) {
+        double const value = get_constant(known.timing.front(), spec.key);
+        if (value < spec.low) continue;  // a profile that never saw experts says nothing of them
+        out.push_back({.key = std::string(spec.key), .value = value, .spread = spec.spread * closer});
+        for (FrameworkTiming const& entry : known.timing) {
+            if (entry.generation == "*") continue;
+            bool const narrow = entry.precision == "fp8";
+            bool const own_value = spec.scope == FrameworkScope::per_generation && entry.precision == "*";
+            bool const own_factor =
+                narrow ? spec.scope == FrameworkScope::generation_precision
+                       : entry.precision == "*" && (spec.scope == FrameworkScope::generation ||
+                                                    spec.scope == FrameworkScope::generation_precision);
+            if (!own_value && !own_factor) continue;
+            TimingConstant constant{.key = std::string(spec.key),
+                                    .generation = entry.generation,
+                                    .precision = entry.precision,
+                                    .is_factor = own_factor,
+                                    .value = get_constant(entry, spec.key),
+                                    .spread = spec.spread * closer};
+            if (own_factor) {
+                constant.value /= narrow ? get_constant(timing_for(known, entry.generation, "*"), spec.key) : value;
+                constant.spread = spec.factor_spread * closer;
+            }
+            out.push_back(std::move(constant));
+        }
+    }
+    return out;
+}
+
+}  // namespace sextant

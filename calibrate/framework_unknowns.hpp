@@ -1,0 +1,108 @@
+#pragma once
+
+#include "calibrate/least_squares.hpp"
+#include "core/spec/framework_profile.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace sextant {
+
+/// For which part of the rows a constant is an unknown of its own.
+enum class FrameworkScope : std::uint8_t {
+    framework,             ///< one value
+    generation,            ///< one value, and a factor per accelerator generation
+    generation_precision,  ///< the same, and a further factor for formats narrower than two bytes
+    per_generation,        ///< a value of its own per generation
+};
+
+/// A constant that step times say something of, with what is believed of it before.
+struct UnknownSpec {
+    std::string_view key;
+    FrameworkScope scope;
+    FitScale scale;
+    double low;
+    double high;
+    std::array<double, 3> expected;  ///< eager, fused, compiled
+    double spread;                   ///< of the prior, on the scale
+    double factor_spread = 0;        ///< of the factors' logarithms about zero
+    bool experts_only = false;
+};
+
+// assumed: expectations and spreads are what the families' own fits span, geometric means of those of one execution.
+// Times in seconds.
+inline constexpr std::array unknown_specs{
+    UnknownSpec{"gemm_scale",
+                FrameworkScope::generation_precision,
+                FitScale::logarithmic,
+                0.4,
+                1.3,
+                {0.77, 0.85, 0.84},
+                0.15,
+                0.12},
+    UnknownSpec{"grouped_gemm_scale",
+                FrameworkScope::framework,
+                FitScale::logarithmic,
+                0.2,
+                1.2,
+                {0.6, 0.6, 0.6},
+                0.3,
+                0,
+                true},
+    UnknownSpec{
+        "attention_scale", FrameworkScope::generation, FitScale::logarithmic, 0.2, 2, {0.58, 0.7, 0.65}, 0.2, 0.15},
+    UnknownSpec{
+        "memory_scale", FrameworkScope::generation, FitScale::logarithmic, 0.15, 1.2, {0.9, 0.9, 0.95}, 0.15, 0.15},
+    UnknownSpec{"activation_passes", FrameworkScope::framework, FitScale::logarithmic, 0.8, 3.5, {1.9, 1.3, 1.4}, 0.3},
+    // At most some hundred launches of 20 to 30 us: with more a fit hides in them what else a source is slow at.
+    UnknownSpec{"host_floor_forward",
+                FrameworkScope::framework,
+                FitScale::logarithmic,
+                5e-6,
+                2e-3,
+                {1.1e-3, 0.8e-3, 0.1e-3},
+                0.6},
+    UnknownSpec{"host_floor_backward",
+                FrameworkScope::framework,
+                FitScale::logarithmic,
+                5e-6,
+                3.5e-3,
+                {2.2e-3, 1.4e-3, 0.2e-3},
+                0.6},
+    UnknownSpec{"moe_floor_forward",
+                FrameworkScope::generation,
+                FitScale::logarithmic,
+                1e-5,
+                2e-2,
+                {2e-3, 2e-3, 2e-3},
+                0.8,
+                0.5,
+                true},
+    UnknownSpec{"moe_floor_backward",
+                FrameworkScope::generation,
+                FitScale::logarithmic,
+                1e-5,
+                3e-2,
+                {4e-3, 4e-3, 4e-3},
+                0.8,
+                0.5,
+                true},
+    UnknownSpec{"cross_domain_floor_growth", FrameworkScope::framework, FitScale::linear, 0, 3, {0.8, 0.8, 0.1}, 0.3},
+    UnknownSpec{"kernel_gap", FrameworkScope::framework, FitScale::logarithmic, 1e-7, 3e-5, {3e-6, 1e-6, 5e-7}, 0.8},
+    UnknownSpec{
+        "fixed_per_step", FrameworkScope::framework, FitScale::logarithmic, 1e-4, 0.3, {35e-3, 10e-3, 8e-3}, 0.8},
+    UnknownSpec{"tp_overlap", FrameworkScope::per_generation, FitScale::linear, 0, 0.95, {0.0, 0.4, 0.3}, 0.25},
+    UnknownSpec{"dp_overlap", FrameworkScope::framework, FitScale::linear, 0, 0.97, {0.3, 0.8, 0.9}, 0.15},
+    UnknownSpec{"fsdp_overlap", FrameworkScope::framework, FitScale::linear, 0, 0.97, {0.2, 0.6, 0.9}, 0.15},
+    UnknownSpec{"pp_overlap", FrameworkScope::framework, FitScale::linear, 0, 1, {0.0, 0.4, 0.3}, 0.3},
+    UnknownSpec{"ep_overlap", FrameworkScope::framework, FitScale::linear, 0, 0.95, {0.0, 0.1, 0.1}, 0.2, 0, true},
+};
+
+/// By its key in the profile, in seconds where it is a time. @throws InputError for an unknown key.
+double get_constant(FrameworkTiming const& timing, std::string_view key);
+
+/// A number is cut at the most that it may be.
+void set_constant(FrameworkTiming& timing, std::string_view key, double value);
+
+}  // namespace sextant

@@ -1,0 +1,56 @@
+#include "core/json/text_file.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <string>
+
+using namespace sextant;
+
+namespace {
+
+std::string const runs = SEXTANT_SOURCE_DIR "/docs/examples/my-runs.csv";  // six steps under PyTorch's FSDP on A100
+
+double gemm_scale(FrameworkProfile const& profile, char const* generation) {
+    return timing_for(profile, generation, "bf16").gemm_scale.value;
+}
+
+}  // namespace
+
+TEST_CASE("calibrate fit --train: one's own rows move the shipped profile, and what they say nothing of stays") {
+    ScratchFolder const scratch("fit_train");
+    std::string const out = scratch.path("mine.json");
+    RunResult const run = run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdp", "--out", out});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    FrameworkProfile const shipped = find_framework("fsdp", "test");
+    FrameworkProfile const mine = find_framework(out, "test");
+    CHECK(mine.timing.size() == shipped.timing.size());
+    CHECK(gemm_scale(mine, "ampere") != Approx(gemm_scale(shipped, "ampere")).epsilon(1e-4));
+    CHECK(gemm_scale(mine, "hopper") / mine.timing.front().gemm_scale.value ==
+          Approx(gemm_scale(shipped, "hopper") / shipped.timing.front().gemm_scale.value).epsilon(1e-3));
+    CHECK(mine.timing.front().pp_overlap.value == Approx(shipped.timing.front().pp_overlap.value).epsilon(1e-3));
+    CHECK(mine.timing.front().pp_overlap.source == shipped.timing.front().pp_overlap.source);
+    CHECK(mine.interval.rows == shipped.interval.rows);  // twelve errors are too few for one of their own
+    CHECK(run_sextant({"validate", "train", runs, "--profile", out}).code == 0);
+}
+
+TEST_CASE("calibrate fit --train: of a few rows nothing is concluded, and that is said") {
+    ScratchFolder const scratch("fit_train_few");
+    std::string const text = read_text_file(runs);
+    std::size_t end = 0;
+    for (int line = 0; line < 3; ++line)
+        end = text.find('\n', end) + 1;
+    write_text_file(scratch.path("two.csv"), text.substr(0, end));
+    std::string const out = scratch.path("mine.json");
+    RunResult const run =
+        run_sextant({"calibrate", "fit", "--train", scratch.path("two.csv"), "--framework", "fsdp", "--out", out});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK(run.err.find("2 rows of fsdp are fewer than 5") != std::string::npos);
+    CHECK(gemm_scale(find_framework(out, "test"), "ampere") ==
+          Approx(gemm_scale(find_framework("fsdp", "test"), "ampere")));
+    CHECK(run_sextant({"calibrate", "fit", "--train", runs, "--framework", "megatron", "--out", out}).code == 2);
+    CHECK(run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdb", "--out", out}).code == 2);
+}
