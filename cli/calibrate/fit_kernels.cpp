@@ -217,6 +217,21 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     return exit_code::done;
 }
 
+/// What the device's shipped calibration says of kernels that the rows do not have, or too few of.
+void keep_others(KernelCalibration& own, AcceleratorProfile const& device, CommandContext& context) {
+    if (device.kernels == nullptr || device.kernels->is_class()) return;
+    std::string kept;
+    for (KernelFit const& fit : device.kernels->fits) {
+        if (own.find(fit.kind, fit.variant) != nullptr) continue;
+        own.fits.push_back(fit);
+        kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", name_of(fit.kind), fit.variant);
+    }
+    if (kept.empty()) return;
+    std::string const from = fmt::format("shipped calibration '{}'", device.kernels->name);
+    own.sources.push_back(from);
+    context.err << fmt::format("kept from the {}: {}\n", from, kept);
+}
+
 }  // namespace
 
 int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) {
@@ -237,6 +252,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     own.devices = {d.name};
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;
     own.sources.assign(d.sources.begin(), d.sources.end());
+    keep_others(own, device ? *device : find_accelerator(d.name, "device"), context);
     write_text_file(request.out, kernel_calibration_json(own));
     context.out << table.text();
     return exit_code::done;

@@ -275,3 +275,25 @@ TEST_CASE("collectives between processes of this machine are measured, fitted an
 }
 
 #endif
+
+TEST_CASE("calibrate fit --kernels: what the rows do not have stays as the device's shipped calibration says") {
+    ScratchFolder const folder("fit_kept");
+    std::string const rows = SEXTANT_SOURCE_DIR "/tests/data/gemm_excerpt.csv", out = folder.path("out.json");
+    auto const fit = run_sextant({"calibrate", "fit", "--kernels", rows, "--device", "h100-sxm", "--out", out});
+    INFO(fit.err);
+    REQUIRE(fit.code == 0);
+    KernelCalibration const mine = read_kernel_calibration_file(out);
+    KernelCalibration const& shipped = *find_accelerator("h100-sxm", "test").kernels;
+    CHECK(mine.fits.size() >= shipped.fits.size());
+    CHECK(mine.find(KernelKind::gemm, "bf16")->rows < shipped.find(KernelKind::gemm, "bf16")->rows);  // its own
+    for (KernelFit const& theirs : shipped.fits) {
+        if (theirs.kind == KernelKind::gemm) continue;
+        INFO(name_of(theirs.kind) << " " << theirs.variant);
+        KernelFit const* const kept = mine.find(theirs.kind, theirs.variant);
+        REQUIRE(kept != nullptr);
+        CHECK(kept->rows == theirs.rows);
+        CHECK(kept->held_out.median_pct == Approx(theirs.held_out.median_pct));
+    }
+    CHECK(mine.sources.back() == "shipped calibration 'h100-sxm'");
+    CHECK_THAT(fit.err, contains("kept from the shipped calibration 'h100-sxm'"));
+}
