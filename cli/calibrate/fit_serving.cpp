@@ -230,7 +230,11 @@ private:
             options.kernel_gaps_us = {base.kernel_gap.value.in(units::us)};
         }
         if (pass < passes_) options.folds = 1;
-        fits_[start.name] = fit_engine(start, rows.figures, options);
+        EngineFit& fit = fits_[start.name] = fit_engine(start, rows.figures, options);
+        if (!request_.catalogue.empty()) return;
+        // A few rows say nothing of an interval either.
+        if (fit.profile.interval.rows == 0) fit.profile.interval = start.interval;
+        if (fit.profile.first_token_interval.rows == 0) fit.profile.first_token_interval = start.first_token_interval;
     }
 
     Engines const& engines_;

@@ -1,5 +1,6 @@
 #include "core/csv.hpp"
 #include "core/json/text_file.hpp"
+#include "core/spec/engine_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
@@ -139,4 +140,9 @@ TEST_CASE("calibrate fit --serving leaves out a group with a row that says it mu
     CHECK(run.err.find("4 left out: of a group whose prompts were not all computed") != std::string::npos);
     CHECK(run.err.find("fitting vllm: 4 figures") != std::string::npos);
     CHECK(run.out.find("held out") == std::string::npos);  // one group is left
+    sextant::EngineProfile const shipped = sextant::find_engine("vllm", "test");
+    sextant::EngineProfile const mine = sextant::find_engine(scratch.path("vllm.json"), "test");
+    CHECK(mine.interval.rows == shipped.interval.rows);  // four figures are too few for one of their own
+    CHECK(mine.first_token_interval.rows == shipped.first_token_interval.rows);
+    CHECK(mine.expert_compute_scale.value == Approx(shipped.expert_compute_scale.value).epsilon(1e-3));
 }
