@@ -66,6 +66,7 @@ constexpr std::array constants{
     factor<&EngineProfile::decode_scale>("decode_scale", 0.2),
     factor<&EngineProfile::communication_scale>("communication_scale", 0.3),
     time<&EngineProfile::prompt_launch>("prompt_launch", 20, 0.1, 1000),
+    time<&EngineProfile::expert_launch>("expert_launch", 100, 1, 1e4),  // ten kernels of 10 us
     time<&EngineProfile::host_per_iteration>("host_per_iteration", 1000, 10, 1e5),
     time<&EngineProfile::host_per_sequence>("host_per_sequence", 10, 0.1, 1e4),
     time<&EngineProfile::request_overhead>("request_overhead", 20000, 100, 2e5, 0.5),

@@ -32,6 +32,7 @@ inline constexpr EngineField<double> engine_numbers[] = {
 inline constexpr EngineField<Seconds> engine_times[] = {
     {"kernel_gap", &EngineProfile::kernel_gap, 0, 0.01},
     {"prompt_launch", &EngineProfile::prompt_launch, 0, 0.01, Presence::optional},
+    {"expert_launch", &EngineProfile::expert_launch, 0, 0.1, Presence::optional},
     {"host_per_iteration", &EngineProfile::host_per_iteration, 0, 1},
     {"host_per_sequence", &EngineProfile::host_per_sequence, 0, 0.1},
     {"request_overhead", &EngineProfile::request_overhead, 0, 10},

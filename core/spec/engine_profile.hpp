@@ -52,6 +52,7 @@ struct EngineProfile {
     Sourced<Seconds> kernel_gap;  ///< per kernel, within a captured graph
     /// To launch one kernel of an iteration that holds prompt tokens: those are not captured beforehand.
     Sourced<Seconds> prompt_launch;
+    Sourced<Seconds> expert_launch;  ///< the same, beside its kernels, of the experts of one layer: sorting, dispatch
     Sourced<Seconds>
         host_per_iteration;  ///< scheduler, input preparation, sampling, output; hidden in part if planned ahead
     Sourced<Seconds> host_per_sequence;  ///< the same for each sequence of the batch

@@ -77,6 +77,7 @@ void IterationModel::tabulate_tokens() {
             curve->y.push_back(seconds(value));
         }
         kernels_ = time.kernels;
+        expert_layers_ = time.expert_layers;
         expert_floor_ = seconds(time.expert_floor);
     }
 }
@@ -136,7 +137,8 @@ double IterationModel::expert_seconds(double tokens) const {
 
 Seconds IterationModel::launching(Seconds device) const {
     double const busy = seconds(device);
-    double const launch = kernels_ * seconds(what_.engine.prompt_launch.value);
+    double const launch = kernels_ * seconds(what_.engine.prompt_launch.value) +
+                          expert_layers_ * seconds(what_.engine.expert_launch.value);
     return (std::cbrt(busy * busy * busy + launch * launch * launch) - busy) * units::s;
 }
 

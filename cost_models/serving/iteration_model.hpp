@@ -40,7 +40,8 @@ struct IterationLoad {
 /// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together; what
 /// c is above the time of a single row is what engines scale. Shared experts count as more of the same groups. An
 /// iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to launch,
-/// they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch`.
+/// they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch` + layers with experts x
+/// `expert_launch`.
 /// The host takes h = host_per_iteration + samples x host_per_sequence, after the device's d; an engine that plans
 /// ahead works on the next iteration meanwhile, and the two take (d^2 + h^2)^(1/2): assumed between the sum and the
 /// longer. Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
@@ -88,7 +89,8 @@ private:
     ServingCase what_;
     ServingMemory memory_;
     double kernels_ = 0;  ///< of all layers
-    Curve gemm_;          ///< seconds over tokens, all layers
+    double expert_layers_ = 0;
+    Curve gemm_;  ///< seconds over tokens, all layers
     Curve expert_reading_;
     Curve expert_compute_;
     double expert_floor_ = 0;      ///< seconds of the same with a single row

@@ -170,6 +170,7 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         total.streaming += layer.streaming * layers;
         total.communication += layer.communication * layers;
         total.kernels += layer.kernels * layers;
+        if (kind.moe) total.expert_layers += layers;
     }
     for (Op const& op : build_embedding(model, plan_, tokens).ops)
         add_op(op, tokens, total);

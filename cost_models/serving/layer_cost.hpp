@@ -14,6 +14,7 @@ struct LayerTime {
     Seconds streaming;
     Seconds communication;
     double kernels = 0;  ///< attention's among them
+    double expert_layers = 0;
 };
 
 /// Prices the forward pass of `build_layer` and `build_head` for serving. The case must outlive it.

@@ -160,6 +160,22 @@ TEST_CASE("serving: a short prompt waits for its kernels to be launched, a long 
     CHECK(launched(decodes(8, 500)).total() == captured(decodes(8, 500)).total());
 }
 
+TEST_CASE("serving: short prompts wait for their experts to be launched as well, dense models and decodes do not") {
+    auto const with_launch = [](char const* model, Seconds launch) {
+        ServingCase what = served(model, "h200-sxm", {.tp = 8, .weights = "fp8"});
+        what.engine.prompt_launch.value = {};
+        what.engine.expert_launch.value = launch;
+        return IterationModel(what);
+    };
+    IterationLoad const prompt{.prefill_tokens = 16, .samples = 1};
+    Seconds const launch = 2 * units::ms;
+    IterationModel const experts = with_launch("deepseek-v3", launch);
+    CHECK(experts(prompt).device() > 58 * launch);  // 58 of 61 layers have experts
+    CHECK(experts(prompt).device() < 58 * launch + with_launch("deepseek-v3", {})(prompt).device());
+    CHECK(experts(decodes(8, 500)).total() == with_launch("deepseek-v3", {})(decodes(8, 500)).total());
+    CHECK(with_launch("llama-3.1-70b", launch)(prompt).total() == with_launch("llama-3.1-70b", {})(prompt).total());
+}
+
 TEST_CASE("serving: a shared expert costs what one more routed expert does, not kernels of its own") {
     ServingCase with = served("deepseek-v3", "h200-sxm", {.tp = 8, .weights = "fp8"});
     ServingCase without = with;

@@ -70,11 +70,13 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
         text.erase(begin, text.find('\n', begin) + 1 - begin);
     };
     drop_line("  \"prompt_launch\"");
+    drop_line("  \"expert_launch\"");
     drop_line("  \"window_cache\"");
     drop_line("  \"planning\"");
     EngineProfile const engine = read_text(text);
     CHECK(engine.prompt_launch.value == Seconds{});
     CHECK(engine.prompt_launch.basis == Basis::assumed);
+    CHECK(engine.expert_launch.value == Seconds{});
     CHECK(engine.window_cache == WindowCache::window);
     CHECK(engine.planning == IterationPlanning::in_turn);
     drop_line("  \"kernel_gap\"");
