@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace sextant {
@@ -123,7 +124,18 @@ FitResult fit_at(EngineProfile const& start, EnginePriors const& priors, Rows co
     problem.residual = [&](std::size_t row, std::span<double const> values) {
         return log_error(*rows[row], with_values(start, values));
     };
-    return fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = threads});
+    FitResult result =
+        fit_least_squares(problem, {.robust_scale = 0.1, .starts = 1, .iterations = 25, .threads = threads});
+    // Rows of a group share its errors: they are as many independent ones as they weigh, not as they are.
+    auto const freedom = [&](double independent) {
+        return std::max(1.0, independent - static_cast<double>(constants.size()));
+    };
+    double const independent = std::accumulate(problem.weights.begin(), problem.weights.end(), 0.0);
+    double const wider = std::sqrt(freedom(static_cast<double>(rows.size())) / freedom(independent));
+    for (std::size_t i = 0; i < constants.size(); ++i)
+        if (auto& spread = result.parameters[i].spread)
+            spread = std::min(*spread * wider, priors.constants.at(i).spread);
+    return result;
 }
 
 enum class IntervalOf : std::uint8_t {

@@ -50,6 +50,11 @@ TEST_CASE("engine fit: constants that made the rows are found again, and others 
     CHECK(fit.profile.gemm_scale.basis == Basis::fitted);
     CHECK(fit.profile.communication_scale.basis == Basis::assumed);
     CHECK(fit.profile.communication_scale.value == Approx(1));
+    // What is not in the rows is known worst, against what was believed of it, and never worse than that.
+    CHECK(fit.constants[3].name == "communication_scale");
+    double const unknown = *fit.constants[3].spread / common_priors(start).constants[3].spread;
+    CHECK(unknown <= 1);
+    CHECK(*fit.constants[0].spread / common_priors(start).constants[0].spread < unknown / 3);
     CHECK(fit.groups == 30);
     CHECK(fit.rows == rows.size());
     CHECK(fit.held_out.size() == rows.size());
