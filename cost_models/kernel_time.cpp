@@ -13,6 +13,9 @@ namespace {
 
 constexpr double backward_work = 2.5;            // arXiv:2307.08691 sec. 4.1: five products against two
 constexpr double unfused_matrix_fraction = 0.4;  // assumed, of dense peak
+/// Of dense peak, of products as small as a chunk in kernels that keep states in fp32. assumed: half of what attention
+/// reaches.
+constexpr double recurrence_fraction = 0.25;
 
 FlopsPerSecond tensor_rate(AcceleratorProfile const& accelerator) {
     for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32})
@@ -53,6 +56,27 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
         use.rate *= accelerator.attention_backward_efficiency.value / accelerator.attention_forward_efficiency.value;
     }
     return estimate_prefill(a, "bf16/bf16", accelerator, use).time;
+}
+
+std::int64_t recurrence_kernels(Recurrence const& r, Pass pass) {
+    // Sums of decays, products within chunks, states of chunks, their passing and the output; the delta rule also
+    // solves for what is written. Source: the kernels of mamba_ssm and flash-linear-attention.
+    std::int64_t const forward = r.rule == StateRule::delta ? 6 : 5;
+    return pass == Pass::forward ? forward : 2 * forward;
+}
+
+Seconds recurrence_time(Recurrence const& r, AcceleratorProfile const& accelerator) {
+    Work const work = work_of({.name = "recurrence", .what = r}, Pass::forward);
+    return std::max(work.executed / (tensor_rate(accelerator) * recurrence_fraction),
+                    work.moved / (accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value));
+}
+
+Seconds recurrence_time(Recurrence const& r, Pass pass, AcceleratorProfile const& accelerator,
+                        FrameworkTiming const& framework) {
+    Work const work = work_of({.name = "recurrence", .what = r}, pass);
+    FlopsPerSecond const rate = tensor_rate(accelerator) * recurrence_fraction * framework.attention_scale.value;
+    return static_cast<double>(recurrence_kernels(r, pass)) * accelerator.launch_latency.value +
+           std::max(work.executed / rate, work.moved / streaming_rate(accelerator, framework));
 }
 
 Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator,
@@ -100,6 +124,7 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
             return product(g.groups, rows_of_group(g), g.n, g.k, g.precision, g.gradients);
         }
         Seconds operator()(Attention const& a) const { return attention_time(a, pass, accelerator, framework); }
+        Seconds operator()(Recurrence const& r) const { return recurrence_time(r, pass, accelerator, framework); }
         Seconds operator()(Streaming const& s) const {
             return streaming_time(pass == Pass::forward ? s.forward : s.backward, s.kernels, accelerator, framework);
         }
@@ -136,6 +161,7 @@ Seconds gradient_sum_time(Op const& op, GradientSums sums, AcceleratorProfile co
 std::int64_t kernel_count(Op const& op, Pass pass) {
     if (!op.in(pass)) return 0;
     if (auto const* streaming = std::get_if<Streaming>(&op.what)) return streaming->kernels;
+    if (auto const* recurrence = std::get_if<Recurrence>(&op.what)) return recurrence_kernels(*recurrence, pass);
     if (auto const* attention = std::get_if<Attention>(&op.what))
         return attention->pieces * (attention->kernel == AttentionKernel::flash ? 1 : 5);
     return pass == Pass::forward ? 1 : products_of_backward(op);

@@ -19,6 +19,18 @@ Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int6
 Seconds attention_time(Attention const& attention, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework);
 
+/// Time of one pass of a recurrence within a step: the longer of its products, at `recurrence_fraction` of the peak of
+/// matrix units times the framework's `attention_scale`, and its bytes, and its launches. No measurement of these
+/// kernels stands behind it: assumed.
+Seconds recurrence_time(Recurrence const& recurrence, Pass pass, AcceleratorProfile const& accelerator,
+                        FrameworkTiming const& framework);
+
+/// The same of a forward pass outside of a training framework, but for launches.
+Seconds recurrence_time(Recurrence const& recurrence, AcceleratorProfile const& accelerator);
+
+/// Kernels that one pass of a recurrence launches.
+std::int64_t recurrence_kernels(Recurrence const& recurrence, Pass pass);
+
 /// bytes * activation_passes / (memory bandwidth * efficiency), and not less than one launch per kernel.
 Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework);

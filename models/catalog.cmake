@@ -114,8 +114,10 @@ set(SEXTANT_MODEL_FILES
   models/mpt-7b.json
   models/nemotron-3-22b.json
   models/nemotron-3-8b.json
+  models/nemotron-3-nano-30b-a3b.json
   models/nemotron-4-15b.json
   models/nemotron-4-340b.json
+  models/nemotron-h-8b.json
   models/nemotron-mini-4b.json
   models/olmo-1b.json
   models/olmo-2-13b.json
@@ -177,6 +179,11 @@ set(SEXTANT_MODEL_FILES
   models/qwen3-4b.json
   models/qwen3-8b.json
   models/qwen3-coder-480b-a35b.json
+  models/qwen3-next-80b-a3b.json
+  models/qwen3.5-122b-a10b.json
+  models/qwen3.5-27b.json
+  models/qwen3.5-35b-a3b.json
+  models/qwen3.5-397b-a17b.json
   models/seed-oss-36b.json
   models/smollm2-1.7b.json
   models/smollm2-135m.json

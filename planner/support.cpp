@@ -46,8 +46,8 @@ bool is_measured(Schedule schedule) {
     return std::find(measured_schedules.begin(), measured_schedules.end(), schedule) != measured_schedules.end();
 }
 
-std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, FrameworkProfile const& framework,
-                                           ParallelPlan const& plan) {
+std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec const& cluster,
+                                           FrameworkProfile const& framework, ParallelPlan const& plan) {
     std::vector<std::string> out;
     AcceleratorProfile const& a = cluster.accelerator;
     add_products(out, a, plan.precision);
@@ -62,6 +62,7 @@ std::vector<std::string> unsupported_terms(ClusterSpec const& cluster, Framework
     if (plan.adapters.on() && plan.adapters.base != BaseWeights::bf16 && !as_it_is)
         out.push_back(
             fmt::format("base weights {}: no measured step dequantised weights", name_of(plan.adapters.base)));
+    if (model.recurrent) out.emplace_back("recurrent layers: their kernels were not measured");
     if (plan.offload != Offload::none) out.emplace_back("offload: no measured step offloaded anything");
     return out;
 }

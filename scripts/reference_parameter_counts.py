@@ -6,18 +6,25 @@ one parameter), and writes the table that the tests compare Sextant's counts wit
 
     pip install torch transformers==4.57.6
     scripts/reference_parameter_counts.py            # writes tests/data/hf_reference/expected.json
+    scripts/reference_parameter_counts.py qwen3.5    # only what begins so, in the table that is there
 
-Columns: `parameters` is what PyTorch counts as parameters. `correction` counts the router's score-correction biases
+Rows of families that came later were counted with a later version, which they name (5.23.0 refuses some of the older
+configs). Columns: `parameters` is what PyTorch counts as parameters. `correction` counts the router's score-correction biases
 (DeepSeek-V3, GLM-4.5), which transformers holds as buffers and the published checkpoints hold as weights.
 """
 
 import json
 import pathlib
+import sys
 
 import torch
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM
-from transformers.modeling_utils import no_init_weights
+
+try:
+    from transformers.initialization import no_init_weights
+except ImportError:  # before version 5
+    from transformers.modeling_utils import no_init_weights
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SYNTHETIC = ROOT / "tests/data/hf_reference/synthetic.json"
@@ -48,9 +55,9 @@ def build(config_dict):
     if kind in ("llama4", "mistral3"):  # multimodal: the text model
         config_dict = dict(config_dict["text_config"])
         kind = config_dict.pop("model_type")
-    if kind == "gemma3":  # multimodal: the text model, with the embedding table tied or not as the whole says
+    if kind in ("gemma3", "qwen3_5", "qwen3_5_moe"):  # the same, with the embedding table tied or not as the whole says
         text = dict(config_dict["text_config"])
-        text.setdefault("tie_word_embeddings", config_dict.get("tie_word_embeddings", True))
+        text.setdefault("tie_word_embeddings", config_dict.get("tie_word_embeddings", kind == "gemma3"))
         config_dict, kind = text, text.pop("model_type", "gemma3_text")
     config = AutoConfig.for_model(kind, **config_dict)
     with torch.device("meta"), no_init_weights():  # values are of no interest
@@ -67,17 +74,26 @@ def count(config_dict):
     return {"parameters": parameters, "correction": correction}
 
 
-def main():
-    rows = {"presets": {}, "synthetic": {}}
-    for path in sorted((ROOT / "models").glob("*.json")):
-        rows["presets"][path.stem] = count(json.loads(path.read_text()))
-        print(path.stem, rows["presets"][path.stem], flush=True)
-    for name, config in json.loads(SYNTHETIC.read_text()).items():
-        rows["synthetic"][name] = count(config)
-        print(name, rows["synthetic"][name], flush=True)
-    table = {"transformers": transformers.__version__, "torch": torch.__version__, **rows}
+def main(beginnings):
+    table = {"transformers": transformers.__version__, "torch": torch.__version__, "presets": {}, "synthetic": {}}
+    if beginnings:
+        table = json.loads(OUTPUT.read_text())
+    configs = {
+        "presets": {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "models").glob("*.json"))},
+        "synthetic": json.loads(SYNTHETIC.read_text()),
+    }
+    for part, named in configs.items():
+        for name, config in named.items():
+            if beginnings and not name.startswith(tuple(beginnings)):
+                continue
+            row = count(config)
+            if table["transformers"] != transformers.__version__:
+                row["transformers"] = transformers.__version__
+            table[part][name] = row
+            print(name, row, flush=True)
+        table[part] = {name: table[part][name] for name in named if name in table[part]}
     OUTPUT.write_text(json.dumps(table, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -71,6 +71,34 @@ inline ModelSpec mixture(std::int64_t hidden, std::int64_t layers, std::int64_t 
     return model;
 }
 
+/// Recurrent layers in place of attention in all but every fourth layer of a Llama style model (Qwen3-Next), or layers
+/// of one half each: recurrent, feed-forward, attention, feed-forward (Nemotron-H).
+inline ModelSpec hybrid(StateRule rule, std::int64_t hidden, std::int64_t layers) {
+    ModelSpec model = llama(hidden, 16, 8, layers, 3 * hidden);
+    model.name = "test-hybrid";
+    model.recurrent = RecurrentSpec{.rule = rule,
+                                    .heads = 32,
+                                    .key_heads = 8,
+                                    .key_head_dim = 64,
+                                    .value_head_dim = hidden / 16,
+                                    .convolution = 4,
+                                    .convolution_bias = rule == StateRule::decay,
+                                    .chunk = 64};
+    model.attention.gated = rule == StateRule::delta;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        LayerKind& kind = model.layers[i];
+        if (rule == StateRule::delta) {
+            if (i % 4 != 3) kind.mixer = Mixer::recurrent;
+        } else if (i % 2 == 1) {
+            kind.mixer = Mixer::none;
+        } else {
+            kind.feed_forward = false;
+            if (i % 4 == 0) kind.mixer = Mixer::recurrent;
+        }
+    }
+    return model;
+}
+
 /// An accelerator with the rates of an H100 SXM5 datasheet and round efficiencies.
 inline AcceleratorProfile accelerator() {
     using namespace units;

@@ -27,6 +27,7 @@ std::string name_of(Sharding sharding) {
         case Sharding::replicated: return "-";
         case Sharding::tensor: return "tp";
         case Sharding::kv_heads: return "tp, by kv head";
+        case Sharding::key_heads: return "tp, by key head";
         case Sharding::vocabulary: return "tp, by vocabulary";
         case Sharding::expert: return "ep";
     }
@@ -46,14 +47,25 @@ std::string attention_text(ModelSpec const& model) {
                            a.latent->nope_head_dim, a.latent->rope_head_dim, a.value_head_dim,
                            a.latent->query_rank > 0 ? fmt::format("{}", a.latent->query_rank) : "none",
                            a.latent->kv_rank);
-    auto text = fmt::format("{} heads of {}, {} key/value heads", a.heads, a.head_dim, a.kv_heads);
+    auto text = fmt::format("{} heads of {}, {} key/value heads{}", a.heads, a.head_dim, a.kv_heads,
+                            a.gated ? ", gated output" : "");
     if (a.window > 0) {
         std::int64_t sliding = 0;
         for (LayerKind const kind : model.layers)
             sliding += kind.sliding ? 1 : 0;
         text += fmt::format(", window of {} in {} of {} layers", a.window, sliding, model.layer_count());
     }
+    if (std::int64_t const layers = count_mixers(model, Mixer::attention); layers < model.layer_count())
+        text += fmt::format(", in {} of {} layers", layers, model.layer_count());
     return text;
+}
+
+std::string recurrent_text(ModelSpec const& model) {
+    RecurrentSpec const& r = *model.recurrent;
+    return fmt::format("{}: {} heads of {} x {}, {} key heads, convolution of {}, in {} of {} layers",
+                       r.rule == StateRule::delta ? "gated delta rule" : "Mamba-2", r.heads, r.key_head_dim,
+                       r.value_head_dim, r.key_heads, r.convolution, count_mixers(model, Mixer::recurrent),
+                       model.layer_count());
 }
 
 std::string experts_text(MoeSpec const& moe) {
@@ -75,6 +87,7 @@ std::vector<std::pair<std::string, std::string>> key_figures(ModelSpec const& mo
     lines.emplace_back("layers", fmt::format("{}", model.layer_count()));
     lines.emplace_back("hidden", fmt::format("{}", model.hidden));
     lines.emplace_back("attention", attention_text(model));
+    if (model.recurrent) lines.emplace_back("recurrent", recurrent_text(model));
     lines.emplace_back("feed-forward width",
                        fmt::format("{}{}", model.mlp.intermediate, model.mlp.gated ? ", gated" : ""));
     if (model.moe) lines.emplace_back("experts", experts_text(*model.moe));
@@ -85,6 +98,8 @@ std::vector<std::pair<std::string, std::string>> key_figures(ModelSpec const& mo
     lines.emplace_back("  without the masked half", human(causal_forward_flops_per_token(model, sequence)));
     lines.emplace_back("key/value cache per token (16-bit)",
                        fmt::format("{} B", static_cast<std::int64_t>(kv_cache_bytes_per_token(model, 2))));
+    if (model.recurrent)
+        lines.emplace_back("recurrent state per sequence", human(recurrent_state_bytes(model) * units::B));
     return lines;
 }
 
@@ -117,7 +132,10 @@ Table weight_table(ModelSpec const& model, Format format) {
 }  // namespace
 
 std::string kind_text(LayerKind kind) {
-    return std::string(kind.moe ? "experts" : "dense") + (kind.sliding ? ", sliding window" : "");
+    if (!kind.feed_forward) return kind.mixer == Mixer::recurrent ? "recurrent alone" : "attention alone";
+    std::string const text = kind.moe ? "experts" : "dense";
+    if (kind.mixer == Mixer::none) return text + " alone";
+    return text + (kind.mixer == Mixer::recurrent ? ", recurrent" : kind.sliding ? ", sliding window" : "");
 }
 
 std::string model_list(Format format) {

@@ -32,7 +32,7 @@ std::string model_list_json();
 std::string model_details(ModelSpec const& model, std::int64_t sequence, Format format);
 std::string model_details_json(ModelSpec const& model, std::int64_t sequence);
 
-/// "dense", "experts", "dense, sliding window", "experts, sliding window".
+/// "dense", "experts, sliding window", "dense, recurrent"; layers of one half: "recurrent alone", "experts alone".
 std::string kind_text(LayerKind kind);
 
 }  // namespace sextant::cli

@@ -37,6 +37,15 @@ Json summary(ModelSpec const& model) {
              {"mtp_modules", model.mtp_modules},
              {"kv_cache_bytes_per_value", 2},
              {"kv_cache_bytes_per_token", kv_cache_bytes_per_token(model, 2)}};
+    if (RecurrentSpec const* const r = model.recurrent ? &*model.recurrent : nullptr)
+        out["recurrent"] = {{"rule", r->rule == StateRule::delta ? "delta" : "decay"},
+                            {"layers", count_mixers(model, Mixer::recurrent)},
+                            {"heads", r->heads},
+                            {"key_heads", r->key_heads},
+                            {"key_head_dim", r->key_head_dim},
+                            {"value_head_dim", r->value_head_dim},
+                            {"convolution", r->convolution},
+                            {"state_bytes_per_sequence", recurrent_state_bytes(model)}};
     if (model.moe)
         out["moe"] = {{"experts", model.moe->experts},
                       {"top_k", model.moe->top_k},

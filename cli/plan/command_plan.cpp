@@ -124,7 +124,7 @@ std::string missing_support(Subject const& subject, std::vector<SearchSpace> con
     ParallelPlan widest = spaces.front().base;
     for (SearchSpace const& space : spaces)
         widest.dp = std::max(widest.dp, space.accelerators);
-    auto const terms = unsupported_terms(subject.cluster, subject.framework, widest);
+    auto const terms = unsupported_terms(subject.model, subject.cluster, subject.framework, widest);
     if (terms.empty()) return "";
     std::string text = "no plan stands on measurements alone (--only-validated):\n";
     for (std::string const& term : terms)

@@ -20,6 +20,10 @@ std::string shape_of(Op const& op) {
             return fmt::format("b{} h{}/{} q{} k{} d{}", a.batch, a.heads, a.kv_heads, a.queries, attended_keys(a),
                                a.head_dim);
         }
+        std::string operator()(Recurrence const& r) const {
+            return fmt::format("b{} h{}/{} s{} d{} x {}", r.batch, r.heads, r.key_heads, r.tokens, r.key_dim,
+                               r.value_dim);
+        }
         std::string operator()(Streaming const&) const { return ""; }
         std::string operator()(Collective const& c) const {
             return fmt::format("{} {}", name_of(c.kind), name_of(c.group));

@@ -148,7 +148,7 @@ std::string misfit(ServeEstimateReport const& report, std::vector<double> const&
         fmt::format("{} on {} ({}) does not fit: ", what.model.name, what.cluster.name, serving_plan_text(what));
     if (report.largest < 1) {
         Bytes const needed = report.memory.weights + report.memory.activations + report.memory.overhead +
-                             tokens * report.memory.cache_per_token;
+                             report.memory.shape.kept(tokens) * report.memory.cache_per_token;
         return subject + fmt::format(
                              "{} of each accelerator are needed for one request, {} of {} are usable (larger "
                              "--tp or --pp, narrower --weights or --kv-cache)\n",

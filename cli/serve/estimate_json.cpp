@@ -86,6 +86,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
           {"cache_bytes_per_token", m.cache_per_token.base()},
           {"model_cache_bytes_per_token", report.cache_bytes_per_token},
           {"cache_tokens", m.cache_tokens},
+          {"state_bytes_per_sequence", m.state.base()},
           {"request_cache_tokens", m.shape.kept(report.request.prompt + report.request.output)}}},
         {"largest_batch", report.largest},
         {"capacity_requests_per_s", report.capacity},

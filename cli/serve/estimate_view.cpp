@@ -54,6 +54,8 @@ std::string cache_text(ServeEstimateReport const& report) {
                                   human(m.cache_per_token), human(report.cache_bytes_per_token * units::B));
     double const request = report.request.prompt + report.request.output;
     double const kept = m.shape.kept(request);
+    if (m.state > Bytes{})
+        return out + fmt::format("; states of recurrent layers take {} more of each request", human(m.state));
     return kept < request ? out + fmt::format("; sliding windows make a request take what {:.0f} would", kept) : out;
 }
 

@@ -44,6 +44,8 @@ void note_assumptions(ServeSimulateReport& report) {
             fmt::format("copies from and to host memory run at {} of each accelerator ({}: {}), and iterations wait",
                         human(link.value), name_of(link.basis), link.source));
     }
+    if (report.what.model.recurrent)
+        report.assumptions.emplace_back("shared prefixes are computed again: states at their ends are not kept");
     if (report.setup.limits.speculation.tokens > 0)
         report.assumptions.emplace_back(
             "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "

@@ -33,6 +33,7 @@ Json setup_json(ServeSimulateReport const& report) {
             {"max_batched_tokens", limits.max_batched_tokens},
             {"block_tokens", limits.shape.block_tokens},
             {"layer_groups", limits.shape.groups()},
+            {"state_blocks", limits.shape.state_blocks},
             {"blocks", limits.blocks},
             {"watermark_blocks", limits.watermark_blocks},
             {"speculate", limits.speculation.tokens},

@@ -83,7 +83,9 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     limits.adapter_slots = adapter_slots;
     if (!o.scheduler.empty()) limits.scheduler = scheduler_from(o.scheduler, "--scheduler");
     limits.watermark_blocks = static_cast<std::int64_t>(o.watermark * static_cast<double>(limits.blocks));
-    limits.prefix_caching = o.no_prefix_caching ? PrefixCaching::off : PrefixCaching::on;
+    // A prefix that is shared would need the states at its end kept as well.
+    bool const computed_again = o.no_prefix_caching || report.what.model.recurrent;
+    limits.prefix_caching = computed_again ? PrefixCaching::off : PrefixCaching::on;
     read_preemption(o, report);
     if (o.speculate == 0 && (o.acceptance || o.draft_cost))
         throw InputError("--acceptance: nothing is guessed (--speculate K)");

@@ -11,10 +11,11 @@ void append_query_key_value(BlockBuilder& b) {
     std::int64_t const tp = b.plan.tp;
     std::int64_t const heads = a.heads / tp;
     std::int64_t const kv_heads = std::max<std::int64_t>(1, a.kv_heads / tp);
-    std::int64_t const all = heads * a.head_dim + kv_heads * (a.head_dim + a.value_head_dim);
+    std::int64_t const queries = (a.gated ? 2 : 1) * heads * a.head_dim;
+    std::int64_t const all = queries + kv_heads * (a.head_dim + a.value_head_dim);
     b.gemm("qkv", all, b.model.hidden);
     b.adapters({AdapterTarget::qkv}, b.tokens, all, b.model.hidden, Split::output);
-    b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
+    b.adapters({AdapterTarget::q}, b.tokens, queries, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::k}, b.tokens, kv_heads * a.head_dim, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::v}, b.tokens, kv_heads * a.value_head_dim, b.model.hidden, Split::output);
 }
@@ -169,6 +170,11 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value));
     keep_scores(b, core, width);
     b.keep("attention output", "2 T a d_v / t", 2 * tokens * width.output);
+    if (a.gated) {
+        // Reads the output and its gate, writes the product; backward reads these and a gradient and writes two.
+        b.streaming("output gate", 6 * tokens * width.output, 5.0 / 3);
+        b.keep("output gate and gated output", "4 T a d_v / t", 4 * tokens * width.output);
+    }
     b.gemm("attention out", b.model.hidden, width.heads * a.value_head_dim);
     b.adapters({AdapterTarget::output}, b.tokens, b.model.hidden, width.heads * a.value_head_dim, Split::input);
     if (!b.joint_exit()) b.leave_tensor_region("attention out");

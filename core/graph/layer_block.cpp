@@ -7,8 +7,23 @@ namespace {
 
 std::string layer_name(LayerKind kind) {
     std::string name = kind.moe ? "moe layer" : "layer";
+    if (kind.mixer == Mixer::none) return kind.moe ? "moe layer (no mixer)" : "layer (no mixer)";
+    if (kind.mixer == Mixer::recurrent) name += " (recurrent)";
     if (kind.sliding) name += " (sliding)";
     return name;
+}
+
+/// What reads the output of the norm before the mixer; recurrent layers have no adapters.
+std::initializer_list<AdapterTarget> mixer_readers(LayerKind kind) {
+    if (kind.mixer == Mixer::recurrent) return {};
+    return attention_readers;
+}
+
+void append_mixer(BlockBuilder& b, LayerKind kind) {
+    if (kind.mixer == Mixer::recurrent)
+        append_recurrence(b, *b.model.recurrent);
+    else
+        append_attention(b, kind);
 }
 
 void append_feed_forward(BlockBuilder& b, LayerKind kind) {
@@ -22,7 +37,9 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
 /// sent of its output and what that is added to. Experts' outputs are needed for the gradient of their weights, and so
 /// is what a norm, a dropout mask or an adapter beside the product is made of.
 void mark_the_end(BlockBuilder& b, LayerKind kind) {
-    if (kind.moe || b.model.norms_per_layer == 4 || b.plan.dropout == Switch::on || b.plan.adapters.on()) return;
+    if (!kind.feed_forward || kind.moe || b.model.norms_per_layer == 4 || b.plan.dropout == Switch::on ||
+        b.plan.adapters.on())
+        return;
     std::vector<Op>& ops = b.block.ops;
     for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
         if (op->name != quantised_input) op->rerun = Rerun::to_the_end;
@@ -48,10 +65,27 @@ NormOutput output_for_feed_forward(BlockBuilder const& b, LayerKind kind) {
     return (dense ? b.needs_input(mlp_readers) : b.needs_input({})) ? NormOutput::kept : NormOutput::dropped;
 }
 
+/// A layer that is a mixer or a feed-forward alone: one norm, one residual. Source: Nemotron-H, arXiv:2504.03624.
+Block build_half_layer(BlockBuilder b, LayerKind kind) {
+    bool const mixes = kind.mixer != Mixer::none;
+    NormOutput const kept = !mixes                               ? output_for_feed_forward(b, kind)
+                            : b.needs_input(mixer_readers(kind)) ? NormOutput::kept
+                                                                 : NormOutput::dropped;
+    append_input_norm(b, "input norm", NormInput::of_layer, kept);
+    if (mixes)
+        append_mixer(b, kind);
+    else
+        append_feed_forward(b, kind);
+    b.residual("residual");
+    mark_the_end(b, kind);
+    b.hold(layer_parameters(b.model, kind));
+    return std::move(b.block);
+}
+
 NormOutput output_for_attention(BlockBuilder const& b, LayerKind kind) {
     bool const read_by_both = b.model.parallel_block && b.model.norms_per_layer == 1;
     if (read_by_both && output_for_feed_forward(b, kind) == NormOutput::kept) return NormOutput::kept;
-    return b.needs_input(attention_readers) ? NormOutput::kept : NormOutput::dropped;
+    return b.needs_input(mixer_readers(kind)) ? NormOutput::kept : NormOutput::dropped;
 }
 
 }  // namespace
@@ -59,9 +93,10 @@ NormOutput output_for_attention(BlockBuilder const& b, LayerKind kind) {
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence) {
     BlockBuilder b(layer_name(kind), model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
+    if (kind.mixer == Mixer::none || !kind.feed_forward) return build_half_layer(std::move(b), kind);
     bool const sandwich = model.norms_per_layer == 4;
     append_input_norm(b, "input norm", NormInput::of_layer, output_for_attention(b, kind));
-    append_attention(b, kind);
+    append_mixer(b, kind);
     if (sandwich) {
         b.norm("post-attention norm");
         b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);

@@ -62,6 +62,16 @@ Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& pl
     if (!a.latent && a.kv_heads % tp != 0 && tp % a.kv_heads != 0)
         return fault(detail, PlanProblem::kv_heads, "tp {} and the {} key/value heads of {} do not divide one another",
                      tp, a.kv_heads, model.name);
+    if (model.recurrent) {
+        RecurrentSpec const& r = *model.recurrent;
+        if (r.heads % tp != 0)
+            return fault(detail, PlanProblem::heads, "tp {} does not divide the {} recurrent heads of {}", tp, r.heads,
+                         model.name);
+        if (r.key_heads % tp != 0 && tp % r.key_heads != 0)
+            return fault(detail, PlanProblem::kv_heads,
+                         "tp {} and the {} key heads of the recurrent layers of {} do not divide one another", tp,
+                         r.key_heads, model.name);
+    }
     if (model.hidden % tp != 0 || (model.mlp.intermediate > 0 && model.mlp.intermediate % tp != 0))
         return fault(detail, PlanProblem::width, "tp {} does not divide hidden {} and feed-forward {} of {}", tp,
                      model.hidden, model.mlp.intermediate, model.name);
@@ -79,6 +89,10 @@ Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
                      workload.sequence, model.position_rows, model.name);
+    if (plan.cp > 1 && model.recurrent)
+        return fault(detail, PlanProblem::sequence,
+                     "context parallelism of recurrent layers, which {} has, is not modelled (cp must be 1)",
+                     model.name);
     if (plan.cp > 1 && plan.cp_mode == ContextParallel::ulysses && (model.attention.heads / plan.tp) % plan.cp != 0)
         return fault(detail, PlanProblem::sequence,
                      "Ulysses needs cp {} to divide the {} heads of a tensor-parallel rank", plan.cp,

@@ -115,12 +115,15 @@ LocalParameters local_parameters(std::vector<Parameter> const& parameters, Model
     LocalParameters local;
     auto const tp = static_cast<double>(plan.tp);
     auto const kv_shards = static_cast<double>(std::min(plan.tp, std::max<std::int64_t>(1, model.attention.kv_heads)));
+    auto const key_shards =
+        static_cast<double>(std::min(plan.tp, model.recurrent ? model.recurrent->key_heads : plan.tp));
     for (Parameter const& p : parameters) {
         auto const count = static_cast<double>(p.count());
         switch (p.sharding) {
             case Sharding::replicated: local.dense += count; break;
             case Sharding::tensor: local.dense += count / tp; break;
             case Sharding::kv_heads: local.dense += count / kv_shards; break;
+            case Sharding::key_heads: local.dense += count / key_shards; break;
             case Sharding::vocabulary: {
                 double const rows = static_cast<double>(padded_vocabulary(p.rows, plan.tp)) / tp;
                 local.dense += rows * static_cast<double>(p.columns * p.copies);

@@ -84,8 +84,9 @@ inline constexpr std::initializer_list<AdapterTarget> joint_readers{
 inline constexpr std::string_view quantised_input = "quantise";
 inline constexpr std::string_view last_product = "mlp down";  ///< of a dense feed-forward
 
-/// Attention half of a layer (without its norm), and the feed-forward halves.
+/// Mixing half of a layer (without its norm), and the feed-forward halves.
 void append_attention(BlockBuilder& builder, LayerKind kind);
+void append_recurrence(BlockBuilder& builder, RecurrentSpec const& recurrent);
 void append_mlp(BlockBuilder& builder, std::int64_t intermediate);
 void append_moe(BlockBuilder& builder, MoeSpec const& moe);
 

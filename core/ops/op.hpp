@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/model_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "core/spec/precision.hpp"
 #include "core/units.hpp"
@@ -48,6 +49,19 @@ struct Attention {
     std::int64_t value_head_dim = 0;
     AttentionKernel kernel = AttentionKernel::flash;
     Switch dropout = Switch::off;
+};
+
+/// The recurrence of `heads` states [key_dim, value_dim] over `tokens` tokens of each of `batch` sequences on one rank,
+/// in chunks: products within a chunk and a state passed from each to the next.
+struct Recurrence {
+    std::int64_t batch = 0;
+    std::int64_t tokens = 0;
+    std::int64_t heads = 0;
+    std::int64_t key_heads = 0;
+    std::int64_t key_dim = 0;
+    std::int64_t value_dim = 0;
+    std::int64_t chunk = 0;
+    StateRule rule = StateRule::delta;
 };
 
 /// One decode step of attention: a query per sequence reads the keys and values before it.
@@ -100,11 +114,12 @@ enum class Rerun : std::uint8_t { selective, full, to_the_end };
 /// Whether frameworks run a communication beside independent compute anyway.
 enum class Hiding : std::uint8_t { exposed, hidden };
 
+/// Recurrences count as attention, whose place they take.
 enum class OpClass : std::uint8_t { gemm, attention, streaming, communication };
 
 struct Op {
     std::string_view name;
-    std::variant<Gemm, GroupedGemm, Attention, Streaming, Collective> what;
+    std::variant<Gemm, GroupedGemm, Attention, Recurrence, Streaming, Collective> what;
     Passes passes = Passes::both;
     Rerun rerun = Rerun::full;
     Hiding hiding = Hiding::exposed;

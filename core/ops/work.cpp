@@ -59,7 +59,35 @@ Work attention_work(Attention const& a, Pass pass) {
     return work;
 }
 
+Work recurrence_work(Recurrence const& r, Pass pass) {
+    double const tokens = static_cast<double>(r.batch * r.tokens);
+    double const steps = tokens * static_cast<double>(r.heads);
+    auto const key = static_cast<double>(r.key_dim);
+    auto const value = static_cast<double>(r.value_dim);
+    double const state = key * value;
+    auto const chunk = static_cast<double>(std::min(r.chunk, r.tokens));
+    bool const delta = r.rule == StateRule::delta;
+    double const products = delta ? 2 * chunk * (3 * key + 2 * value) + 2 * chunk * chunk / 3 + 6 * state
+                                  : 2 * chunk * (key + value) + 4 * state;
+    double const operands = 2 * tokens * static_cast<double>(2 * r.key_heads) * key + 4 * steps * value;
+    double const chunks = static_cast<double>((r.tokens + r.chunk - 1) / r.chunk);
+    Work work;
+    work.executed = steps * products * flop;
+    work.model = steps * (delta ? 8 : 7) * state * flop;
+    work.moved = operands * B + 2 * chunks * state_bytes(r);
+    if (pass == Pass::backward) {
+        work.executed *= 2.5;
+        work.model *= 2;
+        work.moved *= 3;
+    }
+    return work;
+}
+
 }  // namespace
+
+Bytes state_bytes(Recurrence const& r) {
+    return 4.0 * static_cast<double>(r.batch * r.heads) * static_cast<double>(r.key_dim * r.value_dim) * B;
+}
 
 std::int64_t attended_keys(Attention const& attention) {
     return attention.window > 0 ? std::min(attention.window, attention.keys) : attention.keys;
@@ -86,6 +114,7 @@ Work work_of(Op const& op, Pass pass) {
                              static_cast<double>(g.k), g.precision, g.gradients, pass);
         }
         Work operator()(Attention const& a) const { return attention_work(a, pass); }
+        Work operator()(Recurrence const& r) const { return recurrence_work(r, pass); }
         Work operator()(Streaming const& s) const {
             Work work;
             work.moved = pass == Pass::forward ? s.forward : s.backward;
@@ -105,6 +134,7 @@ OpClass Op::op_class() const {
         OpClass operator()(Gemm const&) const { return OpClass::gemm; }
         OpClass operator()(GroupedGemm const&) const { return OpClass::gemm; }
         OpClass operator()(Attention const&) const { return OpClass::attention; }
+        OpClass operator()(Recurrence const&) const { return OpClass::attention; }
         OpClass operator()(Streaming const&) const { return OpClass::streaming; }
         OpClass operator()(Collective const&) const { return OpClass::communication; }
     };

@@ -28,7 +28,12 @@ struct Work {
 /// d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read q, k, v once; unfused kernels run
 /// all of it and move the score matrix (softmax, mask, dropout). Backward: 2x the matrix products, 2.5x with flash,
 /// which computes the scores again (arXiv:2205.14135).
-/// Streaming ops: their bytes. Collectives: their size.
+/// Recurrence forward, per token and value head with keys of d_k and values of d_v, in chunks of C: the decay rule runs
+/// 2 C (d_k + d_v) + 4 d_k d_v FLOPs, the delta rule 2 C (3 d_k + 2 d_v) + 2 C^2 / 3 + 6 d_k d_v, which solves a
+/// triangular system of each chunk for what it writes; queries, keys, values and the output are moved once, and the
+/// states of the chunks in fp32 are written and read. MFU counts 7 d_k d_v and 8 d_k d_v, as Megatron-LM does.
+/// Backward: 2.5 times the products and three times the bytes (assumed, as of attention). Streaming ops: their bytes.
+/// Collectives: their size.
 Work work_of(Op const& op, Pass pass);
 
 /// Mean number of keys a query attends to, counted the way MFU does (no causal saving): min(window, keys), or all.
@@ -36,5 +41,8 @@ std::int64_t attended_keys(Attention const& attention);
 /// Fraction of `attended_keys` that a kernel which skips masked blocks computes: one half for a full causal square,
 /// near one for a window much shorter than the sequence.
 double causal_fraction(Attention const& attention);
+
+/// Bytes of the states that a recurrence carries, of all its sequences, in fp32.
+Bytes state_bytes(Recurrence const& recurrence);
 
 }  // namespace sextant

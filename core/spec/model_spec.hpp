@@ -36,7 +36,29 @@ struct AttentionSpec {
         per_head
     } query_key_norm = QueryKeyNorm::none;
     bool sinks = false;       ///< one learned logit per head (gpt-oss)
+    bool gated = false;       ///< the output is multiplied by a sigmoid of a projection of its width (Qwen3-Next)
     std::int64_t window = 0;  ///< sliding window in tokens of the `sliding` layers, 0: none
+};
+
+/// How a recurrent layer updates its state: it decays and adds (Mamba-2, arXiv:2405.21060), or takes out what it held
+/// under the key before (gated delta rule, arXiv:2412.06464).
+enum class StateRule : std::uint8_t { decay, delta };
+
+/// Mixers that carry a state of fixed size from token to token in place of the keys and values of all tokens. Mamba-2's
+/// C, B and x are queries, keys and values here, its groups key heads.
+struct RecurrentSpec {
+    StateRule rule = StateRule::delta;
+    std::int64_t heads = 0;      ///< of values, each with a state [key_head_dim, value_head_dim]
+    std::int64_t key_heads = 0;  ///< of queries and of keys; each serves the same number of value heads
+    std::int64_t key_head_dim = 0;
+    std::int64_t value_head_dim = 0;
+    std::int64_t convolution = 0;  ///< taps of the causal convolution over queries, keys and values
+    bool convolution_bias = false;
+    std::int64_t chunk = 0;  ///< tokens that kernels take at a time
+    [[nodiscard]] std::int64_t key_width() const { return 2 * key_heads * key_head_dim; }  ///< queries and keys
+    [[nodiscard]] std::int64_t value_width() const { return heads * value_head_dim; }
+    /// Numbers a head makes of a token beside its values: how much decays, and with the delta rule how much is written.
+    [[nodiscard]] std::int64_t gates() const { return rule == StateRule::delta ? 2 : 1; }
 };
 
 struct MlpSpec {
@@ -56,10 +78,15 @@ struct MoeSpec {
     bool expert_bias = false;              ///< biases on the experts' linear layers (gpt-oss)
 };
 
+/// What a layer mixes its tokens with; `none`: a layer that is a feed-forward alone.
+enum class Mixer : std::uint8_t { attention, recurrent, none };
+
 /// What one decoder layer is made of; layers of the same kind cost the same.
 struct LayerKind {
     bool moe = false;
     bool sliding = false;
+    Mixer mixer = Mixer::attention;
+    bool feed_forward = true;  ///< false: a mixer alone
     auto operator<=>(LayerKind const&) const = default;
 };
 
@@ -74,12 +101,14 @@ struct ModelSpec {
     AttentionSpec attention;
     MlpSpec mlp;  ///< of the dense layers
     std::optional<MoeSpec> moe;
+    std::optional<RecurrentSpec> recurrent;
     std::vector<LayerKind> layers;  ///< one entry per decoder layer, in order
 
     NormKind norm = NormKind::rms;
     bool norm_bias = false;
     bool norm_scale = true;       ///< false: norms without learned parameters
-    int norms_per_layer = 2;      ///< 1: parallel attention and MLP on one norm; 4: before and after both (Gemma 2)
+    int norms_per_layer = 2;      ///< half of them in layers that are a mixer or a feed-forward alone; 1: parallel
+                                  ///< attention and MLP on one norm; 4: before and after both (Gemma 2)
     bool parallel_block = false;  ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
     /// Tensor-parallel ranks add what attention and MLP leave and sum it once. Source: Falcon in vLLM and TensorRT-LLM,
     /// GPT-NeoX in its own trainer; the other parallel blocks are summed twice by the engines.

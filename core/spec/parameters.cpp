@@ -79,13 +79,35 @@ void add_attention(List& list, ModelSpec const& model) {
         add_latent_attention(list, model, *a.latent);
     } else {
         Bias const bias = bias_if(a.qkv_bias);
-        add_column_parallel(list, "attention.q", a.heads * a.head_dim, model.hidden, bias);
+        // A gate of the output is made beside the queries, in the same matrix.
+        add_column_parallel(list, "attention.q", (a.gated ? 2 : 1) * a.heads * a.head_dim, model.hidden, bias);
         add_column_parallel(list, "attention.k", a.kv_heads * a.head_dim, model.hidden, bias, Sharding::kv_heads);
         add_column_parallel(list, "attention.v", a.kv_heads * a.value_head_dim, model.hidden, bias, Sharding::kv_heads);
     }
     add_query_key_norm(list, model);
     if (a.sinks) list.push_back({.name = "attention.sinks", .rows = a.heads, .sharding = Sharding::tensor});
     add_row_parallel(list, "attention.output", model.hidden, a.heads * a.value_head_dim, bias_if(a.output_bias));
+}
+
+/// Mamba-2's learned skip of a head is the third vector beside its decay and step.
+void add_recurrent(List& list, ModelSpec const& model, RecurrentSpec const& r) {
+    std::int64_t const keys = r.key_width();
+    std::int64_t const values = r.value_width();
+    add_column_parallel(list, "recurrent.query_key", keys, model.hidden, Bias::absent, Sharding::key_heads);
+    add_column_parallel(list, "recurrent.value_gate", 2 * values, model.hidden, Bias::absent);
+    add_column_parallel(list, "recurrent.decay", r.gates() * r.heads, model.hidden, Bias::absent);
+    std::int64_t const taps = r.convolution + (r.convolution_bias ? 1 : 0);  // a vector each
+    list.push_back({.name = "recurrent.query_key_taps", .rows = keys, .copies = taps, .sharding = Sharding::key_heads});
+    list.push_back({.name = "recurrent.value_taps", .rows = values, .copies = taps, .sharding = Sharding::tensor});
+    list.push_back({.name = "recurrent.step",
+                    .rows = r.heads,
+                    .copies = r.rule == StateRule::decay ? 3 : 2,
+                    .sharding = Sharding::tensor});
+    if (r.rule == StateRule::decay)
+        add_norm(list, "recurrent.norm", model, values, 1, Sharding::tensor);
+    else
+        add_norm(list, "recurrent.norm", model, r.value_head_dim);
+    add_row_parallel(list, "recurrent.output", model.hidden, values, Bias::absent);
 }
 
 void add_mlp(List& list, ModelSpec const& model, std::string const& prefix, std::int64_t intermediate, Bias bias) {
@@ -131,8 +153,11 @@ std::vector<LayerKind> distinct_kinds(ModelSpec const& model) {
 
 std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind) {
     List list;
-    add_norm(list, "norms", model, model.hidden, model.norms_per_layer);
-    add_attention(list, model);
+    bool const is_half = kind.mixer == Mixer::none || !kind.feed_forward;
+    add_norm(list, "norms", model, model.hidden, is_half ? model.norms_per_layer / 2 : model.norms_per_layer);
+    if (kind.mixer == Mixer::attention) add_attention(list, model);
+    if (kind.mixer == Mixer::recurrent && model.recurrent) add_recurrent(list, model, *model.recurrent);
+    if (!kind.feed_forward) return list;
     if (kind.moe && model.moe)
         add_moe(list, model, *model.moe);
     else
@@ -203,11 +228,23 @@ ParameterCounts count_parameters(ModelSpec const& model) {
     return counts;
 }
 
+std::int64_t count_mixers(ModelSpec const& model, Mixer mixer) {
+    return std::count_if(model.layers.begin(), model.layers.end(), [&](LayerKind kind) { return kind.mixer == mixer; });
+}
+
+double recurrent_state_bytes(ModelSpec const& model) {
+    if (!model.recurrent) return 0;
+    RecurrentSpec const& r = *model.recurrent;
+    auto const state = static_cast<double>(r.heads * r.key_head_dim * r.value_head_dim);
+    auto const reached = static_cast<double>((r.key_width() + r.value_width()) * (r.convolution - 1));
+    return static_cast<double>(count_mixers(model, Mixer::recurrent)) * (4 * state + 2 * reached);
+}
+
 double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value) {
     AttentionSpec const& a = model.attention;
     std::int64_t const values =
         a.latent ? a.latent->kv_rank + a.latent->rope_head_dim : a.kv_heads * (a.head_dim + a.value_head_dim);
-    return static_cast<double>(model.layer_count()) * static_cast<double>(values) * bytes_per_value;
+    return static_cast<double>(count_mixers(model, Mixer::attention)) * static_cast<double>(values) * bytes_per_value;
 }
 
 }  // namespace sextant

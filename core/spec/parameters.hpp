@@ -13,6 +13,7 @@ enum class Sharding : std::uint8_t {
     replicated,  ///< every tensor-parallel rank holds all of it (norms, row-parallel biases, router)
     tensor,      ///< split over the tp group (column- and row-parallel matrices)
     kv_heads,    ///< split over min(tp, kv_heads) ranks: key/value heads are replicated beyond that
+    key_heads,   ///< the same of a recurrent layer's key heads
     vocabulary,  ///< split over the tp group along the (padded) vocabulary
     expert,      ///< one copy per expert-parallel group, split by experts and expert tp
 };
@@ -52,7 +53,15 @@ ParameterCounts count_parameters(ModelSpec const& model);
 /// Sum of `count()`.
 std::int64_t total_count(std::vector<Parameter> const& parameters);
 
-/// Bytes of key/value cache that one token adds over all layers, at `bytes_per_value` each.
+/// Layers with this mixer.
+std::int64_t count_mixers(ModelSpec const& model, Mixer mixer);
+
+/// What recurrent layers keep of one sequence, whatever its length, over all of them: states in fp32 and the last
+/// tokens that the convolution reaches back to in two bytes. 0 without such layers.
+/// Source: mamba_ssm_cache_dtype of Nemotron-H and what vLLM keeps of Qwen3-Next.
+double recurrent_state_bytes(ModelSpec const& model);
+
+/// Bytes of key/value cache that one token adds over all layers of attention, at `bytes_per_value` each.
 /// GQA: 2 kv_heads head_dim; MLA: kv_rank + rope_head_dim. Sliding windows cap the number of tokens, not this figure.
 double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value);
 

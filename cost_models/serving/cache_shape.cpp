@@ -7,13 +7,15 @@
 namespace sextant {
 
 double CacheShape::kept(double tokens) const {
-    if (window_groups == 0) return tokens;
+    double const state = static_cast<double>(state_blocks * block_tokens) / static_cast<double>(groups());
+    if (window_groups == 0) return tokens + state;
     double const window = std::min(tokens, static_cast<double>(window_blocks * block_tokens));
-    return (static_cast<double>(whole_groups) * tokens + static_cast<double>(window_groups) * window) /
-           static_cast<double>(groups());
+    return state + (static_cast<double>(whole_groups) * tokens + static_cast<double>(window_groups) * window) /
+                       static_cast<double>(groups());
 }
 
 double CacheShape::longest(double kept_tokens) const {
+    kept_tokens -= static_cast<double>(state_blocks * block_tokens) / static_cast<double>(groups());
     double const window = static_cast<double>(window_blocks * block_tokens);
     if (window_groups == 0 || kept_tokens <= window) return kept_tokens;
     if (whole_groups == 0) return std::numeric_limits<double>::infinity();

@@ -9,18 +9,21 @@ namespace sextant {
 
 /// How the paged cache of a sequence grows. Layers are taken together in groups of equal size, each of layers that see
 /// everything or of layers with a sliding window; a block of the cache holds `block_tokens` tokens of one group. The
-/// first kind keep all blocks of a sequence, the second those that their window touches.
+/// first kind keep all blocks of a sequence, the second those that their window touches. The states of recurrent layers
+/// take as many blocks whatever the length.
 struct CacheShape {
     std::int64_t block_tokens = 16;
     std::int64_t whole_groups = 1;
     std::int64_t window_groups = 0;
     std::int64_t window_blocks = 0;  ///< that a window touches at most, in each of its groups
+    std::int64_t state_blocks = 0;   ///< of a sequence, of any group, for the states of recurrent layers
 
     [[nodiscard]] std::int64_t groups() const { return whole_groups + window_groups; }
     /// Of a sequence of so many tokens.
     [[nodiscard]] std::int64_t blocks(std::int64_t tokens) const {
         std::int64_t const each = (tokens + block_tokens - 1) / block_tokens;
-        return whole_groups * each + window_groups * (each < window_blocks ? each : window_blocks);
+        return (tokens > 0 ? state_blocks : 0) + whole_groups * each +
+               window_groups * (each < window_blocks ? each : window_blocks);
     }
     /// Tokens kept by all layers that take as much memory as a sequence of so many: fewer beyond the window.
     [[nodiscard]] double kept(double tokens) const;

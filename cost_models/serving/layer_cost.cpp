@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/graph/block.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/kernel_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -188,11 +189,26 @@ Seconds LayerCosts::head(std::int64_t samples) {
     return time + touched(3.0 * logits, 6);
 }
 
+Recurrence LayerCosts::recurrence(std::int64_t tokens) const {
+    RecurrentSpec const& r = *what_.model.recurrent;
+    return {.batch = 1,
+            .tokens = tokens,
+            .heads = r.heads / what_.plan.tp,
+            .key_heads = std::max<std::int64_t>(1, r.key_heads / what_.plan.tp),
+            .key_dim = r.key_head_dim,
+            .value_dim = r.value_head_dim,
+            .chunk = r.chunk,
+            .rule = r.rule};
+}
+
 Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
     ModelSpec const& model = what_.model;
     AttentionSpec const& a = model.attention;
     Seconds total;
     for (LayerKind const kind : distinct_kinds(model)) {
+        auto const layers = static_cast<double>(count_of(model, kind));
+        if (kind.mixer == Mixer::recurrent) total += layers * recurrence_time(recurrence(tokens), device_);
+        if (kind.mixer != Mixer::attention) continue;
         Attention const shape{.batch = 1,
                               .heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp),
                               .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
@@ -202,7 +218,7 @@ Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
                               .head_dim = a.head_dim,
                               .value_head_dim = a.value_head_dim};
         total +=
-            static_cast<double>(count_of(model, kind)) *
+            layers *
             estimate_prefill(shape, what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8", device_, {}).time;
     }
     return total;
@@ -215,6 +231,11 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
     char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
     Seconds total;
     for (LayerKind const kind : distinct_kinds(model)) {
+        auto const layers = static_cast<double>(count_of(model, kind));
+        // Every state is read and written.
+        if (kind.mixer == Mixer::recurrent)
+            total += layers * touched(2.0 * static_cast<double>(sequences) * state_bytes(recurrence(1)), 1);
+        if (kind.mixer != Mixer::attention) continue;
         std::int64_t const keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
         DecodeAttention shape{.batch = sequences,
                               .heads = heads,
@@ -238,7 +259,7 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
                 device_.peak_of(two_byte_precision(device_)).value.base() * device_.attention_forward_efficiency.value;
             time = std::max(time, flops / peak * units::s);
         }
-        total += static_cast<double>(count_of(model, kind)) * time;
+        total += layers * time;
     }
     return total;
 }

@@ -27,9 +27,10 @@ public:
     [[nodiscard]] LayerTime of_tokens(std::int64_t tokens);
     /// Output matrix, exchange of logits and sampling for `samples` sequences.
     [[nodiscard]] Seconds head(std::int64_t samples);
-    /// Attention over a whole prompt, all layers.
+    /// Attention and recurrences over a whole prompt, all layers.
     [[nodiscard]] Seconds prompt_attention(std::int64_t tokens) const;
-    /// Attention of one query each of `sequences` over `context` cached tokens, all layers.
+    /// Attention of one query each of `sequences` over `context` cached tokens and one step of every recurrent state,
+    /// all layers.
     [[nodiscard]] Seconds cache_attention(std::int64_t sequences, std::int64_t context) const;
 
 private:
@@ -43,6 +44,8 @@ private:
     /// their experts, or what the product before made of each copy.
     enum class ExpertInput : std::uint8_t { tokens, copies };
     void add_experts(GroupedGemm const& product, ExpertInput input, std::int64_t tokens, LayerTime& time) const;
+    /// Of one sequence on one rank. @pre the model has recurrent layers
+    [[nodiscard]] Recurrence recurrence(std::int64_t tokens) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
 
     ServingCase const& what_;

@@ -16,12 +16,22 @@ struct RankWeights {
     double wide = 0;
 };
 
-double share_of(Parameter const& p, ServingPlan const& plan, std::int64_t kv_heads) {
+/// How many ranks split the key/value heads, and the key heads of recurrent layers.
+struct HeadShards {
+    HeadShards(ModelSpec const& model, std::int64_t tp)
+        : kv(std::min(tp, std::max<std::int64_t>(1, model.attention.kv_heads))),
+          key(std::min(tp, model.recurrent ? model.recurrent->key_heads : tp)) {}
+    std::int64_t kv;
+    std::int64_t key;
+};
+
+double share_of(Parameter const& p, ServingPlan const& plan, HeadShards shards) {
     switch (p.sharding) {
         case Sharding::replicated: return 1;
         case Sharding::tensor:
         case Sharding::vocabulary: return 1.0 / static_cast<double>(plan.tp);
-        case Sharding::kv_heads: return 1.0 / static_cast<double>(std::min(plan.tp, kv_heads));
+        case Sharding::kv_heads: return 1.0 / static_cast<double>(shards.kv);
+        case Sharding::key_heads: return 1.0 / static_cast<double>(shards.key);
         case Sharding::expert: return 1.0 / static_cast<double>(plan.ep > 1 ? plan.ep : plan.tp);
     }
     return 1;
@@ -29,9 +39,9 @@ double share_of(Parameter const& p, ServingPlan const& plan, std::int64_t kv_hea
 
 void add(RankWeights& total, std::vector<Parameter> const& parameters, ServingCase const& what, double times,
          bool layers) {
+    HeadShards const shards(what.model, what.plan.tp);
     for (Parameter const& p : parameters) {
-        double const count = times * static_cast<double>(p.count()) *
-                             share_of(p, what.plan, std::max<std::int64_t>(1, what.model.attention.kv_heads));
+        double const count = times * static_cast<double>(p.count()) * share_of(p, what.plan, shards);
         bool const kept = what.model.only_experts_narrow && p.sharding != Sharding::expert;
         // Vectors (norms, biases) stay wide.
         (layers && p.columns > 1 && !kept ? total.narrow : total.wide) += count;
@@ -62,6 +72,9 @@ Bytes activations_of(ServingCase const& what) {
     double const tp = static_cast<double>(plan.tp);
     AttentionSpec const& a = model.attention;
     double width = static_cast<double>(a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim) / tp;
+    if (model.recurrent)
+        width = std::max(width,
+                         static_cast<double>(model.recurrent->key_width() + 3 * model.recurrent->value_width()) / tp);
     double const mlp = static_cast<double>(model.mlp.intermediate) * (model.mlp.gated ? 3 : 2) / tp;
     width = std::max(width, mlp);
     if (model.moe) {
@@ -97,6 +110,11 @@ ServingMemory serving_memory(ServingCase const& what) {
         std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * static_cast<double>(plan.block_tokens))));
     memory.cache_tokens = blocks * static_cast<double>(plan.block_tokens);
     memory.shape = cache_shape(what.model, what.engine, plan.block_tokens);
+    // States are split over the heads and kept in blocks of the cache, as vLLM does.
+    memory.state = recurrent_state_bytes(what.model) / static_cast<double>(plan.tp * plan.pp) * units::B;
+    Bytes const block =
+        memory.cache_per_token * static_cast<double>(plan.block_tokens) / static_cast<double>(memory.shape.groups());
+    memory.shape.state_blocks = static_cast<std::int64_t>(std::ceil(memory.state / block));
     return memory;
 }
 

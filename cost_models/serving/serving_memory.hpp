@@ -16,7 +16,8 @@ struct ServingMemory {
     Bytes cache_per_token;  ///< of one rank; key-value heads are replicated when tp exceeds them
     /// Of sequences whose tokens all layers keep, in one attention data-parallel group; whole blocks.
     double cache_tokens = 0;
-    CacheShape shape;  ///< of a sequence: how much less one takes that is longer than the sliding window
+    Bytes state;       ///< of the recurrent layers of one sequence, on one rank
+    CacheShape shape;  ///< of a sequence: less when it is longer than the sliding window, more for states
     /// The longest sequence that fits.
     [[nodiscard]] double longest() const { return shape.longest(cache_tokens); }
     [[nodiscard]] bool fits() const { return cache_tokens >= 1; }

@@ -4,6 +4,7 @@
 #include "core/graph/plan_check.hpp"
 #include "core/graph/stage_layout.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/run_plan/run_goodput.hpp"
 
@@ -42,6 +43,8 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
     check_exported_text(model.name, "--model");
     check_exported_text(cluster.name, "--cluster");
     check_settings(settings);
+    if (model.recurrent || count_mixers(model, Mixer::attention) < model.layer_count())
+        throw InputError("{}: launch files for models with recurrent layers are not written", model.name);
     require_valid(model, plan, workload);
     LaunchPlan launch{.model = std::move(model),
                       .cluster = std::move(cluster),

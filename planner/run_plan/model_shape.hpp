@@ -15,7 +15,8 @@ struct ShapeRules {
 };
 
 /// Layers of a usual dense decoder of this many parameters: 0.1583 N^0.2403, the least-squares line of ln(layers) over
-/// ln(parameters) through the dense presets of models/*.json (a test fits it again); they scatter about it by a fifth.
+/// ln(parameters) through the dense presets of models/*.json without recurrent layers (a test fits it again); they
+/// scatter about it by a fifth.
 double usual_layers(double parameters);
 
 /// 128,256 entries from 1e9 parameters (Llama 3), 32,000 below (Llama 2), where a larger table would be half the model.

@@ -165,10 +165,14 @@ bool is_complete(TrainingRow const& row) {
     return row.layers && row.hidden && row.heads && row.kv_heads && row.ffn_hidden && row.vocab && row.gated_mlp;
 }
 
+/// Attention in some layers, a recurrence in the others.
+bool is_hybrid(TrainingRow const& row) {
+    std::string const arch = lower_case(row.arch);
+    return arch.find("mamba") != std::string::npos || arch.find("hybrid") != std::string::npos;
+}
+
 void refuse_other_architectures(TrainingRow const& row) {
     std::string const arch = lower_case(row.arch);
-    if (arch.find("mamba") != std::string::npos || arch.find("hybrid") != std::string::npos)
-        throw RowSkip("hybrid of attention and state-space layers: no such model here");
     if (arch.find("encoder-decoder") != std::string::npos || name_has(row, "t5"))
         throw RowSkip("encoder-decoder model: only decoders here");
     if (name_has(row, "bert")) throw RowSkip("encoder model (BERT): only decoders here");
@@ -184,7 +188,10 @@ ModelSpec model_of(TrainingRow const& row, std::vector<std::string>& assumptions
     bool const mixture = row.moe_experts.value_or(0) > 0 || row.arch == "moe";
     ModelSpec const* const preset = preset_named(row.model);
     bool const usable = preset != nullptr && fits(row, *preset);
-    if (usable && (mixture || !is_complete(row) || name_has(row, "nemotron"))) {
+    if (is_hybrid(row) && !(usable && preset->recurrent))
+        throw RowSkip(
+            "hybrid of attention and recurrent layers, whose order is not stated, and no preset of that name");
+    if (usable && (mixture || is_hybrid(row) || !is_complete(row) || name_has(row, "nemotron"))) {
         ModelSpec model = *preset;
         if (!is_complete(row) && !mixture) assumptions.emplace_back("dimensions of the preset of that name");
         std::int64_t const sequence = TrainingRow::need(row.seq_len, "seq_len");

@@ -52,7 +52,7 @@ RowPrediction TrainPredictor::predict(TrainingRow const& row) {
         Bytes const unit = printed_unit(row);
         if (c.predicts_time) p.time = estimate.time;
         StepInterval const interval =
-            step_interval(*c.framework, c.model, unsupported_terms(*c.cluster, *c.framework, c.plan));
+            step_interval(*c.framework, c.model, unsupported_terms(c.model, *c.cluster, *c.framework, c.plan));
         p.interval = {.low = interval.low, .high = interval.high};
         p.memory_gb = comparable_memory(c.memory_quantity, stages, memory) / unit;
         Bytes const usable = memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;

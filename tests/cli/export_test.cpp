@@ -148,6 +148,7 @@ TEST_CASE("export: wrong questions are refused in one sentence", "[cli][export]"
     check_refused(Arguments{"export"} + small + Arguments{"--gpus-per-node", "0"}, "--gpus-per-node");
     check_refused(Arguments{"export"} + small + Arguments{"--gpus-per-node", "3"}, "does not divide the");
     check_refused(Arguments{"export"} + small + Arguments{"--data", "\xff"}, "not UTF-8");
+    check_refused({"export", "--model", "nemotron-h-8b", "--cluster", "h100-sxm", "--gpus", "8"}, "recurrent layers");
 }
 
 TEST_CASE("estimate: what the command line says counts before the file", "[cli][import]") {

@@ -245,6 +245,21 @@ TEST_CASE("serve simulate: objectives, prefixes, preemption and cost show in the
           Approx(2 / 3600.0 / at(json, "/output_tokens_per_s") * 1e6).epsilon(1e-9));
 }
 
+TEST_CASE("serve simulate: states of recurrent layers lie in the cache of every request, and prefixes are not shared") {
+    Json const json = answer(simulate({"--concurrency", "20", "--count", "400", "--prompt", "600", "--output-tokens",
+                                       "100", "--prefixes", "2", "--prefix-tokens", "400"},
+                                      "nemotron-h-8b"));
+    CHECK(at(json, "/prefix_hit_rate") == 0);
+    double const state = at(json, "/setup/state_blocks");
+    CHECK(state > 0);
+    // A request of 1,000 to 1,100 tokens holds its state and some 65 blocks of 16 tokens.
+    double const held = at(json, "/cache_use_mean") * at(json, "/setup/blocks") / at(json, "/running_mean");
+    CHECK(held > state + 62);
+    CHECK(held < state + 70);
+    CHECK_THAT(run_sextant(simulate({"--rate", "1", "--count", "50"}, "nemotron-h-8b")).out,
+               contains("recurrent layers: their kernels were not measured"));
+}
+
 TEST_CASE("serve simulate: speculation helps a small batch more than one that computes") {
     auto const gain = [](char const* concurrency) {
         Arguments const load{"--concurrency", concurrency, "--count", "1500", "--prompt", "100"};

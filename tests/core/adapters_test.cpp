@@ -23,10 +23,12 @@ LowRankAdapters adapters(std::int64_t rank, std::string_view targets = "attentio
 bool of_adapter(Op const& op) { return op.name.starts_with("lora "); }
 
 ModelSpec any_model(std::mt19937_64& random) {
-    switch (random() % 4) {
+    switch (random() % 6) {
         case 0: return gpt(2048, 16, 4);
         case 1: return llama(4096, 32, 8, 4, 14336);
         case 2: return mixture(2048, 4, 16, 2, 1408, 1);
+        case 3: return hybrid(StateRule::delta, 2048, 4);
+        case 4: return hybrid(StateRule::decay, 2048, 4);
         default: return find_model("deepseek-v2-lite");
     }
 }

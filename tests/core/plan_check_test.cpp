@@ -97,6 +97,25 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
          },
          PlanProblem::schedule, "6 microbatches on 4 ranks (at least twice as many as ranks, 8)"},
         {"batch", [](auto&, auto&, auto& w) { w.global_batch = 66; }, PlanProblem::batch, "66"},
+        {"recurrent heads",
+         [](auto& m, auto& p, auto&) {
+             m = hybrid(StateRule::delta, 4096, 32);
+             m.recurrent->heads = 30;
+             p.tp = 4;
+         },
+         PlanProblem::heads, "tp 4 does not divide the 30 recurrent heads"},
+        {"key heads of recurrent layers",
+         [](auto& m, auto&, auto&) {
+             m = hybrid(StateRule::decay, 4096, 32);
+             m.recurrent->key_heads = 6;
+         },
+         PlanProblem::kv_heads, "6 key heads of the recurrent layers"},
+        {"context parallelism of recurrent layers",
+         [](auto& m, auto& p, auto&) {
+             m = hybrid(StateRule::delta, 4096, 32);
+             p.cp = 2;
+         },
+         PlanProblem::sequence, "is not modelled"},
         {"sequence", [](auto&, auto& p, auto&) { p.cp = 3; }, PlanProblem::sequence,
          "4096 is not divisible by cp * tp = 12"},
         {"Ulysses",

@@ -52,7 +52,9 @@ TEST_CASE("a step does the same FLOPs however it is split", "[INV-5]") {
     for (int i = 0; i < 300; ++i) {
         bool const experts = i % 2 == 1;
         // Vocabularies that need no padding, so that all work is the model's.
-        ModelSpec const model = experts ? mixture(1024, 16, 16, 2, 768, 2) : llama(2048, 16, 8, 16, 8192);
+        ModelSpec const model = experts      ? mixture(1024, 16, 16, 2, 768, 2)
+                                : i % 3 == 0 ? hybrid(i % 4 == 0 ? StateRule::delta : StateRule::decay, 1024, 16)
+                                             : llama(2048, 16, 8, 16, 8192);
         ParallelPlan const plan = random_plan(random, experts);
         if (find_fault(model, plan, workload)) continue;
         ++tried;

@@ -32,7 +32,7 @@ TEST_CASE("serving: decoding a 70B model in two bytes reads all of its weights o
 }
 
 TEST_CASE("serving: an iteration takes no less for more tokens, more context or more sequences") {
-    for (char const* name : {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gemma-2-9b"}) {
+    for (char const* name : {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gemma-2-9b", "nemotron-h-8b"}) {
         CAPTURE(name);
         IterationModel const model(served(name, "h100-sxm"));
         Seconds last{};
@@ -257,6 +257,30 @@ TEST_CASE("serving memory: sliding windows hold more long requests where the eng
     CHECK(largest_batch(freeing, less, 100) == largest_batch(keeping, more, 100));
     CHECK(largest_batch(freeing, less, 30000) / largest_batch(keeping, more, 30000) == Approx(2).epsilon(0.06));
     CHECK(less.longest() > 1.9 * more.longest());
+}
+
+TEST_CASE("serving memory: recurrent layers keep one state of every sequence, whatever its length") {
+    // 36 layers of 32 states of 128 x 128 in fp32, and three tokens of 8,192 channels in two bytes.
+    ServingCase what = served("qwen3-next-80b-a3b", "h200-sxm", {.tp = 2});
+    what.plan.max_batch = 100000;
+    ServingMemory const memory = serving_memory(what);
+    CHECK(memory.state.base() == 36 * (4 * 32 * 128 * 128 + 2 * 3 * 8192) / 2);
+    CHECK(memory.cache_per_token.base() == 12 * 2 * 2 * 256 * 2 / 2);  // 12 layers of attention
+    double const block = memory.cache_per_token.base() * static_cast<double>(what.plan.block_tokens);
+    CHECK(memory.shape.state_blocks == static_cast<std::int64_t>(std::ceil(memory.state.base() / block)));
+    for (double const tokens : {16.0, 4096.0}) {
+        Bytes const request = memory.shape.kept(tokens) * memory.cache_per_token;
+        CHECK(request.base() == Approx(tokens * memory.cache_per_token.base() + memory.state.base()).margin(block));
+        CHECK(largest_batch(what, memory, tokens) ==
+              Approx(memory.cache / request).margin(1 + 0.001 * (memory.cache / request)));
+        CHECK(memory.shape.longest(memory.shape.kept(tokens)) == Approx(tokens));
+    }
+    CHECK(memory.shape.blocks(0) == 0);
+    CHECK(memory.shape.blocks(1) == memory.shape.state_blocks + 1);
+    // A decode step reads and writes every state, however little there is to attend to.
+    IterationModel const model(what);
+    double const rate = what.cluster.accelerator.memory_bandwidth.value.base();
+    CHECK(model(decodes(64, 1)).decode.base() > 2.0 * 64 * 36 * 4 * 32 * 128 * 128 / 2 / rate);
 }
 
 TEST_CASE("touched_experts: one token touches top_k, many touch all, never more") {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "tests/catch.hpp"
 
 #include <algorithm>
@@ -15,8 +16,9 @@ bool any_has(std::vector<std::string> const& lines, std::string const& part) {
                        [&](std::string const& line) { return line.find(part) != std::string::npos; });
 }
 
-std::vector<std::string> terms(char const* cluster, ParallelPlan const& plan) {
-    return unsupported_terms(find_cluster(cluster, "test"), find_framework("megatron", "test"), plan);
+std::vector<std::string> terms(char const* cluster, ParallelPlan const& plan, char const* model = "llama-3.1-8b") {
+    return unsupported_terms(find_model(model), find_cluster(cluster, "test"), find_framework("megatron", "test"),
+                             plan);
 }
 
 }  // namespace
@@ -37,6 +39,12 @@ TEST_CASE("support: schedules and offload that no measured step ran are named, i
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "schedule"));
     plan.offload = Offload::optimizer;
     CHECK(any_has(terms("h100-sxm", plan), "offload"));
+}
+
+TEST_CASE("support: recurrent layers stand on no measurement") {
+    ParallelPlan const plan{.dp = 64};
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "recurrent"));
+    CHECK(any_has(terms("h100-sxm", plan, "nemotron-h-8b"), "recurrent layers"));
 }
 
 TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an axis without any") {

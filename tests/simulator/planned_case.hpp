@@ -32,13 +32,18 @@ struct PlannedCase {
 /// A plan on at most 64 ranks. @param replicas whether there may be data parallelism.
 inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     PlannedCase c;
-    c.model = pick(random, {0, 1}) == 0 ? llama(2048, 16, 8, 16, 5504) : mixture(1024, 16, 8, 2, 1024);
+    switch (pick(random, {0, 1, 2, 3, 4, 5})) {
+        case 0: c.model = hybrid(pick(random, {StateRule::decay, StateRule::delta}), 1024, 16); break;
+        case 1:
+        case 2: c.model = mixture(1024, 16, 8, 2, 1024); break;
+        default: c.model = llama(2048, 16, 8, 16, 5504);
+    }
     c.plan.tp = pick<std::int64_t>(random, {1, 2, 4});
     c.plan.sequence_parallel = c.plan.tp > 1 ? Switch::on : Switch::off;
     c.plan.pp = pick<std::int64_t>(random, {1, 2, 4});
     if (replicas) {
         c.plan.dp = pick<std::int64_t>(random, {1, 2, 4});
-        c.plan.cp = pick<std::int64_t>(random, {1, 2});
+        c.plan.cp = c.model.recurrent ? 1 : pick<std::int64_t>(random, {1, 2});
         c.plan.zero = static_cast<int>(pick<std::int64_t>(random, {0, 1, 2, 3}));
         if (c.plan.pp > 1) c.plan.zero = std::min(c.plan.zero, 1);
     }

@@ -63,6 +63,13 @@ ModelSpec read_olmoe(ConfigObject& in);
 ModelSpec read_ernie4_5_moe(ConfigObject& in);
 ModelSpec read_minimax_m2(ConfigObject& in);
 
+ModelSpec read_qwen3_next(ConfigObject& in);
+ModelSpec read_qwen3_5_text(ConfigObject& in);
+ModelSpec read_qwen3_5_moe_text(ConfigObject& in);
+ModelSpec read_qwen3_5(ConfigObject& in);      ///< multimodal: its text model
+ModelSpec read_qwen3_5_moe(ConfigObject& in);  ///< the same
+ModelSpec read_nemotron_h(ConfigObject& in);
+
 ModelSpec read_deepseek_v2(ConfigObject& in);
 ModelSpec read_deepseek_v3(ConfigObject& in);
 ModelSpec read_glm4_moe(ConfigObject& in);

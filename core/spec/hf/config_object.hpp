@@ -73,6 +73,12 @@ ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
 void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                   bool (*pattern)(std::int64_t layer));
 
+/// `num_experts_per_tok`. @throws InputError if it is more than `experts`.
+std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t class_default);
+
+/// Qwen's choice of layers: every `decoder_sparse_step`-th layer has experts, but for those in `mlp_only_layers`.
+void place_experts(ConfigObject& in, ModelSpec& model);
+
 inline bool every_layer(std::int64_t) { return true; }
 inline bool even_layers(std::int64_t layer) { return layer % 2 == 0; }
 

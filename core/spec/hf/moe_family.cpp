@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace sextant::hf {
-namespace {
 
 std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t class_default) {
     std::int64_t const top_k = in.size("num_experts_per_tok", Size::experts, class_default);
@@ -13,7 +12,6 @@ std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t cla
     return top_k;
 }
 
-/// Qwen's choice of layers: every `decoder_sparse_step`-th layer has experts, but for those in `mlp_only_layers`.
 void place_experts(ConfigObject& in, ModelSpec& model) {
     std::int64_t const step = in.size("decoder_sparse_step", Size::layers, 1);
     auto const dense = in.integers("mlp_only_layers");
@@ -23,8 +21,6 @@ void place_experts(ConfigObject& in, ModelSpec& model) {
     if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
         model.moe.reset();
 }
-
-}  // namespace
 
 ModelSpec read_mixtral(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);

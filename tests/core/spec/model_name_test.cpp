@@ -72,13 +72,19 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"GPT-3 (175B)", "gpt3-175b"},
          {"facebook/opt-13b", "opt-13b"},
          {"GPT-3 1.3B", "gpt3-1.3b"},
-         {"bigscience/bloom", "bloom-176b"}}));
+         {"bigscience/bloom", "bloom-176b"},
+         {"Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", "qwen3-next-80b-a3b"},
+         {"Qwen/Qwen3.5-397B-A17B-FP8", "qwen3.5-397b-a17b"},
+         {"Qwen/Qwen3.6-27B", "qwen3.5-27b"},
+         {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-FP8", "nemotron-3-nano-30b-a3b"},
+         {"Nemotron-3-Nano", "nemotron-3-nano-30b-a3b"},
+         {"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"}}));
     CHECK(called(name) == preset);
 }
 
 TEST_CASE("model names: a name that no preset has means none, however near") {
     auto const* const name =
-        GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V3.2-Exp", "Qwen/Qwen3-Next-80B-A3B",
+        GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V3.2-Exp", "Qwen/Qwen3-Next-40B",
                  "Llama-3-70B (truncated)", "Llama-70B int4 verifier + Llama-7B int4 draft", "Llama-like-7B",
                  "mistralai/Mistral-Small-Instruct-2409", "llama-3-9b", "LLaMA", "lama-3-8b");
     CHECK(called(name) == "none");

@@ -1,0 +1,222 @@
+#include "core/spec/hf/architectures.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sextant::hf {
+namespace {
+
+/// Tokens that the kernels of flash-linear-attention, which engines and trainers use, take at a time.
+constexpr std::int64_t delta_chunk = 64;
+
+void require_attention(ConfigObject const& in, std::string_view key, ModelSpec const& model) {
+    if (std::none_of(model.layers.begin(), model.layers.end(),
+                     [](LayerKind kind) { return kind.mixer == Mixer::attention; }))
+        throw InputError("{}: no layer has attention (models of recurrent layers alone are not modelled)",
+                         in.path_to(key));
+}
+
+/// The gated delta rule of Qwen3-Next and Qwen3.5, with its layers: `layer_types`, or all but every
+/// `full_attention_interval`-th.
+void read_delta_layers(ConfigObject& in, ModelSpec& model) {
+    RecurrentSpec r{.rule = StateRule::delta,
+                    .heads = in.size("linear_num_value_heads", Size::heads, 32),
+                    .key_heads = in.size("linear_num_key_heads", Size::heads, 16),
+                    .key_head_dim = in.size("linear_key_head_dim", Size::width, 128),
+                    .value_head_dim = in.size("linear_value_head_dim", Size::width, 128),
+                    .convolution = in.size("linear_conv_kernel_dim", Size::heads, 4),
+                    .chunk = delta_chunk};
+    check_kv_heads(in, "linear_num_key_heads", r.key_heads, r.heads);
+    auto const types = in.texts("layer_types");
+    if (!types.empty() && types.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"),
+                         types.size(), model.layers.size());
+    auto const interval = static_cast<std::size_t>(in.size("full_attention_interval", Size::layers, 4));
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+        bool recurrent = (layer + 1) % interval != 0;
+        if (!types.empty()) {
+            recurrent = types[layer] == "linear_attention";
+            if (!recurrent && types[layer] != "full_attention")
+                throw InputError("{}[{}]: is '{}' ('full_attention' or 'linear_attention' is allowed)",
+                                 in.path_to("layer_types"), layer, types[layer]);
+        }
+        if (!recurrent) continue;
+        model.layers[layer].mixer = Mixer::recurrent;
+        model.recurrent = r;
+    }
+    require_attention(in, types.empty() ? "full_attention_interval" : "layer_types", model);
+}
+
+/// What Qwen3-Next and Qwen3.5 have in common, without a feed-forward.
+void read_gated_attention(ConfigObject& in, ModelSpec& model) {
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 2);
+    attention.head_dim = in.size("head_dim", Size::width, 256);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", false);
+    attention.output_bias = attention.qkv_bias;
+    attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    attention.gated = true;
+    read_delta_layers(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+}
+
+MoeSpec read_shared_experts(ConfigObject& in, std::int64_t class_experts, std::int64_t class_top_k) {
+    std::int64_t const experts = in.size("num_experts", Size::experts, class_experts);
+    return {.experts = experts,
+            .top_k = read_top_k(in, experts, class_top_k),
+            .intermediate = in.size("moe_intermediate_size", Size::width, 512),
+            .shared_intermediate = in.size("shared_expert_intermediate_size", Size::width, 512),
+            .shared_gate = true};
+}
+
+ConfigObject text_of(ConfigObject& in, std::string_view text_type) {
+    auto text = in.object("text_config");
+    if (!text)
+        throw InputError(
+            "{}: is missing (the text model of a multimodal config is described there; a text-only config has "
+            "model_type '{}')",
+            in.path_to("text_config"), text_type);
+    return std::move(*text);
+}
+
+/// Of the tied output matrix, what the outer config says holds.
+ModelSpec of_outer(ConfigObject& in, ModelSpec model) {
+    model.tied_embeddings = in.flag("tie_word_embeddings", model.tied_embeddings);
+    return model;
+}
+
+/// One layer of Nemotron-H's pattern, by its letter or by its name.
+std::optional<LayerKind> nemotron_layer(std::string_view name) {
+    constexpr LayerKind recurrent{.mixer = Mixer::recurrent, .feed_forward = false};
+    constexpr LayerKind attention{.feed_forward = false};
+    constexpr LayerKind dense{.mixer = Mixer::none};
+    constexpr LayerKind experts{.moe = true, .mixer = Mixer::none};
+    struct Named {
+        std::string_view name;
+        LayerKind kind;
+    };
+    constexpr std::array known{
+        Named{"M", recurrent}, Named{"mamba", recurrent},     Named{"linear_attention", recurrent},
+        Named{"*", attention}, Named{"attention", attention}, Named{"full_attention", attention},
+        Named{"-", dense},     Named{"mlp", dense},           Named{"E", experts},
+        Named{"moe", experts}};
+    for (Named const& entry : known)
+        if (entry.name == name) return entry.kind;
+    return {};
+}
+
+void read_nemotron_layers(ConfigObject& in, ModelSpec& model) {
+    std::string_view const key = in.has("layers_block_type") ? "layers_block_type" : "hybrid_override_pattern";
+    std::vector<std::string> names = in.texts("layers_block_type");
+    if (names.empty())
+        for (char const letter : in.text("hybrid_override_pattern", ""))
+            names.emplace_back(1, letter);
+    if (names.empty())
+        throw InputError("{}: is missing (a letter for each layer: M, * and - or E)",
+                         in.path_to("hybrid_override_pattern"));
+    if (in.has("num_hidden_layers"))
+        if (std::int64_t const layers = in.size("num_hidden_layers", Size::layers);
+            layers != static_cast<std::int64_t>(names.size()))
+            throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to(key),
+                             names.size(), layers);
+    if (names.size() > 10000) throw InputError("{}: has {} layers (at most 10000)", in.path_to(key), names.size());
+    for (std::size_t layer = 0; layer < names.size(); ++layer) {
+        auto const kind = nemotron_layer(names[layer]);
+        if (!kind)
+            throw InputError("{}[{}]: is '{}' (M or mamba, * or attention, - or mlp, E or moe is allowed)",
+                             in.path_to(key), layer, names[layer].substr(0, 20));
+        model.layers.push_back(*kind);
+    }
+    require_attention(in, key, model);
+}
+
+}  // namespace
+
+ModelSpec read_qwen3_next(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_gated_attention(in, model);
+    model.moe = read_shared_experts(in, 512, 10);
+    place_experts(in, model);
+    return model;
+}
+
+ModelSpec read_qwen3_5_text(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    read_gated_attention(in, model);
+    return model;
+}
+
+ModelSpec read_qwen3_5_moe_text(ConfigObject& in) {
+    ModelSpec model;
+    model.hidden = in.size("hidden_size", Size::width, 2048);
+    model.vocab = in.size("vocab_size", Size::vocabulary, 248320);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 32768);
+    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers, 40)));
+    model.attention.heads = in.size("num_attention_heads", Size::heads, 16);
+    read_gated_attention(in, model);
+    model.moe = read_shared_experts(in, 256, 8);
+    // Every layer has experts; the width of a dense one is that of the shared expert.
+    model.mlp = {.intermediate = model.moe->shared_intermediate, .gated = true};
+    for (LayerKind& kind : model.layers)
+        kind.moe = true;
+    return model;
+}
+
+ModelSpec read_qwen3_5(ConfigObject& in) {
+    ConfigObject text = text_of(in, "qwen3_5_text");
+    return of_outer(in, read_qwen3_5_text(text));
+}
+
+ModelSpec read_qwen3_5_moe(ConfigObject& in) {
+    ConfigObject text = text_of(in, "qwen3_5_moe_text");
+    return of_outer(in, read_qwen3_5_moe_text(text));
+}
+
+// Every layer is one of Mamba-2, attention without positions, a dense feed-forward or experts, behind one norm. The
+// class takes no notice of attention_bias and tie_word_embeddings.
+ModelSpec read_nemotron_h(ConfigObject& in) {
+    ModelSpec model;
+    model.hidden = in.size("hidden_size", Size::width, 4096);
+    model.vocab = in.size("vocab_size", Size::vocabulary, 131072);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 4096);
+    model.position = PositionKind::none;
+    model.attention.heads = in.size("num_attention_heads", Size::heads, 32);
+    model.attention.kv_heads = read_kv_heads(in, model.attention.heads, 8);
+    std::string_view const head_dim = in.has("attention_head_dim") ? "attention_head_dim" : "head_dim";
+    model.attention.head_dim = in.size(head_dim, Size::width, 128);
+    model.attention.value_head_dim = model.attention.head_dim;
+    model.mlp = {.intermediate = in.size("intermediate_size", Size::width, 21504), .bias = in.flag("mlp_bias", false)};
+    read_nemotron_layers(in, model);
+    for (char const* const key : {"use_bias", "mamba_proj_bias"})
+        if (in.flag(key, false)) throw InputError("{}: biases there are not modelled", in.path_to(key));
+    if (in.has("moe_latent_size"))
+        throw InputError("{}: experts in a latent are not modelled", in.path_to("moe_latent_size"));
+    if (std::any_of(model.layers.begin(), model.layers.end(),
+                    [](LayerKind kind) { return kind.mixer == Mixer::recurrent; })) {
+        RecurrentSpec r{.rule = StateRule::decay,
+                        .heads = in.size("mamba_num_heads", Size::heads, 128),
+                        .key_heads = in.size(in.has("mamba_n_groups") ? "mamba_n_groups" : "n_groups", Size::heads, 8),
+                        .key_head_dim = in.size("ssm_state_size", Size::width, 128),
+                        .value_head_dim = in.size("mamba_head_dim", Size::width, 64),
+                        .convolution = in.size(in.has("mamba_d_conv") ? "mamba_d_conv" : "conv_kernel", Size::heads, 4),
+                        .convolution_bias = in.flag("use_conv_bias", true),
+                        .chunk = in.size("chunk_size", Size::positions, 128)};
+        check_kv_heads(in, "n_groups", r.key_heads, r.heads);
+        model.recurrent = r;
+    }
+    if (std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) {
+        std::int64_t const experts = in.size("n_routed_experts", Size::experts, 8);
+        MoeSpec moe{.experts = experts,
+                    .top_k = read_top_k(in, experts, 2),
+                    .intermediate = in.size("moe_intermediate_size", Size::width, 7688),
+                    .correction_bias = true};
+        if (std::int64_t const shared = in.count("n_shared_experts", 1); shared > 0)
+            moe.shared_intermediate = shared * in.size("moe_shared_expert_intermediate_size", Size::width, 7688);
+        if (model.mlp.bias) throw InputError("{}: biases of shared experts are not modelled", in.path_to("mlp_bias"));
+        model.moe = moe;
+    }
+    return model;
+}
+
+}  // namespace sextant::hf
