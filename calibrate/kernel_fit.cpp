@@ -173,13 +173,6 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> rows, KernelFitCho
     return fit;
 }
 
-/// Of values in any order; 0 of none.
-double quantile_of(std::vector<double> values, double q) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    return quantile(values, q);
-}
-
 TimeInterval interval_of(std::vector<double> const& log_measured_to_predicted, double widen) {
     double const low = quantile_of(log_measured_to_predicted, 0.1) * widen;
     double const high = quantile_of(log_measured_to_predicted, 0.9) * widen;

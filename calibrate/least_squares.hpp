@@ -38,7 +38,9 @@ struct FitProblem {
     std::size_t rows = 0;
     /// Residual of a row, dimensionless, e.g. log(predicted / measured); called from several threads at a time.
     std::function<double(std::size_t row, std::span<double const> values)> residual;
-    std::vector<double> weights{};  ///< of the squared residuals, one per row; empty: 1
+    /// Of the squared residuals, one per row; empty: 1. As precisions: a spread counts a row of any weight as one row,
+    /// and who gives less to rows that depend on each other widens the spreads.
+    std::vector<double> weights{};
     /// In place of `residual`, where rows have work in common: those of all rows into `out`.
     std::function<void(std::span<double const> values, std::span<double> out)> residuals{};
 };

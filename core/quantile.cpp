@@ -12,4 +12,10 @@ double quantile(std::vector<double> const& sorted, double q) {
     return sorted[below] + (rank - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+double quantile_of(std::vector<double> values, double q) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    return quantile(values, q);
+}
+
 }  // namespace sextant

@@ -8,4 +8,7 @@ namespace sextant {
 /// 0 <= q <= 1.
 double quantile(std::vector<double> const& sorted, double q);
 
+/// The same of values in any order; 0 of none.
+double quantile_of(std::vector<double> values, double q);
+
 }  // namespace sextant

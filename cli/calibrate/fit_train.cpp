@@ -5,6 +5,7 @@
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/quantile.hpp"
 #include "core/spec/framework_fields.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
@@ -102,6 +103,7 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
                 TrainingCase const c = builder.build(row);
                 auto const measured = measured_time(row, c);
                 if (!c.predicts_time || !c.time_reason.empty() || !measured) throw RowSkip("time is not scored");
+                if (c.model.recurrent) throw RowSkip("kernels of recurrent layers were not measured");
                 auto const priced = std::make_shared<PricedRow>(c);
                 StepMeasurement step{.source = row.source_id,
                                      .generation = c.cluster->accelerator.generation,
@@ -123,7 +125,9 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
         for (std::size_t i = 0; i < rows.size(); i += stride)
             families[rows[i].first].rows.push_back(std::move(rows[i].second));
     }
-    context.err << fmt::format("{} rows left out: their time cannot be expressed or is not scored\n", skipped);
+    context.err << fmt::format(
+        "{} rows left out: their time cannot be expressed, is not scored or stands on kernels that were not measured\n",
+        skipped);
     if (families.empty()) throw InputError("calibrate fit: no usable rows in the tables of --train");
     return families;
 }
@@ -148,20 +152,14 @@ std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const&
     return out;
 }
 
-double quantile(std::vector<double> values, double q) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
-}
-
 /// Median, 90 % quantile and bias in per cent of predicted against measured.
 std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
     std::vector<double> absolute;
     for (double const e : log_errors)
         absolute.push_back(100 * std::abs(std::exp(e) - 1));
-    return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile(absolute, 0.5)),
-            fmt::format("{:.1f}", quantile(absolute, 0.9)),
-            fmt::format("{:+.1f}", 100 * (std::exp(quantile(log_errors, 0.5)) - 1))};
+    return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile_of(absolute, 0.5)),
+            fmt::format("{:.1f}", quantile_of(absolute, 0.9)),
+            fmt::format("{:+.1f}", 100 * (std::exp(quantile_of(log_errors, 0.5)) - 1))};
 }
 
 /// Constants that a fit began with and did not move for want of rows, with the provenance they had.
@@ -255,8 +253,8 @@ double inside_intervals(Scores const& scores, std::map<std::string, FrameworkPro
 }
 
 StepInterval interval_of(std::vector<double> const& log_errors) {
-    return {.low = std::min(0.98, std::exp(-quantile(log_errors, 0.9))),
-            .high = std::max(1.02, std::exp(-quantile(log_errors, 0.1))),
+    return {.low = std::min(0.98, std::exp(-quantile_of(log_errors, 0.9))),
+            .high = std::max(1.02, std::exp(-quantile_of(log_errors, 0.1))),
             .rows = static_cast<std::int64_t>(log_errors.size())};
 }
 
