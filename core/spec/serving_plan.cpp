@@ -60,6 +60,12 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     if (model.attention.heads % plan.tp != 0)
         throw InputError("--tp: {} does not divide the {} attention heads of {}", plan.tp, model.attention.heads,
                          model.name);
+    if (model.recurrent && model.recurrent->heads % plan.tp != 0)
+        throw InputError("--tp: {} does not divide the {} recurrent heads of {}", plan.tp, model.recurrent->heads,
+                         model.name);
+    if (model.recurrent && model.recurrent->key_heads % plan.tp != 0 && plan.tp % model.recurrent->key_heads != 0)
+        throw InputError("--tp: {} and the {} key heads of the recurrent layers of {} do not divide one another",
+                         plan.tp, model.recurrent->key_heads, model.name);
     if (!(plan.memory_utilisation > 0 && plan.memory_utilisation <= 1))
         throw InputError("--memory-utilisation: {} (above 0, up to 1)", plan.memory_utilisation);
     if (!(plan.expert_imbalance >= 1 && plan.expert_imbalance <= 1024))

@@ -303,6 +303,11 @@ TEST_CASE("serving: plans that a model cannot have are refused with what is wron
     refused({.weights = "fp9"}, "llama-3.1-70b", "did you mean");
     refused({.memory_utilisation = 1.5}, "llama-3.1-70b", "above 0, up to 1");
     refused({.expert_imbalance = 0.5}, "mixtral-8x7b", "1 to 1024");
+    ServingCase odd = served("qwen3-next-80b-a3b", "h100-sxm", {.tp = 4});
+    odd.model.recurrent->key_heads = 6;
+    CHECK_THROWS_WITH(IterationModel(odd), contains("6 key heads"));
+    odd.model.recurrent->heads = 30;
+    CHECK_THROWS_WITH(IterationModel(odd), contains("30 recurrent heads"));
     CHECK_THROWS_WITH(closed_loop(IterationModel(served("llama-3.1-70b", "h100-sxm")), {.prompt = 10, .output = 10}, 1),
                       contains("does not fit the cache"));
 }
