@@ -141,6 +141,8 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
         add_experts(*e, op.name == "experts up" ? ExpertInput::tokens : ExpertInput::copies, tokens, time);
         time.kernels += format_.tiled ? 2 : 1;  // sorts or gathers rows; rounds them
         time.streaming += gap;
+    } else if (auto const* r = std::get_if<Recurrence>(&op.what)) {
+        time.kernels += static_cast<double>(recurrence_kernels(*r, Pass::forward) - 1);
     } else if (auto const* s = std::get_if<Streaming>(&op.what)) {
         time.streaming += touched(s->forward, 1);
     } else if (auto const* c = std::get_if<Collective>(&op.what)) {

@@ -78,7 +78,7 @@ TEST_CASE("hybrid: the cache grows in layers of attention alone, states in the o
 
 TEST_CASE("hybrid: configs that say nothing sensible are refused with what is wrong") {
     CHECK(has(message_of(nemotron("")), "hybrid_override_pattern: is missing"));
-    CHECK(has(message_of(nemotron(R"(, "hybrid_override_pattern": "M-X")")), "hybrid_override_pattern[2]: is 'X'"));
+    CHECK(has(message_of(nemotron(R"(, "hybrid_override_pattern": "M-X")")), "hybrid_override_pattern: layer 3 is none of M, *, - and E"));
     CHECK(has(message_of(nemotron(R"(, "hybrid_override_pattern": "M-M-")")), "no layer has attention"));
     CHECK(
         has(message_of(nemotron(R"(, "hybrid_override_pattern": "M*-", "num_hidden_layers": 4)")), "3 entries for 4"));

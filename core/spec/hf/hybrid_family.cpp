@@ -109,9 +109,13 @@ std::optional<LayerKind> nemotron_layer(std::string_view name) {
 void read_nemotron_layers(ConfigObject& in, ModelSpec& model) {
     std::string_view const key = in.has("layers_block_type") ? "layers_block_type" : "hybrid_override_pattern";
     std::vector<std::string> names = in.texts("layers_block_type");
-    if (names.empty())
-        for (char const letter : in.text("hybrid_override_pattern", ""))
+    if (names.empty()) {
+        std::string const pattern = in.text("hybrid_override_pattern", "");
+        if (auto const other = pattern.find_first_not_of("M*-E"); other != std::string::npos)
+            throw InputError("{}: layer {} is none of M, *, - and E", in.path_to(key), other + 1);
+        for (char const letter : pattern)
             names.emplace_back(1, letter);
+    }
     if (names.empty())
         throw InputError("{}: is missing (a letter for each layer: M, * and - or E)",
                          in.path_to("hybrid_override_pattern"));
@@ -124,8 +128,8 @@ void read_nemotron_layers(ConfigObject& in, ModelSpec& model) {
     for (std::size_t layer = 0; layer < names.size(); ++layer) {
         auto const kind = nemotron_layer(names[layer]);
         if (!kind)
-            throw InputError("{}[{}]: is '{}' (M or mamba, * or attention, - or mlp, E or moe is allowed)",
-                             in.path_to(key), layer, names[layer].substr(0, 20));
+            throw InputError("{}[{}]: is '{}' ('mamba', 'attention', 'mlp' or 'moe' is allowed)", in.path_to(key),
+                             layer, names[layer]);
         model.layers.push_back(*kind);
     }
     require_attention(in, key, model);
