@@ -47,6 +47,7 @@ set(SEXTANT_MODEL_FILES
   models/glm-4.5-air.json
   models/glm-4.5.json
   models/glm-4.6.json
+  models/glm-4.7-flash.json
   models/gpt-j-6b.json
   models/gpt-neox-20b.json
   models/gpt-oss-120b.json
@@ -68,6 +69,7 @@ set(SEXTANT_MODEL_FILES
   models/gpt3-760m.json
   models/granite-3.3-2b.json
   models/granite-3.3-8b.json
+  models/granite-4.0-h-small.json
   models/internlm-20b.json
   models/internlm-7b.json
   models/internlm2-1.8b.json

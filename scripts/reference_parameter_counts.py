@@ -39,6 +39,8 @@ def known(config):
         config |= {"model_type": "llama", "attention_bias": config.pop("bias", kind != "baichuan")}
     elif kind == "internlm3" and not config.get("bias") and not config.get("qkv_bias"):
         config |= {"model_type": "llama"}
+    elif kind == "kimi_k25":  # multimodal: the text model
+        return known(config["text_config"])
     elif kind == "kimi_k2":
         config |= {"model_type": "deepseek_v3"}
     elif kind == "minimax_m2":  # Qwen3's experts; norms of queries and keys over all heads instead of one head; a bias per expert
@@ -52,13 +54,15 @@ def build(config_dict):
     config_dict = dict(config_dict)
     config_dict.pop("quantization_config", None)  # the count is of values, not of packed blocks
     kind = config_dict.pop("model_type")
-    if kind in ("llama4", "mistral3"):  # multimodal: the text model
+    if kind == "llama4" or (kind == "mistral3" and config_dict["text_config"]["model_type"] == "mistral"):  # multimodal: the text model
         config_dict = dict(config_dict["text_config"])
         kind = config_dict.pop("model_type")
-    if kind in ("gemma3", "qwen3_5", "qwen3_5_moe"):  # the same, with the embedding table tied or not as the whole says
+    if "text_config" in config_dict:  # the same, with the embedding table tied or not as the whole says
         text = dict(config_dict["text_config"])
         text.setdefault("tie_word_embeddings", config_dict.get("tie_word_embeddings", kind == "gemma3"))
         config_dict, kind = text, text.pop("model_type", "gemma3_text")
+    # Text models of encoders have no class with an output matrix of their own.
+    kind = {"qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe"}.get(kind, kind)
     config = AutoConfig.for_model(kind, **config_dict)
     with torch.device("meta"), no_init_weights():  # values are of no interest
         model = AutoModelForCausalLM.from_config(config)

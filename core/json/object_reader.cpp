@@ -99,6 +99,11 @@ bool ObjectReader::is_text(std::string_view key) const {
     return found != value_->end() && found->is_string();
 }
 
+bool ObjectReader::is_list(std::string_view key) const {
+    auto const found = value_->find(std::string(key));
+    return found != value_->end() && found->is_array();
+}
+
 std::vector<std::string> ObjectReader::keys() const {
     std::vector<std::string> names;
     for (auto const& entry : value_->items())

@@ -45,6 +45,7 @@ public:
 
     [[nodiscard]] bool has(std::string_view key) const;      ///< present and not null; does not count as read
     [[nodiscard]] bool is_text(std::string_view key) const;  ///< present and a string; does not count as read
+    [[nodiscard]] bool is_list(std::string_view key) const;  ///< present and a list; does not count as read
     [[nodiscard]] std::vector<std::string> keys() const;
     /// Counts `key` as known to `finish()`, whether it is there or not.
     void allow(std::string_view key) { mark(key); }

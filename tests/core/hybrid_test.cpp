@@ -41,6 +41,12 @@ std::string qwen(std::string const& lines) {
            lines + "}";
 }
 
+std::string granite(std::string const& lines) {
+    return R"({"model_type": "granitemoehybrid", "hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4,
+               "num_key_value_heads": 2, "num_hidden_layers": 3, "vocab_size": 1000)" +
+           lines + "}";
+}
+
 bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -60,9 +66,10 @@ TEST_CASE("hybrid: layers are what the configs say") {
 }
 
 TEST_CASE("hybrid: sizes in the models' names are those that are counted") {
-    std::map<char const*, double> const billions{
-        {"qwen3-next-80b-a3b", 80}, {"qwen3.5-27b", 27},  {"qwen3.5-35b-a3b", 35},          {"qwen3.5-122b-a10b", 122},
-        {"qwen3.5-397b-a17b", 397}, {"nemotron-h-8b", 8}, {"nemotron-3-nano-30b-a3b", 31.6}};
+    std::map<char const*, double> const billions{{"qwen3-next-80b-a3b", 80},        {"qwen3.5-27b", 27},
+                                                 {"qwen3.5-35b-a3b", 35},           {"qwen3.5-122b-a10b", 122},
+                                                 {"qwen3.5-397b-a17b", 397},        {"nemotron-h-8b", 8},
+                                                 {"nemotron-3-nano-30b-a3b", 31.6}, {"granite-4.0-h-small", 32}};
     for (auto const& [name, size] : billions) {
         INFO(name);
         CHECK(static_cast<double>(count_parameters(find_model(name)).total) / 1e9 == Approx(size).epsilon(0.015));
@@ -78,7 +85,8 @@ TEST_CASE("hybrid: the cache grows in layers of attention alone, states in the o
 
 TEST_CASE("hybrid: configs that say nothing sensible are refused with what is wrong") {
     CHECK(has(message_of(nemotron("")), "hybrid_override_pattern: is missing"));
-    CHECK(has(message_of(nemotron(R"(, "hybrid_override_pattern": "M-X")")), "hybrid_override_pattern: layer 3 is none of M, *, - and E"));
+    CHECK(has(message_of(nemotron(R"(, "hybrid_override_pattern": "M-X")")),
+              "hybrid_override_pattern: layer 3 is none of M, *, - and E"));
     CHECK(has(message_of(nemotron(R"(, "hybrid_override_pattern": "M-M-")")), "no layer has attention"));
     CHECK(
         has(message_of(nemotron(R"(, "hybrid_override_pattern": "M*-", "num_hidden_layers": 4)")), "3 entries for 4"));
@@ -93,6 +101,13 @@ TEST_CASE("hybrid: configs that say nothing sensible are refused with what is wr
     CHECK(has(message_of(qwen(R"(, "layer_types": ["full_attention", "mamba", "mamba", "mamba"])")),
               "layer_types[1]: is 'mamba'"));
     CHECK(has(message_of(R"({"model_type": "qwen3_5"})"), "text_config: is missing"));
+    CHECK(has(message_of(granite(R"(, "layer_types": ["mamba", "attention"])")), "2 entries for 3"));
+    CHECK(has(message_of(granite(R"(, "layer_types": ["mamba", "mlp", "attention"])")), "layer_types[1]: is 'mlp'"));
+    CHECK(has(message_of(granite(R"(, "layer_types": ["mamba", "mamba", "mamba"])")), "no layer has attention"));
+    std::string const layers = R"(, "layer_types": ["mamba", "attention", "mamba"])";
+    CHECK(has(message_of(granite(layers + R"(, "mamba_n_heads": 7)")), "mamba_n_heads: is 7"));
+    CHECK(has(message_of(granite(layers + R"(, "mamba_n_heads": 4, "mamba_n_groups": 3)")), "mamba_n_groups: is 3"));
+    CHECK(message_of(granite(layers + R"(, "mamba_n_heads": 4, "num_local_experts": 0)")) == "(accepted)");
 }
 
 TEST_CASE("hybrid: work of a recurrence is linear in its tokens, and a long chunk costs more", "[INV-4]") {

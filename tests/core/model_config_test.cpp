@@ -166,3 +166,25 @@ TEST_CASE("config: any prefix of a config is refused cleanly") {
     }
     CHECK(message_of(whole) == "(accepted)");
 }
+
+TEST_CASE("config: later families refuse what they cannot express") {
+    std::string const sizes =
+        R"("hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_key_value_heads": 4,
+           "num_hidden_layers": 4, "vocab_size": 1000)";
+    auto const config = [&](std::string const& type, std::string const& more) {
+        return R"({"model_type": ")" + type + "\", " + sizes + more + "}";
+    };
+    check_refused(config("hunyuan_v1_moe", R"(, "num_experts": 4, "moe_topk": [2, 2, 1, 2])"), "moe_topk");
+    check_refused(config("hunyuan_v1_moe", R"(, "num_experts": 4, "moe_topk": [5, 5, 5, 5])"), "5 of 4 experts");
+    check_refused(config("hunyuan_v1_moe", R"(, "num_experts": 4, "moe_topk": [])"), "moe_topk");
+    check_refused(config("dots1", ""), "n_routed_experts: is missing");
+    check_refused(config("glm4_moe_lite", R"(, "mlp_layer_types": ["dense"])"), "1 entries for 4");
+    check_refused(config("glm4_moe_lite", R"(, "mlp_layer_types": ["dense", "moe", "moe", "moe"])"),
+                  "mlp_layer_types[1]: is 'moe'");
+    check_refused(R"({"model_type": "kimi_k25"})", "text_config: is missing");
+    CHECK(read_hf_config(config("exaone4", R"(, "sliding_window": 8, "sliding_window_pattern": "LG")"), "test.json")
+              .layers[1]
+              .sliding == false);
+    CHECK(read_hf_config(config("exaone4", R"(, "sliding_window": 8)"), "test.json").layers[2].sliding);
+    CHECK(read_hf_config(config("qwen2_5_vl", ""), "test.json").attention.qkv_bias);
+}

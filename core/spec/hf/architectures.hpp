@@ -18,7 +18,6 @@ ModelSpec read_olmo2(ConfigObject& in);
 ModelSpec read_gemma(ConfigObject& in);
 ModelSpec read_gemma2(ConfigObject& in);
 ModelSpec read_gemma3_text(ConfigObject& in);
-ModelSpec read_gemma3(ConfigObject& in);  ///< multimodal: its text model
 
 ModelSpec read_gpt2(ConfigObject& in);
 ModelSpec read_gpt_neox(ConfigObject& in);
@@ -49,14 +48,12 @@ ModelSpec read_glm(ConfigObject& in);
 ModelSpec read_glm4(ConfigObject& in);
 ModelSpec read_stablelm(ConfigObject& in);
 ModelSpec read_cohere2(ConfigObject& in);
-ModelSpec read_mistral3(ConfigObject& in);  ///< multimodal: its text model
 
 ModelSpec read_gptj(ConfigObject& in);
 ModelSpec read_gpt_bigcode(ConfigObject& in);
 ModelSpec read_phi(ConfigObject& in);
 
 ModelSpec read_llama4_text(ConfigObject& in);
-ModelSpec read_llama4(ConfigObject& in);  ///< multimodal: its text model
 ModelSpec read_dbrx(ConfigObject& in);
 ModelSpec read_phimoe(ConfigObject& in);
 ModelSpec read_olmoe(ConfigObject& in);
@@ -66,9 +63,27 @@ ModelSpec read_minimax_m2(ConfigObject& in);
 ModelSpec read_qwen3_next(ConfigObject& in);
 ModelSpec read_qwen3_5_text(ConfigObject& in);
 ModelSpec read_qwen3_5_moe_text(ConfigObject& in);
-ModelSpec read_qwen3_5(ConfigObject& in);      ///< multimodal: its text model
-ModelSpec read_qwen3_5_moe(ConfigObject& in);  ///< the same
 ModelSpec read_nemotron_h(ConfigObject& in);
+ModelSpec read_granitemoehybrid(ConfigObject& in);
+
+ModelSpec read_ministral3(ConfigObject& in);
+ModelSpec read_ernie4_5(ConfigObject& in);
+ModelSpec read_exaone4(ConfigObject& in);
+ModelSpec read_hunyuan_v1_dense(ConfigObject& in);
+ModelSpec read_hunyuan_v1_moe(ConfigObject& in);
+ModelSpec read_dots1(ConfigObject& in);
+ModelSpec read_glm4_moe_lite(ConfigObject& in);
+
+// Multimodal: their text models.
+ModelSpec read_gemma3(ConfigObject& in);
+ModelSpec read_llama4(ConfigObject& in);
+ModelSpec read_mistral3(ConfigObject& in);
+ModelSpec read_qwen3_5(ConfigObject& in);
+ModelSpec read_qwen3_5_moe(ConfigObject& in);
+ModelSpec read_qwen2_5_vl(ConfigObject& in);
+ModelSpec read_qwen3_vl(ConfigObject& in);
+ModelSpec read_qwen3_vl_moe(ConfigObject& in);
+ModelSpec read_kimi_k25(ConfigObject& in);
 
 ModelSpec read_deepseek_v2(ConfigObject& in);
 ModelSpec read_deepseek_v3(ConfigObject& in);

@@ -132,4 +132,31 @@ void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default
     model.attention.window = any ? window : 0;
 }
 
+void read_layer_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
+                        std::int64_t class_default_first) {
+    read_windows(in, model, class_default_window, every_layer);
+    std::int64_t const first = in.count("max_window_layers", class_default_first);
+    if (in.has("layer_types")) return;
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
+        if (static_cast<std::int64_t>(layer) < first) model.layers[layer].sliding = false;
+    if (first >= model.layer_count()) model.attention.window = 0;
+}
+
+std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t experts, std::int64_t class_default) {
+    std::int64_t const top_k = in.size(key, Size::experts, class_default);
+    if (top_k > experts)
+        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to(key), top_k, experts);
+    return top_k;
+}
+
+ConfigObject text_config(ConfigObject& in, std::string_view text_type) {
+    auto text = in.object("text_config");
+    if (!text)
+        throw InputError(
+            "{}: is missing (the text model of a multimodal config is described there; a text-only config has "
+            "model_type '{}')",
+            in.path_to("text_config"), text_type);
+    return std::move(*text);
+}
+
 }  // namespace sextant::hf

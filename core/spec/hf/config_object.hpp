@@ -32,6 +32,8 @@ public:
     /// Absent and null mean different things in some classes: true if the key is there, whatever its value.
     [[nodiscard]] bool mentions(std::string_view key) const;
     [[nodiscard]] bool has(std::string_view key) const { return in_.has(key); }
+    [[nodiscard]] bool is_text(std::string_view key) const { return in_.is_text(key); }
+    [[nodiscard]] bool is_list(std::string_view key) const { return in_.is_list(key); }
 
     bool flag(std::string_view key, bool fallback) { return in_.flag(key, fallback); }
     double number(std::string_view key, double fallback) { return in_.number(key, fallback); }
@@ -73,8 +75,16 @@ ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
 void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                   bool (*pattern)(std::int64_t layer));
 
-/// `num_experts_per_tok`. @throws InputError if it is more than `experts`.
-std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t class_default);
+/// The same of a model whose layers slide from the `max_window_layers`-th on.
+void read_layer_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
+                        std::int64_t class_default_first);
+
+/// Experts that a token goes to, under `key`. @throws InputError if they are more than `experts`.
+std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t experts, std::int64_t class_default);
+
+/// What describes the text model of a multimodal config, `text_config`. @throws InputError without one.
+/// @param text_type the `model_type` of the text model alone
+ConfigObject text_config(ConfigObject& in, std::string_view text_type);
 
 /// Qwen's choice of layers: every `decoder_sparse_step`-th layer has experts, but for those in `mlp_only_layers`.
 void place_experts(ConfigObject& in, ModelSpec& model);

@@ -5,18 +5,23 @@
 namespace sextant::hf {
 namespace {
 
-void read_latent_attention(ConfigObject& in, ModelSpec& model) {
+struct LatentDefaults {
+    std::int64_t query_rank = 1536, nope_head_dim = 128, value_head_dim = 128;
+};
+
+void read_latent_attention(ConfigObject& in, ModelSpec& model, LatentDefaults defaults = {}) {
     LatentAttention latent;
-    latent.query_rank = in.has("q_lora_rank")        ? in.size("q_lora_rank", Size::width)
-                        : in.mentions("q_lora_rank") ? 0
-                                                     : 1536;  // null: queries are projected directly (V2-Lite)
+    latent.query_rank = in.has("q_lora_rank") ? in.size("q_lora_rank", Size::width)
+                        : in.mentions("q_lora_rank")
+                            ? 0
+                            : defaults.query_rank;  // null: queries are projected directly (V2-Lite)
     latent.kv_rank = in.size("kv_lora_rank", Size::width, 512);
     latent.rope_head_dim = in.size("qk_rope_head_dim", Size::width, 64);
-    latent.nope_head_dim = in.size("qk_nope_head_dim", Size::width, 128);
+    latent.nope_head_dim = in.size("qk_nope_head_dim", Size::width, defaults.nope_head_dim);
     AttentionSpec& attention = model.attention;
     attention.kv_heads = attention.heads;  // every head has its own keys and values, expanded from the latent
     attention.head_dim = latent.rope_head_dim + latent.nope_head_dim;
-    attention.value_head_dim = in.size("v_head_dim", Size::width, 128);
+    attention.value_head_dim = in.size("v_head_dim", Size::width, defaults.value_head_dim);
     attention.latent = latent;
     attention.qkv_bias = in.flag("attention_bias", false);
     attention.output_bias = attention.qkv_bias;
@@ -32,10 +37,7 @@ void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults) {
     if (in.mentions("n_routed_experts") && !in.has("n_routed_experts")) return;  // null: a dense model
     MoeSpec moe;
     moe.experts = in.size("n_routed_experts", Size::experts, defaults.experts);
-    moe.top_k = in.size("num_experts_per_tok", Size::experts, defaults.top_k);
-    if (moe.top_k > moe.experts)
-        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to("num_experts_per_tok"), moe.top_k,
-                         moe.experts);
+    moe.top_k = read_top_k(in, "num_experts_per_tok", moe.experts, defaults.top_k);
     moe.intermediate = in.size("moe_intermediate_size", Size::width, defaults.intermediate);
     moe.shared_intermediate = moe.intermediate * in.count("n_shared_experts", defaults.shared);
     std::int64_t const first = in.count("first_k_dense_replace", defaults.dense_layers);
@@ -76,6 +78,42 @@ ModelSpec read_glm4_moe(ConfigObject& in) {
     attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
     if (in.flag("use_qk_norm", false)) attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     read_experts(in, model, {.experts = 128, .top_k = 8, .intermediate = 1408, .shared = 1, .dense_layers = 1});
+    if (model.moe) model.moe->correction_bias = true;
+    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_dots1(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, 32);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    read_layer_windows(in, model, 4096, 62);
+    if (!in.has("n_routed_experts"))
+        throw InputError("{}: is missing (a count is expected)", in.path_to("n_routed_experts"));
+    read_experts(in, model, {.experts = 1, .top_k = 1, .intermediate = 1408, .shared = 0, .dense_layers = 0});
+    if (model.moe) model.moe->correction_bias = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// `mlp_layer_types` says which layers are dense; without it the first is.
+ModelSpec read_glm4_moe_lite(ConfigObject& in) {
+    ModelSpec model = read_common(in, 202752);
+    read_latent_attention(in, model, {.query_rank = 768, .nope_head_dim = 192, .value_head_dim = 256});
+    read_experts(in, model, {.experts = 64, .top_k = 4, .intermediate = 1536, .shared = 1, .dense_layers = 1});
+    auto const types = in.texts("mlp_layer_types");
+    if (!types.empty() && types.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("mlp_layer_types"),
+                         types.size(), model.layers.size());
+    for (std::size_t layer = 0; layer < types.size(); ++layer) {
+        if (types[layer] != "dense" && types[layer] != "sparse")
+            throw InputError("{}[{}]: is '{}' ('dense' or 'sparse' is allowed)", in.path_to("mlp_layer_types"), layer,
+                             types[layer]);
+        model.layers[layer].moe = model.moe && types[layer] == "sparse";
+    }
     if (model.moe) model.moe->correction_bias = true;
     model.mtp_modules = in.count("num_nextn_predict_layers", 0);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);

@@ -56,16 +56,4 @@ ModelSpec read_gemma3_text(ConfigObject& in) {
     return model;
 }
 
-ModelSpec read_gemma3(ConfigObject& in) {
-    auto text = in.object("text_config");
-    if (!text)
-        throw InputError(
-            "{}: is missing (the text model of a multimodal config is described there; a text-only config has "
-            "model_type 'gemma3_text')",
-            in.path_to("text_config"));
-    ModelSpec model = read_gemma3_text(*text);
-    model.tied_embeddings = in.flag("tie_word_embeddings", true);
-    return model;
-}
-
 }  // namespace sextant::hf

@@ -1,4 +1,5 @@
 #include "core/spec/hf/architectures.hpp"
+#include "core/spec/parameters.hpp"
 
 #include <algorithm>
 #include <array>
@@ -64,26 +65,16 @@ void read_gated_attention(ConfigObject& in, ModelSpec& model) {
 MoeSpec read_shared_experts(ConfigObject& in, std::int64_t class_experts, std::int64_t class_top_k) {
     std::int64_t const experts = in.size("num_experts", Size::experts, class_experts);
     return {.experts = experts,
-            .top_k = read_top_k(in, experts, class_top_k),
+            .top_k = read_top_k(in, "num_experts_per_tok", experts, class_top_k),
             .intermediate = in.size("moe_intermediate_size", Size::width, 512),
             .shared_intermediate = in.size("shared_expert_intermediate_size", Size::width, 512),
             .shared_gate = true};
 }
 
-ConfigObject text_of(ConfigObject& in, std::string_view text_type) {
-    auto text = in.object("text_config");
-    if (!text)
-        throw InputError(
-            "{}: is missing (the text model of a multimodal config is described there; a text-only config has "
-            "model_type '{}')",
-            in.path_to("text_config"), text_type);
-    return std::move(*text);
-}
-
-/// Of the tied output matrix, what the outer config says holds.
-ModelSpec of_outer(ConfigObject& in, ModelSpec model) {
-    model.tied_embeddings = in.flag("tie_word_embeddings", model.tied_embeddings);
-    return model;
+void check_divides(ConfigObject const& in, std::string_view key, std::int64_t heads, std::int64_t width) {
+    if (width % heads != 0)
+        throw InputError("{}: is {}, which does not divide the {} channels of a recurrent layer", in.path_to(key),
+                         heads, width);
 }
 
 /// One layer of Nemotron-H's pattern, by its letter or by its name.
@@ -167,16 +158,6 @@ ModelSpec read_qwen3_5_moe_text(ConfigObject& in) {
     return model;
 }
 
-ModelSpec read_qwen3_5(ConfigObject& in) {
-    ConfigObject text = text_of(in, "qwen3_5_text");
-    return of_outer(in, read_qwen3_5_text(text));
-}
-
-ModelSpec read_qwen3_5_moe(ConfigObject& in) {
-    ConfigObject text = text_of(in, "qwen3_5_moe_text");
-    return of_outer(in, read_qwen3_5_moe_text(text));
-}
-
 // Every layer is one of Mamba-2, attention without positions, a dense feed-forward or experts, behind one norm. The
 // class takes no notice of attention_bias and tie_word_embeddings.
 ModelSpec read_nemotron_h(ConfigObject& in) {
@@ -212,7 +193,7 @@ ModelSpec read_nemotron_h(ConfigObject& in) {
     if (std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) {
         std::int64_t const experts = in.size("n_routed_experts", Size::experts, 8);
         MoeSpec moe{.experts = experts,
-                    .top_k = read_top_k(in, experts, 2),
+                    .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
                     .intermediate = in.size("moe_intermediate_size", Size::width, 7688),
                     .correction_bias = true};
         if (std::int64_t const shared = in.count("n_shared_experts", 1); shared > 0)
@@ -220,6 +201,58 @@ ModelSpec read_nemotron_h(ConfigObject& in) {
         if (model.mlp.bias) throw InputError("{}: biases of shared experts are not modelled", in.path_to("mlp_bias"));
         model.moe = moe;
     }
+    return model;
+}
+
+// Every layer has Mamba-2 or attention, and experts beside a shared one, or the shared one alone.
+ModelSpec read_granitemoehybrid(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    if (in.text("position_embedding_type", "") != "rope") model.position = PositionKind::none;
+    auto const types = in.texts(in.has("layers_block_type") ? "layers_block_type" : "layer_types");
+    if (types.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"),
+                         types.size(), model.layers.size());
+    for (std::size_t layer = 0; layer < types.size(); ++layer) {
+        auto const kind = nemotron_layer(types[layer]);
+        if (!kind || kind->mixer == Mixer::none)
+            throw InputError("{}[{}]: is '{}' ('mamba' or 'attention' is allowed)", in.path_to("layer_types"), layer,
+                             types[layer]);
+        model.layers[layer].mixer = kind->mixer;
+    }
+    require_attention(in, "layer_types", model);
+    if (in.flag("mamba_proj_bias", false))
+        throw InputError("{}: biases there are not modelled", in.path_to("mamba_proj_bias"));
+    if (count_mixers(model, Mixer::recurrent) > 0) {
+        std::int64_t const heads = in.size("mamba_n_heads", Size::heads, 128);
+        std::int64_t const width = in.size("mamba_expand", Size::heads, 2) * model.hidden;
+        if (!in.has("mamba_d_head") || in.is_text("mamba_d_head")) check_divides(in, "mamba_n_heads", heads, width);
+        model.recurrent = RecurrentSpec{.rule = StateRule::decay,
+                                        .heads = heads,
+                                        .key_heads = in.size("mamba_n_groups", Size::heads, 1),
+                                        .key_head_dim = in.size("mamba_d_state", Size::width, 256),
+                                        .value_head_dim = in.is_text("mamba_d_head")
+                                                              ? width / heads
+                                                              : in.size("mamba_d_head", Size::width, width / heads),
+                                        .convolution = in.size("mamba_d_conv", Size::heads, 4),
+                                        .convolution_bias = in.flag("mamba_conv_bias", true),
+                                        .chunk = in.size("mamba_chunk_size", Size::positions, 256)};
+        check_kv_heads(in, "mamba_n_groups", model.recurrent->key_heads, heads);
+    }
+    std::int64_t const shared = in.size("shared_intermediate_size", Size::width, 1024);
+    if (std::int64_t const experts = in.count("num_local_experts", 8); experts > 0) {
+        model.moe = MoeSpec{.experts = experts,
+                            .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
+                            .intermediate = model.mlp.intermediate,
+                            .shared_intermediate = shared};
+        for (LayerKind& kind : model.layers)
+            kind.moe = true;
+    } else {
+        model.mlp.intermediate = shared;
+    }
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
 

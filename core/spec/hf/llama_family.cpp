@@ -5,13 +5,7 @@ namespace {
 
 /// `use_sliding_window` (off by default) switches the window on for the layers from `max_window_layers` on.
 void read_qwen_window(ConfigObject& in, ModelSpec& model) {
-    if (!in.flag("use_sliding_window", false)) return;
-    read_windows(in, model, 4096, every_layer);
-    std::int64_t const first = in.count("max_window_layers", 28);
-    if (in.has("layer_types")) return;
-    for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
-        if (static_cast<std::int64_t>(layer) < first) model.layers[layer].sliding = false;
-    if (first >= model.layer_count()) model.attention.window = 0;
+    if (in.flag("use_sliding_window", false)) read_layer_windows(in, model, 4096, 28);
 }
 
 }  // namespace

@@ -137,12 +137,58 @@ ModelSpec read_cohere2(ConfigObject& in) {
     return model;
 }
 
-ModelSpec read_mistral3(ConfigObject& in) {
-    auto text = in.object("text_config");
-    if (!text)
-        throw InputError("{}: is missing (the text model of a multimodal config is described there)",
-                         in.path_to("text_config"));
-    return read_mistral(*text);
+ModelSpec read_ministral3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 262144);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    read_windows(in, model, 0, every_layer);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_ernie4_5(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 2);
+    attention.head_dim =
+        in.mentions("head_dim") ? read_head_dim(in, model.hidden, attention.heads, "num_attention_heads") : 128;
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("use_bias", false);
+    attention.output_bias = attention.qkv_bias;
+    model.mlp.bias = attention.qkv_bias;
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+// Norms come after each half.
+ModelSpec read_exaone4(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, 32);
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    read_windows(in, model, 4096, every_layer);
+    if (model.attention.window > 0 && !in.has("layer_types")) {
+        // A number, or a word of as many letters ("LLLG").
+        auto const word = in.is_text("sliding_window_pattern") ? in.text("sliding_window_pattern", "") : std::string();
+        std::int64_t const period =
+            word.empty() ? in.size("sliding_window_pattern", Size::layers, 4) : static_cast<std::int64_t>(word.size());
+        for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
+            model.layers[static_cast<std::size_t>(layer)].sliding = false;
+        if (period == 1) model.attention.window = 0;
+    }
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_hunyuan_v1_dense(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
 }
 
 }  // namespace sextant::hf

@@ -4,14 +4,6 @@
 
 namespace sextant::hf {
 
-std::int64_t read_top_k(ConfigObject& in, std::int64_t experts, std::int64_t class_default) {
-    std::int64_t const top_k = in.size("num_experts_per_tok", Size::experts, class_default);
-    if (top_k > experts)
-        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to("num_experts_per_tok"), top_k,
-                         experts);
-    return top_k;
-}
-
 void place_experts(ConfigObject& in, ModelSpec& model) {
     std::int64_t const step = in.size("decoder_sparse_step", Size::layers, 1);
     auto const dense = in.integers("mlp_only_layers");
@@ -27,8 +19,9 @@ ModelSpec read_mixtral(ConfigObject& in) {
     read_grouped_attention(in, model, 8);
     read_windows(in, model, 0, every_layer);
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
-    model.moe =
-        MoeSpec{.experts = experts, .top_k = read_top_k(in, experts, 2), .intermediate = model.mlp.intermediate};
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
+                        .intermediate = model.mlp.intermediate};
     for (auto& layer : model.layers)
         layer.moe = true;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -41,7 +34,7 @@ ModelSpec read_qwen2_moe(ConfigObject& in) {
     model.attention.qkv_bias = in.flag("qkv_bias", true);
     std::int64_t const experts = in.size("num_experts", Size::experts, 60);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, experts, 4),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 4),
                         .intermediate = in.size("moe_intermediate_size", Size::width, 1408),
                         .shared_intermediate = in.size("shared_expert_intermediate_size", Size::width, 5632),
                         .shared_gate = true};
@@ -58,7 +51,7 @@ ModelSpec read_qwen3_moe(ConfigObject& in) {
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     std::int64_t const experts = in.size("num_experts", Size::experts, 128);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, experts, 8),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
                         .intermediate = in.size("moe_intermediate_size", Size::width, 768)};
     place_experts(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -77,7 +70,7 @@ ModelSpec read_gpt_oss(ConfigObject& in) {
     read_windows(in, model, 128, even_layers);
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 128);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, experts, 4),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 4),
                         .intermediate = model.mlp.intermediate,
                         .router_bias = true,
                         .expert_bias = true};

@@ -6,13 +6,6 @@
 namespace sextant::hf {
 namespace {
 
-std::int64_t chosen(ConfigObject& in, std::string_view key, std::int64_t experts, std::int64_t class_default) {
-    std::int64_t const top_k = in.size(key, Size::experts, class_default);
-    if (top_k > experts)
-        throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to(key), top_k, experts);
-    return top_k;
-}
-
 void experts_everywhere(ModelSpec& model) {
     for (auto& layer : model.layers)
         layer.moe = true;
@@ -49,7 +42,7 @@ ModelSpec read_llama4_text(ConfigObject& in) {
     attention.value_head_dim = attention.head_dim;
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = chosen(in, "num_experts_per_tok", experts, 1),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 1),
                         .intermediate = model.mlp.intermediate,
                         .shared_intermediate = model.mlp.intermediate};
     model.mlp.intermediate = in.size("intermediate_size_mlp", Size::width, 16384);
@@ -61,14 +54,6 @@ ModelSpec read_llama4_text(ConfigObject& in) {
     read_chunks(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
-}
-
-ModelSpec read_llama4(ConfigObject& in) {
-    auto text = in.object("text_config");
-    if (!text)
-        throw InputError("{}: is missing (the text model of a multimodal config is described there)",
-                         in.path_to("text_config"));
-    return read_llama4_text(*text);
 }
 
 ModelSpec read_dbrx(ConfigObject& in) {
@@ -87,7 +72,7 @@ ModelSpec read_dbrx(ConfigObject& in) {
     MoeSpec moe{.experts = 4, .top_k = 1, .intermediate = 3584};
     if (auto config = in.object("ffn_config")) {
         moe.experts = config->size("moe_num_experts", Size::experts, 4);
-        moe.top_k = chosen(*config, "moe_top_k", moe.experts, 1);
+        moe.top_k = read_top_k(*config, "moe_top_k", moe.experts, 1);
         moe.intermediate = config->size("ffn_hidden_size", Size::width, 3584);
     }
     model.mlp = {.intermediate = moe.intermediate, .gated = true};
@@ -106,7 +91,7 @@ ModelSpec read_phimoe(ConfigObject& in) {
     read_windows(in, model, 0, every_layer);
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = chosen(in, "num_experts_per_tok", experts, 2),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
                         .intermediate = model.mlp.intermediate};
     experts_everywhere(model);
     model.norm = NormKind::layer;
@@ -124,7 +109,7 @@ ModelSpec read_olmoe(ConfigObject& in) {
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
     std::int64_t const experts = in.size("num_experts", Size::experts, 64);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = chosen(in, "num_experts_per_tok", experts, 8),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
                         .intermediate = model.mlp.intermediate};
     experts_everywhere(model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -138,7 +123,7 @@ ModelSpec read_ernie4_5_moe(ConfigObject& in) {
     if (bias) throw InputError("{}: biases on everything are not modelled", in.path_to("use_bias"));
     std::int64_t const experts = in.size("moe_num_experts", Size::experts, 64);
     MoeSpec moe{.experts = experts,
-                .top_k = chosen(in, "moe_k", experts, 6),
+                .top_k = read_top_k(in, "moe_k", experts, 6),
                 .intermediate = in.size("moe_intermediate_size", Size::width, 1536),
                 .correction_bias = true};
     moe.shared_intermediate = moe.intermediate * in.count("moe_num_shared_experts", 2);
@@ -161,11 +146,34 @@ ModelSpec read_minimax_m2(ConfigObject& in) {
     if (in.flag("use_qk_norm", true)) model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 256);
     model.moe = MoeSpec{.experts = experts,
-                        .top_k = chosen(in, "num_experts_per_tok", experts, 8),
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
                         .intermediate = model.mlp.intermediate,
                         .correction_bias = in.flag("use_routing_bias", true)};
     experts_everywhere(model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Every layer has a shared expert of the width of a routed one. `moe_topk` is a number, or one for each layer.
+ModelSpec read_hunyuan_v1_moe(ConfigObject& in) {
+    ModelSpec model = read_hunyuan_v1_dense(in);
+    std::int64_t const experts = in.size("num_experts", Size::experts, 1);
+    std::int64_t top_k = 0;
+    if (in.is_list("moe_topk")) {
+        auto const all = in.integers("moe_topk");
+        if (all.empty() || std::any_of(all.begin(), all.end(), [&](std::int64_t k) { return k != all.front(); }))
+            throw InputError("{}: layers with different numbers of experts are not modelled", in.path_to("moe_topk"));
+        top_k = all.front();
+        if (top_k < 1 || top_k > experts)
+            throw InputError("{}: is {} of {} experts (1 to all of them)", in.path_to("moe_topk"), top_k, experts);
+    } else {
+        top_k = read_top_k(in, "moe_topk", experts, 1);
+    }
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = top_k,
+                        .intermediate = model.mlp.intermediate,
+                        .shared_intermediate = model.mlp.intermediate};
+    experts_everywhere(model);
     return model;
 }
 

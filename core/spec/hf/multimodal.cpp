@@ -1,0 +1,65 @@
+// Text models of multimodal configs.
+#include "core/spec/hf/architectures.hpp"
+
+namespace sextant::hf {
+namespace {
+
+/// The output matrix is tied as the whole config says, or, where that says nothing, the text model's.
+ModelSpec tied_as(ConfigObject& in, ModelSpec model) {
+    model.tied_embeddings = in.flag("tie_word_embeddings", model.tied_embeddings);
+    return model;
+}
+
+}  // namespace
+
+ModelSpec read_gemma3(ConfigObject& in) {
+    ConfigObject text = text_config(in, "gemma3_text");
+    ModelSpec model = read_gemma3_text(text);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+ModelSpec read_llama4(ConfigObject& in) {
+    ConfigObject text = text_config(in, "llama4_text");
+    return read_llama4_text(text);
+}
+
+ModelSpec read_mistral3(ConfigObject& in) {
+    ConfigObject text = text_config(in, "mistral");
+    if (text.text("model_type", "mistral") == "ministral3") return tied_as(in, read_ministral3(text));
+    return read_mistral(text);
+}
+
+ModelSpec read_qwen3_5(ConfigObject& in) {
+    ConfigObject text = text_config(in, "qwen3_5_text");
+    return tied_as(in, read_qwen3_5_text(text));
+}
+
+ModelSpec read_qwen3_5_moe(ConfigObject& in) {
+    ConfigObject text = text_config(in, "qwen3_5_moe_text");
+    return tied_as(in, read_qwen3_5_moe_text(text));
+}
+
+// Older configs have the keys of the text model beside those of the image encoder.
+ModelSpec read_qwen2_5_vl(ConfigObject& in) {
+    if (!in.has("text_config")) return read_qwen2(in);
+    ConfigObject text = text_config(in, "qwen2");
+    return tied_as(in, read_qwen2(text));
+}
+
+ModelSpec read_qwen3_vl(ConfigObject& in) {
+    ConfigObject text = text_config(in, "qwen3");
+    return tied_as(in, read_qwen3(text));
+}
+
+ModelSpec read_qwen3_vl_moe(ConfigObject& in) {
+    ConfigObject text = text_config(in, "qwen3_moe");
+    return tied_as(in, read_qwen3_moe(text));
+}
+
+ModelSpec read_kimi_k25(ConfigObject& in) {
+    ConfigObject text = text_config(in, "kimi_k2");
+    return read_deepseek_v3(text);
+}
+
+}  // namespace sextant::hf
