@@ -26,6 +26,7 @@ set(SEXTANT_MODEL_FILES
   models/deepseek-llm-7b.json
   models/deepseek-v2-lite.json
   models/deepseek-v2.json
+  models/deepseek-v3.2.json
   models/deepseek-v3.json
   models/ernie-4.5-21b-a3b.json
   models/falcon-180b.json
@@ -48,6 +49,7 @@ set(SEXTANT_MODEL_FILES
   models/glm-4.5.json
   models/glm-4.6.json
   models/glm-4.7-flash.json
+  models/glm-5.json
   models/gpt-j-6b.json
   models/gpt-neox-20b.json
   models/gpt-oss-120b.json

@@ -62,6 +62,7 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     if (plan.adapters.on() && plan.adapters.base != BaseWeights::bf16 && !as_it_is)
         out.push_back(
             fmt::format("base weights {}: no measured step dequantised weights", name_of(plan.adapters.base)));
+    if (model.attention.index) out.emplace_back("sparse attention: its kernels were not measured");
     if (model.recurrent) out.emplace_back("recurrent layers: their kernels were not measured");
     if (plan.offload != Offload::none) out.emplace_back("offload: no measured step offloaded anything");
     return out;

@@ -103,7 +103,8 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
                 TrainingCase const c = builder.build(row);
                 auto const measured = measured_time(row, c);
                 if (!c.predicts_time || !c.time_reason.empty() || !measured) throw RowSkip("time is not scored");
-                if (c.model.recurrent) throw RowSkip("kernels of recurrent layers were not measured");
+                if (c.model.recurrent || c.model.attention.index)
+                    throw RowSkip("kernels of recurrent layers and sparse attention were not measured");
                 auto const priced = std::make_shared<PricedRow>(c);
                 StepMeasurement step{.source = row.source_id,
                                      .generation = c.cluster->accelerator.generation,

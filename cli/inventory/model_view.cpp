@@ -43,10 +43,13 @@ std::string shape_of(Parameter const& parameter) {
 std::string attention_text(ModelSpec const& model) {
     AttentionSpec const& a = model.attention;
     if (a.latent)
-        return fmt::format("latent: {} heads of {} + {}, values of {}, query rank {}, key/value rank {}", a.heads,
+        return fmt::format("latent: {} heads of {} + {}, values of {}, query rank {}, key/value rank {}{}", a.heads,
                            a.latent->nope_head_dim, a.latent->rope_head_dim, a.value_head_dim,
                            a.latent->query_rank > 0 ? fmt::format("{}", a.latent->query_rank) : "none",
-                           a.latent->kv_rank);
+                           a.latent->kv_rank,
+                           a.index ? fmt::format(", over {} keys chosen by {} heads of {}", a.index->chosen,
+                                                 a.index->heads, a.index->head_dim)
+                                   : "");
     auto text = fmt::format("{} heads of {}, {} key/value heads{}", a.heads, a.head_dim, a.kv_heads,
                             a.gated ? ", gated output" : "");
     if (a.window > 0) {

@@ -46,6 +46,10 @@ Json summary(ModelSpec const& model) {
                             {"value_head_dim", r->value_head_dim},
                             {"convolution", r->convolution},
                             {"state_bytes_per_sequence", recurrent_state_bytes(model)}};
+    if (model.attention.index)
+        out["key_index"] = {{"heads", model.attention.index->heads},
+                            {"head_dim", model.attention.index->head_dim},
+                            {"chosen", model.attention.index->chosen}};
     if (model.moe)
         out["moe"] = {{"experts", model.moe->experts},
                       {"top_k", model.moe->top_k},

@@ -61,6 +61,17 @@ void append_latent_projections(BlockBuilder& b) {
                 2);
 }
 
+/// What chooses the keys of sparse attention; nothing to choose in a short sequence. Scores are written in fp32 and
+/// read by what finds the largest.
+void append_key_index(BlockBuilder& b) {
+    KeyIndex const& index = *b.model.attention.index;
+    b.gemm("index query", index.heads * index.head_dim, b.model.attention.latent->query_rank);
+    b.gemm("index key", index.head_dim + index.heads, b.model.hidden);
+    if (b.sequence <= index.chosen) return;
+    b.block.ops.push_back({.name = "index scores", .what = index_scores(index, b.plan.micro_batch, b.sequence)});
+    b.streaming(index_choice, 4 * static_cast<double>(b.tokens) * static_cast<double>(b.sequence), 0, 2);
+}
+
 void append_context_exchange(BlockBuilder& b, double key_value_bytes, double query_bytes, double output_bytes) {
     if (b.plan.cp == 1) return;
     auto const cp = static_cast<double>(b.plan.cp);
@@ -111,6 +122,7 @@ Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind
     ParallelPlan const& plan = b.plan;
     bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
     bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
+    if (a.index && b.sequence > a.index->chosen) return sparse_attention(a, plan.micro_batch, width.heads, b.sequence);
     return {.batch = plan.micro_batch,
             .heads = ulysses ? std::max<std::int64_t>(1, width.heads / plan.cp) : width.heads,
             .kv_heads = ulysses ? std::max<std::int64_t>(1, width.kv_heads / plan.cp) : width.kv_heads,
@@ -142,6 +154,27 @@ void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width
 
 }  // namespace
 
+Attention sparse_attention(AttentionSpec const& a, std::int64_t batch, std::int64_t heads, std::int64_t tokens) {
+    return {.batch = batch,
+            .heads = heads,
+            .kv_heads = 1,
+            .queries = tokens,
+            .keys = tokens,
+            .window = a.index->chosen,
+            .head_dim = a.latent->kv_rank + a.latent->rope_head_dim,
+            .value_head_dim = a.latent->kv_rank};
+}
+
+Attention index_scores(KeyIndex const& index, std::int64_t batch, std::int64_t tokens) {
+    return {.batch = batch,
+            .heads = index.heads,
+            .kv_heads = 1,
+            .queries = tokens,
+            .keys = tokens,
+            .head_dim = index.head_dim,
+            .value_head_dim = 0};
+}
+
 void append_attention(BlockBuilder& b, LayerKind kind) {
     AttentionSpec const& a = b.model.attention;
     auto const tokens = static_cast<double>(b.tokens);
@@ -159,6 +192,7 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
     }
     if (b.model.position == PositionKind::rotary) b.streaming("rotary", 2 * query_key_bytes, 1.0, 2);
 
+    if (a.index) append_key_index(b);
     append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);
     Attention const core = core_of(b, width, kind);
     b.block.ops.push_back({.name = "attention", .what = core, .rerun = Rerun::selective});

@@ -72,6 +72,12 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t 
 /// Multi-token-prediction modules with their share of the head (last stage). Empty ops if the model has none.
 Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
 
+/// Attention over chosen keys of sequences longer than what is chosen: all heads of a rank over one latent.
+/// @pre `attention.index`
+Attention sparse_attention(AttentionSpec const& attention, std::int64_t batch, std::int64_t heads, std::int64_t tokens);
+/// The scores that choose them, on every rank: products of queries and keys without values.
+Attention index_scores(KeyIndex const& index, std::int64_t batch, std::int64_t tokens);
+
 /// Every distinct block of a model under one plan shape.
 struct BlockSet {
     std::vector<LayerKind> kinds;

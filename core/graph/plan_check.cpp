@@ -89,6 +89,10 @@ Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
                      workload.sequence, model.position_rows, model.name);
+    if (plan.cp > 1 && model.attention.index)
+        return fault(detail, PlanProblem::sequence,
+                     "context parallelism of sparse attention, which {} has, is not modelled (cp must be 1)",
+                     model.name);
     if (plan.cp > 1 && model.recurrent)
         return fault(detail, PlanProblem::sequence,
                      "context parallelism of recurrent layers, which {} has, is not modelled (cp must be 1)",

@@ -90,6 +90,9 @@ void append_recurrence(BlockBuilder& builder, RecurrentSpec const& recurrent);
 void append_mlp(BlockBuilder& builder, std::int64_t intermediate);
 void append_moe(BlockBuilder& builder, MoeSpec const& moe);
 
+/// Bytes between scores and the keys chosen by them; serving prices it with attention.
+inline constexpr std::string_view index_choice = "index choice";
+
 /// ceil(a / b) for positive integers.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

@@ -46,6 +46,8 @@ constexpr OtherName other_names[] = {
     {"deepseek25", "deepseek-v2"},
     {"deepseek3671b", "deepseek-v3"},
     {"deepseek31", "deepseek-v3"},
+    {"deepseek32exp", "deepseek-v3.2"},
+    {"deepseek32speciale", "deepseek-v3.2"},
     {"deepseekcoderv2", "deepseek-v2"},
     {"deepseekcoderv2lite", "deepseek-v2-lite"},
     {"deepseekr1", "deepseek-v3"},

@@ -19,12 +19,22 @@ struct LatentAttention {
     std::int64_t nope_head_dim = 0;
 };
 
+/// Sparse attention over chosen keys (DeepSeek-V3.2, arXiv:2512.02556): an index of small heads, which every rank
+/// has whole, scores all keys before a query, and attention goes over the best of them, in the space of the latent.
+struct KeyIndex {
+    std::int64_t heads = 0;
+    std::int64_t head_dim = 0;  ///< of all index heads one key, kept in a byte a value and four of scale
+    std::int64_t chosen = 0;    ///< keys that attention goes over; shorter sequences are attended to whole
+    [[nodiscard]] std::int64_t cache_bytes() const { return head_dim + 4; }  ///< of a token and layer
+};
+
 struct AttentionSpec {
     std::int64_t heads = 0;
     std::int64_t kv_heads = 0;        ///< heads: MHA, 1: MQA, between: GQA
     std::int64_t head_dim = 0;        ///< query/key size (MLA: nope + rope)
     std::int64_t value_head_dim = 0;  ///< equal to head_dim but for MLA
     std::optional<LatentAttention> latent;
+    std::optional<KeyIndex> index{};  ///< only of latent attention
     bool qkv_bias = false;
     bool output_bias = false;
     /// Learned scales of query/key norms: none, one vector per head_dim shared by all heads (Qwen3, Gemma 3), or

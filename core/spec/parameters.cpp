@@ -71,6 +71,11 @@ void add_latent_attention(List& list, ModelSpec const& model, LatentAttention co
     add_norm(list, "attention.kv_down_norm", model, latent.kv_rank);
     add_column_parallel(list, "attention.kv_up", a.heads * (latent.nope_head_dim + a.value_head_dim), latent.kv_rank,
                         Bias::absent);
+    if (!a.index) return;
+    add_replicated(list, "attention.index_query", a.index->heads * a.index->head_dim, latent.query_rank, Bias::absent);
+    add_replicated(list, "attention.index_key", a.index->head_dim, model.hidden, Bias::absent);
+    list.push_back({.name = "attention.index_norm", .rows = a.index->head_dim, .copies = 2});  // scale and bias
+    add_replicated(list, "attention.index_weights", a.index->heads, model.hidden, Bias::absent);
 }
 
 void add_attention(List& list, ModelSpec const& model) {
@@ -244,7 +249,9 @@ double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value) 
     AttentionSpec const& a = model.attention;
     std::int64_t const values =
         a.latent ? a.latent->kv_rank + a.latent->rope_head_dim : a.kv_heads * (a.head_dim + a.value_head_dim);
-    return static_cast<double>(count_mixers(model, Mixer::attention)) * static_cast<double>(values) * bytes_per_value;
+    double const index = a.index ? static_cast<double>(a.index->cache_bytes()) : 0;
+    return static_cast<double>(count_mixers(model, Mixer::attention)) *
+           (static_cast<double>(values) * bytes_per_value + index);
 }
 
 }  // namespace sextant

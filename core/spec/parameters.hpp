@@ -62,7 +62,8 @@ std::int64_t count_mixers(ModelSpec const& model, Mixer mixer);
 double recurrent_state_bytes(ModelSpec const& model);
 
 /// Bytes of key/value cache that one token adds over all layers of attention, at `bytes_per_value` each.
-/// GQA: 2 kv_heads head_dim; MLA: kv_rank + rope_head_dim. Sliding windows cap the number of tokens, not this figure.
+/// GQA: 2 kv_heads head_dim; MLA: kv_rank + rope_head_dim; an index of keys adds its own bytes. Sliding windows cap the
+/// number of tokens, not this figure.
 double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value);
 
 }  // namespace sextant

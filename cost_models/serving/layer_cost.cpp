@@ -15,6 +15,9 @@ namespace {
 /// What training frameworks do to share tokens among tensor-parallel ranks: every rank of an engine has them all.
 constexpr std::array training_only{"expert gather", "expert reduce", "moe gather"};
 
+/// What `prompt_attention` and `cache_attention` price, as it depends on the tokens before.
+bool is_of_attention(std::string_view name) { return name == "index choice"; }
+
 bool is_training_only(std::string_view name) {
     return std::find(training_only.begin(), training_only.end(), name) != training_only.end();
 }
@@ -126,7 +129,7 @@ void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, std::int64
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
-    if (!op.in(Pass::forward) || is_training_only(op.name) || is_fused(op.name)) return;
+    if (!op.in(Pass::forward) || is_training_only(op.name) || is_fused(op.name) || is_of_attention(op.name)) return;
     time.kernels += 1;
     Seconds const gap = what_.engine.kernel_gap.value;
     if (auto const* g = std::get_if<Gemm>(&op.what)) {
@@ -203,6 +206,16 @@ Recurrence LayerCosts::recurrence(std::int64_t tokens) const {
             .rule = r.rule};
 }
 
+Seconds LayerCosts::sparse_prompt(std::int64_t tokens, std::string_view variant) const {
+    AttentionSpec const& a = what_.model.attention;
+    Attention const sparse = sparse_attention(a, 1, std::max<std::int64_t>(1, a.heads / what_.plan.tp), tokens);
+    // Scores of half of all pairs are written in fp32 and read again.
+    double const scores = static_cast<double>(tokens) * static_cast<double>(tokens) / 2;
+    return estimate_prefill(sparse, variant, device_, {}).time +
+           estimate_prefill(index_scores(*a.index, 1, tokens), variant, device_, {}).time +
+           touched(8 * scores * units::B, 2);
+}
+
 Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
     ModelSpec const& model = what_.model;
     AttentionSpec const& a = model.attention;
@@ -211,19 +224,31 @@ Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
         auto const layers = static_cast<double>(count_of(model, kind));
         if (kind.mixer == Mixer::recurrent) total += layers * recurrence_time(recurrence(tokens), device_);
         if (kind.mixer != Mixer::attention) continue;
+        char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
+        // Beyond as many tokens as are chosen, queries see the chosen ones.
+        std::int64_t const dense = a.index ? std::min(tokens, a.index->chosen) : tokens;
+        if (tokens > dense) total += layers * (sparse_prompt(tokens, variant) - sparse_prompt(dense, variant));
         Attention const shape{.batch = 1,
                               .heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp),
                               .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
-                              .queries = tokens,
-                              .keys = tokens,
+                              .queries = dense,
+                              .keys = dense,
                               .window = kind.sliding ? a.window : 0,
                               .head_dim = a.head_dim,
                               .value_head_dim = a.value_head_dim};
-        total +=
-            layers *
-            estimate_prefill(shape, what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8", device_, {}).time;
+        total += layers * estimate_prefill(shape, variant, device_, {}).time;
     }
     return total;
+}
+
+Seconds LayerCosts::index_step(std::int64_t sequences, std::int64_t context) const {
+    KeyIndex const& index = *what_.model.attention.index;
+    double const pairs = static_cast<double>(sequences) * static_cast<double>(context);
+    double const flops = 2 * pairs * static_cast<double>(index.heads * index.head_dim);
+    double const peak =
+        device_.peak_of(two_byte_precision(device_)).value.base() * device_.attention_forward_efficiency.value;
+    Bytes const read = pairs * static_cast<double>(index.cache_bytes()) * units::B;
+    return std::max(flops / peak * units::s, touched(read, 0)) + touched(8 * pairs * units::B, 3);
 }
 
 Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context) const {
@@ -238,7 +263,8 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
         if (kind.mixer == Mixer::recurrent)
             total += layers * touched(2.0 * static_cast<double>(sequences) * state_bytes(recurrence(1)), 1);
         if (kind.mixer != Mixer::attention) continue;
-        std::int64_t const keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
+        std::int64_t keys = kind.sliding && a.window > 0 ? std::min(context, a.window) : context;
+        if (a.index) keys = std::min(keys, a.index->chosen);
         DecodeAttention shape{.batch = sequences,
                               .heads = heads,
                               .kv_heads = std::max<std::int64_t>(1, a.kv_heads / what_.plan.tp),
@@ -261,6 +287,7 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
                 device_.peak_of(two_byte_precision(device_)).value.base() * device_.attention_forward_efficiency.value;
             time = std::max(time, flops / peak * units::s);
         }
+        if (a.index && context > a.index->chosen) time += index_step(sequences, context);
         total += layers * time;
     }
     return total;

@@ -3,6 +3,8 @@
 #include "cost_models/collective_time.hpp"
 #include "cost_models/serving/iteration_model.hpp"
 
+#include <string_view>
+
 namespace sextant {
 
 /// Time of the layers of a model (all stages) for some tokens, without attention.
@@ -46,6 +48,11 @@ private:
     void add_experts(GroupedGemm const& product, ExpertInput input, std::int64_t tokens, LayerTime& time) const;
     /// Of one sequence on one rank. @pre the model has recurrent layers
     [[nodiscard]] Recurrence recurrence(std::int64_t tokens) const;
+    /// A prompt whose queries all go over chosen keys, with what chooses them. @pre the model has an index
+    [[nodiscard]] Seconds sparse_prompt(std::int64_t tokens, std::string_view variant) const;
+    /// One decode step of the index of keys: every key is read and scored, on every rank; scores in fp32 are written
+    /// and read by what chooses.
+    [[nodiscard]] Seconds index_step(std::int64_t sequences, std::int64_t context) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
 
     ServingCase const& what_;

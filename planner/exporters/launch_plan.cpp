@@ -45,6 +45,8 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
     check_settings(settings);
     if (model.recurrent || count_mixers(model, Mixer::attention) < model.layer_count())
         throw InputError("{}: launch files for models with recurrent layers are not written", model.name);
+    if (model.attention.index)
+        throw InputError("{}: launch files for models with sparse attention are not written", model.name);
     require_valid(model, plan, workload);
     LaunchPlan launch{.model = std::move(model),
                       .cluster = std::move(cluster),

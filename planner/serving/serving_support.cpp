@@ -35,6 +35,7 @@ ServingSupport serving_support(ServingCase const& what) {
     add_kernels(out, what.cluster.accelerator, what.plan.weights);
     for (std::string& term : unmeasured_networks(what.cluster, what.plan.accelerators()))
         widen(out, 1.25, 1.25, std::move(term));
+    if (what.model.attention.index) widen(out, 1.25, 1.25, "sparse attention: its kernels were not measured");
     if (what.model.recurrent) widen(out, 1.25, 1.25, "recurrent layers: their kernels were not measured");
     return out;
 }

@@ -181,6 +181,13 @@ TEST_CASE("config: later families refuse what they cannot express") {
     check_refused(config("glm4_moe_lite", R"(, "mlp_layer_types": ["dense"])"), "1 entries for 4");
     check_refused(config("glm4_moe_lite", R"(, "mlp_layer_types": ["dense", "moe", "moe", "moe"])"),
                   "mlp_layer_types[1]: is 'moe'");
+    std::string const latent = R"(, "n_routed_experts": 4, "num_experts_per_tok": 2)";
+    check_refused(config("glm_moe_dsa", latent + R"(, "index_topk_freq": 4)"), "index_topk_freq", "not modelled");
+    check_refused(config("glm_moe_dsa", latent + R"(, "index_topk_pattern": "FFSF")"), "index_topk_pattern");
+    check_refused(config("glm_moe_dsa", latent + R"(, "indexer_types": ["full", "shared"])"), "indexer_types");
+    check_refused(config("deepseek_v32", latent + R"(, "q_lora_rank": null)"), "q_lora_rank: is null");
+    check_refused(config("deepseek_v32", latent + R"(, "index_topk": 0)"), "index_topk: is 0");
+    CHECK(read_hf_config(config("deepseek_v32", latent + R"(, "index_topk_freq": 1)"), "test.json").attention.index);
     check_refused(R"({"model_type": "kimi_k25"})", "text_config: is missing");
     CHECK(read_hf_config(config("exaone4", R"(, "sliding_window": 8, "sliding_window_pattern": "LG")"), "test.json")
               .layers[1]

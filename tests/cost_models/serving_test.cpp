@@ -32,7 +32,8 @@ TEST_CASE("serving: decoding a 70B model in two bytes reads all of its weights o
 }
 
 TEST_CASE("serving: an iteration takes no less for more tokens, more context or more sequences") {
-    for (char const* name : {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gemma-2-9b", "nemotron-h-8b"}) {
+    for (char const* name :
+         {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gemma-2-9b", "nemotron-h-8b", "deepseek-v3.2"}) {
         CAPTURE(name);
         IterationModel const model(served(name, "h100-sxm"));
         Seconds last{};
@@ -281,6 +282,25 @@ TEST_CASE("serving memory: recurrent layers keep one state of every sequence, wh
     IterationModel const model(what);
     double const rate = what.cluster.accelerator.memory_bandwidth.value.base();
     CHECK(model(decodes(64, 1)).decode.base() > 2.0 * 64 * 36 * 4 * 32 * 128 * 128 / 2 / rate);
+}
+
+TEST_CASE("serving: sparse attention costs no less than its index, and less than all keys once a context is long") {
+    // Every rank has the whole index: with tensor parallelism it would outweigh what a rank saves.
+    ServingPlan const plan{.ep = 8, .attention_dp = 8, .weights = "fp8"};
+    ServingCase const sparse = served("deepseek-v3.2", "h200-sxm", plan);
+    ServingCase whole = sparse;
+    whole.model.attention.index.reset();
+    IterationModel const chosen(sparse);
+    IterationModel const all(whole);
+    // A cache of as many tokens as are chosen is read whole either way.
+    CHECK(chosen(decodes(16, 2048)).decode.base() == Approx(all(decodes(16, 2048)).decode.base()).epsilon(0.02));
+    CHECK(chosen(decodes(16, 100000)).decode < 0.6 * all(decodes(16, 100000)).decode);
+    double const rate = sparse.cluster.accelerator.memory_bandwidth.value.base();
+    CHECK(chosen(decodes(16, 100000)).decode.base() > 61.0 * 16 * 100000 * 132 / rate);
+    // Prompts: the same up to what is chosen, then less than the square.
+    CHECK(chosen.prefill_attention(0, 2048).base() == Approx(all.prefill_attention(0, 2048).base()));
+    CHECK(chosen.prefill_attention(0, 131072) < 0.6 * all.prefill_attention(0, 131072));
+    CHECK(chosen.prefill_attention(0, 4096) >= chosen.prefill_attention(0, 2048));
 }
 
 TEST_CASE("touched_experts: one token touches top_k, many touch all, never more") {

@@ -41,10 +41,11 @@ TEST_CASE("support: schedules and offload that no measured step ran are named, i
     CHECK(any_has(terms("h100-sxm", plan), "offload"));
 }
 
-TEST_CASE("support: recurrent layers stand on no measurement") {
+TEST_CASE("support: recurrent layers and sparse attention stand on no measurement") {
     ParallelPlan const plan{.dp = 64};
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "recurrent"));
     CHECK(any_has(terms("h100-sxm", plan, "nemotron-h-8b"), "recurrent layers"));
+    CHECK(any_has(terms("h100-sxm", plan, "glm-5"), "sparse attention"));
 }
 
 TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an axis without any") {

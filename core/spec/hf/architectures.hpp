@@ -73,6 +73,8 @@ ModelSpec read_hunyuan_v1_dense(ConfigObject& in);
 ModelSpec read_hunyuan_v1_moe(ConfigObject& in);
 ModelSpec read_dots1(ConfigObject& in);
 ModelSpec read_glm4_moe_lite(ConfigObject& in);
+ModelSpec read_deepseek_v32(ConfigObject& in);
+ModelSpec read_glm_moe_dsa(ConfigObject& in);
 
 // Multimodal: their text models.
 ModelSpec read_gemma3(ConfigObject& in);

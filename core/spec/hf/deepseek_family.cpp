@@ -27,6 +27,39 @@ void read_latent_attention(ConfigObject& in, ModelSpec& model, LatentDefaults de
     attention.output_bias = attention.qkv_bias;
 }
 
+/// Every layer has an index of its own.
+void read_key_index(ConfigObject& in, ModelSpec& model, std::int64_t class_default_heads) {
+    AttentionSpec& attention = model.attention;
+    if (attention.latent->query_rank == 0)
+        throw InputError("{}: is null (the index of keys reads the latent of the queries)", in.path_to("q_lora_rank"));
+    auto const shared = [&](char const* key) {
+        return InputError("{}: layers that share the keys another has chosen are not modelled", in.path_to(key));
+    };
+    auto const types = in.texts("indexer_types");
+    if (std::any_of(types.begin(), types.end(), [](std::string const& type) { return type != "full"; }))
+        throw shared("indexer_types");
+    if (in.text("index_topk_pattern", "").find_first_not_of('F') != std::string::npos)
+        throw shared("index_topk_pattern");
+    if (in.count("index_topk_freq", 1) > 1) throw shared("index_topk_freq");
+    attention.index = KeyIndex{.heads = in.size("index_n_heads", Size::heads, class_default_heads),
+                               .head_dim = in.size("index_head_dim", Size::width, 128),
+                               .chosen = in.size("index_topk", Size::positions, 2048)};
+}
+
+/// `mlp_layer_types`, where it is there, says which layers are dense.
+void read_layer_experts(ConfigObject& in, ModelSpec& model) {
+    auto const types = in.texts("mlp_layer_types");
+    if (!types.empty() && types.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("mlp_layer_types"),
+                         types.size(), model.layers.size());
+    for (std::size_t layer = 0; layer < types.size(); ++layer) {
+        if (types[layer] != "dense" && types[layer] != "sparse")
+            throw InputError("{}[{}]: is '{}' ('dense' or 'sparse' is allowed)", in.path_to("mlp_layer_types"), layer,
+                             types[layer]);
+        model.layers[layer].moe = model.moe && types[layer] == "sparse";
+    }
+}
+
 struct ExpertDefaults {
     std::int64_t experts, top_k, intermediate, shared, dense_layers;
 };
@@ -104,17 +137,27 @@ ModelSpec read_glm4_moe_lite(ConfigObject& in) {
     ModelSpec model = read_common(in, 202752);
     read_latent_attention(in, model, {.query_rank = 768, .nope_head_dim = 192, .value_head_dim = 256});
     read_experts(in, model, {.experts = 64, .top_k = 4, .intermediate = 1536, .shared = 1, .dense_layers = 1});
-    auto const types = in.texts("mlp_layer_types");
-    if (!types.empty() && types.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("mlp_layer_types"),
-                         types.size(), model.layers.size());
-    for (std::size_t layer = 0; layer < types.size(); ++layer) {
-        if (types[layer] != "dense" && types[layer] != "sparse")
-            throw InputError("{}[{}]: is '{}' ('dense' or 'sparse' is allowed)", in.path_to("mlp_layer_types"), layer,
-                             types[layer]);
-        model.layers[layer].moe = model.moe && types[layer] == "sparse";
-    }
+    read_layer_experts(in, model);
     if (model.moe) model.moe->correction_bias = true;
+    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_deepseek_v32(ConfigObject& in) {
+    ModelSpec model = read_deepseek_v3(in);
+    read_layer_experts(in, model);
+    read_key_index(in, model, 64);
+    return model;
+}
+
+ModelSpec read_glm_moe_dsa(ConfigObject& in) {
+    ModelSpec model = read_common(in, 202752);
+    read_latent_attention(in, model, {.query_rank = 2048, .nope_head_dim = 192, .value_head_dim = 256});
+    read_experts(in, model, {.experts = 256, .top_k = 8, .intermediate = 2048, .shared = 1, .dense_layers = 3});
+    read_layer_experts(in, model);
+    if (model.moe) model.moe->correction_bias = true;
+    read_key_index(in, model, 32);
     model.mtp_modules = in.count("num_nextn_predict_layers", 0);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;

@@ -73,6 +73,9 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"facebook/opt-13b", "opt-13b"},
          {"GPT-3 1.3B", "gpt3-1.3b"},
          {"bigscience/bloom", "bloom-176b"},
+         {"deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v3.2"},
+         {"deepseek-ai/DeepSeek-V3.2", "deepseek-v3.2"},
+         {"zai-org/GLM-5-FP8", "glm-5"},
          {"Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", "qwen3-next-80b-a3b"},
          {"Qwen/Qwen3.5-397B-A17B-FP8", "qwen3.5-397b-a17b"},
          {"Qwen/Qwen3.6-27B", "qwen3.5-27b"},
@@ -84,7 +87,7 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
 
 TEST_CASE("model names: a name that no preset has means none, however near") {
     auto const* const name =
-        GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V3.2-Exp", "Qwen/Qwen3-Next-40B",
+        GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V5", "Qwen/Qwen3-Next-40B",
                  "Llama-3-70B (truncated)", "Llama-70B int4 verifier + Llama-7B int4 draft", "Llama-like-7B",
                  "mistralai/Mistral-Small-Instruct-2409", "llama-3-9b", "LLaMA", "lama-3-8b");
     CHECK(called(name) == "none");
