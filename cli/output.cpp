@@ -7,6 +7,7 @@
 #include "core/json/text_file.hpp"
 #include "core/nearest.hpp"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <cassert>
@@ -47,7 +48,13 @@ void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format 
         ->type_name("NAME");
     written(app.add_option("--output", options.file, "write the report to this file instead of standard output"))
         ->type_name("FILE")
-        ->check([](std::string const& name) { return name.empty() ? "the file name is empty" : std::string(); });
+        ->check([&app](std::string const& name) -> std::string {
+            if (name.empty()) return "the file name is empty";
+            if (name.find_first_not_of("0123456789") != std::string::npos) return {};
+            bool const serves = app.get_option_no_throw("--output-tokens") != nullptr;
+            return fmt::format("'{}' is a number, not a file name{} (a file of that name: ./{})", name,
+                               serves ? "; tokens of a request are --output-tokens" : "", name);
+        });
 }
 
 void deliver(OutputOptions const& options, CommandContext& context, std::string_view report) {

@@ -1111,6 +1111,7 @@ class ServeEstimateReportMemory(Report):
     cache_bytes_per_token: Final[float]
     model_cache_bytes_per_token: Final[float]
     cache_tokens: Final[float]
+    state_bytes_per_sequence: Final[float]
     request_cache_tokens: Final[float]
 
 class ServeEstimateReportTimeInterval(Report):
@@ -1226,6 +1227,7 @@ class ServeSimulateReportSetup(Report):
     max_batched_tokens: Final[int]
     block_tokens: Final[int]
     layer_groups: Final[int]
+    state_blocks: Final[int]
     blocks: Final[int]
     watermark_blocks: Final[int]
     speculate: Final[int]
@@ -1950,12 +1952,29 @@ class ModelsReportModels(Report):
     kv_cache_bytes_per_value: Final[int]
     kv_cache_bytes_per_token: Final[float]
     moe: Final[ModelsReportModelsMoe]  # not in every report
+    key_index: Final[ModelsReportModelsKeyIndex]  # not in every report
+    recurrent: Final[ModelsReportModelsRecurrent]  # not in every report
 
 class ModelsReportModelsMoe(Report):
     experts: Final[int]
     top_k: Final[int]
     intermediate: Final[int]
     shared_intermediate: Final[int]
+
+class ModelsReportModelsKeyIndex(Report):
+    heads: Final[int]
+    head_dim: Final[int]
+    chosen: Final[int]
+
+class ModelsReportModelsRecurrent(Report):
+    rule: Final[str]
+    layers: Final[int]
+    heads: Final[int]
+    key_heads: Final[int]
+    key_head_dim: Final[int]
+    value_head_dim: Final[int]
+    convolution: Final[int]
+    state_bytes_per_sequence: Final[float]
 
 class ModelsShowReport(Report):
     format: Final[str]

@@ -52,6 +52,12 @@ TEST_CASE("bad input: options are refused when unknown, missing, empty or given 
         check_refused(estimate + Arguments{flag, ""}, flag, "empty");
 }
 
+TEST_CASE("bad input: a number of tokens is no output file", "[INV-11]") {
+    check_refused({"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--output", "1024"}, "'1024'",
+                  "--output-tokens", "./1024");
+    check_refused({"models", "--output", "7"}, "'7' is a number", "./7");
+}
+
 TEST_CASE("bad input: files that are missing, empty, cut off or folders are named", "[INV-11]") {
     ScratchFolder const scratch("files");
     std::string const config = sextant::read_text_file(SEXTANT_SOURCE_DIR "/models/llama-2-7b.json", 1 << 20);
