@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
+#include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
@@ -82,8 +83,7 @@ void set_degrees(SearchSpace& space, ModelSpec const& model, Workload const& wor
     bool const full = c.width == SearchConstraints::Width::full;
     std::int64_t const accelerators = space.accelerators;
     Values const all = divisors(accelerators);
-    std::int64_t const heads = model.attention.heads;
-    auto const splits_heads = [&](std::int64_t v) { return accelerators % v == 0 && heads % v == 0; };
+    auto const splits_heads = [&](std::int64_t v) { return accelerators % v == 0 && divides_heads(model, v); };
     space.tp =
         filtered(keep_if(all, [&](std::int64_t v) { return splits_heads(v) && (full || v <= cluster.domain_size); }),
                  c.tp, "--tp", splits_heads);
@@ -92,9 +92,11 @@ void set_degrees(SearchSpace& space, ModelSpec const& model, Workload const& wor
     // Splitting the sequence pays once a rank's share is long.
     std::int64_t const shortest_share = full ? 512 : 2048;
     auto const splits_sequence = [&](std::int64_t v) { return accelerators % v == 0 && workload.sequence % v == 0; };
+    bool const whole_sequences = model.recurrent || model.attention.index;  // the others are not modelled
     space.cp = filtered(keep_if(all,
                                 [&](std::int64_t v) {
-                                    return v == 1 || (workload.sequence / v >= shortest_share && splits_sequence(v));
+                                    return v == 1 || (!whole_sequences && workload.sequence / v >= shortest_share &&
+                                                      splits_sequence(v));
                                 }),
                         c.cp, "--cp", splits_sequence);
     Values experts{1};

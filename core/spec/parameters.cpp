@@ -233,6 +233,13 @@ ParameterCounts count_parameters(ModelSpec const& model) {
     return counts;
 }
 
+bool divides_heads(ModelSpec const& model, std::int64_t tp) {
+    if (model.attention.heads % tp != 0) return false;
+    if (!model.recurrent) return true;
+    RecurrentSpec const& r = *model.recurrent;
+    return r.heads % tp == 0 && (r.key_heads % tp == 0 || tp % r.key_heads == 0);
+}
+
 std::int64_t count_mixers(ModelSpec const& model, Mixer mixer) {
     return std::count_if(model.layers.begin(), model.layers.end(), [&](LayerKind kind) { return kind.mixer == mixer; });
 }

@@ -53,6 +53,9 @@ ParameterCounts count_parameters(ModelSpec const& model);
 /// Sum of `count()`.
 std::int64_t total_count(std::vector<Parameter> const& parameters);
 
+/// Whether so many tensor-parallel ranks can have equal parts of the heads of attention and of recurrent layers.
+bool divides_heads(ModelSpec const& model, std::int64_t tp);
+
 /// Layers with this mixer.
 std::int64_t count_mixers(ModelSpec const& model, Mixer mixer);
 

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "core/spec/parameters.hpp"
 #include "simulator/serving/serving_simulation.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ std::vector<std::int64_t> expert_degrees(ModelSpec const& model, std::int64_t ra
 void enumerate(ServeQuestion const& q, std::size_t machine, std::vector<ServeCandidate>& out) {
     ClusterSpec const& cluster = q.machines[machine].cluster;
     for (std::int64_t tp = 1; tp <= std::min<std::int64_t>(cluster.domain_size, 64); tp *= 2) {
-        if (q.model.attention.heads % tp != 0 || tp > q.most_accelerators) continue;
+        if (!divides_heads(q.model, tp) || tp > q.most_accelerators) continue;
         for (std::int64_t const ep : expert_degrees(q.model, tp))
             for (std::string const& weights : q.weights)
                 for (CacheFormat const cache : q.caches)

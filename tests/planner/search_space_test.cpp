@@ -155,6 +155,18 @@ TEST_CASE("search space: a value that is named is searched even where the defaul
     CHECK(q.space(constraints).tp == std::vector<std::int64_t>{2, 4});
 }
 
+TEST_CASE("search space: recurrent layers limit what tensor and context parallelism can split", "[INV-26]") {
+    Small q;
+    CHECK(q.space().cp == std::vector<std::int64_t>{1, 2});
+    q.model = hybrid(StateRule::delta, 1024, 8);
+    CHECK(q.space().cp == std::vector<std::int64_t>{1});
+    CHECK(q.space().tp == std::vector<std::int64_t>{1, 2, 4, 8});
+    q.model.recurrent->heads = 12;
+    CHECK(q.space().tp == std::vector<std::int64_t>{1, 2, 4});
+    q.model.recurrent->key_heads = 3;
+    CHECK(q.space().tp == std::vector<std::int64_t>{1});
+}
+
 TEST_CASE("search space: a constraint that nothing meets is refused with the values that there are", "[INV-11]") {
     Small q;
     SearchConstraints c;

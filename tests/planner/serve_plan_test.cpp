@@ -37,6 +37,17 @@ double dollars(ServeQuestion const& q, ServeCandidate const& c) {
 
 }  // namespace
 
+TEST_CASE("serve plan: degrees that do not divide recurrent heads are not tried") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 5);
+    q.model = find_model("nemotron-h-8b");
+    q.model.recurrent->heads = 124;  // 4 divides them, 8 divides those of attention alone
+    q.model.recurrent->key_heads = 2;
+    ServeAnswer const a = plan_serving(q);
+    REQUIRE(a.found());
+    for (ServeCandidate const& c : a.ranked)
+        CHECK(c.plan.tp <= 4);
+}
+
 TEST_CASE("serve plan: what is first keeps the objectives and nothing simulated that keeps them is cheaper") {
     ServeQuestion const q = question({{"h100-sxm", 3}, {"l40s-pcie", 1}, {"h200-sxm", 3.5}}, 30);
     ServeAnswer const a = plan_serving(q);
