@@ -104,16 +104,21 @@ ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
     return model;
 }
 
+std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model) {
+    auto texts = in.texts(key);
+    if (!texts.empty() && texts.size() != model.layers.size())
+        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to(key), texts.size(),
+                         model.layers.size());
+    return texts;
+}
+
 void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                   bool (*pattern)(std::int64_t layer)) {
     bool const asked_off = in.mentions("sliding_window") && !in.has("sliding_window");
     std::int64_t const window = asked_off                  ? 0
                                 : in.has("sliding_window") ? in.size("sliding_window", Size::positions)
                                                            : class_default_window;
-    auto const types = in.texts("layer_types");
-    if (!types.empty() && types.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"),
-                         types.size(), model.layers.size());
+    auto const types = layer_texts(in, "layer_types", model);
     for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
         bool sliding = pattern(static_cast<std::int64_t>(layer));
         if (!types.empty()) {

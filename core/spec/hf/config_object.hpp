@@ -69,6 +69,9 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
 ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
 
+/// Texts of a list with one for each layer; empty without the key. @throws InputError if it has more or fewer.
+std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model);
+
 /// `layer_types` ("sliding_attention" / "full_attention", one per layer) into `LayerKind::sliding`; absent:
 /// `pattern(layer)`. Reads the window from `sliding_window`; without one (null, or absent with no class default) every
 /// layer is full.

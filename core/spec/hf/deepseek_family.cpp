@@ -48,10 +48,7 @@ void read_key_index(ConfigObject& in, ModelSpec& model, std::int64_t class_defau
 
 /// `mlp_layer_types`, where it is there, says which layers are dense.
 void read_layer_experts(ConfigObject& in, ModelSpec& model) {
-    auto const types = in.texts("mlp_layer_types");
-    if (!types.empty() && types.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("mlp_layer_types"),
-                         types.size(), model.layers.size());
+    auto const types = layer_texts(in, "mlp_layer_types", model);
     for (std::size_t layer = 0; layer < types.size(); ++layer) {
         if (types[layer] != "dense" && types[layer] != "sparse")
             throw InputError("{}[{}]: is '{}' ('dense' or 'sparse' is allowed)", in.path_to("mlp_layer_types"), layer,

@@ -28,10 +28,7 @@ void read_delta_layers(ConfigObject& in, ModelSpec& model) {
                     .convolution = in.size("linear_conv_kernel_dim", Size::heads, 4),
                     .chunk = delta_chunk};
     check_kv_heads(in, "linear_num_key_heads", r.key_heads, r.heads);
-    auto const types = in.texts("layer_types");
-    if (!types.empty() && types.size() != model.layers.size())
-        throw InputError("{}: has {} entries for {} layers (one per layer is expected)", in.path_to("layer_types"),
-                         types.size(), model.layers.size());
+    auto const types = layer_texts(in, "layer_types", model);
     auto const interval = static_cast<std::size_t>(in.size("full_attention_interval", Size::layers, 4));
     for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
         bool recurrent = (layer + 1) % interval != 0;
