@@ -19,7 +19,7 @@ struct StageLoad {
     double moe_layers = 0;
     Bytes kept;            ///< activations of one microbatch over the stage, under the plan's recompute policy
     Bytes kept_by_layer;   ///< of one layer (mean), under the policy
-    Bytes working_layer;   ///< what one layer adds to its kept input while it is run again (full recompute), else zero
+    Bytes working_layer;   ///< what one layer adds to what is kept of it while it is run again; zero without recompute
     double in_flight = 1;  ///< microbatches whose activations are held at the same time
     double microbatches = 1;
     double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size

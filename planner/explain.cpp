@@ -145,7 +145,8 @@ std::string plan_label(ParallelPlan const& p) {
         text += fmt::format("{} ", name_of(p.schedule));
     text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);
     if (p.recompute != Recompute::none) {
-        text += fmt::format(" recompute-{}", name_of(p.recompute));
+        text += fmt::format(" recompute-{}", p.recompute == Recompute::selective ? selective_label(p.recompute_modules)
+                                                                                 : name_of(p.recompute));
         if (p.recompute == Recompute::full && p.recompute_layers > 0) text += fmt::format("-{}", p.recompute_layers);
     }
     if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));

@@ -28,7 +28,7 @@ std::array<std::int64_t, 24> plan_key(ParallelPlan const& p) {
             static_cast<std::int64_t>(p.dropout),
             static_cast<std::int64_t>(p.fused_cross_entropy),
             static_cast<std::int64_t>(p.dispatcher),
-            0};
+            p.recompute_modules.bits()};
 }
 
 double accelerator_price(ClusterSpec const& cluster) {

@@ -87,7 +87,7 @@ public:
         plan.micro_batch = shape.micro_batch;
         plan.sequence_parallel = shape.sequence_parallel;
         plan.cp_mode = shape.cp_mode;
-        std::optional<ShapeCost> cost;  // priced when the first plan needs it
+        ShapeCosts costs;
         for (std::int64_t const pp : space.pp) {
             if (space.accelerators % (plan.tp * plan.cp * pp) != 0) continue;
             plan.pp = pp;
@@ -98,7 +98,7 @@ public:
                 if (pp == 1 && i > 0) break;
                 plan.schedule = pp == 1 ? Schedule::one_f_one_b : space.pipelining[i].schedule;
                 plan.vpp = pp == 1 ? 1 : space.pipelining[i].vpp;
-                visit_recompute(space, plan, cost);
+                visit_recompute(space, plan, costs);
             }
         }
     }
@@ -106,7 +106,12 @@ public:
     Findings found;
 
 private:
-    void visit_recompute(SearchSpace const& space, ParallelPlan plan, std::optional<ShapeCost>& cost) {
+    /// Priced when the first plan needs it.
+    struct ShapeCosts {
+        std::optional<ShapeCost> usual, by_op;
+    };
+
+    void visit_recompute(SearchSpace const& space, ParallelPlan plan, ShapeCosts& costs) {
         // ZeRO has nothing to split without data parallelism.
         std::size_t const zeros = plan.dp * plan.cp == 1 ? 1 : space.zero.size();
         auto const leaves = static_cast<std::int64_t>(zeros * space.offload.size());
@@ -122,6 +127,7 @@ private:
             }
             plan.recompute = policy;
             plan.recompute_layers = layers;
+            std::optional<ShapeCost>& cost = recomputes_by_op(plan) ? costs.by_op : costs.usual;
             if (!cost) cost = form_.price_shape(plan);
             PipelineCost const pipeline = form_.assemble(*cost, plan);
             for (std::size_t z = 0; z < zeros; ++z) {

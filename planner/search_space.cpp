@@ -60,7 +60,8 @@ std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& 
     if (policies.empty()) {
         policies = {Recompute::none};
         // With a fused kernel the attention core keeps nothing that running it again would free.
-        if (c.base.attention == AttentionKernel::unfused || full) policies.push_back(Recompute::selective);
+        if (c.base.attention == AttentionKernel::unfused || c.base.recompute_modules != attention_core || full)
+            policies.push_back(Recompute::selective);
         policies.push_back(Recompute::full);
     }
     std::vector<SearchSpace::Recomputation> list;
@@ -179,6 +180,8 @@ SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, 
         throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
                          model.position_rows, model.name);
     require_adapters(model, c.base.adapters, "lora");
+    if (c.base.recompute_modules != attention_core)
+        require_modules(model, c.base.recompute_modules, "--recompute-modules");
     SearchSpace space;
     space.accelerators = accelerators;
     space.base = c.base;

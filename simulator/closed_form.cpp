@@ -57,7 +57,7 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
             load.largest_layer = price.parameters;
             load.frozen_layer = price.frozen;
         }
-        if (plan.recompute == Recompute::full)
+        if (plan.recompute != Recompute::none)
             load.working_layer = std::max(load.working_layer, price.kept[0] - price.kept[policy]);
         if (shape.kinds[k].moe) load.moe_layers += n;
     }

@@ -139,7 +139,7 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         StageMemory const& m = one[rank_of(c)];
         double const share = kept_by_rank[rank_of(c)] > Bytes{} ? kept[c] / kept_by_rank[rank_of(c)] : 0;
         bool const head = c + 1 == program.chunks.size();
-        bool const recomputes = plan.recompute == Recompute::full;
+        bool const recomputes = plan.recompute != Recompute::none;
         input.stages.push_back({.kept = share * m.activations, .working = head || recomputes ? m.logits : Bytes{}});
     }
     return input;

@@ -26,6 +26,8 @@ ParallelPlan read_plan(ObjectReader in) {
     p.zero = static_cast<int>(zero);
     p.schedule = schedule_from(in.text("schedule"), in.path_to("schedule"));
     p.recompute = recompute_from(in.text("recompute"), in.path_to("recompute"));
+    if (in.has("recompute_modules"))
+        p.recompute_modules = recompute_modules_from(in.text("recompute_modules"), in.path_to("recompute_modules"));
     p.sequence_parallel = switch_of(in.flag("sequence_parallel"));
     p.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));
     p.dispatcher = dispatcher_from(in.text("moe_dispatcher"), in.path_to("moe_dispatcher"));

@@ -123,7 +123,9 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--gpus") && !given("--dp") && accelerators) o.accelerators = std::to_string(*accelerators);
     if (!given("--gpus") && !given("--dp") && !accelerators && p.dp > 1) o.dp = std::to_string(p.dp);
     if (!given("--recompute") && !given("--recompute-layers")) o.recompute_layers = p.recompute_layers;
-    if (!given("--recompute")) o.recompute = name_of(p.recompute);
+    bool const own_modules = given("--recompute") || given("--recompute-modules");
+    if (!own_modules && p.recompute == Recompute::selective) o.recompute_modules = modules_text(p.recompute_modules);
+    if (!own_modules) o.recompute = name_of(p.recompute);
     if (!given("--offload")) o.offload = name_of(p.offload);
     if (!given("--cp-mode")) o.cp_mode = name_of(p.cp_mode);
     if (!given("--moe-dispatcher")) o.moe_dispatcher = name_of(p.dispatcher);

@@ -64,6 +64,11 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
            "--recompute", o.recompute,
            fmt::format("none, selective (attention core) or full{} (default: {})", list, usual("search", "none")))
         ->group("Plan");
+    app.add_option("--recompute-modules", o.recompute_modules,
+                   "with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, "
+                   "mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)")
+        ->option_text("NAME,...")
+        ->group("Plan");
     app.add_option("--recompute-layers", o.recompute_layers, "with full: layers per stage that are recomputed (0: all)")
         ->group("Plan");
     app.add_option("--offload", o.offload,

@@ -90,6 +90,8 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.expert_tp = o.expert_tp;
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers;
+    if (!o.recompute_modules.empty())
+        plan.recompute_modules = recompute_modules_from(o.recompute_modules, "--recompute-modules");
     plan.stage_layers = o.stage_layers;
     plan.adapters = adapters_of(o);
     auto const in_range = [](char const* flag, std::int64_t value, std::int64_t least) {
@@ -127,12 +129,18 @@ ParallelPlan replica_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (!o.schedule.empty()) plan.schedule = schedule_from(o.schedule, "--schedule");
     plan.vpp = number(o.vpp, "--vpp", traits_of(plan.schedule).usual_chunks());
     if (o.schedule.empty() && plan.vpp > 1) plan.schedule = Schedule::interleaved;
-    plan.recompute = o.recompute.empty() ? Recompute::none : recompute_from(o.recompute, "--recompute");
+    if (!o.recompute.empty())
+        plan.recompute = recompute_from(o.recompute, "--recompute");
+    else if (!o.recompute_modules.empty())
+        plan.recompute = Recompute::selective;
     plan.offload = o.offload.empty() ? Offload::none : offload_from(o.offload, "--offload");
     plan.cp_mode = o.cp_mode.empty() ? ContextParallel::ring : context_parallel_from(o.cp_mode, "--cp-mode");
     if (plan.recompute_layers > 0 && plan.recompute != Recompute::full)
         throw InputError("--recompute-layers: {} layers, but recompute is {} (it needs --recompute full)",
                          plan.recompute_layers, name_of(plan.recompute));
+    if (!o.recompute_modules.empty() && plan.recompute != Recompute::selective)
+        throw InputError("--recompute-modules: '{}', but recompute is {} (it needs --recompute selective)",
+                         o.recompute_modules, name_of(plan.recompute));
     if (plan.shard_group > 0 && plan.zero == 0)
         throw InputError("--shard-group: {} ranks, but ZeRO 0 shards nothing (it needs --zero 1, 2 or 3)",
                          plan.shard_group);
@@ -256,6 +264,10 @@ SearchConstraints search_constraints(PlanOptions const& o, ClusterSpec const& cl
     if (o.recompute_layers > 0 && !c.recompute.empty() &&
         std::find(c.recompute.begin(), c.recompute.end(), Recompute::full) == c.recompute.end())
         throw InputError("--recompute-layers: {} layers, but --recompute is '{}' (it needs full)", o.recompute_layers,
+                         o.recompute);
+    if (!o.recompute_modules.empty() && !c.recompute.empty() &&
+        std::find(c.recompute.begin(), c.recompute.end(), Recompute::selective) == c.recompute.end())
+        throw InputError("--recompute-modules: '{}', but --recompute is '{}' (it needs selective)", o.recompute_modules,
                          o.recompute);
     c.offload = names<Offload>(o.offload, "--offload", offload_from);
     c.cp_modes = names<ContextParallel>(o.cp_mode, "--cp-mode", context_parallel_from);

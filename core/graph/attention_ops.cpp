@@ -13,7 +13,13 @@ void append_query_key_value(BlockBuilder& b) {
     std::int64_t const kv_heads = std::max<std::int64_t>(1, a.kv_heads / tp);
     std::int64_t const queries = (a.gated ? 2 : 1) * heads * a.head_dim;
     std::int64_t const all = queries + kv_heads * (a.head_dim + a.value_head_dim);
-    b.gemm("qkv", all, b.model.hidden);
+    if (recomputes_by_op(b.plan)) {
+        b.gemm("q", queries, b.model.hidden);
+        b.gemm("k", kv_heads * a.head_dim, b.model.hidden);
+        b.gemm("v", kv_heads * a.value_head_dim, b.model.hidden);
+    } else {
+        b.gemm("qkv", all, b.model.hidden);
+    }
     b.adapters({AdapterTarget::qkv}, b.tokens, all, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::q}, b.tokens, queries, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::k}, b.tokens, kv_heads * a.head_dim, b.model.hidden, Split::output);
@@ -38,11 +44,15 @@ void append_latent_projections(BlockBuilder& b) {
                    4 * b.norm_tokens * static_cast<double>(latent.query_rank));
         else
             b.keep("q latent", "2 T r_q [/t with SP]", 2 * b.norm_tokens * static_cast<double>(latent.query_rank));
-        b.gemm("q up", heads * a.head_dim, latent.query_rank);
-        b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, latent.query_rank, Split::output);
+        b.module(RecomputeModule::mla_up_proj, [&] {
+            b.gemm("q up", heads * a.head_dim, latent.query_rank);
+            b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, latent.query_rank, Split::output);
+        });
     } else {
-        b.gemm("q", heads * a.head_dim, b.model.hidden);
-        b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
+        b.module(RecomputeModule::mla_up_proj, [&] {
+            b.gemm("q", heads * a.head_dim, b.model.hidden);
+            b.adapters({AdapterTarget::q}, b.tokens, heads * a.head_dim, b.model.hidden, Split::output);
+        });
     }
     b.gemm_on(rows, "kv down", latent.kv_rank + latent.rope_head_dim, b.model.hidden, b.plan.precision);
     b.adapters({AdapterTarget::k, AdapterTarget::v}, rows, latent.kv_rank + latent.rope_head_dim, b.model.hidden,
@@ -55,10 +65,12 @@ void append_latent_projections(BlockBuilder& b) {
         b.keep("kv latent", "2 T (r_kv + d_r) [/t with SP]",
                2 * b.norm_tokens * static_cast<double>(latent.kv_rank + latent.rope_head_dim));
     std::int64_t const expanded = heads * (latent.nope_head_dim + a.value_head_dim);
-    b.gemm("kv up", expanded, latent.kv_rank);
-    b.adapters({AdapterTarget::k, AdapterTarget::v}, b.tokens, expanded, latent.kv_rank, Split::output);
-    b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)), 1.0,
-                2);
+    b.module(RecomputeModule::mla_up_proj, [&] {
+        b.gemm("kv up", expanded, latent.kv_rank);
+        b.adapters({AdapterTarget::k, AdapterTarget::v}, b.tokens, expanded, latent.kv_rank, Split::output);
+        b.streaming("assemble q, k, v", 4 * tokens * static_cast<double>(heads * (2 * a.head_dim + a.value_head_dim)),
+                    1.0, 2);
+    });
 }
 
 /// What chooses the keys of sparse attention; nothing to choose in a short sequence. Scores are written in fp32 and
@@ -139,16 +151,15 @@ Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind
 /// What the backward pass needs of the product: the scores without a fused kernel, their statistics with one.
 void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width) {
     if (core.kernel != AttentionKernel::unfused) {
-        b.keep("softmax statistics", "4 T a / t", 4 * static_cast<double>(b.tokens) * static_cast<double>(width.heads),
-               Rerun::selective);
+        b.keep(softmax_statistics, "4 T a / t", 4 * static_cast<double>(b.tokens) * static_cast<double>(width.heads));
         return;
     }
     double const scores = static_cast<double>(core.batch * core.heads) * static_cast<double>(core.queries) *
                           static_cast<double>(attended_keys(core));
-    b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
+    b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores);
     if (core.dropout == Switch::on) {
-        b.keep("attention dropout mask", "a s^2 b / (t cp)", scores, Rerun::selective);
-        b.keep("attention dropout output", "2 a s^2 b / (t cp)", 2 * scores, Rerun::selective);
+        b.keep("attention dropout mask", "a s^2 b / (t cp)", scores);
+        b.keep("attention dropout output", "2 a s^2 b / (t cp)", 2 * scores);
     }
 }
 
@@ -190,20 +201,28 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
         b.streaming("q k norm", 2 * query_key_bytes, 2.0, 2);
         b.keep("q k before norm", "2 T (a + kv) d / t", query_key_bytes);
     }
-    if (b.model.position == PositionKind::rotary) b.streaming("rotary", 2 * query_key_bytes, 1.0, 2);
+    // Of latent attention, rotary embedding belongs to what expands the latents.
+    auto const expansion = [&](auto append) {
+        if (a.latent)
+            b.module(RecomputeModule::mla_up_proj, append);
+        else
+            append();
+    };
+    if (b.model.position == PositionKind::rotary)
+        expansion([&] { b.streaming("rotary", 2 * query_key_bytes, 1.0, 2); });
 
     if (a.index) append_key_index(b);
     append_context_exchange(b, 2 * tokens * width.key_value, 2 * tokens * width.query, 2 * tokens * width.output);
     Attention const core = core_of(b, width, kind);
-    b.block.ops.push_back({.name = "attention", .what = core, .rerun = Rerun::selective});
+    b.module(RecomputeModule::core_attn, [&] { b.block.ops.push_back({.name = "attention", .what = core}); });
     // Each further ring step reads the fp32 running output and statistics, and writes them.
     if (core.pieces > 1)
         b.streaming("merge ring steps", 10 * static_cast<double>(core.pieces - 1) * tokens * width.output, 1.0,
                     core.pieces - 1);
 
-    b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value));
-    keep_scores(b, core, width);
-    b.keep("attention output", "2 T a d_v / t", 2 * tokens * width.output);
+    expansion([&] { b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value)); });
+    b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
+    b.keep(attention_output, "2 T a d_v / t", 2 * tokens * width.output);
     if (a.gated) {
         // Reads the output and its gate, writes the product; backward reads these and a gradient and writes two.
         b.streaming("output gate", 6 * tokens * width.output, 5.0 / 3);

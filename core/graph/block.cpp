@@ -28,6 +28,10 @@ FrozenWeights operator*(double factor, FrozenWeights const& w) {
     return {factor * w.plain, factor * w.packed, w.largest_packed};
 }
 
+bool recomputes_by_op(ParallelPlan const& plan) {
+    return plan.recompute == Recompute::selective && plan.recompute_modules.has(RecomputeModule::op);
+}
+
 bool runs_again(Recompute policy, Rerun rerun) {
     switch (policy) {
         case Recompute::none: return false;

@@ -62,8 +62,13 @@ struct Block {
 /// True if this recompute policy runs `rerun` ops again.
 bool runs_again(Recompute policy, Rerun rerun);
 
+/// Whether products are counted one by one to say what of a layer runs again, torchtitan's policy by op. Then those of
+/// queries, keys and values are three and those of gate and up two; otherwise each is one.
+bool recomputes_by_op(ParallelPlan const& plan);
+
 /// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision,
-/// dropout and adapters of the plan, and on the sequence length; nothing else.
+/// dropout, recompute_modules and adapters of the plan, on `recomputes_by_op`, and on the sequence length; nothing
+/// else.
 Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence);
 /// Token and position embedding (first stage).
 Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);

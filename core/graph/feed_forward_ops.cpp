@@ -11,16 +11,23 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     std::int64_t const width = ceil_div(intermediate, b.plan.tp);
     auto const f = static_cast<double>(width);
     if (!b.joint_entry()) b.enter_tensor_region("mlp in", mlp_readers);
-    b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
+    if (gated && recomputes_by_op(b.plan)) {
+        b.gemm("mlp gate", width, b.model.hidden);
+        b.gemm("mlp up", width, b.model.hidden);
+    } else {
+        b.gemm("mlp up", gated ? 2 * width : width, b.model.hidden);
+    }
     if (gated) {
         b.adapters({AdapterTarget::gate_up}, b.tokens, 2 * width, b.model.hidden, Split::output);
         b.adapters({AdapterTarget::gate}, b.tokens, width, b.model.hidden, Split::output);
     }
     b.adapters({AdapterTarget::up}, b.tokens, width, b.model.hidden, Split::output);
-    // Read the projection(s), write the activation; a gated unit reads two.
-    b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
     b.keep("mlp up output", gated ? "4 T f / t" : "2 T f / t", (gated ? 4.0 : 2.0) * tokens * f);
-    if (b.needs_input({AdapterTarget::down})) b.keep("activation output", "2 T f / t", 2 * tokens * f);
+    b.module(RecomputeModule::mlp_act, [&] {
+        // Read the projection(s), write the activation; a gated unit reads two.
+        b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
+        if (b.needs_input({AdapterTarget::down})) b.keep("activation output", "2 T f / t", 2 * tokens * f);
+    });
     b.gemm(last_product, b.model.hidden, width);
     b.adapters({AdapterTarget::down}, b.tokens, b.model.hidden, width, Split::input);
     b.leave_tensor_region("mlp out");
@@ -49,9 +56,11 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     b.dequantise(elements(up));
     b.block.ops.push_back({.name = "experts up", .what = up});
     b.quantise(received, up.k, plan.precision);
-    b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
     b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
-    if (b.needs_input({})) b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+    b.module(RecomputeModule::moe_act, [&] {
+        b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
+        if (b.needs_input({})) b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+    });
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
     b.quantise(received, down.k, plan.precision);
@@ -94,7 +103,8 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.sequence_parallel == Switch::off && plan.tp > 1)
         b.collective("moe gather", CollectiveKind::all_gather, GroupKind::tensor,
                      2 * static_cast<double>(b.tokens) * b.hidden, Passes::both);
-    if (moe.shared_intermediate > 0) append_mlp(b, moe.shared_intermediate);
+    if (moe.shared_intermediate > 0)
+        b.module(RecomputeModule::shared_experts, [&] { append_mlp(b, moe.shared_intermediate); });
 }
 
 }  // namespace sextant

@@ -28,9 +28,9 @@ void append_mixer(BlockBuilder& b, LayerKind kind) {
 
 void append_feed_forward(BlockBuilder& b, LayerKind kind) {
     if (kind.moe)
-        append_moe(b, *b.model.moe);
+        b.module(RecomputeModule::moe, [&] { append_moe(b, *b.model.moe); });
     else
-        append_mlp(b, b.model.mlp.intermediate);
+        b.module(RecomputeModule::mlp, [&] { append_mlp(b, b.model.mlp.intermediate); });
 }
 
 /// Marks what follows the last tensor that the backward pass needs: the last product of a dense feed-forward, what is
@@ -42,7 +42,7 @@ void mark_the_end(BlockBuilder& b, LayerKind kind) {
         return;
     std::vector<Op>& ops = b.block.ops;
     for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
-        if (op->name != quantised_input) op->rerun = Rerun::to_the_end;
+        if (op->name != quantised_input && op->rerun == Rerun::full) op->rerun = Rerun::to_the_end;
         if (op->name == last_product) return;
     }
 }
@@ -54,9 +54,32 @@ enum class NormInput { of_layer, own };  ///< the layer's input is kept with the
 /// layers).
 /// `kept`: whether the backward pass needs its output.
 void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, NormOutput kept) {
-    b.norm(name);
     if (input == NormInput::own) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
-    if (kept == NormOutput::kept) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    b.module(RecomputeModule::layernorm, [&] {
+        b.norm(name);
+        if (kept == NormOutput::kept) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+    });
+}
+
+/// What torchtitan's policy by op keeps of a layer beside its input: the results of the first, third, ... matrix
+/// product, of the attention core and of reduce-scatters. All else runs again up to the last product, needed or not.
+void apply_op_policy(BlockBuilder& b) {
+    if (!recomputes_by_op(b.plan)) return;
+    for (SavedTensor& tensor : b.block.saved)
+        if (tensor.name != softmax_statistics && tensor.name != attention_output) tensor.dropped_by = Rerun::selective;
+    std::int64_t products = 0;
+    for (Op& op : b.block.ops) {
+        auto const* gemm = std::get_if<Gemm>(&op.what);
+        auto const* collective = std::get_if<Collective>(&op.what);
+        bool const scatters = collective != nullptr && collective->kind == CollectiveKind::reduce_scatter;
+        if (gemm != nullptr && ++products % 2 == 1) {
+            b.keep(op.name, "2 T n: result", 2 * static_cast<double>(gemm->m) * static_cast<double>(gemm->n));
+        } else if (scatters && op.in(Pass::forward)) {
+            b.keep(op.name, "2 T h / t: result", collective->bytes.base() / static_cast<double>(b.plan.tp));
+        } else if (op.op_class() != OpClass::attention && !scatters && op.rerun == Rerun::full) {
+            op.rerun = Rerun::selective;
+        }
+    }
 }
 
 /// A dense feed-forward or shared experts may have adapters; routed experts and the router have none.
@@ -78,6 +101,7 @@ Block build_half_layer(BlockBuilder b, LayerKind kind) {
         append_feed_forward(b, kind);
     b.residual("residual");
     mark_the_end(b, kind);
+    apply_op_policy(b);
     b.hold(layer_parameters(b.model, kind));
     return std::move(b.block);
 }
@@ -117,6 +141,7 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
         b.residual("residual");
     }
     mark_the_end(b, kind);
+    apply_op_policy(b);
     b.hold(layer_parameters(model, kind));
     return std::move(b.block);
 }

@@ -224,6 +224,7 @@ std::optional<PlanProblem> find_problem(ModelSpec const& model, ParallelPlan con
 void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     if (auto const found = find_fault(model, plan, workload)) throw InputError("plan: {}", found->message);
     require_adapters(model, plan.adapters, "lora");
+    if (plan.recompute == Recompute::selective) require_modules(model, plan.recompute_modules, "recompute modules");
 }
 
 std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload) {

@@ -88,8 +88,15 @@ void BlockBuilder::residual(std::string_view name) {
     if (dropout) keep("dropout mask", "T h [/t with SP]", norm_tokens * hidden);
 }
 
-void BlockBuilder::keep(std::string_view name, std::string_view formula, double bytes, Rerun dropped_by) {
-    block.saved.push_back({.name = name, .formula = formula, .bytes = bytes * units::B, .dropped_by = dropped_by});
+void BlockBuilder::keep(std::string_view name, std::string_view formula, double bytes) {
+    block.saved.push_back({.name = name, .formula = formula, .bytes = bytes * units::B});
+}
+
+void BlockBuilder::run_again(std::size_t first_op, std::size_t first_saved) {
+    for (std::size_t i = first_op; i < block.ops.size(); ++i)
+        block.ops[i].rerun = Rerun::selective;
+    for (std::size_t i = first_saved; i < block.saved.size(); ++i)
+        block.saved[i].dropped_by = Rerun::selective;
 }
 
 void BlockBuilder::hold(std::vector<Parameter> const& parameters) {

@@ -45,8 +45,17 @@ public:
     void norm(std::string_view name);
     /// Dropout (if any) and residual addition on the norm region, with the dropout mask it keeps.
     void residual(std::string_view name);
-    void keep(std::string_view name, std::string_view formula, double bytes, Rerun dropped_by = Rerun::full);
+    void keep(std::string_view name, std::string_view formula, double bytes);
     void hold(std::vector<Parameter> const& parameters);
+    /// Calls `append`. Where the plan's selective recompute names the module, ops that were appended run again and what
+    /// they keep is dropped.
+    template <class Append>
+    void module(RecomputeModule name, Append append) {
+        std::size_t const ops = block.ops.size();
+        std::size_t const saved = block.saved.size();
+        append();
+        if (plan.recompute_modules.has(name)) run_again(ops, saved);
+    }
 
     /// Whether the backward pass needs the input of these layers: for their weights, or for an adapter on one of them.
     [[nodiscard]] bool needs_input(std::initializer_list<AdapterTarget> readers) const;
@@ -65,6 +74,9 @@ public:
     void end_gradient();
 
     Block block;
+
+private:
+    void run_again(std::size_t first_op, std::size_t first_saved);
 };
 
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.
@@ -83,6 +95,9 @@ inline constexpr std::initializer_list<AdapterTarget> joint_readers{
 /// Names of ops that `build_layer` looks for.
 inline constexpr std::string_view quantised_input = "quantise";
 inline constexpr std::string_view last_product = "mlp down";  ///< of a dense feed-forward
+/// Names of tensors that it looks for.
+inline constexpr std::string_view softmax_statistics = "softmax statistics";
+inline constexpr std::string_view attention_output = "attention output";
 
 /// Mixing half of a layer (without its norm), and the feed-forward halves.
 void append_attention(BlockBuilder& builder, LayerKind kind);

@@ -134,6 +134,8 @@ std::string digest(StepGraph const& graph) {
           static_cast<std::int64_t>(p.schedule), static_cast<std::int64_t>(p.recompute),
           static_cast<std::int64_t>(p.offload), static_cast<std::int64_t>(p.optimizer)})
         hash.add(v);
+    if (p.recompute == Recompute::selective && p.recompute_modules != attention_core)
+        hash.add(p.recompute_modules.bits());
     if (p.adapters.on())
         for (std::int64_t const v :
              {p.adapters.rank, p.adapters.targets.bits(), static_cast<std::int64_t>(p.adapters.base)})

@@ -22,13 +22,6 @@ constexpr Named<Target> targets[] = {
 constexpr Named<BaseWeights> formats[] = {
     {BaseWeights::bf16, "bf16"}, {BaseWeights::fp8, "fp8"}, {BaseWeights::int8, "int8"}, {BaseWeights::nf4, "nf4"}};
 
-AdapterTargets set_of(std::initializer_list<Target> list) {
-    AdapterTargets set;
-    for (Target const target : list)
-        set.add(target);
-    return set;
-}
-
 /// The part of "attention.q_up" after its group, "attention".
 struct MatrixName {
     explicit MatrixName(std::string_view name) : group(name.substr(0, name.find('.'))), part(name) {
@@ -118,26 +111,22 @@ double bytes_per_weight(BaseWeights format) {
     return 0;  // not reached: the switch names every format
 }
 
-AdapterTargets attention_targets() { return set_of({Target::q, Target::k, Target::v, Target::output}); }
+AdapterTargets attention_targets() { return {Target::q, Target::k, Target::v, Target::output}; }
 
 AdapterTargets all_targets() {
-    return set_of({Target::q, Target::k, Target::v, Target::output, Target::gate, Target::up, Target::down});
+    return {Target::q, Target::k, Target::v, Target::output, Target::gate, Target::up, Target::down};
 }
 
 AdapterTargets adapter_targets_from(std::string_view text, std::string_view where) {
     AdapterTargets set;
-    auto const add_all = [&](AdapterTargets more) {
-        for (auto const& entry : targets)
-            if (more.has(entry.value)) set.add(entry.value);
-    };
     for (std::size_t begin = 0; begin <= text.size();) {
         std::size_t const comma = std::min(text.find(',', begin), text.size());
         std::string_view const word = text.substr(begin, comma - begin);
         begin = comma + 1;
         if (word == "attention") {
-            add_all(attention_targets());
+            set |= attention_targets();
         } else if (word == "all") {
-            add_all(all_targets());
+            set |= all_targets();
         } else {
             auto const found = std::find_if(std::begin(targets), std::end(targets),
                                             [&](auto const& entry) { return entry.name == word; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/enum_set.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <cstdint>
@@ -24,19 +25,7 @@ BaseWeights base_weights_from(std::string_view name, std::string_view where);
 /// 0.516: 4 bits, 8 per block of 64 and 32 per 256 blocks. Source: Dettmers et al., arXiv:2305.14314 sec. 3.
 double bytes_per_weight(BaseWeights format);
 
-/// A set of targets.
-class AdapterTargets {
-public:
-    constexpr AdapterTargets() = default;
-    [[nodiscard]] constexpr bool has(AdapterTarget target) const { return (bits_ & bit(target)) != 0; }
-    constexpr void add(AdapterTarget target) { bits_ |= bit(target); }
-    [[nodiscard]] constexpr std::int64_t bits() const { return bits_; }
-    friend constexpr bool operator==(AdapterTargets, AdapterTargets) = default;
-
-private:
-    static constexpr std::uint32_t bit(AdapterTarget target) { return 1U << static_cast<unsigned>(target); }
-    std::uint32_t bits_ = 0;
-};
+using AdapterTargets = EnumSet<AdapterTarget>;
 
 /// q, k, v and output.
 AdapterTargets attention_targets();

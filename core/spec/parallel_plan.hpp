@@ -2,6 +2,7 @@
 
 #include "core/spec/low_rank_adapters.hpp"
 #include "core/spec/precision.hpp"
+#include "core/spec/recompute_modules.hpp"
 
 #include <cstdint>
 #include <string>
@@ -65,7 +66,8 @@ struct ParallelPlan {
     int zero = 0;                  ///< 0: replicas, 1: optimizer state, 2: + gradients, 3: + weights (FSDP)
     std::int64_t shard_group = 0;  ///< ranks that a ZeRO state is split over (HSDP), 0: all of dp * cp
     Recompute recompute = Recompute::none;
-    std::int64_t recompute_layers = 0;  ///< with `full`: layers per stage that are recomputed, 0: all
+    std::int64_t recompute_layers = 0;                    ///< with `full`: layers per stage that are recomputed, 0: all
+    RecomputeModules recompute_modules = attention_core;  ///< what `selective` runs again
     Switch sequence_parallel = Switch::off;
     ContextParallel cp_mode = ContextParallel::ring;
     Dispatcher dispatcher = Dispatcher::all_to_all;

@@ -52,6 +52,8 @@ public:
 
     /// For a framework that trains every weight: notes that the plan trains adapters only.
     void leave_out_adapters();
+    /// For a framework whose selective recompute is that of the attention core.
+    void recompute_attention_core();
 
     /// The normal form of what is left; a field that changed only because others did is noted as well.
     void settle(LaunchPlan const& launch);
@@ -95,6 +97,8 @@ public:
     /// Values are quoted.
     void option(std::string_view option, std::string_view value);
     void option(std::string_view option, std::int64_t value);
+    /// Names of identifiers with blanks between, each a value of its own.
+    void words(std::string_view option, std::string_view names);
     /// The value is a variable of the script, in double quotes.
     void variable(std::string_view option, std::string_view name);
     [[nodiscard]] std::string const& text() const { return text_; }

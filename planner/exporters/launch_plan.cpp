@@ -98,6 +98,7 @@ ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     if (plan.zero == 0 || plan.shard_group == ranks) plan.shard_group = 0;
     if (plan.cp == 1) plan.cp_mode = ContextParallel::ring;
     if (plan.recompute != Recompute::full) plan.recompute_layers = 0;
+    if (plan.recompute != Recompute::selective) plan.recompute_modules = attention_core;
     // A plan whose chunks no rule fills (they come out of a translation) is left as it is.
     bool const splits = can_split(model.layer_count(), plan.pp, plan.vpp);
     if (plan.stage_layers.empty() && !splits) return plan;
@@ -126,6 +127,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::shard_group, "shard_group");
     compare(&ParallelPlan::recompute, "recompute");
     compare(&ParallelPlan::recompute_layers, "recompute_layers");
+    compare(&ParallelPlan::recompute_modules, "recompute_modules");
     compare(&ParallelPlan::sequence_parallel, "sequence_parallel");
     compare(&ParallelPlan::cp_mode, "cp_mode");
     compare(&ParallelPlan::dispatcher, "moe_dispatcher");

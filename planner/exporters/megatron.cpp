@@ -66,7 +66,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     lines.option("--global-batch-size", launch.workload.global_batch);
     if (p.recompute != Recompute::none)
         lines.option("--recompute-granularity", p.recompute == Recompute::full ? "full" : "selective");
-    if (p.recompute == Recompute::selective) lines.option("--recompute-modules", "core_attn");
+    if (p.recompute == Recompute::selective) lines.words("--recompute-modules", modules_text(p.recompute_modules, " "));
     if (p.recompute == Recompute::full) {
         lines.option("--recompute-method", p.recompute_layers > 0 ? "block" : "uniform");
         lines.option("--recompute-num-layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);

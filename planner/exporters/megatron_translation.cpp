@@ -18,6 +18,19 @@ void translate_schedule(Translation& t, ModelSpec const& model) {
     t.plan = normal_form(t.plan, model);
 }
 
+/// Megatron-Core knows the modules by the names that they have here, but for two of other frameworks.
+void translate_recompute(Translation& t) {
+    if (t.plan.recompute != Recompute::selective) return;
+    constexpr RecomputeModules known{RecomputeModule::core_attn,     RecomputeModule::layernorm,
+                                     RecomputeModule::mlp,           RecomputeModule::mla_up_proj,
+                                     RecomputeModule::moe,           RecomputeModule::moe_act,
+                                     RecomputeModule::shared_experts};
+    RecomputeModules kept = t.plan.recompute_modules & known;
+    if (kept.empty()) kept = attention_core;
+    t.replace(&ParallelPlan::recompute_modules, kept, "recompute_modules",
+              "Megatron-Core's modules have no mlp_act or op: the file recomputes {}", modules_text(kept));
+}
+
 void keep_optimizer_here(Translation& t, char const* why) {
     if (!offloads_optimizer(t.plan)) return;
     t.replace(&ParallelPlan::offload, offloads_activations(t.plan) ? Offload::activations : Offload::none, "offload",
@@ -68,6 +81,7 @@ bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
 
 void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_schedule(t, launch.model);
+    translate_recompute(t);
     translate_state(t);
     note_refusals(t, launch);
 }

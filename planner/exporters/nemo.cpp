@@ -64,6 +64,8 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     }
     if (p.recompute != Recompute::none)
         set("recompute_granularity", p.recompute == Recompute::full ? "\"full\"" : "\"selective\"");
+    if (p.recompute == Recompute::selective)
+        set("recompute_modules", fmt::format("[\"{}\"]", modules_text(p.recompute_modules, "\", \"")));
     if (p.recompute == Recompute::full) {
         set("recompute_method", p.recompute_layers > 0 ? "\"block\"" : "\"uniform\"");
         set("recompute_num_layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);

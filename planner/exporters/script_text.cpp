@@ -12,6 +12,12 @@ void Translation::leave_out_adapters() {
             "these files have no low-rank adapters: they train every weight, which takes more time and memory");
 }
 
+void Translation::recompute_attention_core() {
+    if (plan.recompute != Recompute::selective) return;
+    replace(&ParallelPlan::recompute_modules, attention_core, "recompute_modules",
+            "selective recompute is that of the attention core here, not of {}", modules_text(plan.recompute_modules));
+}
+
 void Translation::settle(LaunchPlan const& launch) {
     plan = normal_form(plan, launch.model);
     for (std::string const& field : differing_fields(plan, normal_form(launch.plan, launch.model))) {
@@ -89,6 +95,9 @@ void ArgumentLines::option(std::string_view option, std::string_view value) {
 }
 void ArgumentLines::option(std::string_view option, std::int64_t value) {
     text_ += fmt::format("  {} {}\n", option, value);
+}
+void ArgumentLines::words(std::string_view option, std::string_view names) {
+    text_ += fmt::format("  {} {}\n", option, names);
 }
 void ArgumentLines::variable(std::string_view option, std::string_view name) {
     text_ += fmt::format("  {} \"${}\"\n", option, name);

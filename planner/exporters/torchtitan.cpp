@@ -88,9 +88,10 @@ void translate_experts(Translation& t, ModelSpec const& model) {
 void translate_recompute(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     if (p.recompute == Recompute::selective)
-        t.cannot("recompute",
-                 "torchtitan's selective checkpointing keeps the results of expensive operations, not all but the "
-                 "attention core: the file has selective_ac_option 'op', the nearest");
+        t.replace(&ParallelPlan::recompute_modules, {RecomputeModule::op}, "recompute_modules",
+                  "torchtitan's selective checkpointing keeps the results of expensive operations, not all but {}: the "
+                  "file has selective_ac_option 'op', the nearest",
+                  modules_text(p.recompute_modules));
     if (p.recompute_layers == 0) return;
     std::vector<std::int64_t> const chunks = chunk_layers(p, model);
     bool even = true;

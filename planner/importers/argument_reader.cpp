@@ -47,15 +47,22 @@ ArgumentReader::Argument* ArgumentReader::find(std::string_view name) {
 
 bool ArgumentReader::flag(std::string_view name) { return find(name) != nullptr; }
 
-std::optional<std::string> ArgumentReader::text(std::string_view name) {
+std::vector<std::string> ArgumentReader::words(std::string_view name) {
     Argument const* const argument = find(name);
     if (argument == nullptr) return {};
     if (argument->values.empty()) throw InputError("{}: {}: a value is missing", where_, name);
-    std::string const& value = argument->values.front();
-    if (value.find('$') != std::string::npos)
+    auto const is_variable = [](std::string const& word) { return word.find('$') != std::string::npos; };
+    if (is_variable(argument->values.front()))
         throw InputError("{}: {}: the value of {} is not in the file (write the number, or assign it in the script)",
-                         where_, name, value);
-    return value;
+                         where_, name, argument->values.front());
+    // Behind values a variable stands for further arguments.
+    return {argument->values.begin(), std::find_if(argument->values.begin(), argument->values.end(), is_variable)};
+}
+
+std::optional<std::string> ArgumentReader::text(std::string_view name) {
+    std::vector<std::string> const all = words(name);
+    if (all.empty()) return {};
+    return all.front();
 }
 
 std::optional<std::string> ArgumentReader::text_of(std::initializer_list<std::string_view> names) {

@@ -22,6 +22,8 @@ public:
     bool flag(std::string_view name);
     /// Its first word. @throws InputError: it has none, or one that a shell variable would give.
     std::optional<std::string> text(std::string_view name);
+    /// Its words up to the first with a shell variable; none if it is not there. @throws InputError as `text`.
+    std::vector<std::string> words(std::string_view name);
     std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most);
     std::optional<double> number(std::string_view name);
     std::int64_t degree(std::string_view name, std::int64_t fallback = 1);

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "planner/importers/argument_reader.hpp"
 
 #include <array>
@@ -45,9 +46,10 @@ void read_recompute(ArgumentReader& in, ForeignPlan& out) {
     if (p.recompute == Recompute::full && method == "uniform" && layers.value_or(1) > 1)
         out.warnings.push_back(
             "--recompute-num-layers: units of several layers keep fewer activations than counted here");
-    auto const modules = in.text("--recompute-modules");
-    if (modules && *modules != "core_attn")
-        out.warnings.push_back("--recompute-modules: counted as core_attn, the recompute of the attention core");
+    std::vector<std::string> const modules = in.words("--recompute-modules");
+    if (!modules.empty() && p.recompute == Recompute::selective)
+        p.recompute_modules =
+            recompute_modules_from(join(modules, ","), fmt::format("{}: --recompute-modules", in.where()));
 }
 
 void read_dropout(ArgumentReader& in, ForeignPlan& out) {

@@ -123,8 +123,7 @@ void read_recompute(TomlValues& in, ForeignPlan& out, ModelSpec const& model) {
         throw InputError("{}: activation_checkpoint.mode: '{}' (none, selective, full or memory_budget)", in.where(),
                          mode);
     } else if (mode == "selective" && option == "op") {
-        out.warnings.emplace_back(
-            "activation_checkpoint.selective_ac_option: 'op' is counted as selective recompute of the attention core");
+        p.recompute_modules = {RecomputeModule::op};
     } else if (mode == "selective") {
         bool const digits =
             !option.empty() && option.size() < 6 && option.find_first_not_of("0123456789") == std::string::npos;

@@ -9,13 +9,6 @@ namespace {
 
 using Target = AdapterTarget;
 
-AdapterTargets set_of(std::initializer_list<Target> list) {
-    AdapterTargets set;
-    for (Target const target : list)
-        set.add(target);
-    return set;
-}
-
 /// Rank and targets where a row does not state them.
 struct Usual {
     std::int64_t rank;
@@ -27,10 +20,10 @@ struct Usual {
 /// recipes/configs/llama3_1/70B_lora.yaml and 405B_qlora.yaml.
 Usual usual_of(TrainingRow const& row) {
     if (row.framework_has("torchtune"))
-        return {16, set_of({Target::q, Target::v, Target::output, Target::gate, Target::up, Target::down}),
+        return {16, AdapterTargets{Target::q, Target::v, Target::output, Target::gate, Target::up, Target::down},
                 "torchtune's configurations"};
     if (row.framework_has("nemo") || row.framework_has("megatron"))
-        return {16, set_of({Target::qkv}), "NeMo's finetune recipes"};
+        return {16, AdapterTargets{Target::qkv}, "NeMo's finetune recipes"};
     return {16, attention_targets(), "usual for LoRA"};
 }
 
@@ -52,7 +45,7 @@ void apply_adapters(TrainingRow const& row, TrainingCase& out) {
     if (row.notes_have("attention adapters")) {
         // The fused layers of Megatron-Core have one adapter for queries, keys and values.
         bool const fused = out.framework->name == "megatron";
-        adapters.targets = fused ? set_of({Target::qkv, Target::output}) : attention_targets();
+        adapters.targets = fused ? AdapterTargets{Target::qkv, Target::output} : attention_targets();
     } else {
         adapters.targets = usual.targets;
         out.assumptions.push_back(fmt::format("adapters of rank {} on {} as in {}", adapters.rank,

@@ -28,12 +28,34 @@ void recompute_layers(TrainingCase& out, std::int64_t layers) {
     out.plan.recompute_layers = layers >= per_stage ? 0 : std::max<std::int64_t>(1, layers);
 }
 
-/// "layernorm", "moe_act" and their like: element-wise work of a few per cent; whole modules are not.
-bool only_cheap_modules(std::string_view text) {
-    for (std::string_view const heavy :
-         {"core_attn", "moe+", "moe ", " mlp", "shared_expert", "[moe]", ", moe", "mla_up_proj"})
-        if (has(text, heavy)) return false;
-    return has(text, "norm") || has(text, "act");
+/// The modules in "selective:[layernorm moe_act]", "selective: norm, act, shared_expert" or "selective:moe+layernorm".
+RecomputeModules named_modules(std::string_view text) {
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+    RecomputeModules found;
+    for (std::size_t at = text.find_first_of(letters); at != std::string_view::npos;) {
+        std::size_t const end = std::min(text.find_first_not_of(letters, at), text.size());
+        std::string_view const word = text.substr(at, end - at);
+        at = text.find_first_of(letters, end);
+        if (word == "selective") continue;
+        std::string_view const name = word == "norm"            ? "layernorm"
+                                      : word == "act"           ? "moe_act"
+                                      : word == "shared_expert" ? "shared_experts"
+                                                                : word;
+        try {
+            found |= recompute_modules_from(name, "recompute");
+        } catch (InputError const&) {
+            throw RowSkip(fmt::format("recompute of '{}' is not modelled", word));
+        }
+    }
+    return found;
+}
+
+/// What the model has not has no effect.
+void recompute_modules(TrainingCase& out, RecomputeModules modules) {
+    modules = modules & modules_of(out.model);
+    if (modules.empty()) return;
+    out.plan.recompute = Recompute::selective;
+    out.plan.recompute_modules = modules;
 }
 
 }  // namespace
@@ -83,11 +105,8 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
     if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
     if (has(text, "every 2nd layer") || has(text, "every-other-layer") || has(text, "selective layer"))
         return recompute_layers(out, per_stage / 2);
-    if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml")) {
-        // Keeps every second product and the attention output: about 0.45 of the forward products run again.
-        out.assumptions.emplace_back("recompute by op as recompute of half the layers");
-        return recompute_layers(out, per_stage / 2);
-    }
+    if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml"))
+        return recompute_modules(out, {RecomputeModule::op});
     if (has(text, "full") || text == "1" || text == "true" || text == "yes" || text == "on") {
         auto const layers = has(text, "uniform") ? 0 : first_number(text);
         if (layers > 0) return recompute_layers(out, layers);
@@ -95,25 +114,21 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return;
     }
     if (has(text, "minimal") || has(text, "save_dot_only")) {
-        // Keeps the outputs of all matrix products: only element-wise work runs again.
-        out.assumptions.emplace_back("recompute of element-wise work as none");
-        return;
+        // Keeps the outputs of projections (with "flash" that of attention, too): all else runs again.
+        RecomputeModules again{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};
+        if (!has(text, "flash")) again.add(RecomputeModule::core_attn);
+        return recompute_modules(out, again);
     }
-    if (text == "selective" || has(text, "core_attn") || has(text, "core attention")) {
+    if (text == "selective" || has(text, "core attention")) {
         if (out.framework->name == "torchtitan") {
             out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
             return recompute_layers(out, per_stage / 2);
         }
-        if (text != "selective" && !only_cheap_modules(text) && has(text, "moe+"))
-            throw RowSkip("recompute of chosen modules is not modelled");
         plan.recompute = Recompute::selective;
         return;
     }
-    if (has(text, "selective") && only_cheap_modules(text)) {
-        out.assumptions.emplace_back("recompute of norms and activations as none");
-        return;
-    }
-    throw RowSkip("recompute of chosen modules is not modelled");
+    if (!has(text, "selective")) throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
+    recompute_modules(out, named_modules(text));
 }
 
 }  // namespace sextant

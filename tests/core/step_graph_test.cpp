@@ -176,6 +176,15 @@ TEST_CASE("digest: equal for equal input, different when anything about the work
             p.recompute = Recompute::full;
             p.recompute_layers = 3;
         },
+        [](auto&, auto& p, auto&) { p.recompute = Recompute::selective; },
+        [](auto&, auto& p, auto&) {
+            p.recompute = Recompute::selective;
+            p.recompute_modules = {RecomputeModule::layernorm};
+        },
+        [](auto&, auto& p, auto&) {
+            p.recompute = Recompute::selective;
+            p.recompute_modules = {RecomputeModule::op};
+        },
         [](auto&, auto& p, auto&) { p.offload = Offload::optimizer; },
         [](auto&, auto& p, auto&) { p.attention = AttentionKernel::unfused; },
         [](auto&, auto& p, auto&) { p.optimizer = Optimizer::sgd; },

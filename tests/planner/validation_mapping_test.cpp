@@ -93,8 +93,9 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(skip_reason([](TrainingRow& r) { r.precision = "int3"; }) == "precision 'int3' is not known here");
     CHECK(skip_reason([](TrainingRow& r) { r.precision = "", r.gpu = "H100-80GB"; }) == "precision is not stated");
     CHECK(skip_reason([](TrainingRow& r) { r.global_batch = 60; }).find("plan rejected: global batch 60") == 0);
-    CHECK(skip_reason([](TrainingRow& r) { r.recompute = "selective: moe, mlp"; }) ==
-          "recompute of chosen modules is not modelled");
+    CHECK(skip_reason([](TrainingRow& r) { r.recompute = "selective: moe, mlx"; }) ==
+          "recompute of 'mlx' is not modelled");
+    CHECK(skip_reason([](TrainingRow& r) { r.recompute = "some"; }) == "recompute policy 'some' is not modelled");
     CHECK(skip_reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "zb-h1 + vocab-1"; }) ==
           "schedule 'zb-h1 + vocab-1' is not modelled");
     CHECK(skip_reason([](TrainingRow& r) { r.pp = 2, r.dp = 4, r.pp_schedule = "Hanayo"; }) ==
@@ -158,7 +159,18 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(plan("full:5 layers").recompute_layers == 5);
     CHECK(plan("selective").recompute == Recompute::selective);
     CHECK(plan("selective: every 2nd layer").recompute_layers == 16);
-    CHECK(plan("selective:[moe_act]").recompute == Recompute::none);
+    auto const modules = [&](std::string const& text) {
+        CHECK(plan(text).recompute == Recompute::selective);
+        return modules_text(plan(text).recompute_modules);
+    };
+    CHECK(modules("selective") == "core_attn");
+    CHECK(modules("Selective (core attention)") == "core_attn");
+    CHECK(modules("selective:[layernorm mlp]") == "layernorm,mlp");
+    CHECK(modules("selective:core_attn+layernorm") == "core_attn,layernorm");
+    CHECK(modules("selective: norm, act") == "layernorm");  // what the model has of them
+    CHECK(modules("selective:op") == "op");
+    CHECK(modules("remat_policy=minimal") == "core_attn,layernorm,mlp_act");
+    CHECK(modules("remat minimal_flash") == "layernorm,mlp_act");
     CHECK(plan("True").recompute == Recompute::full);
     CHECK(plan("off").recompute == Recompute::none);
 

@@ -51,6 +51,15 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     if (c.model.moe && !replicas) c.plan.ep = c.plan.tp;
     if (c.model.moe && replicas && c.plan.dp * c.plan.cp * c.plan.tp % 2 == 0) c.plan.ep = 2;
     c.plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
+    if (c.plan.recompute == Recompute::selective && pick(random, {0, 1}) == 1) {
+        c.plan.recompute_modules = {};
+        for (RecomputeModule const module :
+             {RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mlp, RecomputeModule::moe,
+              RecomputeModule::moe_act, RecomputeModule::mlp_act})
+            if (modules_of(c.model).has(module) && pick(random, {0, 1}) == 1) c.plan.recompute_modules.add(module);
+        if (c.plan.recompute_modules.empty())
+            c.plan.recompute_modules = {c.model.recurrent ? RecomputeModule::layernorm : RecomputeModule::op};
+    }
     c.plan.schedule = c.plan.pp == 1 ? Schedule::one_f_one_b
                                      : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                                      Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,

@@ -51,6 +51,9 @@ Case random_case(Random& random) {
         p.shard_group = random() % 4 == 0 ? pick<std::int64_t>(random, {1, 2, 4, 8}) : 0;
         p.recompute = static_cast<Recompute>(random() % 3);
         p.recompute_layers = p.recompute == Recompute::full ? pick<std::int64_t>(random, {0, 0, 1, 2, 3, 4}) : 0;
+        if (p.recompute == Recompute::selective && random() % 2 == 0)
+            p.recompute_modules = recompute_modules_from(
+                pick(random, {"layernorm", "layernorm,mlp_act", "op", "core_attn,layernorm"}), "test");
         p.sequence_parallel = p.tp > 1 ? coin(random) : Switch::off;
         p.cp_mode = static_cast<ContextParallel>(random() % 3);
         p.offload = static_cast<Offload>(random() % 8 < 4 ? 0 : random() % 4);

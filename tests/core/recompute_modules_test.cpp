@@ -1,0 +1,189 @@
+#include "core/spec/recompute_modules.hpp"
+
+#include "core/graph/block.hpp"
+#include "core/graph/plan_check.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+#include <set>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+using Module = RecomputeModule;
+
+namespace {
+
+ParallelPlan selective(RecomputeModules modules, Precision precision = Precision::bf16) {
+    ParallelPlan plan;
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = modules;
+    plan.precision = precision;
+    return plan;
+}
+
+Block layer_of(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence = 4096) {
+    return build_layer(model, model.layers.back(), plan, sequence);
+}
+
+/// Names of what runs again in the forward pass.
+std::set<std::string> again(Block const& block) {
+    std::set<std::string> names;
+    for (Op const& op : block.ops)
+        if (op.in(Pass::forward) && runs_again(Recompute::selective, op.rerun)) names.emplace(op.name);
+    return names;
+}
+
+std::set<std::string> dropped(Block const& block) {
+    std::set<std::string> names;
+    for (SavedTensor const& tensor : block.saved)
+        if (runs_again(Recompute::selective, tensor.dropped_by)) names.emplace(tensor.name);
+    return names;
+}
+
+using Names = std::set<std::string>;
+
+}  // namespace
+
+TEST_CASE("modules of selective recompute have Megatron-Core's names, and each is read as it is written", "[INV-7]") {
+    for (char const* text : {"core_attn", "layernorm,moe_act", "core_attn,layernorm,mla_up_proj,mlp,moe,moe_act", "op",
+                             "shared_experts,mlp_act"})
+        CHECK(modules_text(recompute_modules_from(text, "test")) == text);
+    CHECK(recompute_modules_from("moe_act,layernorm", "test") == RecomputeModules{Module::layernorm, Module::moe_act});
+    CHECK(modules_text({Module::layernorm, Module::moe}, " ") == "layernorm moe");
+    CHECK(selective_label(attention_core) == "selective");
+    CHECK(selective_label({Module::layernorm, Module::moe_act}) == "selective(layernorm,moe_act)");
+    CHECK_THROWS_WITH(recompute_modules_from("layer_norm", "x"), contains("x: unknown module 'layer_norm'") &&
+                                                                     contains("did you mean 'layernorm'") &&
+                                                                     contains("known: core_attn"));
+    CHECK_THROWS_WITH(recompute_modules_from("", "x"), contains("unknown module ''"));
+    CHECK_THROWS_WITH(recompute_modules_from("moe,", "x"), contains("unknown module ''"));
+    CHECK_THROWS_WITH(recompute_modules_from("op,moe", "x"), contains("beside op"));
+}
+
+TEST_CASE("each module of selective recompute runs its ops again and drops what they leave", "[INV-7]") {
+    ModelSpec const dense = llama(4096, 32, 8, 1, 14336);
+    ModelSpec const experts = mixture(2048, 1, 8, 2, 5632);
+    auto const block = [](ModelSpec const& model, Module module) { return layer_of(model, selective({module})); };
+    CHECK(again(block(dense, Module::core_attn)) == Names{"attention"});
+    CHECK(dropped(block(dense, Module::core_attn)) == Names{"softmax statistics"});
+    CHECK(again(block(dense, Module::layernorm)) == Names{"input norm", "mlp norm"});
+    CHECK(dropped(block(dense, Module::layernorm)) == Names{"linear input"});
+    CHECK(again(block(dense, Module::mlp_act)) == Names{"activation"});
+    CHECK(dropped(block(dense, Module::mlp_act)) == Names{"activation output"});
+    CHECK(again(block(dense, Module::mlp)) == Names{"mlp up", "activation", "mlp down"});
+    CHECK(dropped(block(dense, Module::mlp)) == Names{"mlp up output", "activation output"});
+    CHECK(again(block(experts, Module::moe_act)) == Names{"expert activation"});
+    CHECK(dropped(block(experts, Module::moe_act)) == Names{"expert activation output"});
+    CHECK(again(block(experts, Module::moe)) ==
+          Names{"router", "top-k", "permute", "experts up", "expert activation", "experts down", "combine"});
+    CHECK(dropped(block(experts, Module::moe)) == Names{"router scores", "dispatched tokens", "experts up output",
+                                                        "expert activation output", "expert outputs"});
+    // Norms: half of the kept hidden-sized tensors beside attention, 4 T h of bytes each pair.
+    Bytes const freed = block(dense, Module::layernorm).kept(Recompute::none) -
+                        block(dense, Module::layernorm).kept(Recompute::selective);
+    CHECK(freed.base() == 2.0 * 2 * 4096 * 4096);
+
+    ModelSpec const latent = find_model("deepseek-v3");
+    Block const expanded = layer_of(latent, selective({Module::mla_up_proj}));
+    CHECK(again(expanded) == Names{"q up", "kv up", "assemble q, k, v", "rotary"});
+    CHECK(dropped(expanded) == Names{"q, k, v"});
+    Block const shared = layer_of(latent, selective({Module::shared_experts}));
+    CHECK(again(shared) == Names{"mlp up", "activation", "mlp down"});
+    CHECK(dropped(shared) == Names{"mlp up output", "activation output"});
+
+    ParallelPlan split = selective({Module::moe});
+    split.dp = split.ep = 8;
+    CHECK(again(layer_of(latent, split)).contains("dispatch"));
+}
+
+TEST_CASE("recompute by op keeps every second product, attention and reduce-scatters", "[INV-7]") {
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    Block const layer = layer_of(model, selective({Module::op}), 8192);
+    CHECK(again(layer) ==
+          Names{"input norm", "k", "rotary", "attention out", "residual", "mlp norm", "mlp up", "activation"});
+    // Input, queries, values, attention's output and statistics, gate, result of the last product.
+    double const each = 2.0 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 4 * 32;
+    CHECK(layer.kept(Recompute::selective).base() == each * 8192);
+    Flops products;
+    for (Op const& op : layer.ops)
+        if (op.op_class() == OpClass::gemm && runs_again(Recompute::selective, op.rerun))
+            products += work_of(op, Pass::forward).executed;
+    CHECK(products.base() == 2.0 * 8192 * 4096 * (1024 + 4096 + 14336));
+
+    // Split projections are the same work; without the policy they are one product.
+    Block const whole = layer_of(model, ParallelPlan{}, 8192);
+    CHECK(layer.work(Pass::forward).executed == whole.work(Pass::forward).executed);
+    CHECK(layer.work(Pass::backward).executed == whole.work(Pass::backward).executed);
+    ParallelPlan off = selective({Module::op});
+    off.recompute = Recompute::none;
+    CHECK(layer_of(model, off, 8192).kept(Recompute::none) == whole.kept(Recompute::none));
+
+    ParallelPlan split = selective({Module::op});
+    split.tp = 4;
+    split.sequence_parallel = Switch::on;
+    Block const part = layer_of(model, split, 8192);
+    auto const kept = [&](char const* name) {
+        double sum = 0;
+        for (SavedTensor const& tensor : part.saved)
+            if (tensor.name == name && !runs_again(Recompute::selective, tensor.dropped_by)) sum += tensor.bytes.base();
+        return sum;
+    };
+    CHECK(kept("attention out") == 2.0 * 8192 * 4096 / 4);
+    CHECK(kept("mlp out") == 2.0 * 8192 * 4096 / 4);
+    CHECK(kept("mlp down") == 2.0 * 8192 * 4096);  // a partial sum: of the whole width
+    CHECK(again(part).contains("mlp in"));
+    CHECK_FALSE(again(part).contains("mlp out"));
+}
+
+TEST_CASE("more modules keep less and run more again, up to full recompute", "[INV-7]") {
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 200; ++i) {
+        ModelSpec const model = pick(random, {0, 1, 2}) == 0 ? find_model("deepseek-v3")
+                                : pick(random, {0, 1}) == 0  ? llama(2048, 16, 4, 1, 5632)
+                                                             : mixture(1024, 1, 16, 2, 768);
+        RecomputeModules const there = modules_of(model);
+        RecomputeModules few, more;
+        for (Module const module : {Module::core_attn, Module::layernorm, Module::mla_up_proj, Module::mlp, Module::moe,
+                                    Module::moe_act, Module::shared_experts, Module::mlp_act}) {
+            if (!there.has(module)) continue;
+            bool const in_few = random() % 3 == 0;
+            if (in_few) few.add(module);
+            if (in_few || random() % 2 == 0) more.add(module);
+        }
+        ParallelPlan plan = selective(few, pick(random, {Precision::bf16, Precision::fp8}));
+        plan.tp = pick<std::int64_t>(random, {1, 2, 4});
+        plan.sequence_parallel = plan.tp > 1 ? pick(random, {Switch::off, Switch::on}) : Switch::off;
+        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused});
+        Block const less = layer_of(model, plan, 2048);
+        plan.recompute_modules = more;
+        Block const larger = layer_of(model, plan, 2048);
+        CAPTURE(modules_text(few), modules_text(more), plan.tp);
+        CHECK(less.kept(Recompute::selective) >= larger.kept(Recompute::selective));
+        CHECK(larger.kept(Recompute::selective) >= larger.kept(Recompute::full));
+        CHECK(less.kept(Recompute::none) == larger.kept(Recompute::none));
+        Work const few_again = less.rerun_work(Recompute::selective);
+        Work const more_again = larger.rerun_work(Recompute::selective);
+        CHECK(few_again.executed <= more_again.executed);
+        CHECK(few_again.moved <= more_again.moved);
+        CHECK(more_again.executed <= larger.rerun_work(Recompute::full).executed);
+    }
+}
+
+TEST_CASE("a module that no layer of the model has is refused by name", "[INV-7]") {
+    ModelSpec const dense = llama(2048, 16, 4, 2, 5632);
+    CHECK(modules_text(modules_of(dense)) == "core_attn,layernorm,mlp,mlp_act,op");
+    CHECK(modules_text(modules_of(mixture(1024, 2, 16, 2, 768))) == "core_attn,layernorm,moe,moe_act,op");
+    CHECK(modules_text(modules_of(find_model("deepseek-v3"))) ==
+          "core_attn,layernorm,mla_up_proj,mlp,moe,moe_act,shared_experts,mlp_act,op");
+    CHECK_FALSE(modules_of(hybrid(StateRule::delta, 1024, 4)).has(Module::op));
+    CHECK_THROWS_WITH(require_modules(dense, {Module::moe_act}, "here"),
+                      contains("here: ") && contains("nothing to recompute as 'moe_act'") &&
+                          contains("it has core_attn, layernorm, mlp, mlp_act, op"));
+    Workload const workload{.sequence = 2048, .global_batch = 8};
+    CHECK_THROWS_WITH(require_valid(dense, selective({Module::mla_up_proj}), workload), contains("mla_up_proj"));
+    ParallelPlan unused = selective({Module::moe});
+    unused.recompute = Recompute::none;
+    CHECK_NOTHROW(require_valid(dense, unused, workload));
+}
