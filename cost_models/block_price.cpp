@@ -97,10 +97,10 @@ Pricer::Product Pricer::lone_kernel(Op const& op, Pass pass) {
     return found->second;
 }
 
-Pricer::Product Pricer::kernel(Op const& op, Pass pass, GradientSums sums) {
+Pricer::Product Pricer::kernel(Op const& op, Pass pass, GradientSums sums, GradientFormat format) {
     Product const product = lone_kernel(op, pass);
     if (pass == Pass::forward) return product;
-    Seconds const sum = gradient_sum_time(op, sums, cluster_.accelerator, framework_);
+    Seconds const sum = gradient_sum_time(op, sums, format, cluster_.accelerator, framework_);
     return {.time = product.time + sum, .weight = product.weight + sum};
 }
 
@@ -128,7 +128,7 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             priced.hidden = overlap * t;
             priced.latency = cost.latency(c->bytes);
         } else {
-            Product const product = kernel(op, selection.pass, selection.sums);
+            Product const product = kernel(op, selection.pass, selection.sums, plan.gradients);
             priced.compute = product.time;
             priced.weight = product.weight;
             priced.gap = static_cast<double>(kernel_count(op, selection.pass)) * framework_.kernel_gap.value;
@@ -208,10 +208,11 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
     return priced;
 }
 
-PassTime Pricer::price_weights(Block const& block, GradientSums sums) {
+PassTime Pricer::price_weights(Block const& block, ParallelPlan const& plan, GradientSums sums) {
     PassTime time;
     for (Op const& op : block.ops) {
-        Seconds const weight = op.in(Pass::backward) ? kernel(op, Pass::backward, sums).weight : Seconds{};
+        Seconds const weight =
+            op.in(Pass::backward) ? kernel(op, Pass::backward, sums, plan.gradients).weight : Seconds{};
         if (weight <= Seconds{}) continue;
         time.gemm += weight;
         time.gaps += framework_.kernel_gap.value;
@@ -226,13 +227,13 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     Floors const least = floors(plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
     price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});
-    price.weight = price_weights(block, GradientSums::added);
+    price.weight = price_weights(block, plan, GradientSums::added);
     price.reduced_backward =
         price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
-    price.reduced_weight = price_weights(block, GradientSums::reduced);
+    price.reduced_weight = price_weights(block, plan, GradientSums::reduced);
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
-        price.kept[i] = block.kept(policy);
+        price.kept[i] = block.kept(policy, input_bytes_);
         if (policy != Recompute::none)
             price.rerun[i] = price_pass(block, plan,
                                         {.pass = Pass::forward,

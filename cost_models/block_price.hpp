@@ -79,7 +79,9 @@ GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec cons
 /// Prices blocks for one cluster and framework; remembers collective curves and matrix products it has seen.
 class Pricer {
 public:
-    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework) : cluster_(cluster), framework_(framework) {}
+    /// @param input_bytes of an element that is kept of the input of a narrow product (`FrameworkMemory`)
+    Pricer(ClusterSpec const& cluster, FrameworkTiming const& framework, double input_bytes = 2)
+        : cluster_(cluster), framework_(framework), input_bytes_(input_bytes) {}
 
     [[nodiscard]] PricedBlocks price(BlockSet const& blocks, ParallelPlan const& plan);
     [[nodiscard]] BlockPrice price(Block const& block, ParallelPlan const& plan, HostFloor floor);
@@ -105,12 +107,13 @@ private:
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Rerun last_rerun() const;
     [[nodiscard]] Floors floors(ParallelPlan const& plan, HostFloor host_floor) const;
-    PassTime price_weights(Block const& block, GradientSums sums);
-    Product kernel(Op const& op, Pass pass, GradientSums sums);
+    PassTime price_weights(Block const& block, ParallelPlan const& plan, GradientSums sums);
+    Product kernel(Op const& op, Pass pass, GradientSums sums, GradientFormat format);
     Product lone_kernel(Op const& op, Pass pass);
 
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
+    double input_bytes_;
     std::map<std::array<std::int64_t, 5>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };

@@ -143,11 +143,11 @@ Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator
     return {};
 }
 
-Seconds gradient_sum_time(Op const& op, GradientSums sums, AcceleratorProfile const& accelerator,
+Seconds gradient_sum_time(Op const& op, GradientSums sums, GradientFormat format, AcceleratorProfile const& accelerator,
                           FrameworkTiming const& framework) {
     if (!op.in(Pass::backward) || products_of_backward(op) < 2) return {};
-    double const sent = framework.gradient_bytes_sent.value;
-    double bytes = framework.gradient_sum_bytes.value;
+    double const sent = sent_gradient_bytes(framework, format);
+    double bytes = summed_gradient_bytes(framework, format);
     if (sums == GradientSums::reduced) bytes = sent > 2 ? std::min(bytes, 2 + sent) : 0;
     auto const summed = [&](std::int64_t groups, std::int64_t n, std::int64_t k) {
         double const weights = static_cast<double>(groups) * static_cast<double>(n) * static_cast<double>(k);

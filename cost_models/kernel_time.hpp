@@ -45,7 +45,7 @@ Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator
 enum class GradientSums : std::uint8_t { added, reduced };
 /// To move the weight gradient of one microbatch where it is wanted: `gradient_sum_bytes` a weight where it is added;
 /// where it is reduced in more than two bytes, what it takes to widen it, unless adding takes less.
-Seconds gradient_sum_time(Op const& op, GradientSums sums, AcceleratorProfile const& accelerator,
+Seconds gradient_sum_time(Op const& op, GradientSums sums, GradientFormat format, AcceleratorProfile const& accelerator,
                           FrameworkTiming const& framework);
 
 /// Kernels that one pass of the op launches.

@@ -58,7 +58,9 @@ double expert_shards(ParallelPlan const& plan) {
 
 StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
     bool const fp16 = plan.precision == Precision::fp16;
-    double const gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
+    double gradient = fp16 ? framework.fp16_gradient_bytes.value : framework.gradient_bytes.value;
+    // What is added up in bf16 is not wider than the weights that it is for.
+    if (plan.gradients == GradientFormat::bf16) gradient = std::min(gradient, framework.weight_bytes.value);
     double const master =
         (fp16 ? framework.fp16_master_bytes.value : framework.master_bytes.value) - optimizer_saving(plan.optimizer);
     StateBytes bytes;
@@ -121,7 +123,9 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     bool const forwards_first = plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first;
     double const logit_sets = forwards_first && plan.pp > 1 ? load.microbatches : 1;
     constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
-    double const fused = plan.fused_cross_entropy == Switch::on ? framework.fused_cross_entropy_bytes.value : 0;
+    // Only the microbatch at its loss is in the hands of its kernels.
+    double const fused =
+        plan.fused_cross_entropy == Switch::on ? framework.fused_logits_bytes.value - framework.logits_bytes.value : 0;
     Bytes const logits =
         (framework.logits_bytes.value * logit_sets + gradient_bytes * load.postponed_logits + fused) * load.logits * B;
     // A layer being run again does not add to the logits: they are gone by then.

@@ -149,6 +149,7 @@ std::string plan_label(ParallelPlan const& p) {
                                                                                  : name_of(p.recompute));
         if (p.recompute == Recompute::full && p.recompute_layers > 0) text += fmt::format("-{}", p.recompute_layers);
     }
+    if (p.gradients == GradientFormat::bf16) text += " bf16-gradients";
     if (p.offload != Offload::none) text += fmt::format(" offload-{}", name_of(p.offload));
     if (p.tp > 1 && p.sequence_parallel == Switch::on) text += " sp";
     if (p.adapters.on()) text += " " + adapters_label(p.adapters);

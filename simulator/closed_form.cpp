@@ -118,7 +118,7 @@ ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, Cluster
       cluster_(cluster),
       framework_(framework),
       timing_(timing_for(framework, cluster.accelerator.generation, std::string(name_of(precision)))),
-      pricer_(cluster, timing_) {}
+      pricer_(cluster, timing_, framework.memory.narrow_input_bytes.value) {}
 
 ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
     BlockSet const blocks = build_blocks(model_, plan, workload_.sequence);
@@ -175,7 +175,9 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
     if (model_.mlp.gated) load.gated_tokens = tokens * as_double(model_.mlp.intermediate) / tp;
-    if (model_.moe)
+    bool const moe_runs_again =
+        plan.recompute == Recompute::selective && plan.recompute_modules.has(RecomputeModule::moe);
+    if (model_.moe && plan.dispatcher == Dispatcher::all_to_all && !moe_runs_again)
         load.routed_hidden_tokens = load.sharded_hidden_tokens * as_double(model_.moe->top_k * plan.expert_tp);
     return stage;
 }

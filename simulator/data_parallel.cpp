@@ -58,7 +58,7 @@ struct CallBuilder {
                   bytes_per_parameter * parameters / layers * B + frozen / layers, g.shard, g.stride);
     }
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
-        double const gradient = f.gradient_bytes_sent.value;
+        double const gradient = sent_gradient_bytes(f, plan.gradients);
         double const weight = f.weight_bytes_sent.value;
         if (plan.zero == 0) {
             add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
@@ -113,7 +113,7 @@ constexpr double host_update_bytes = 28;                                     // 
 /// Bytes of one layer's gradients that the two copies of a stage all-reduce.
 Bytes exchanged_by_copies(double parameters, double shards, double layers, ParallelPlan const& plan,
                           FrameworkTiming const& f) {
-    return f.gradient_bytes_sent.value * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
+    return sent_gradient_bytes(f, plan.gradients) * parameters / (plan.zero >= 1 ? shards : 1) / layers * B;
 }
 
 /// All-reduce of the gradients between the two copies of a stage, layer by layer; zero where there is one.
@@ -230,12 +230,13 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     double const updated = load.parameters.dense / (sharded ? dense_shards(plan) : 1) +
                            load.parameters.expert / (sharded ? expert_shards(plan) : 1);
     if (offloads_optimizer(plan)) {
-        double const moved = (f.gradient_bytes_sent.value + f.weight_bytes_sent.value) * updated;
+        double const moved = (sent_gradient_bytes(f, plan.gradients) + f.weight_bytes_sent.value) * updated;
         time.offload =
             moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
     } else {
         BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
-        time.optimizer = f.optimizer_bytes_per_parameter.value * updated * B / memory;
+        double const narrower = f.gradient_bytes_sent.value - sent_gradient_bytes(f, plan.gradients);
+        time.optimizer = (f.optimizer_bytes_per_parameter.value - narrower) * updated * B / memory;
     }
     return time;
 }

@@ -28,6 +28,7 @@ ParallelPlan read_plan(ObjectReader in) {
     p.recompute = recompute_from(in.text("recompute"), in.path_to("recompute"));
     if (in.has("recompute_modules"))
         p.recompute_modules = recompute_modules_from(in.text("recompute_modules"), in.path_to("recompute_modules"));
+    if (in.has("gradients")) p.gradients = gradient_format_from(in.text("gradients"), in.path_to("gradients"));
     p.sequence_parallel = switch_of(in.flag("sequence_parallel"));
     p.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));
     p.dispatcher = dispatcher_from(in.text("moe_dispatcher"), in.path_to("moe_dispatcher"));

@@ -129,6 +129,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--offload")) o.offload = name_of(p.offload);
     if (!given("--cp-mode")) o.cp_mode = name_of(p.cp_mode);
     if (!given("--moe-dispatcher")) o.moe_dispatcher = name_of(p.dispatcher);
+    if (!given("--gradients")) o.gradients = name_of(p.gradients);
     if (!given("--expert-tp")) o.expert_tp = p.expert_tp;
     if (!given("--shard-group") && o.zero != "0") o.shard_group = p.shard_group;
     if (!given("--precision")) o.precision = name_of(p.precision);

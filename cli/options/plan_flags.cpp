@@ -88,6 +88,9 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_option("--precision", o.precision,
                    "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")
         ->group("Plan");
+    app.add_option("--gradients", o.gradients,
+                   "usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)")
+        ->group("Plan");
     app.add_option("--optimizer", o.optimizer, "adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)")
         ->group("Plan");
     app.add_flag_callback(

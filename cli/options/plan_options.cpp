@@ -87,6 +87,7 @@ ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
     if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");
+    if (!o.gradients.empty()) plan.gradients = gradient_format_from(o.gradients, "--gradients");
     plan.expert_tp = o.expert_tp;
     plan.shard_group = o.shard_group;
     plan.recompute_layers = o.recompute_layers;

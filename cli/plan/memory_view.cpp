@@ -65,6 +65,13 @@ std::string state_text(MemorySheet const& s, std::size_t stage) {
     return table.text();
 }
 
+/// The formula is of 16 bit.
+std::string formula_of(SavedTensor const& t, double input_bytes) {
+    if (t.narrow == NarrowInput::no || input_bytes >= 2) return std::string(t.formula);
+    return fmt::format("{}{}, {:g}-byte inputs", t.formula, t.narrow == NarrowInput::beside ? " and a copy" : "",
+                       input_bytes);
+}
+
 /// Each saved tensor of the blocks of a stage: per microbatch over the stage's layers, and what recompute does to it.
 std::string tensors_text(MemorySheet const& s, std::size_t stage) {
     StageContent const& content = s.graph.layout.stages[stage];
@@ -80,7 +87,7 @@ std::string tensors_text(MemorySheet const& s, std::size_t stage) {
             table.add_row(
                 {block.name, "input", "2 T h [/t with SP]", exact(block.input), fmt::format("{}", times), "-"});
         for (SavedTensor const& t : block.saved)
-            table.add_row({block.name, std::string(t.name), std::string(t.formula), exact(t.bytes),
+            table.add_row({block.name, std::string(t.name), formula_of(t, s.input_bytes), exact(t.kept(s.input_bytes)),
                            fmt::format("{}", times), t.dropped_by == Rerun::selective ? "selective, full" : "full"});
     };
     BlockSet const& blocks = s.graph.blocks;

@@ -33,6 +33,7 @@ Json plan_object(ParallelPlan const& p) {
               {"dropout", p.dropout == Switch::on},
               {"fused_cross_entropy", p.fused_cross_entropy == Switch::on}};
     if (p.recompute == Recompute::selective) json["recompute_modules"] = modules_text(p.recompute_modules);
+    if (p.gradients != GradientFormat::usual) json["gradients"] = name_of(p.gradients);
     if (!p.stage_layers.empty()) json["stage_layers"] = p.stage_layers;
     if (p.adapters.on()) {
         json["lora_rank"] = p.adapters.rank;

@@ -45,6 +45,7 @@ std::string plan_extras(StepReport const& r) {
         std::string const label = selective_label(p.recompute_modules);
         add(label == "selective" ? "sel" : modules_text(p.recompute_modules, "+"));
     }
+    if (p.gradients == GradientFormat::bf16) add("bf16-grads");
     if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");

@@ -222,7 +222,8 @@ void append_attention(BlockBuilder& b, LayerKind kind) {
 
     expansion([&] { b.keep("q, k, v", "2 T (a d + kv (d + d_v)) / t", 2 * tokens * (width.query + width.key_value)); });
     b.module(RecomputeModule::core_attn, [&] { keep_scores(b, core, width); });
-    b.keep(attention_output, "2 T a d_v / t", 2 * tokens * width.output);
+    b.keep_input(attention_output, "2 T a d_v / t", 2 * tokens * width.output,
+                 a.gated ? NarrowInput::no : NarrowInput::beside);
     if (a.gated) {
         // Reads the output and its gate, writes the product; backward reads these and a gradient and writes two.
         b.streaming("output gate", 6 * tokens * width.output, 5.0 / 3);

@@ -56,10 +56,15 @@ Work Block::rerun_work(Recompute recompute) const {
     return total;
 }
 
-Bytes Block::kept(Recompute recompute) const {
+Bytes SavedTensor::kept(double input_bytes) const {
+    if (narrow == NarrowInput::no || input_bytes >= 2) return bytes;
+    return (narrow == NarrowInput::instead ? input_bytes / 2 : 1 + input_bytes / 2) * bytes;
+}
+
+Bytes Block::kept(Recompute recompute, double input_bytes) const {
     Bytes total = input;
     for (SavedTensor const& tensor : saved)
-        if (!runs_again(recompute, tensor.dropped_by)) total += tensor.bytes;
+        if (!runs_again(recompute, tensor.dropped_by)) total += tensor.kept(input_bytes);
     return total;
 }
 

@@ -11,6 +11,10 @@
 
 namespace sextant {
 
+/// What a framework that keeps the inputs of narrow products (fp8, fp4) as narrow as they are makes of a tensor:
+/// nothing, a narrow tensor in its place, or a narrow copy beside it (an op that is no product needs it in 16 bit).
+enum class NarrowInput : std::uint8_t { no, instead, beside };
+
 /// A tensor that the forward pass keeps for the backward pass, on one rank, of one microbatch.
 struct SavedTensor {
     std::string_view name;
@@ -19,6 +23,9 @@ struct SavedTensor {
     /// The weakest recompute policy under which the tensor is not kept. A layer's input is kept under every policy: it
     /// is not in this list but in `Block::input`.
     Rerun dropped_by = Rerun::full;
+    NarrowInput narrow = NarrowInput::no;
+    /// Bytes where a framework keeps inputs of narrow products in so many bytes an element.
+    [[nodiscard]] Bytes kept(double input_bytes) const;
 };
 
 /// Parameters that one rank holds of something, by how ZeRO may shard them.
@@ -55,8 +62,9 @@ struct Block {
     [[nodiscard]] Work work(Pass pass) const;
     /// Extra forward work under a recompute policy.
     [[nodiscard]] Work rerun_work(Recompute recompute) const;
-    /// Bytes kept for the backward pass under a recompute policy, the input included.
-    [[nodiscard]] Bytes kept(Recompute recompute) const;
+    /// Bytes kept for the backward pass under a recompute policy, the input included. `input_bytes`: an element of an
+    /// input of narrow products.
+    [[nodiscard]] Bytes kept(Recompute recompute, double input_bytes = 2) const;
 };
 
 /// True if this recompute policy runs `rerun` ops again.

@@ -26,7 +26,7 @@ void append_mlp(BlockBuilder& b, std::int64_t intermediate) {
     b.module(RecomputeModule::mlp_act, [&] {
         // Read the projection(s), write the activation; a gated unit reads two.
         b.streaming("activation", (gated ? 6.0 : 4.0) * tokens * f, 1.7);
-        if (b.needs_input({AdapterTarget::down})) b.keep("activation output", "2 T f / t", 2 * tokens * f);
+        if (b.needs_input({AdapterTarget::down})) b.keep_input("activation output", "2 T f / t", 2 * tokens * f);
     });
     b.gemm(last_product, b.model.hidden, width);
     b.adapters({AdapterTarget::down}, b.tokens, b.model.hidden, width, Split::input);
@@ -59,7 +59,7 @@ void append_experts(BlockBuilder& b, MoeSpec const& moe, double received) {
     b.keep("experts up output", "2 (1 or 2) T k f_e / t", 2 * factor * received * f);
     b.module(RecomputeModule::moe_act, [&] {
         b.streaming("expert activation", (factor + 1) * 2 * received * f, 1.7);
-        if (b.needs_input({})) b.keep("expert activation output", "2 T k f_e / t", 2 * received * f);
+        if (b.needs_input({})) b.keep_input("expert activation output", "2 T k f_e / t", 2 * received * f);
     });
     b.dequantise(elements(down));
     b.block.ops.push_back({.name = "experts down", .what = down});
@@ -92,9 +92,11 @@ void append_moe(BlockBuilder& b, MoeSpec const& moe) {
     if (plan.expert_tp > 1)
         b.collective("expert gather", CollectiveKind::all_gather, GroupKind::tensor, received * token_bytes,
                      Passes::both);
-    if (b.needs_input({})) b.keep("dispatched tokens", "2 T k h / t", received * token_bytes);
+    if (b.needs_input({})) b.keep_input("dispatched tokens", "2 T k h / t", received * token_bytes);
     append_experts(b, moe, received);
-    b.keep("expert outputs", "2 T k h / t", received * token_bytes);
+    // Where tokens are sent once per domain, they are weighted by their experts' scores before they are multiplied by
+    // the last matrix, and no output is needed again.
+    if (plan.dispatcher == Dispatcher::all_to_all) b.keep("expert outputs", "2 T k h / t", received * token_bytes);
     if (plan.expert_tp > 1)
         b.collective("expert reduce", CollectiveKind::reduce_scatter, GroupKind::tensor, received * token_bytes,
                      Passes::both);

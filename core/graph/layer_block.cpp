@@ -47,17 +47,28 @@ void mark_the_end(BlockBuilder& b, LayerKind kind) {
     }
 }
 
-enum class NormOutput { kept, dropped };
+/// Whether the backward pass needs the output of a norm, and what reads it: products alone, a router (in 16 bit) alone,
+/// or a router beside products.
+enum class NormOutput { dropped, for_products, for_router, for_both };
+
+NarrowInput narrow_of(NormOutput output) {
+    switch (output) {
+        case NormOutput::for_products: return NarrowInput::instead;
+        case NormOutput::for_both: return NarrowInput::beside;
+        default: return NarrowInput::no;
+    }
+}
+
 enum class NormInput { of_layer, own };  ///< the layer's input is kept with the layer
 
 /// Norm before a half of the layer, with the two tensors it leaves: its input and its output (the input of the linear
 /// layers).
-/// `kept`: whether the backward pass needs its output.
-void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, NormOutput kept) {
+void append_input_norm(BlockBuilder& b, std::string_view name, NormInput input, NormOutput output) {
     if (input == NormInput::own) b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
     b.module(RecomputeModule::layernorm, [&] {
         b.norm(name);
-        if (kept == NormOutput::kept) b.keep("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
+        if (output != NormOutput::dropped)
+            b.keep_input("linear input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden, narrow_of(output));
     });
 }
 
@@ -85,16 +96,18 @@ void apply_op_policy(BlockBuilder& b) {
 /// A dense feed-forward or shared experts may have adapters; routed experts and the router have none.
 NormOutput output_for_feed_forward(BlockBuilder const& b, LayerKind kind) {
     bool const dense = !kind.moe || b.model.moe->shared_intermediate > 0;
-    return (dense ? b.needs_input(mlp_readers) : b.needs_input({})) ? NormOutput::kept : NormOutput::dropped;
+    if (!(dense ? b.needs_input(mlp_readers) : b.needs_input({}))) return NormOutput::dropped;
+    if (!kind.moe) return NormOutput::for_products;
+    return dense ? NormOutput::for_both : NormOutput::for_router;
 }
 
 /// A layer that is a mixer or a feed-forward alone: one norm, one residual. Source: Nemotron-H, arXiv:2504.03624.
 Block build_half_layer(BlockBuilder b, LayerKind kind) {
     bool const mixes = kind.mixer != Mixer::none;
-    NormOutput const kept = !mixes                               ? output_for_feed_forward(b, kind)
-                            : b.needs_input(mixer_readers(kind)) ? NormOutput::kept
-                                                                 : NormOutput::dropped;
-    append_input_norm(b, "input norm", NormInput::of_layer, kept);
+    NormOutput const output = !mixes                               ? output_for_feed_forward(b, kind)
+                              : b.needs_input(mixer_readers(kind)) ? NormOutput::for_products
+                                                                   : NormOutput::dropped;
+    append_input_norm(b, "input norm", NormInput::of_layer, output);
     if (mixes)
         append_mixer(b, kind);
     else
@@ -108,8 +121,11 @@ Block build_half_layer(BlockBuilder b, LayerKind kind) {
 
 NormOutput output_for_attention(BlockBuilder const& b, LayerKind kind) {
     bool const read_by_both = b.model.parallel_block && b.model.norms_per_layer == 1;
-    if (read_by_both && output_for_feed_forward(b, kind) == NormOutput::kept) return NormOutput::kept;
-    return b.needs_input(mixer_readers(kind)) ? NormOutput::kept : NormOutput::dropped;
+    bool const by_mixer = b.needs_input(mixer_readers(kind));
+    NormOutput const other = read_by_both ? output_for_feed_forward(b, kind) : NormOutput::dropped;
+    if (by_mixer && other == NormOutput::for_router) return NormOutput::for_both;
+    if (other != NormOutput::dropped) return other;
+    return by_mixer ? NormOutput::for_products : NormOutput::dropped;
 }
 
 }  // namespace

@@ -49,6 +49,12 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
         return fault(detail, PlanProblem::not_positive, "dp * tp * pp * cp = {:g} accelerators (at most 1e9)", ranks);
     if (static_cast<double>(plan.ep) * static_cast<double>(plan.expert_tp) > 1e9)
         return fault(detail, PlanProblem::not_positive, "ep * expert-tp is larger than 1e9");
+    bool const narrow =
+        plan.precision == Precision::bf16 || plan.precision == Precision::fp8 || plan.precision == Precision::fp4;
+    if (plan.gradients == GradientFormat::bf16 && !narrow)
+        return fault(detail, PlanProblem::not_positive,
+                     "gradients in bf16 with precision {} (bf16, fp8 or fp4, whose weights are in bf16)",
+                     name_of(plan.precision));
     if (plan.zero < 0 || plan.zero > 3) return fault(detail, PlanProblem::zero, "zero is {} (0, 1, 2 or 3)", plan.zero);
     return {};
 }

@@ -35,7 +35,7 @@ void append_recurrence(BlockBuilder& b, RecurrentSpec const& r) {
     b.keep("recurrence output", "2 T H d_v / t", 2 * tokens * output);
     // Norm of the output times SiLU of the gate.
     b.streaming("gated norm", 6 * tokens * output, 5.0 / 3);
-    if (b.needs_input({})) b.keep("gated output", "2 T H d_v / t", 2 * tokens * output);
+    if (b.needs_input({})) b.keep_input("gated output", "2 T H d_v / t", 2 * tokens * output);
     b.gemm("recurrent out", b.model.hidden, values);
     b.leave_tensor_region("recurrent out");
 }

@@ -92,6 +92,11 @@ void BlockBuilder::keep(std::string_view name, std::string_view formula, double 
     block.saved.push_back({.name = name, .formula = formula, .bytes = bytes * units::B});
 }
 
+void BlockBuilder::keep_input(std::string_view name, std::string_view formula, double bytes, NarrowInput narrow) {
+    keep(name, formula, bytes);
+    if (plan.precision == Precision::fp8 || plan.precision == Precision::fp4) block.saved.back().narrow = narrow;
+}
+
 void BlockBuilder::run_again(std::size_t first_op, std::size_t first_saved) {
     for (std::size_t i = first_op; i < block.ops.size(); ++i)
         block.ops[i].rerun = Rerun::selective;

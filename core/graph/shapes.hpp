@@ -46,6 +46,9 @@ public:
     /// Dropout (if any) and residual addition on the norm region, with the dropout mask it keeps.
     void residual(std::string_view name);
     void keep(std::string_view name, std::string_view formula, double bytes);
+    /// A tensor that products of the plan's precision read. `narrow`: what becomes of it where these are narrow.
+    void keep_input(std::string_view name, std::string_view formula, double bytes,
+                    NarrowInput narrow = NarrowInput::instead);
     void hold(std::vector<Parameter> const& parameters);
     /// Calls `append`. Where the plan's selective recompute names the module, ops that were appended run again and what
     /// they keep is dropped.

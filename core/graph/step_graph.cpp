@@ -136,6 +136,7 @@ std::string digest(StepGraph const& graph) {
         hash.add(v);
     if (p.recompute == Recompute::selective && p.recompute_modules != attention_core)
         hash.add(p.recompute_modules.bits());
+    if (p.gradients != GradientFormat::usual) hash.add(static_cast<std::int64_t>(p.gradients));
     if (p.adapters.on())
         for (std::int64_t const v :
              {p.adapters.rank, p.adapters.targets.bits(), static_cast<std::int64_t>(p.adapters.base)})

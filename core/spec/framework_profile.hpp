@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/parallel_plan.hpp"
 #include "core/spec/sourced.hpp"
 #include "core/units.hpp"
 
@@ -52,14 +53,16 @@ struct FrameworkMemory {
     Sourced<double> bucket_bytes;  ///< per parameter, communication buckets that stay (dp > 1), not sharded
     Sourced<double> gather_bytes;  ///< per parameter at the optimizer, updated weights before they are spread (ZeRO-1)
     Sourced<double> logits_bytes;  ///< per token and vocabulary entry, need
-    Sourced<double> logits_bytes_reserved;      ///< the same as the allocator keeps it
-    Sourced<double> fused_cross_entropy_bytes;  ///< what a fused cross entropy adds, per token and vocabulary entry
+    Sourced<double> logits_bytes_reserved;  ///< the same as the allocator keeps it
+    Sourced<double> fused_logits_bytes;     ///< need in place of `logits_bytes` with a fused cross entropy
     Sourced<double> gated_extra_bytes;   ///< per token and feed-forward unit, where gate and product are not one kernel
     Sourced<double> extra_hidden_bytes;  ///< per token and hidden unit and layer, kept besides the tensor list (pp > 1)
     Sourced<double> held_gather_bytes;   ///< per token (not / tp), hidden unit and layer, for each microbatch in flight
                                          ///< beyond the second
     Sourced<double> step_buffer_bytes;   ///< per unsharded token and hidden unit, once
-    Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: permute and combine copies of MoE
+    Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: permute and combine copies of MoE, where
+                                         ///< tokens are not sent once per domain
+    Sourced<double> narrow_input_bytes;  ///< an element of what is kept of the input of a product in fp8 or fp4
     Sourced<Bytes> constant;             ///< workspaces of BLAS and communication libraries inside the allocator
     Sourced<Bytes> context;              ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
     Sourced<double> reserved_low;        ///< reserved / allocated prediction: 10 % quantile
@@ -84,6 +87,11 @@ struct FrameworkProfile {
     FrameworkMemory memory;
     StepInterval interval{};
 };
+
+/// Bytes a gradient of a plan is sent in, and what adding one to those before moves: as the framework's, or of bf16
+/// where the plan asks for that and the framework uses more.
+double sent_gradient_bytes(FrameworkTiming const& framework, GradientFormat format);
+double summed_gradient_bytes(FrameworkTiming const& framework, GradientFormat format);
 
 /// The entry for this device generation and precision; more specific entries win. @throws InputError if even "*" is
 /// missing.

@@ -47,6 +47,8 @@ constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"
 constexpr Named<AttentionKernel> attention_kernels[] = {{AttentionKernel::flash, "flash"},
                                                         {AttentionKernel::unfused, "unfused"}};
 
+constexpr Named<GradientFormat> gradient_formats[] = {{GradientFormat::usual, "usual"}, {GradientFormat::bf16, "bf16"}};
+
 }  // namespace
 
 std::string_view name_of(Schedule schedule) { return name_in<Schedule>(schedules, schedule); }
@@ -56,6 +58,7 @@ std::string_view name_of(ContextParallel mode) { return name_in<ContextParallel>
 std::string_view name_of(Optimizer optimizer) { return name_in<Optimizer>(optimizers, optimizer); }
 std::string_view name_of(AttentionKernel kernel) { return name_in<AttentionKernel>(attention_kernels, kernel); }
 std::string_view name_of(Dispatcher dispatcher) { return name_in<Dispatcher>(dispatchers, dispatcher); }
+std::string_view name_of(GradientFormat format) { return name_in<GradientFormat>(gradient_formats, format); }
 
 Schedule schedule_from(std::string_view name, std::string_view where) {
     // A schedule by its own right, but not of training: nobody should look for a typing mistake.
@@ -83,6 +86,10 @@ Optimizer optimizer_from(std::string_view name, std::string_view where) {
 
 Dispatcher dispatcher_from(std::string_view name, std::string_view where) {
     return value_in<Dispatcher>(dispatchers, name, where, "dispatcher");
+}
+
+GradientFormat gradient_format_from(std::string_view name, std::string_view where) {
+    return value_in<GradientFormat>(gradient_formats, name, where, "format of gradients");
 }
 
 }  // namespace sextant

@@ -32,6 +32,9 @@ enum class AttentionKernel : std::uint8_t { flash, unfused };
 /// How mixture-of-experts layers send tokens: once per chosen expert (NCCL all-to-all), or once per domain that holds a
 /// chosen expert and on from there (DeepEP, HybridEP).
 enum class Dispatcher : std::uint8_t { all_to_all, deduplicated };
+/// What gradients are added up and sent in: as the framework does by itself (often fp32), or in bf16
+/// (Megatron-Core's `--grad-reduce-in-bf16`, NeMo's `grad_reduce_in_fp32=False`).
+enum class GradientFormat : std::uint8_t { usual, bf16 };
 enum class Switch : std::uint8_t { off, on };
 
 std::string_view name_of(Schedule schedule);
@@ -41,6 +44,7 @@ std::string_view name_of(ContextParallel mode);
 std::string_view name_of(Optimizer optimizer);
 std::string_view name_of(AttentionKernel kernel);
 std::string_view name_of(Dispatcher dispatcher);
+std::string_view name_of(GradientFormat format);
 /// @throws InputError with the known names and the nearest one.
 Schedule schedule_from(std::string_view name, std::string_view where);
 Recompute recompute_from(std::string_view name, std::string_view where);
@@ -48,6 +52,7 @@ Offload offload_from(std::string_view name, std::string_view where);
 ContextParallel context_parallel_from(std::string_view name, std::string_view where);
 Optimizer optimizer_from(std::string_view name, std::string_view where);
 Dispatcher dispatcher_from(std::string_view name, std::string_view where);
+GradientFormat gradient_format_from(std::string_view name, std::string_view where);
 
 /// How one model is split over accelerators, and how its step is run.
 ///
@@ -75,6 +80,7 @@ struct ParallelPlan {
     AttentionKernel attention = AttentionKernel::flash;
     Optimizer optimizer = Optimizer::adamw;
     Precision precision = Precision::bf16;
+    GradientFormat gradients = GradientFormat::usual;
     Switch dropout = Switch::off;
     Switch fused_cross_entropy = Switch::off;
     std::vector<std::int64_t>

@@ -54,6 +54,8 @@ public:
     void leave_out_adapters();
     /// For a framework whose selective recompute is that of the attention core.
     void recompute_attention_core();
+    /// For a framework whose files do not say what gradients are added up in.
+    void leave_out_gradients();
 
     /// The normal form of what is left; a field that changed only because others did is noted as well.
     void settle(LaunchPlan const& launch);

@@ -28,6 +28,7 @@ void translate_layout(Translation& t) {
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
+    t.leave_out_gradients();
     if (p.recompute == Recompute::selective)
         t.cannot("recompute", "only whole layers are wrapped; a fused attention keeps no scores anyway");
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || p.optimizer == Optimizer::muon)

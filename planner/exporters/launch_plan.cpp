@@ -135,6 +135,7 @@ std::vector<std::string> differing_fields(ParallelPlan const& a, ParallelPlan co
     compare(&ParallelPlan::attention, "attention");
     compare(&ParallelPlan::optimizer, "optimizer");
     compare(&ParallelPlan::precision, "precision");
+    compare(&ParallelPlan::gradients, "gradients");
     compare(&ParallelPlan::dropout, "dropout");
     compare(&ParallelPlan::fused_cross_entropy, "fused_cross_entropy");
     compare(&ParallelPlan::stage_layers, "stage_layers");

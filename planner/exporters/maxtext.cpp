@@ -44,6 +44,7 @@ void translate_experts(Translation& t, ModelSpec const& model) {
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
+    t.leave_out_gradients();
     if (p.recompute == Recompute::none)
         t.cannot("recompute", "XLA always recomputes what is cheap: minimal_with_context is the least");
     t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers", "a policy holds for all layers");

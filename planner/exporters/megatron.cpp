@@ -77,6 +77,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     lines.option("--hidden-dropout", p.dropout == Switch::on ? "0.1" : "0");
     bool const half = p.precision != Precision::fp32 && p.precision != Precision::tf32;
     if (half) lines.flag(p.precision == Precision::fp16 ? "--fp16" : "--bf16");
+    if (p.gradients == GradientFormat::bf16) lines.flag("--grad-reduce-in-bf16");
     if (p.precision == Precision::fp8) lines.option("--fp8-format", "hybrid");
     if (p.precision == Precision::fp4) lines.option("--fp4-format", "e2m1");
 }

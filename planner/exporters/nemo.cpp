@@ -146,6 +146,7 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
     out += tunes ? "    resume=run.Config(\n        nl.AutoResume,\n        resume_if_exists=True,\n"
                    "        restore_config=run.Config(nl.RestoreConfig, path=BASE_CHECKPOINT),\n    ),\n)\n\n"
                  : "    resume=run.Config(nl.AutoResume, resume_if_exists=True),\n)\n\n";
+    if (p.gradients == GradientFormat::bf16) out += "RECIPE.trainer.plugins.grad_reduce_in_fp32 = False\n\n";
     out += "if __name__ == \"__main__\":\n    run.run(RECIPE, direct=True)\n";
     return out;
 }

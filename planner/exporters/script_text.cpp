@@ -18,6 +18,11 @@ void Translation::recompute_attention_core() {
             "selective recompute is that of the attention core here, not of {}", modules_text(plan.recompute_modules));
 }
 
+void Translation::leave_out_gradients() {
+    replace(&ParallelPlan::gradients, GradientFormat::usual, "gradients",
+            "these files do not choose what gradients are added up and sent in");
+}
+
 void Translation::settle(LaunchPlan const& launch) {
     plan = normal_form(plan, launch.model);
     for (std::string const& field : differing_fields(plan, normal_form(launch.plan, launch.model))) {

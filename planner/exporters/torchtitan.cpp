@@ -228,6 +228,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
+    t.leave_out_gradients();
     translate_schedule(t, launch.microbatches());
     translate_sharding(t);
     translate_experts(t, launch.model);

@@ -87,6 +87,11 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
     std::string const& family = out.framework->name;
     if (row.zero_stage) {
         plan.zero = static_cast<int>(std::min<std::int64_t>(*row.zero_stage, 9));
+    } else if (row.notes_have("Deepspeed ZeRO") && plan.pp == 1 && plan.dp * plan.cp > 1) {
+        // BigScience's chronicle: 52 B parameters on V100-32GB without pipelining, which lesser stages do not hold.
+        plan.zero = 3;
+        out.assumptions.emplace_back("ZeRO-3, the only stage whose state fits");
+        out.memory_reason = "partitioned or offloaded checkpoints are not stated";
     } else {
         plan.zero = shards_weights(out)                                                         ? 3
                     : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1
@@ -148,7 +153,23 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     if (by_megatron && is_gpt(out.model)) plan.dropout = Switch::on;
     if (is_megatron_test(row)) plan.dropout = Switch::on;
     if (row.notes_have("cross-entropy-loss-fusion=True")) plan.fused_cross_entropy = Switch::on;
+    // loss_fn of MPT models is 'fused_crossentropy' where a configuration does not say otherwise.
+    if (row.source_id.starts_with("llm-foundry")) {
+        plan.fused_cross_entropy = Switch::on;
+        out.assumptions.emplace_back("fused cross entropy, the default of llm-foundry");
+    }
     plan.precision = precision_of(row, out);
+    // grad_reduce_in_fp32 is False in the recipes whose speed NVIDIA publishes (NeMo's scripts/performance, those of
+    // Megatron-Bridge).
+    if (row.source_id.starts_with("nvidia-") && plan.precision != Precision::fp16 && !plan.adapters.on()) {
+        plan.gradients = GradientFormat::bf16;
+        out.assumptions.emplace_back("gradients in bf16, as in NVIDIA's performance recipes");
+    }
+    // Its optimizer, as that of ColossalAI which it comes from, holds and reduces gradients in the weights' format.
+    if (row.framework_has("internevo") && plan.precision == Precision::bf16) {
+        plan.gradients = GradientFormat::bf16;
+        out.assumptions.emplace_back("gradients in bf16, as InternEvo's optimizer has them");
+    }
     apply_recompute(row, out);
 }
 

@@ -120,7 +120,7 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
         return recompute_modules(out, again);
     }
     if (text == "selective" || has(text, "core attention")) {
-        if (out.framework->name == "torchtitan") {
+        if (out.framework->name == "torchtitan" || row.framework_has("fms-fsdp")) {
             out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
             return recompute_layers(out, per_stage / 2);
         }

@@ -67,7 +67,7 @@ RowPrediction TrainPredictor::predict(TrainingRow const& row) {
         bool const tells = c.memory_quantity != MemoryQuantity::state_and_activations_first && p.memory_reason.empty();
         if (oom)
             p.ran = false;
-        else if (row.peak_mem_gb && tells)
+        else if (tells && (row.peak_mem_gb || (p.measured_time && !row.recompute.empty())))
             p.ran = true;
         p.assumptions = std::move(c.assumptions);
     } catch (RowSkip const& skip) {

@@ -190,6 +190,17 @@ TEST_CASE("bad input: plans that cannot be built, with the numbers", "[INV-11]")
     check_refused(estimate + Arguments{"--pp", "2", "--stage-layers", "16,x"}, "--stage-layers");
     check_refused(estimate + Arguments{"--recompute-layers", "3"}, "--recompute-layers", "--recompute full");
     check_refused(plan + Arguments{"--recompute-layers", "3", "--recompute", "none"}, "--recompute-layers", "full");
+    check_refused(estimate + Arguments{"--recompute-modules", "layer_norm"}, "--recompute-modules", "'layer_norm'",
+                  "did you mean 'layernorm'");
+    check_refused(estimate + Arguments{"--recompute-modules", "moe_act"}, "moe_act", "nothing to recompute");
+    check_refused(estimate + Arguments{"--recompute-modules", "op,layernorm"}, "--recompute-modules", "beside op");
+    check_refused(estimate + Arguments{"--recompute-modules", "mlp", "--recompute", "full"}, "--recompute-modules",
+                  "--recompute selective");
+    check_refused(plan + Arguments{"--recompute-modules", "mlp", "--recompute", "none,full"}, "--recompute-modules",
+                  "selective");
+    check_refused(plan + Arguments{"--recompute-modules", "moe"}, "--recompute-modules", "nothing to recompute");
+    check_refused(estimate + Arguments{"--gradients", "fp32"}, "--gradients", "usual, bf16");
+    check_refused(estimate + Arguments{"--gradients", "bf16", "--precision", "fp16"}, "gradients in bf16", "fp16");
     check_refused(estimate + Arguments{"--recompute-layers", "33", "--recompute", "full"}, "33", "32");
     check_refused(estimate + Arguments{"--shard-group", "3", "--dp", "4", "--zero", "3"}, "shard group 3", "4");
     check_refused(estimate + Arguments{"--shard-group", "2", "--dp", "4", "--zero", "0"}, "--shard-group", "ZeRO 0");

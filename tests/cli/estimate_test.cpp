@@ -172,6 +172,18 @@ TEST_CASE("estimate: options act in the direction they should", "[INV-15]") {
     CHECK(number(recomputed, "iteration_time_s") > number(base, "iteration_time_s"));
     CHECK(peak(recomputed) < peak(base));
     CHECK(recomputed.at("graph_digest") != base.at("graph_digest"));
+    Json const selected = answer(gpt3 + Arguments{"--recompute-modules", "layernorm,mlp_act"});
+    CHECK(selected.at("plan").at("recompute") == "selective");
+    CHECK(selected.at("plan").at("recompute_modules") == "layernorm,mlp_act");
+    CHECK(number(selected, "iteration_time_s") > number(base, "iteration_time_s"));
+    CHECK(number(selected, "iteration_time_s") < number(recomputed, "iteration_time_s"));
+    CHECK(peak(selected) < peak(base));
+    CHECK(peak(selected) > peak(recomputed));
+    CHECK_FALSE(base.at("plan").contains("recompute_modules"));
+    Json const narrow = answer(gpt3 + Arguments{"--gradients", "bf16"});
+    CHECK(narrow.at("plan").at("gradients") == "bf16");
+    CHECK(number(narrow, "iteration_time_s") <= number(base, "iteration_time_s"));
+    CHECK(peak(narrow) < peak(base));
     Json const unsharded = answer(gpt3 + Arguments{"--zero", "0"});
     CHECK(peak(unsharded) > peak(base));
     Json const offloaded = answer(gpt3 + Arguments{"--offload", "optimizer"});

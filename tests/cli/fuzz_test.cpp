@@ -36,6 +36,8 @@ std::vector<Option> const& options() {
          {"1f1b", "gpipe", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v", "none"}},
         {"--recompute", {"none", "selective", "full", "Full"}},
         {"--recompute-layers", {"0", "1", "2", "5", "100"}},
+        {"--recompute-modules", {"core_attn", "layernorm,mlp_act", "mlp", "moe,moe_act", "op", "mla_up_proj", ""}},
+        {"--gradients", {"usual", "bf16"}},
         {"--offload", {"none", "optimizer", "activations", "optimizer+activations"}},
         {"--cp-mode", {"ring", "all-gather", "ulysses"}},
         {"--expert-tp", {"1", "2", "8", "1000000000000"}},

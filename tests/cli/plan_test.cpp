@@ -36,6 +36,12 @@ Arguments options_of(Json const& plan) {
         options.emplace_back(flag);
         options.push_back(plan.at(key).get<std::string>());
     }
+    for (auto const& [flag, key] :
+         {std::pair{"--recompute-modules", "recompute_modules"}, {"--gradients", "gradients"}}) {
+        if (!plan.contains(key)) continue;
+        options.emplace_back(flag);
+        options.push_back(plan.at(key).get<std::string>());
+    }
     options.emplace_back(plan.at("sequence_parallel") == true ? "--sequence-parallel" : "--no-sequence-parallel");
     return options;
 }

@@ -137,6 +137,40 @@ TEST_CASE("recompute by op keeps every second product, attention and reduce-scat
     CHECK_FALSE(again(part).contains("mlp out"));
 }
 
+TEST_CASE("inputs of fp8 products are kept narrow where the framework does so, once or beside", "[INV-6]") {
+    ModelSpec const model = llama(4096, 32, 8, 1, 14336);
+    auto const kept = [&](Precision precision, double input_bytes) {
+        return layer_of(model, selective({Module::core_attn}, precision)).kept(Recompute::none, input_bytes).base();
+    };
+    CHECK(kept(Precision::bf16, 1) == kept(Precision::bf16, 2));
+    CHECK(kept(Precision::fp8, 2) == kept(Precision::bf16, 2));
+    // Two norms' outputs and the activation's are halved; attention keeps its output and the product a copy.
+    double const saved = 4096.0 * (2 * 4096 + 14336 - 4096);
+    CHECK(kept(Precision::fp8, 2) - kept(Precision::fp8, 1) == saved);
+
+    // A router reads the norm's output in 16 bit: alone, or beside shared experts.
+    auto const narrow = [&](ModelSpec const& of, char const* name) {
+        Block const block = layer_of(of, selective({Module::core_attn}, Precision::fp8));
+        auto const last = std::find_if(block.saved.rbegin(), block.saved.rend(),
+                                       [&](SavedTensor const& tensor) { return tensor.name == name; });
+        REQUIRE(last != block.saved.rend());
+        return last->narrow;
+    };
+    CHECK(narrow(model, "linear input") == NarrowInput::instead);
+    CHECK(narrow(mixture(2048, 1, 8, 2, 5632), "linear input") == NarrowInput::no);
+    CHECK(narrow(find_model("deepseek-v3"), "linear input") == NarrowInput::beside);
+    CHECK(narrow(mixture(2048, 1, 8, 2, 5632), "dispatched tokens") == NarrowInput::instead);
+}
+
+TEST_CASE("tokens that are sent once per domain leave no copies beside the experts' inputs", "[INV-6]") {
+    ModelSpec const model = mixture(2048, 1, 8, 2, 5632);
+    ParallelPlan plan;
+    plan.dp = plan.ep = 8;
+    Bytes const copied = layer_of(model, plan).kept(Recompute::none);
+    plan.dispatcher = Dispatcher::deduplicated;
+    CHECK((copied - layer_of(model, plan).kept(Recompute::none)).base() == 2.0 * 4096 * 2 * 2048);
+}
+
 TEST_CASE("more modules keep less and run more again, up to full recompute", "[INV-7]") {
     std::mt19937_64 random(7);
     for (int i = 0; i < 200; ++i) {

@@ -189,6 +189,7 @@ TEST_CASE("digest: equal for equal input, different when anything about the work
         [](auto&, auto& p, auto&) { p.attention = AttentionKernel::unfused; },
         [](auto&, auto& p, auto&) { p.optimizer = Optimizer::sgd; },
         [](auto&, auto& p, auto&) { p.precision = Precision::fp8; },
+        [](auto&, auto& p, auto&) { p.gradients = GradientFormat::bf16; },
         [](auto&, auto& p, auto&) { p.dropout = Switch::on; },
         [](auto&, auto& p, auto&) { p.fused_cross_entropy = Switch::on; },
         [](auto&, auto&, auto& w) { w.sequence = 4096; },

@@ -101,6 +101,30 @@ TEST_CASE("optimizers hold 12 bytes per parameter less what they leave out", "[I
     CHECK(stage_memory(load, plan, plain_memory()).optimizer.base() == Approx(8e9 + 4 * 2e8));  // Adam on the embedding
 }
 
+TEST_CASE("gradients in bf16 take the weights' two bytes, and nothing where they do already", "[INV-20]") {
+    FrameworkMemory memory = plain_memory();
+    ParallelPlan plan;
+    CHECK(state_bytes(memory, plan, 1).gradients == 2);
+    memory.gradient_bytes.value = 4;
+    CHECK(state_bytes(memory, plan, 1).gradients == 4);
+    plan.gradients = GradientFormat::bf16;
+    CHECK(state_bytes(memory, plan, 1).gradients == 2);
+    memory.weight_bytes.value = 4;  // fp32 weights have fp32 gradients, whatever they are reduced in
+    CHECK(state_bytes(memory, plan, 1).gradients == 4);
+}
+
+TEST_CASE("a fused cross entropy needs its own bytes per logit, once", "[INV-21]") {
+    FrameworkMemory memory = plain_memory();
+    memory.logits_bytes.value = 10;
+    memory.fused_logits_bytes.value = 4;
+    StageLoad load;
+    load.logits = 1e9;
+    ParallelPlan plan;
+    CHECK(stage_memory(load, plan, memory).logits.base() == Approx(10e9));
+    plan.fused_cross_entropy = Switch::on;
+    CHECK(stage_memory(load, plan, memory).logits.base() == Approx(4e9));
+}
+
 TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
     std::mt19937_64 random(4);
     for (int i = 0; i < 100; ++i) {

@@ -52,6 +52,24 @@ TEST_CASE("data_parallel_time: without overlap ZeRO 0 waits for an all-reduce pe
     CHECK(time_of(load_of(1e9, 32), plan, machine, two_bytes()).exposed.base() == Approx(32 * one.base()));
 }
 
+TEST_CASE("data_parallel_time: gradients in bf16 are sent in two bytes where the framework sends four", "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    FrameworkTiming wide = two_bytes();
+    wide.gradient_bytes_sent = known(4.0);
+    ParallelPlan plan{.dp = 64};
+    Seconds const usual = time_of(load_of(1e9, 32), plan, machine, wide).exposed;
+    plan.gradients = GradientFormat::bf16;
+    CHECK(time_of(load_of(1e9, 32), plan, machine, wide).exposed.base() == Approx(usual.base() / 2).epsilon(1e-9));
+    CHECK(time_of(load_of(1e9, 32), plan, machine, two_bytes()).exposed.base() ==
+          Approx(usual.base() / 2).epsilon(1e-9));
+    CHECK(summed_gradient_bytes(wide, GradientFormat::usual) == wide.gradient_sum_bytes.value);
+    wide.gradient_sum_bytes = known(6.0);
+    CHECK(summed_gradient_bytes(wide, GradientFormat::bf16) == 2);
+    FrameworkTiming narrow = two_bytes();
+    narrow.gradient_sum_bytes = known(6.0);  // PyTorch's three accesses of two bytes
+    CHECK(summed_gradient_bytes(narrow, GradientFormat::bf16) == 6);
+}
+
 TEST_CASE(
     "data_parallel_time: volumes of the ZeRO paper: stages 1 and 2 as plain data parallelism, stage 3 half as much "
     "again",

@@ -60,6 +60,7 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
         if (c.plan.recompute_modules.empty())
             c.plan.recompute_modules = {c.model.recurrent ? RecomputeModule::layernorm : RecomputeModule::op};
     }
+    c.plan.gradients = pick(random, {GradientFormat::usual, GradientFormat::bf16});
     c.plan.schedule = c.plan.pp == 1 ? Schedule::one_f_one_b
                                      : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                                      Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,

@@ -53,13 +53,16 @@ Case random_case(Random& random) {
         p.recompute_layers = p.recompute == Recompute::full ? pick<std::int64_t>(random, {0, 0, 1, 2, 3, 4}) : 0;
         if (p.recompute == Recompute::selective && random() % 2 == 0)
             p.recompute_modules = recompute_modules_from(
-                pick(random, {"layernorm", "layernorm,mlp_act", "op", "core_attn,layernorm"}), "test");
+                pick(random,
+                     {"layernorm", c.model.moe ? "moe,moe_act" : "layernorm,mlp_act", "op", "core_attn,layernorm"}),
+                "test");
         p.sequence_parallel = p.tp > 1 ? coin(random) : Switch::off;
         p.cp_mode = static_cast<ContextParallel>(random() % 3);
         p.offload = static_cast<Offload>(random() % 8 < 4 ? 0 : random() % 4);
         p.attention = random() % 4 == 0 ? AttentionKernel::unfused : AttentionKernel::flash;
         p.optimizer = random() % 2 == 0 ? Optimizer::adamw : static_cast<Optimizer>(random() % 5);
         p.precision = random() % 2 == 0 ? Precision::bf16 : static_cast<Precision>(random() % 6);
+        if (random() % 4 == 0) p.gradients = GradientFormat::bf16;
         p.dropout = coin(random);
         p.fused_cross_entropy = coin(random);
         if (random() % 16 == 0)
