@@ -68,6 +68,25 @@ torchrun ${DIST[@]} pretrain_gpt.py $MODEL --tensor-model-parallel-size $TP --se
     CHECK(has(f.warnings, "--my-own: not known here"));
 }
 
+TEST_CASE("modules of selective recompute and the format of gradients are read", "[import]") {
+    auto const megatron = [](std::string const& more) {
+        return import_megatron("--bf16 --recompute-granularity selective " + more, "x", llama());
+    };
+    CHECK(megatron("").plan.recompute_modules == attention_core);
+    CHECK(modules_text(megatron("--recompute-modules layernorm mlp --fp8-format hybrid").plan.recompute_modules) ==
+          "layernorm,mlp");
+    CHECK(modules_text(megatron("--recompute-modules core_attn mlp ${MORE[@]}").plan.recompute_modules) ==
+          "core_attn,mlp");
+    CHECK_THROWS_WITH(megatron("--recompute-modules"), contains("--recompute-modules: a value is missing"));
+    CHECK_THROWS_WITH(megatron("--recompute-modules mlpp"), contains("unknown module 'mlpp'"));
+    CHECK(megatron("").plan.gradients == GradientFormat::usual);
+    CHECK(megatron("--grad-reduce-in-bf16").plan.gradients == GradientFormat::bf16);
+    ForeignPlan const titan = import_torchtitan(
+        "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n", "x.toml", llama());
+    CHECK(titan.plan.recompute == Recompute::selective);
+    CHECK(modules_text(titan.plan.recompute_modules) == "op");
+}
+
 TEST_CASE("what is wrong in a file of others is said with its name", "[import]") {
     auto const megatron = [](std::string const& text) { return import_megatron(text, "train.sh", llama()); };
     CHECK_THROWS_WITH(megatron(""), contains("no argument"));
