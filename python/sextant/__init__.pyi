@@ -78,6 +78,7 @@ class _Plan(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -85,6 +86,7 @@ class _Plan(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -131,6 +133,7 @@ class _Plan(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
@@ -138,6 +141,7 @@ class _Plan(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -183,6 +187,7 @@ class _Estimate(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -190,6 +195,7 @@ class _Estimate(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -230,6 +236,7 @@ class _Estimate(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations (default: none)
             cp_mode: ring, all-gather or ulysses (default: ring)
@@ -237,6 +244,7 @@ class _Estimate(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -276,6 +284,7 @@ class _Simulate(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -283,6 +292,7 @@ class _Simulate(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -349,6 +359,7 @@ class _Simulate(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations (default: none)
             cp_mode: ring, all-gather or ulysses (default: ring)
@@ -356,6 +367,7 @@ class _Simulate(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -420,6 +432,7 @@ class _RunPlan(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -427,6 +440,7 @@ class _RunPlan(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -483,6 +497,7 @@ class _RunPlan(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
@@ -490,6 +505,7 @@ class _RunPlan(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -1369,6 +1385,7 @@ class _Rl(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1376,6 +1393,7 @@ class _Rl(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -1444,6 +1462,7 @@ class _Rl(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations, comma-separated (default: none)
             cp_mode: ring, all-gather or ulysses, comma-separated (default: ring)
@@ -1451,6 +1470,7 @@ class _Rl(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -1545,6 +1565,7 @@ class _Export(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1552,6 +1573,7 @@ class _Export(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -1603,6 +1625,7 @@ class _Export(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations (default: none)
             cp_mode: ring, all-gather or ulysses (default: ring)
@@ -1610,6 +1633,7 @@ class _Export(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -1688,6 +1712,7 @@ class _Memory(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1695,6 +1720,7 @@ class _Memory(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -1734,6 +1760,7 @@ class _Memory(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations (default: none)
             cp_mode: ring, all-gather or ulysses (default: ring)
@@ -1741,6 +1768,7 @@ class _Memory(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
@@ -1775,6 +1803,7 @@ class _Flops(Command):
         zero: Value | None = None,
         schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
+        recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
         offload: Literal["none", "optimizer", "activations", "optimizer+activations"] | str | Sequence[str] | None = None,
         cp_mode: Literal["ring", "all-gather", "ulysses"] | str | Sequence[str] | None = None,
@@ -1782,6 +1811,7 @@ class _Flops(Command):
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
         precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
@@ -1814,6 +1844,7 @@ class _Flops(Command):
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
+            recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
             offload: none, optimizer, activations or optimizer+activations (default: none)
             cp_mode: ring, all-gather or ulysses (default: ring)
@@ -1821,6 +1852,7 @@ class _Flops(Command):
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
             precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
