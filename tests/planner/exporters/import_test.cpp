@@ -81,6 +81,7 @@ TEST_CASE("modules of selective recompute and the format of gradients are read",
     CHECK_THROWS_WITH(megatron("--recompute-modules mlpp"), contains("unknown module 'mlpp'"));
     CHECK(megatron("").plan.gradients == GradientFormat::usual);
     CHECK(megatron("--grad-reduce-in-bf16").plan.gradients == GradientFormat::bf16);
+    CHECK(import_megatron("--fp16 --grad-reduce-in-bf16", "x", llama()).plan.gradients == GradientFormat::usual);
     ForeignPlan const titan = import_torchtitan(
         "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n", "x.toml", llama());
     CHECK(titan.plan.recompute == Recompute::selective);

@@ -27,6 +27,9 @@ arguments=(
   --tensor-model-parallel-size 2
   --pipeline-model-parallel-size 2
   --sequence-parallel
+  --recompute-granularity selective
+  --recompute-modules layernorm core_attn
+  --grad-reduce-in-bf16
   # state of training
   --use-distributed-optimizer
   --overlap-grad-reduce
