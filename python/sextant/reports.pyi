@@ -1637,35 +1637,8 @@ class MemoryReport(Report):
     framework: Final[str]
     seq: Final[int]
     global_batch: Final[int]
-    plan: Final[MemoryReportPlan]
+    plan: Final[PlanReportCandidatesPlan]
     stages: Final[Rows[PlanReportCandidatesReportMemory]]
-
-class MemoryReportPlan(Report):
-    dp: Final[int]
-    tp: Final[int]
-    pp: Final[int]
-    cp: Final[int]
-    ep: Final[int]
-    expert_tp: Final[int]
-    vpp: Final[int]
-    micro_batch: Final[int]
-    schedule: Final[str]
-    zero: Final[int]
-    shard_group: Final[int]
-    recompute: Final[str]
-    recompute_layers: Final[int]
-    sequence_parallel: Final[bool]
-    cp_mode: Final[str]
-    moe_dispatcher: Final[str]
-    offload: Final[str]
-    attention: Final[str]
-    optimizer: Final[str]
-    precision: Final[str]
-    dropout: Final[bool]
-    fused_cross_entropy: Final[bool]
-    lora_rank: Final[int]  # not in every report
-    lora_targets: Final[str]  # not in every report
-    base_weights: Final[str]  # not in every report
 
 class FlopsReport(Report):
     format: Final[str]
