@@ -21,15 +21,25 @@ double optimizer_saving(Optimizer optimizer) {
 
 constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
 
-/// Weights that ZeRO-3 holds unsharded at one time: two layers (the one at work and the one prefetched) and the ends,
-/// which stay gathered from the first use to the last, in 2 bytes; and the gradients of one layer and the ends before
-/// they are reduced.
-Bytes gathered_weights(StageLoad const& load, ParallelPlan const& plan) {
-    double const layer = load.largest_layer.total();
-    double const ends = load.ends.total();
-    return (2 * (2 * layer + ends) + 2 * (layer + ends)) * B + 2.0 * frozen_bytes(load.frozen_layer, plan) +
-           frozen_bytes(load.frozen_ends, plan);
+/// What ZeRO-3 holds unsharded of the ends: weights, which stay gathered from the first use to the last, and gradients
+/// before they are reduced, in 2 bytes each.
+Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
+    return 4 * load.ends.total() * B + frozen_bytes(load.frozen_ends, plan);
 }
+
+/// The same of layers: at the loss the last one, which its backward pass needs next; in the backward pass of a layer
+/// its weights and gradients, and the weights of the one prefetched.
+struct GatheredLayers {
+    GatheredLayers(StageLoad const& load, ParallelPlan const& plan) {
+        if (plan.zero < 3 || plan.dp * plan.cp == 1) return;
+        double const layer = load.largest_layer.total();
+        Bytes const frozen = frozen_bytes(load.frozen_layer, plan);
+        at_loss = 2 * layer * B + frozen;
+        in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen;
+    }
+    Bytes at_loss;
+    Bytes in_backward;
+};
 
 }  // namespace
 
@@ -94,19 +104,20 @@ void fill_state(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
     }
 }
 
-/// Buckets, step buffers and gathered weights.
+/// Buckets, step buffers and what is gathered of the ends.
 Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
     // A packed matrix is written in 16 bit for as long as its product runs.
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
     if (plan.dp * plan.cp == 1) return total;
     total += framework.bucket_bytes.value * load.parameters.total() * B;
-    if (plan.zero >= 3) total += gathered_weights(load, plan);
+    if (plan.zero >= 3) total += gathered_ends(load, plan);
     if (plan.zero == 2) total += 2 * load.largest_layer.total() * B;
     return total;
 }
 
-/// Activations in flight, and the logits or the layer that is run again, whichever is larger.
+/// Activations in flight, and the logits or the layer that is run again, each with the layers that are gathered then,
+/// whichever is larger.
 void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
                       FrameworkMemory const& framework) {
     double const per_layer_extra = framework.routed_token_bytes.value * load.routed_hidden_tokens * load.moe_layers +
@@ -129,7 +140,10 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     Bytes const logits =
         (framework.logits_bytes.value * logit_sets + gradient_bytes * load.postponed_logits + fused) * load.logits * B;
     // A layer being run again does not add to the logits: they are gone by then.
-    m.logits = std::max(logits, load.working_layer);
+    GatheredLayers const gathered(load, plan);
+    bool const at_loss = logits + gathered.at_loss >= load.working_layer + gathered.in_backward;
+    m.logits = at_loss ? logits : load.working_layer;
+    m.buffers += at_loss ? gathered.at_loss : gathered.in_backward;
 }
 
 /// What the optimizer phase needs beyond the forward and backward passes: it holds no activations, but the updated

@@ -29,9 +29,9 @@ constexpr Named<Module> modules[] = {
 RecomputeModules recompute_modules_from(std::string_view text, std::string_view where) {
     RecomputeModules set;
     for (std::size_t begin = 0; begin <= text.size();) {
-        std::size_t const comma = std::min(text.find(',', begin), text.size());
-        set.add(value_in<Module>(modules, text.substr(begin, comma - begin), where, "module"));
-        begin = comma + 1;
+        std::size_t const end = std::min(text.find_first_of(",+", begin), text.size());
+        set.add(value_in<Module>(modules, text.substr(begin, end - begin), where, "module"));
+        begin = end + 1;
     }
     if (set.has(Module::op) && set != RecomputeModules{Module::op})
         throw InputError("{}: '{}' names modules beside op, which is a policy for the whole layer", where, text);

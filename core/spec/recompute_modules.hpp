@@ -38,7 +38,8 @@ using RecomputeModules = EnumSet<RecomputeModule>;
 /// What selective recompute runs again where nothing else is said.
 inline constexpr RecomputeModules attention_core{RecomputeModule::core_attn};
 
-/// Names with commas between. @throws InputError: an unknown or empty name, "op" beside others.
+/// Names with "," or "+" between (a list of lists has commas already). @throws InputError: an unknown or empty name,
+/// "op" beside others.
 RecomputeModules recompute_modules_from(std::string_view text, std::string_view where);
 /// The text that `recompute_modules_from` reads as this set; `between` for other programs' spelling.
 std::string modules_text(RecomputeModules modules, std::string_view between = ",");

@@ -205,7 +205,8 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     static_cast<void>(in.text_of({"--fp8-recipe", "--fp4-recipe"}));
     static_cast<void>(in.flag("--moe-grouped-gemm"));
     static_cast<void>(in.flag("--accumulate-allreduce-grads-in-fp32"));
-    bool const narrow = p.precision == Precision::bf16 || p.precision == Precision::fp8 || p.precision == Precision::fp4;
+    bool const narrow =
+        p.precision == Precision::bf16 || p.precision == Precision::fp8 || p.precision == Precision::fp4;
     if (in.flag("--grad-reduce-in-bf16") && narrow) p.gradients = GradientFormat::bf16;
 }
 

@@ -51,6 +51,7 @@ TEST_CASE("modules of selective recompute have Megatron-Core's names, and each i
                              "shared_experts,mlp_act"})
         CHECK(modules_text(recompute_modules_from(text, "test")) == text);
     CHECK(recompute_modules_from("moe_act,layernorm", "test") == RecomputeModules{Module::layernorm, Module::moe_act});
+    CHECK(recompute_modules_from("layernorm+mlp", "test") == RecomputeModules{Module::layernorm, Module::mlp});
     CHECK(modules_text({Module::layernorm, Module::moe}, " ") == "layernorm moe");
     CHECK(selective_label(attention_core) == "selective");
     CHECK(selective_label({Module::layernorm, Module::moe_act}) == "selective(layernorm,moe_act)");
