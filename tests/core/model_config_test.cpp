@@ -185,6 +185,8 @@ TEST_CASE("config: later families refuse what they cannot express") {
     check_refused(config("glm_moe_dsa", latent + R"(, "index_topk_freq": 4)"), "index_topk_freq", "not modelled");
     check_refused(config("glm_moe_dsa", latent + R"(, "index_topk_pattern": "FFSF")"), "index_topk_pattern");
     check_refused(config("glm_moe_dsa", latent + R"(, "indexer_types": ["full", "shared"])"), "indexer_types");
+    check_refused(config("deepseek_v32", latent + R"(, "num_nextn_predict_layers": 44333)"),
+                  "num_nextn_predict_layers: is 44333 (0 to 100 is allowed)");
     check_refused(config("deepseek_v32", latent + R"(, "q_lora_rank": null)"), "q_lora_rank: is null");
     check_refused(config("deepseek_v32", latent + R"(, "index_topk": 0)"), "index_topk: is 0");
     CHECK(read_hf_config(config("deepseek_v32", latent + R"(, "index_topk_freq": 1)"), "test.json").attention.index);

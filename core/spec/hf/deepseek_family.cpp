@@ -1,9 +1,19 @@
+#include "core/error.hpp"
 #include "core/spec/hf/architectures.hpp"
 
 #include <algorithm>
 
 namespace sextant::hf {
 namespace {
+
+/// Multi-token-prediction modules; each is a layer and a share of the head on the last stage.
+std::int64_t prediction_modules(ConfigObject& in) {
+    constexpr std::int64_t most = 100;
+    std::int64_t const modules = in.count("num_nextn_predict_layers", 0);
+    if (modules > most)
+        throw InputError("{}: is {} (0 to {} is allowed)", in.path_to("num_nextn_predict_layers"), modules, most);
+    return modules;
+}
 
 struct LatentDefaults {
     std::int64_t query_rank = 1536, nope_head_dim = 128, value_head_dim = 128;
@@ -94,7 +104,7 @@ ModelSpec read_deepseek_v3(ConfigObject& in) {
     read_latent_attention(in, model);
     read_experts(in, model, {.experts = 256, .top_k = 8, .intermediate = 2048, .shared = 1, .dense_layers = 3});
     if (model.moe) model.moe->correction_bias = true;
-    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.mtp_modules = prediction_modules(in);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -109,7 +119,7 @@ ModelSpec read_glm4_moe(ConfigObject& in) {
     if (in.flag("use_qk_norm", false)) attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     read_experts(in, model, {.experts = 128, .top_k = 8, .intermediate = 1408, .shared = 1, .dense_layers = 1});
     if (model.moe) model.moe->correction_bias = true;
-    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.mtp_modules = prediction_modules(in);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -136,7 +146,7 @@ ModelSpec read_glm4_moe_lite(ConfigObject& in) {
     read_experts(in, model, {.experts = 64, .top_k = 4, .intermediate = 1536, .shared = 1, .dense_layers = 1});
     read_layer_experts(in, model);
     if (model.moe) model.moe->correction_bias = true;
-    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.mtp_modules = prediction_modules(in);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -155,7 +165,7 @@ ModelSpec read_glm_moe_dsa(ConfigObject& in) {
     read_layer_experts(in, model);
     if (model.moe) model.moe->correction_bias = true;
     read_key_index(in, model, 32);
-    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    model.mtp_modules = prediction_modules(in);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
