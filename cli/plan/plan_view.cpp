@@ -41,10 +41,8 @@ std::string plan_extras(StepReport const& r) {
     auto const add = [&](std::string const& word) { text += (text.empty() ? "" : " ") + word; };
     if (p.recompute == Recompute::full)
         add(p.recompute_layers > 0 ? fmt::format("full{}", p.recompute_layers) : "full");
-    if (p.recompute == Recompute::selective) {
-        std::string const label = selective_label(p.recompute_modules);
-        add(label == "selective" ? "sel" : modules_text(p.recompute_modules, "+"));
-    }
+    if (p.recompute == Recompute::selective)
+        add(p.recompute_modules == attention_core ? "sel" : modules_text(p.recompute_modules, "+"));
     if (p.gradients == GradientFormat::bf16) add("bf16-grads");
     if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));

@@ -30,8 +30,7 @@ void BlockBuilder::adapters(std::initializer_list<AdapterTarget> targets, std::i
                             std::int64_t k, Split split) {
     if (!plan.adapters.on() || !needs_input(targets)) return;
     std::int64_t const rank = plan.adapters.rank;
-    bool const narrow = plan.precision == Precision::fp8 || plan.precision == Precision::fp4;
-    Precision const precision = narrow ? Precision::bf16 : plan.precision;
+    Precision const precision = is_narrow(plan.precision) ? Precision::bf16 : plan.precision;
     bool const by_input = split == Split::input && plan.tp > 1;
     bool const scattered = by_input && plan.sequence_parallel == Switch::on;
     std::int64_t const summed_rows = scattered ? ceil_div(rows, plan.tp) : rows;

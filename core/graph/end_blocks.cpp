@@ -14,8 +14,8 @@ void append_vocabulary_product(BlockBuilder& b) {
     double const logits = static_cast<double>(b.tokens) * static_cast<double>(width);
     b.enter_tensor_region("head in", {});
     // Frameworks keep the head in 16 bit when the rest of the step is narrower.
-    bool const narrow = b.plan.precision == Precision::fp8 || b.plan.precision == Precision::fp4;
-    b.gemm_on(b.tokens, "head", width, b.model.hidden, narrow ? Precision::bf16 : b.plan.precision, Storage::plain);
+    b.gemm_on(b.tokens, "head", width, b.model.hidden, is_narrow(b.plan.precision) ? Precision::bf16 : b.plan.precision,
+              Storage::plain);
     // bf16 logits to fp32 (2 + 4), maximum (4), exponentials and sum (4 + 4); backward: softmax minus one-hot to bf16
     // (4 + 2).
     bool const fused = b.plan.fused_cross_entropy == Switch::on;

@@ -49,9 +49,7 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
         return fault(detail, PlanProblem::not_positive, "dp * tp * pp * cp = {:g} accelerators (at most 1e9)", ranks);
     if (static_cast<double>(plan.ep) * static_cast<double>(plan.expert_tp) > 1e9)
         return fault(detail, PlanProblem::not_positive, "ep * expert-tp is larger than 1e9");
-    bool const narrow =
-        plan.precision == Precision::bf16 || plan.precision == Precision::fp8 || plan.precision == Precision::fp4;
-    if (plan.gradients == GradientFormat::bf16 && !narrow)
+    if (plan.gradients == GradientFormat::bf16 && !takes_bf16_gradients(plan.precision))
         return fault(detail, PlanProblem::not_positive,
                      "gradients in bf16 with precision {} (bf16, fp8 or fp4, whose weights are in bf16)",
                      name_of(plan.precision));
@@ -231,6 +229,10 @@ void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload co
     if (auto const found = find_fault(model, plan, workload)) throw InputError("plan: {}", found->message);
     require_adapters(model, plan.adapters, "lora");
     if (plan.recompute == Recompute::selective) require_modules(model, plan.recompute_modules, "recompute modules");
+}
+
+bool takes_bf16_gradients(Precision precision) {
+    return precision == Precision::bf16 || precision == Precision::fp8 || precision == Precision::fp4;
 }
 
 std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload) {

@@ -44,6 +44,9 @@ constexpr bool zero_suits_pipeline(ParallelPlan const& plan) { return plan.zero 
 /// @throws InputError with the fault's message.
 void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
 
+/// Whether gradients can be in bf16: products are in bf16, or narrower with weights in bf16.
+bool takes_bf16_gradients(Precision precision);
+
 /// Microbatches per step and pipeline: global_batch / (dp * micro_batch).
 std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload);
 

@@ -30,7 +30,7 @@ void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_
 }
 
 void BlockBuilder::quantise(double rows, std::int64_t k, Precision precision) {
-    if (precision != Precision::fp8 && precision != Precision::fp4) return;
+    if (!is_narrow(precision)) return;
     streaming(quantised_input, 3.0 * rows * static_cast<double>(k), weight_gradients() == Gradients::both ? 2.0 : 1.0);
 }
 
@@ -94,7 +94,7 @@ void BlockBuilder::keep(std::string_view name, std::string_view formula, double 
 
 void BlockBuilder::keep_input(std::string_view name, std::string_view formula, double bytes, NarrowInput narrow) {
     keep(name, formula, bytes);
-    if (plan.precision == Precision::fp8 || plan.precision == Precision::fp4) block.saved.back().narrow = narrow;
+    if (is_narrow(plan.precision)) block.saved.back().narrow = narrow;
 }
 
 void BlockBuilder::run_again(std::size_t first_op, std::size_t first_saved) {

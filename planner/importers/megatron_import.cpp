@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/graph/plan_check.hpp"
 #include "core/graph/stage_layout.hpp"
 #include "planner/importers/argument_reader.hpp"
 #include "planner/importers/shell_words.hpp"
@@ -205,9 +206,7 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     static_cast<void>(in.text_of({"--fp8-recipe", "--fp4-recipe"}));
     static_cast<void>(in.flag("--moe-grouped-gemm"));
     static_cast<void>(in.flag("--accumulate-allreduce-grads-in-fp32"));
-    bool const narrow =
-        p.precision == Precision::bf16 || p.precision == Precision::fp8 || p.precision == Precision::fp4;
-    if (in.flag("--grad-reduce-in-bf16") && narrow) p.gradients = GradientFormat::bf16;
+    if (in.flag("--grad-reduce-in-bf16") && takes_bf16_gradients(p.precision)) p.gradients = GradientFormat::bf16;
 }
 
 }  // namespace
