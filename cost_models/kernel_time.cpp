@@ -11,8 +11,12 @@
 namespace sextant {
 namespace {
 
-constexpr double backward_work = 2.5;            // arXiv:2307.08691 sec. 4.1: five products against two
-constexpr double unfused_matrix_fraction = 0.4;  // assumed, of dense peak
+constexpr double backward_work = 2.5;  // arXiv:2307.08691 sec. 4.1: five products against two
+// Of products of attention with the scores in memory. Source: PyTorch's attention without mask and dropout on A100 in
+// flash2_a100_fwd_bwd_benchmark.png of FlashAttention: 36 to 46 TFLOP/s at head size 64, 53 to 86 at 128, which is
+// bound by bytes in both. The fraction of dense peak is assumed.
+constexpr double score_product_fraction = 0.65;
+constexpr double score_transfer_fraction = 0.5;  ///< of streaming kernels' rate
 /// Of dense peak, of products as small as a chunk in kernels that keep states in fp32. assumed: half of what attention
 /// reaches.
 constexpr double recurrence_fraction = 0.25;
@@ -39,12 +43,15 @@ Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int6
 
 Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework) {
-    if (a.kernel == AttentionKernel::unfused) {
+    if (a.kernel != AttentionKernel::flash) {
         Op const op{.name = "attention", .what = a};
         Work const work = work_of(op, pass);
         Seconds const launch = static_cast<double>(kernel_count(op, pass)) * accelerator.launch_latency.value;
-        return launch + work.executed / (tensor_rate(accelerator) * unfused_matrix_fraction) +
-               work.moved / streaming_rate(accelerator, framework);
+        BytesPerSecond const rate = streaming_rate(accelerator, framework);
+        Bytes const between = softmax_bytes(a, pass);
+        return launch + between / rate +
+               std::max(work.executed / (tensor_rate(accelerator) * score_product_fraction),
+                        (work.moved - between) / (rate * score_transfer_fraction));
     }
     // Rotary embedding and the like, which a serving engine does in the same launch, are ops of their own here.
     PrefillUse use{.library = AttentionLibrary::training,
@@ -158,12 +165,25 @@ Seconds gradient_sum_time(Op const& op, GradientSums sums, GradientFormat format
     return grouped != nullptr ? summed(grouped->groups, grouped->n, grouped->k) : Seconds{};
 }
 
+namespace {
+
+std::int64_t attention_kernels(AttentionKernel kernel) {
+    switch (kernel) {
+        case AttentionKernel::flash: return 1;
+        case AttentionKernel::unfused: return 5;
+        case AttentionKernel::eager: return 8;
+    }
+    return 1;
+}
+
+}  // namespace
+
 std::int64_t kernel_count(Op const& op, Pass pass) {
     if (!op.in(pass)) return 0;
     if (auto const* streaming = std::get_if<Streaming>(&op.what)) return streaming->kernels;
     if (auto const* recurrence = std::get_if<Recurrence>(&op.what)) return recurrence_kernels(*recurrence, pass);
     if (auto const* attention = std::get_if<Attention>(&op.what))
-        return attention->pieces * (attention->kernel == AttentionKernel::flash ? 1 : 5);
+        return attention->pieces * attention_kernels(attention->kernel);
     return pass == Pass::forward ? 1 : products_of_backward(op);
 }
 

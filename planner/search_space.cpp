@@ -60,7 +60,7 @@ std::vector<SearchSpace::Recomputation> recomputations(SearchConstraints const& 
     if (policies.empty()) {
         policies = {Recompute::none};
         // With a fused kernel the attention core keeps nothing that running it again would free.
-        if (c.base.attention == AttentionKernel::unfused || c.base.recompute_modules != attention_core || full)
+        if (c.base.attention != AttentionKernel::flash || c.base.recompute_modules != attention_core || full)
             policies.push_back(Recompute::selective);
         policies.push_back(Recompute::full);
     }

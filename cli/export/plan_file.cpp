@@ -33,10 +33,7 @@ ParallelPlan read_plan(ObjectReader in) {
     p.cp_mode = context_parallel_from(in.text("cp_mode"), in.path_to("cp_mode"));
     p.dispatcher = dispatcher_from(in.text("moe_dispatcher"), in.path_to("moe_dispatcher"));
     p.offload = offload_from(in.text("offload"), in.path_to("offload"));
-    std::string const attention = in.text("attention");
-    if (attention != name_of(AttentionKernel::flash) && attention != name_of(AttentionKernel::unfused))
-        throw InputError("{}: unknown kernel '{}' (flash or unfused)", in.path_to("attention"), attention);
-    p.attention = attention == name_of(AttentionKernel::flash) ? AttentionKernel::flash : AttentionKernel::unfused;
+    p.attention = attention_kernel_from(in.text("attention"), in.path_to("attention"));
     p.optimizer = optimizer_from(in.text("optimizer"), in.path_to("optimizer"));
     p.precision = precision_from(in.text("precision"), in.path_to("precision"));
     p.dropout = switch_of(in.flag("dropout"));

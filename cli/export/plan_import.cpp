@@ -66,6 +66,8 @@ void report(ForeignPlan const& plan, Source const& source, CommandContext& conte
         context.err << fmt::format("sextant: {}: {}\n", name, comment_text(warning));
 }
 
+bool names_attention(Given const& given) { return given("--attention") || given("--flash-attention"); }
+
 /// What the file says and a search takes as given.
 void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given) {
     if (!given("--framework")) o.framework = foreign.framework;
@@ -73,7 +75,7 @@ void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given
     if (!given("--global-batch")) o.global_batch = foreign.global_batch;
     if (!given("--precision")) o.precision = name_of(foreign.plan.precision);
     if (!given("--optimizer")) o.optimizer = name_of(foreign.plan.optimizer);
-    if (!given("--flash-attention")) o.flash_attention = foreign.plan.attention == AttentionKernel::flash;
+    if (!names_attention(given)) o.attention = name_of(foreign.plan.attention);
     if (!given("--dropout")) o.dropout = foreign.plan.dropout == Switch::on;
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = foreign.plan.fused_cross_entropy == Switch::on;
 }
@@ -136,7 +138,7 @@ PlanOptions with_plan(PlanOptions o, ParallelPlan const& p, std::optional<std::i
     if (!given("--optimizer")) o.optimizer = name_of(p.optimizer);
     bool const own_sequence = given("--sequence-parallel") || given("--no-sequence-parallel") || given("--tp");
     if (!own_sequence) o.sequence_parallel = p.sequence_parallel == Switch::on;
-    if (!given("--flash-attention")) o.flash_attention = p.attention == AttentionKernel::flash;
+    if (!names_attention(given)) o.attention = name_of(p.attention);
     if (!given("--dropout")) o.dropout = p.dropout == Switch::on;
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = p.fused_cross_entropy == Switch::on;
     if (!given("--lora-rank") && p.adapters.on()) {

@@ -100,7 +100,13 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
     app.add_flag_callback(
            "--no-sequence-parallel", [&o] { o.sequence_parallel = false; }, "do not")
         ->group("Plan");
-    app.add_flag("--flash-attention,!--no-flash-attention", o.flash_attention, "fused attention (default)")
+    app.add_option("--attention", o.attention,
+                   "flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)")
+        ->option_text("KERNEL")
+        ->group("Plan");
+    app.add_flag_function(
+           "--flash-attention,!--no-flash-attention", [&o](std::int64_t count) { o.flash_attention = count > 0; },
+           "the same as --attention flash, --attention unfused")
         ->group("Plan");
     app.add_flag("--dropout,!--no-dropout", o.dropout, "dropout in the model (default: none)")->group("Plan");
     app.add_flag("--fused-cross-entropy,!--no-fused-cross-entropy", o.fused_cross_entropy,

@@ -78,12 +78,22 @@ LowRankAdapters adapters_of(PlanOptions const& o) {
     return adapters;
 }
 
+AttentionKernel attention_of(PlanOptions const& o) {
+    bool const flash = o.flash_attention.value_or(true);
+    if (o.attention.empty()) return flash ? AttentionKernel::flash : AttentionKernel::unfused;
+    AttentionKernel const kernel = attention_kernel_from(o.attention, "--attention");
+    if (o.flash_attention && flash != (kernel == AttentionKernel::flash))
+        throw InputError("--attention: '{}', but --{}flash-attention is given as well (leave one of them out)",
+                         o.attention, flash ? "" : "no-");
+    return kernel;
+}
+
 /// Everything of a plan that is no axis of the search.
 ParallelPlan base_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     ParallelPlan plan;
     plan.precision = precision_of(o, cluster);
     plan.optimizer = optimizer_from(o.optimizer, "--optimizer");
-    plan.attention = o.flash_attention ? AttentionKernel::flash : AttentionKernel::unfused;
+    plan.attention = attention_of(o);
     plan.dropout = o.dropout ? Switch::on : Switch::off;
     plan.fused_cross_entropy = o.fused_cross_entropy ? Switch::on : Switch::off;
     if (!o.moe_dispatcher.empty()) plan.dispatcher = dispatcher_from(o.moe_dispatcher, "--moe-dispatcher");

@@ -31,7 +31,8 @@ struct PlanOptions {
     std::string precision;  ///< empty: the first of bf16, fp16, fp32 that the accelerator has
     std::string optimizer = "adamw";
     std::optional<bool> sequence_parallel;
-    bool flash_attention = true;
+    std::string attention;  ///< kernel; empty: as the flag says, else flash
+    std::optional<bool> flash_attention;
     bool dropout = false;
     bool fused_cross_entropy = false;
     std::vector<std::int64_t> stage_layers;

@@ -150,13 +150,15 @@ Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind
 
 /// What the backward pass needs of the product: the scores without a fused kernel, their statistics with one.
 void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width) {
-    if (core.kernel != AttentionKernel::unfused) {
+    if (core.kernel == AttentionKernel::flash) {
         b.keep(softmax_statistics, "4 T a / t", 4 * static_cast<double>(b.tokens) * static_cast<double>(width.heads));
         return;
     }
     double const scores = static_cast<double>(core.batch * core.heads) * static_cast<double>(core.queries) *
                           static_cast<double>(attended_keys(core));
-    b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores);
+    bool const eager = core.kernel == AttentionKernel::eager;
+    if (eager) b.keep("softmax output in fp32", "4 a s^2 b / (t cp)", 4 * scores);
+    if (!eager || core.dropout == Switch::off) b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores);
     if (core.dropout == Switch::on) {
         b.keep("attention dropout mask", "a s^2 b / (t cp)", scores);
         b.keep("attention dropout output", "2 a s^2 b / (t cp)", 2 * scores);

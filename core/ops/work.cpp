@@ -32,13 +32,13 @@ Work gemm_work(double groups, double m, double n, double k, Precision precision,
     return work;
 }
 
-/// Bytes moved per score element by softmax, masking and dropout of unfused attention, forward and backward together.
-/// assumed 23: fitted on Megatron-LM A100 rows (22 to 35 fit equally well), see docs/flops.md.
-constexpr double unfused_score_bytes = 23;
+double scores_of(Attention const& a) {
+    return static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) *
+           static_cast<double>(attended_keys(a));
+}
 
 Work attention_work(Attention const& a, Pass pass) {
-    double const scores =
-        static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) * static_cast<double>(attended_keys(a));
+    double const scores = scores_of(a);
     double const forward = 2 * scores * static_cast<double>(a.head_dim + a.value_head_dim);
     bool const flash = a.kernel == AttentionKernel::flash;
     double const tokens = static_cast<double>(a.batch * a.queries);
@@ -55,7 +55,8 @@ Work attention_work(Attention const& a, Pass pass) {
         work.executed = forward * (flash ? 2.5 * causal_fraction(a) : 2.0) * flop;
         work.moved = 2 * (query_bytes + key_bytes) * B;
     }
-    if (!flash) work.moved += 0.5 * unfused_score_bytes * scores * B;
+    // Products write and read the scores, backward their gradients too.
+    if (!flash) work.moved += (pass == Pass::forward ? 4 : 8) * scores * B + softmax_bytes(a, pass);
     return work;
 }
 
@@ -84,6 +85,18 @@ Work recurrence_work(Recurrence const& r, Pass pass) {
 }
 
 }  // namespace
+
+Bytes softmax_bytes(Attention const& a, Pass pass) {
+    double const dropout = a.dropout == Switch::on ? 5 : 0;  // a score read and written, and a byte of its mask
+    double per_score = 0;
+    switch (a.kernel) {
+        case AttentionKernel::flash: return {};
+        case AttentionKernel::unfused: per_score = pass == Pass::forward ? 4 : 6; break;
+        // To fp32, scale, mask, softmax, back to 16 bits: each reads and writes what it works on.
+        case AttentionKernel::eager: per_score = pass == Pass::forward ? 6 + 8 + 8 + 8 + 6 : 6 + 12 + 8 + 8 + 6; break;
+    }
+    return (per_score + dropout) * scores_of(a) * B;
+}
 
 Bytes state_bytes(Recurrence const& r) {
     return 4.0 * static_cast<double>(r.batch * r.heads) * static_cast<double>(r.key_dim * r.value_dim) * B;

@@ -24,10 +24,10 @@ struct Work {
 ///
 /// GEMM forward: 2 m n k FLOPs, e (m k + k n) + 2 m n bytes (operands of e bytes, 2-byte or wider result); backward:
 /// input gradient [m, n] x [n, k] plus, but for a frozen weight, weight gradient [k, m] x [m, n], so 4 m n k or 2.
-/// Attention forward: 2 b a q K (d +
-/// d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read q, k, v once; unfused kernels run
-/// all of it and move the score matrix (softmax, mask, dropout). Backward: 2x the matrix products, 2.5x with flash,
-/// which computes the scores again (arXiv:2205.14135).
+/// Attention forward: 2 b a q K (d + d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read
+/// q, k, v once; without one all of it is run and the scores are moved, 4 bytes each by the products (backward 8) and
+/// `softmax_bytes` between them. Backward: 2x the matrix products, 2.5x with flash, which computes the scores again
+/// (arXiv:2205.14135).
 /// Recurrence forward, per token and value head with keys of d_k and values of d_v, in chunks of C: the decay rule runs
 /// 2 C (d_k + d_v) + 4 d_k d_v FLOPs, the delta rule 2 C (3 d_k + 2 d_v) + 2 C^2 / 3 + 6 d_k d_v, which solves a
 /// triangular system of each chunk for what it writes; queries, keys, values and the output are moved once, and the
@@ -41,6 +41,9 @@ std::int64_t attended_keys(Attention const& attention);
 /// Fraction of `attended_keys` that a kernel which skips masked blocks computes: one half for a full causal square,
 /// near one for a window much shorter than the sequence.
 double causal_fraction(Attention const& attention);
+
+/// Bytes of what runs between the products of attention whose scores stand in memory: mask, softmax, dropout.
+Bytes softmax_bytes(Attention const& attention, Pass pass);
 
 /// Bytes of the states that a recurrence carries, of all its sequences, in fp32.
 Bytes state_bytes(Recurrence const& recurrence);

@@ -44,8 +44,8 @@ constexpr Named<Optimizer> optimizers[] = {
 constexpr Named<Dispatcher> dispatchers[] = {{Dispatcher::all_to_all, "alltoall"},
                                              {Dispatcher::deduplicated, "deduplicated"}};
 
-constexpr Named<AttentionKernel> attention_kernels[] = {{AttentionKernel::flash, "flash"},
-                                                        {AttentionKernel::unfused, "unfused"}};
+constexpr Named<AttentionKernel> attention_kernels[] = {
+    {AttentionKernel::flash, "flash"}, {AttentionKernel::unfused, "unfused"}, {AttentionKernel::eager, "eager"}};
 
 constexpr Named<GradientFormat> gradient_formats[] = {{GradientFormat::usual, "usual"}, {GradientFormat::bf16, "bf16"}};
 
@@ -86,6 +86,10 @@ Optimizer optimizer_from(std::string_view name, std::string_view where) {
 
 Dispatcher dispatcher_from(std::string_view name, std::string_view where) {
     return value_in<Dispatcher>(dispatchers, name, where, "dispatcher");
+}
+
+AttentionKernel attention_kernel_from(std::string_view name, std::string_view where) {
+    return value_in<AttentionKernel>(attention_kernels, name, where, "attention kernel");
 }
 
 GradientFormat gradient_format_from(std::string_view name, std::string_view where) {

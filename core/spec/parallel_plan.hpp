@@ -28,7 +28,9 @@ enum class Offload : std::uint8_t { none, optimizer, activations, optimizer_and_
 /// How context parallelism moves keys and values.
 enum class ContextParallel : std::uint8_t { ring, all_gather, ulysses };
 enum class Optimizer : std::uint8_t { adamw, adamw_bf16, adamw_8bit, sgd, muon };
-enum class AttentionKernel : std::uint8_t { flash, unfused };
+/// One fused kernel; or scores in memory, and their softmax in a kernel of its own with the mask (Megatron's) or in
+/// fp32 by kernels for each operation (PyTorch's, `attn_implementation="eager"`).
+enum class AttentionKernel : std::uint8_t { flash, unfused, eager };
 /// How mixture-of-experts layers send tokens: once per chosen expert (NCCL all-to-all), or once per domain that holds a
 /// chosen expert and on from there (DeepEP, HybridEP).
 enum class Dispatcher : std::uint8_t { all_to_all, deduplicated };
@@ -52,6 +54,7 @@ Offload offload_from(std::string_view name, std::string_view where);
 ContextParallel context_parallel_from(std::string_view name, std::string_view where);
 Optimizer optimizer_from(std::string_view name, std::string_view where);
 Dispatcher dispatcher_from(std::string_view name, std::string_view where);
+AttentionKernel attention_kernel_from(std::string_view name, std::string_view where);
 GradientFormat gradient_format_from(std::string_view name, std::string_view where);
 
 /// How one model is split over accelerators, and how its step is run.

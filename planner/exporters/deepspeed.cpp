@@ -93,6 +93,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
         lines.option("--recompute-num-layers", p.recompute_layers > 0 ? p.recompute_layers : 1);
     }
     if (p.attention == AttentionKernel::flash) lines.flag("--use-flash-attn-v2");
+    if (p.attention == AttentionKernel::eager) lines.flag("--no-masked-softmax-fusion");
     lines.option("--attention-dropout", p.dropout == Switch::on ? "0.1" : "0");
     lines.option("--hidden-dropout", p.dropout == Switch::on ? "0.1" : "0");
     if (p.precision == Precision::bf16) lines.flag("--bf16");

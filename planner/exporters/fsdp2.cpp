@@ -40,7 +40,7 @@ void translate_step(Translation& t) {
     if (offloads_optimizer(p))
         t.cannot("offload", "CPUOffloadPolicy moves weights and gradients to the host as well, not only the optimizer");
     if (offloads_activations(p)) t.cannot("offload", "activations are not offloaded");
-    if (p.attention == AttentionKernel::unfused) t.cannot("attention", "the kernel is the model's choice");
+    if (p.attention != AttentionKernel::flash) t.cannot("attention", "the kernel is the model's choice");
     if (p.dropout == Switch::on) t.cannot("dropout", "it is the model's");
     if (p.fused_cross_entropy == Switch::on) t.cannot("fused_cross_entropy", "it is the training script's");
 }

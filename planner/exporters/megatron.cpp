@@ -72,6 +72,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
         lines.option("--recompute-num-layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);
     }
     lines.option("--attention-backend", p.attention == AttentionKernel::flash ? "flash" : "unfused");
+    if (p.attention == AttentionKernel::eager) lines.flag("--no-masked-softmax-fusion");
     if (p.fused_cross_entropy == Switch::on) lines.flag("--cross-entropy-loss-fusion");
     lines.option("--attention-dropout", p.dropout == Switch::on ? "0.1" : "0");
     lines.option("--hidden-dropout", p.dropout == Switch::on ? "0.1" : "0");

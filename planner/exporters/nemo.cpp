@@ -71,6 +71,7 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
         set("recompute_num_layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);
     }
     set("attention_backend", p.attention == AttentionKernel::flash ? "AttnBackend.flash" : "AttnBackend.unfused");
+    if (p.attention == AttentionKernel::eager) set("masked_softmax_fusion", "False");
     if (p.cp > 1)
         set("cp_comm_type", p.cp_mode == ContextParallel::ring         ? "\"p2p\""
                             : p.cp_mode == ContextParallel::all_gather ? "\"all_gather\""

@@ -15,7 +15,8 @@ void read_launch(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     p.expert_tp = in.flag("--enable-expert-tensor-parallelism") && model.moe ? p.tp : 1;
     if (auto const zero = in.integer("--zero-stage", 0, 3)) p.zero = static_cast<int>(*zero);
     bool const flash = in.flag("--use-flash-attn-v2") || in.flag("--use-flash-attn") || in.flag("--use-flash-attn-v1");
-    p.attention = flash ? AttentionKernel::flash : AttentionKernel::unfused;
+    bool const by_operation = in.flag("--no-masked-softmax-fusion");
+    p.attention = flash ? AttentionKernel::flash : by_operation ? AttentionKernel::eager : AttentionKernel::unfused;
     if (in.text("--optimizer") == "sgd") p.optimizer = Optimizer::sgd;
     static_cast<void>(in.flag("--no-pipeline-parallel"));
     in.finish(out, megatron_without_effect(), megatron_not_counted());

@@ -197,7 +197,9 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     ParallelPlan& p = out.plan;
     std::string const backend = in.text("--attention-backend").value_or("auto");
     bool const flash = in.flag("--use-flash-attn");
-    if (backend == "unfused" || backend == "local") p.attention = AttentionKernel::unfused;
+    AttentionKernel const unfused =
+        in.flag("--no-masked-softmax-fusion") ? AttentionKernel::eager : AttentionKernel::unfused;
+    if (backend == "unfused" || backend == "local") p.attention = unfused;
     if (flash) p.attention = AttentionKernel::flash;
     p.fused_cross_entropy = in.flag("--cross-entropy-loss-fusion") ? Switch::on : Switch::off;
     static_cast<void>(in.text("--cross-entropy-fusion-impl"));

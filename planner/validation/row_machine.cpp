@@ -134,9 +134,9 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::before_pipeline_fix(Trainin
 }
 
 /// The memory of a GH200 is a NUMA node of its system, which holds some of it; what is read from the device counts
-/// that. Source: 26 runs of Sailor on Alps, 5.4 GB besides tensors; 33 of the same framework on V100, 1.5-1.8 GB.
+/// that. Source: 26 runs of Sailor on Alps, 4.1 GB besides tensors; 33 of the same framework on V100, 1.5-1.8 GB.
 std::shared_ptr<FrameworkProfile const> CaseBuilder::beside_a_system(std::string const& family) {
-    return framework_changed(family, "beside a system", [](FrameworkMemory& m) { m.context.value += 3.6 * units::GB; });
+    return framework_changed(family, "beside a system", [](FrameworkMemory& m) { m.context.value += 2.3 * units::GB; });
 }
 
 std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow const& row, TrainingCase& out) {

@@ -15,6 +15,10 @@ bool is_gpt(ModelSpec const& model) { return model.norm == NormKind::layer && mo
 
 bool is_megatron_test(TrainingRow const& row) { return row.source_id.starts_with("megatron-ci"); }
 
+/// Sailor's runs state neither kernels nor dropout. Time and memory grow with the microbatch as with scores in fp32,
+/// six bytes of each kept, and not as with a fused softmax and dropout.
+bool is_sailor(TrainingRow const& row) { return row.source_id.starts_with("sailor"); }
+
 bool name_has(TrainingRow const& row, std::string_view word) {
     return lower_case(row.model).find(word) != std::string::npos;
 }
@@ -133,7 +137,8 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
     } else {
         bool const unfused = early || (out.framework->name == "deepspeed" && is_gpt(out.model));
         plan.attention = unfused ? AttentionKernel::unfused : AttentionKernel::flash;
-        out.assumptions.emplace_back(unfused ? "unfused attention" : "flash attention");
+        if (unfused && is_sailor(row)) plan.attention = AttentionKernel::eager;
+        out.assumptions.emplace_back(fmt::format("{} attention", name_of(plan.attention)));
     }
     if (row.sequence_parallel) {
         plan.sequence_parallel = *row.sequence_parallel == 1 && plan.tp > 1 ? Switch::on : Switch::off;
@@ -150,7 +155,7 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         if (recipe && !named)
             out.assumptions.emplace_back("tokens dispatched once per domain, as in the recipes of Megatron-Bridge");
     }
-    if (by_megatron && is_gpt(out.model)) plan.dropout = Switch::on;
+    if (by_megatron && is_gpt(out.model) && !is_sailor(row)) plan.dropout = Switch::on;
     if (is_megatron_test(row)) plan.dropout = Switch::on;
     if (row.notes_have("cross-entropy-loss-fusion=True")) plan.fused_cross_entropy = Switch::on;
     // loss_fn of MPT models is 'fused_crossentropy' where a configuration does not say otherwise.

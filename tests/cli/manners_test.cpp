@@ -241,6 +241,24 @@ TEST_CASE("--config fills in options, and the command line wins") {
     CHECK(changed.out != from_file.out);
 }
 
+TEST_CASE("--attention names the kernel, and its flags are short for two of them") {
+    auto const of = [](std::vector<std::string> const& more) {
+        std::vector<std::string> arguments{"estimate", "-m", "llama-2-7b", "-c",  "h100-sxm",
+                                           "--dp",     "8",  "--seq",      "4096"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_sextant(arguments);
+    };
+    CHECK(of({"--attention", "unfused"}).out == of({"--no-flash-attention"}).out);
+    CHECK(of({"--attention", "flash"}).out == of({}).out);
+    CHECK(of({"--attention", "eager"}).out != of({"--attention", "unfused"}).out);
+    auto const unknown = of({"--attention", "eagre"});
+    CHECK(unknown.code == 2);
+    CHECK(unknown.err.find("'eagre'; did you mean 'eager'?") != std::string::npos);
+    auto const both = of({"--attention", "eager", "--flash-attention"});
+    CHECK(both.code == 2);
+    CHECK(both.err.find("leave one of them out") != std::string::npos);
+}
+
 TEST_CASE("--config refuses what it would otherwise ignore") {
     ScratchFolder const folder("manners");
     std::string const file = folder.path("x.toml");

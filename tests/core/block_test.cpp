@@ -81,6 +81,23 @@ TEST_CASE("flash attention keeps 4 bytes per head and token in place of the scor
     CHECK(unfused - flash == Approx(5 * 16 * tokens * 4096 - 4 * tokens * 16).epsilon(1e-12));
 }
 
+TEST_CASE("eager attention keeps the softmax in fp32 and what the next product reads of it", "[INV-6]") {
+    ModelSpec const model = gpt(2048, 16, 2);
+    ParallelPlan plan = paper_plan(1, Switch::off, 2);
+    double const scores = 2.0 * 16 * 4096 * 4096;
+    for (Switch const dropout : {Switch::off, Switch::on}) {
+        plan.dropout = dropout;
+        plan.attention = AttentionKernel::unfused;
+        double const unfused = build_layer(model, {}, plan, 4096).kept(Recompute::none).base();
+        double const dropped = build_layer(model, {}, plan, 4096).kept(Recompute::selective).base();
+        plan.attention = AttentionKernel::eager;
+        Block const eager = build_layer(model, {}, plan, 4096);
+        // With dropout the next product reads what dropout wrote, and the softmax in 16 bits is gone.
+        CHECK(eager.kept(Recompute::none).base() - unfused == Approx((dropout == Switch::on ? 2 : 4) * scores));
+        CHECK(eager.kept(Recompute::selective).base() == Approx(dropped));
+    }
+}
+
 TEST_CASE("a GPT layer costs 72 h^2 FLOPs per token forward and backward, plus 12 s h for attention", "[INV-4]") {
     std::mt19937_64 random(2);
     for (int i = 0; i < 50; ++i) {
@@ -191,7 +208,7 @@ TEST_CASE("a stronger recompute policy never keeps more", "[INV-7]") {
         plan.cp = pick<std::int64_t>(random, {1, 2});
         plan.micro_batch = pick<std::int64_t>(random, {1, 3, 8});
         plan.sequence_parallel = plan.tp > 1 ? pick(random, {Switch::off, Switch::on}) : Switch::off;
-        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused});
+        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused, AttentionKernel::eager});
         plan.dropout = pick(random, {Switch::off, Switch::on});
         Block const layer = build_layer(model, model.layers.front(), plan, 4096);
         CHECK(layer.kept(Recompute::none) >= layer.kept(Recompute::selective));

@@ -103,10 +103,23 @@ TEST_CASE("work_of: unfused attention runs the masked half too and moves the sco
     CHECK(work_of(op_of(unfused), Pass::forward).executed == work_of(op_of(unfused), Pass::forward).model);
     CHECK(work_of(op_of(unfused), Pass::backward).executed.base() ==
           Approx(2 * work_of(op_of(unfused), Pass::forward).executed.base()));
-    // At least one write and one read of the scores in two bytes.
-    double const scores = 2.0 * 16 * 2048 * 2048;
-    CHECK((work_of(op_of(unfused), Pass::forward).moved - work_of(op_of(flash), Pass::forward).moved).base() >=
-          4 * scores);
+    auto const bytes_per_score = [&](AttentionKernel kernel, Switch dropout, Pass pass) {
+        Attention a = flash;
+        a.dropout = dropout;
+        Bytes const fused = work_of(op_of(a), pass).moved;
+        a.kernel = kernel;
+        return (work_of(op_of(a), pass).moved - fused).base() / (2.0 * 16 * 2048 * 2048);
+    };
+    // Forward: written, read and written by mask and softmax, read. Backward: two reads beside the gradient's write and
+    // two reads, and the softmax's two reads and write.
+    CHECK(bytes_per_score(AttentionKernel::unfused, Switch::off, Pass::forward) == Approx(2 + 4 + 2));
+    CHECK(bytes_per_score(AttentionKernel::unfused, Switch::off, Pass::backward) == Approx(2 + 2 + 6 + 4));
+    for (Pass const pass : {Pass::forward, Pass::backward})
+        for (AttentionKernel const kernel : {AttentionKernel::unfused, AttentionKernel::eager})
+            CHECK(bytes_per_score(kernel, Switch::on, pass) == Approx(bytes_per_score(kernel, Switch::off, pass) + 5));
+    // In fp32 and back (6 each), scaled, masked and normalised in between (8 each, the softmax's gradient 12).
+    CHECK(bytes_per_score(AttentionKernel::eager, Switch::off, Pass::forward) == Approx(4 + 12 + 24));
+    CHECK(bytes_per_score(AttentionKernel::eager, Switch::off, Pass::backward) == Approx(8 + 12 + 16 + 12));
 }
 
 TEST_CASE("causal_fraction: agrees with counting the keys of every query", "[INV-3]") {

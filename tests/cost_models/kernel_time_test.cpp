@@ -42,7 +42,8 @@ Op random_op(std::mt19937_64& random) {
                                       .keys = tokens,
                                       .head_dim = pick<std::int64_t>(random, {64, 128}),
                                       .value_head_dim = 128,
-                                      .kernel = pick(random, {AttentionKernel::flash, AttentionKernel::unfused})}};
+                                      .kernel = pick(random, {AttentionKernel::flash, AttentionKernel::unfused,
+                                                              AttentionKernel::eager})}};
         }
         default:
             return {.name = "stream",

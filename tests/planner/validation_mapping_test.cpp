@@ -224,7 +224,7 @@ TEST_CASE("memory of a row's version and machine: nanotron before its pipeline f
     row.notes = "";
     Bytes const elsewhere = built(row).framework->memory.context.value;
     row.gpu = "GH200-96GB";
-    CHECK((built(row).framework->memory.context.value - elsewhere).in(units::GB) == Approx(3.6));
+    CHECK((built(row).framework->memory.context.value - elsewhere).in(units::GB) == Approx(2.3));
 }
 
 TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and learned positions") {
@@ -239,6 +239,20 @@ TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and lea
     CHECK(c.model.norm == NormKind::layer);
     CHECK(c.model.attention.qkv_bias);
     CHECK(c.model.position == PositionKind::learned);
+}
+
+TEST_CASE("Sailor's runs have attention op by op in fp32, and no dropout") {
+    TrainingRow row = complete_row();
+    row.source_id = "sailor-gh200";
+    row.framework = "Megatron-DeepSpeed (Sailor)";
+    row.model = "GPT-7B";
+    row.gated_mlp = 0;
+    row.precision = "BF16";
+    row.flash_attention.reset();
+    TrainingCase const c = built(row);
+    CHECK(c.plan.attention == AttentionKernel::eager);
+    CHECK(c.plan.dropout == Switch::off);
+    CHECK(std::find(c.assumptions.begin(), c.assumptions.end(), "eager attention") != c.assumptions.end());
 }
 
 TEST_CASE("notes that say where layers and states lie are refused where they cannot be expressed") {

@@ -39,7 +39,7 @@ ParallelPlan random_plan(std::mt19937_64& random, ModelSpec const& model) {
         plan.zero = static_cast<int>(random() % 4);
         plan.recompute = pick(random, {Recompute::none, Recompute::selective, Recompute::full});
         plan.sequence_parallel = pick(random, {Switch::off, Switch::on});
-        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused});
+        plan.attention = pick(random, {AttentionKernel::flash, AttentionKernel::unfused, AttentionKernel::eager});
         plan.offload = pick(random, {Offload::none, Offload::none, Offload::optimizer, Offload::activations});
         plan.dropout = pick(random, {Switch::off, Switch::on});
         if (random() % 4 == 0)

@@ -59,7 +59,8 @@ Case random_case(Random& random) {
         p.sequence_parallel = p.tp > 1 ? coin(random) : Switch::off;
         p.cp_mode = static_cast<ContextParallel>(random() % 3);
         p.offload = static_cast<Offload>(random() % 8 < 4 ? 0 : random() % 4);
-        p.attention = random() % 4 == 0 ? AttentionKernel::unfused : AttentionKernel::flash;
+        p.attention = pick(
+            random, {AttentionKernel::flash, AttentionKernel::flash, AttentionKernel::unfused, AttentionKernel::eager});
         p.optimizer = random() % 2 == 0 ? Optimizer::adamw : static_cast<Optimizer>(random() % 5);
         p.precision = random() % 2 == 0 ? Precision::bf16 : static_cast<Precision>(random() % 6);
         if (random() % 4 == 0) p.gradients = GradientFormat::bf16;
