@@ -22,9 +22,7 @@ constexpr double score_transfer_fraction = 0.5;  ///< of streaming kernels' rate
 constexpr double recurrence_fraction = 0.25;
 
 FlopsPerSecond tensor_rate(AcceleratorProfile const& accelerator) {
-    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32})
-        if (accelerator.peak.contains(precision)) return accelerator.peak_of(precision).value;
-    return accelerator.peak.begin()->second.value;
+    return accelerator.peak_of(usual_precision(accelerator)).value;
 }
 
 BytesPerSecond streaming_rate(AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
@@ -32,6 +30,12 @@ BytesPerSecond streaming_rate(AcceleratorProfile const& accelerator, FrameworkTi
 }
 
 }  // namespace
+
+Precision usual_precision(AcceleratorProfile const& accelerator) {
+    for (Precision const precision : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32})
+        if (accelerator.peak.contains(precision)) return precision;
+    return accelerator.peak.begin()->first;
+}
 
 Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {

@@ -51,4 +51,7 @@ Seconds gradient_sum_time(Op const& op, GradientSums sums, GradientFormat format
 /// Kernels that one pass of the op launches.
 std::int64_t kernel_count(Op const& op, Pass pass);
 
+/// The format of a device's matrix products that are in no narrower one: 16 bits, else the next wider that it has.
+Precision usual_precision(AcceleratorProfile const& accelerator);
+
 }  // namespace sextant

@@ -7,7 +7,8 @@ namespace {
 
 using units::B;
 
-/// Master weights and moments in bytes per parameter, relative to fp32 AdamW with an fp32 master copy (4 + 4 + 4).
+}  // namespace
+
 double optimizer_saving(Optimizer optimizer) {
     switch (optimizer) {
         case Optimizer::adamw: return 0;
@@ -18,6 +19,8 @@ double optimizer_saving(Optimizer optimizer) {
     }
     return 0;
 }
+
+namespace {
 
 constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
 

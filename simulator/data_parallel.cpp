@@ -1,6 +1,7 @@
 #include "simulator/data_parallel.hpp"
 
 #include "core/spec/schedule_traits.hpp"
+#include "cost_models/kernel_time.hpp"
 
 #include <algorithm>
 
@@ -205,6 +206,21 @@ double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan
     return each && plan.zero >= 3 ? f.fsdp_overlap.value : f.dp_overlap.value;
 }
 
+namespace {
+
+/// Muon's products: whole matrices (of a tensor-parallel rank) are dealt out to the ranks that share the optimizer, and
+/// the one that has most of them decides.
+Seconds orthogonalization_time(LocalParameters const& p, double dense_ranks, double expert_ranks,
+                               AcceleratorProfile const& accelerator, FrameworkTiming const& f) {
+    double const flops =
+        std::max(p.largest_orthogonal, p.dense_orthogonal / dense_ranks + p.expert_orthogonal / expert_ranks);
+    Precision const precision = usual_precision(accelerator);
+    return flops * units::flop /
+           (accelerator.peak_of(precision).value * accelerator.gemm_efficiency_of(precision) * f.gemm_scale.value);
+}
+
+}  // namespace
+
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
                                     FrameworkTiming const& f) {
@@ -226,18 +242,22 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
             shown(Moment::backward_last, backward) + shown(Moment::forward_first, forward);
     }
 
-    bool const sharded = plan.zero >= 1;
-    double const updated = load.parameters.dense / (sharded ? dense_shards(plan) : 1) +
-                           load.parameters.expert / (sharded ? expert_shards(plan) : 1);
+    double const dense_ranks = plan.zero >= 1 ? dense_shards(plan) : 1;
+    double const expert_ranks = plan.zero >= 1 ? expert_shards(plan) : 1;
+    double const updated = load.parameters.dense / dense_ranks + load.parameters.expert / expert_ranks;
     if (offloads_optimizer(plan)) {
         double const moved = (sent_gradient_bytes(f, plan.gradients) + f.weight_bytes_sent.value) * updated;
         time.offload =
             moved * B / accelerator.host_bandwidth.value + host_update_bytes * updated * B / host_update_bandwidth;
-    } else {
-        BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
-        double const narrower = f.gradient_bytes_sent.value - sent_gradient_bytes(f, plan.gradients);
-        time.optimizer = (f.optimizer_bytes_per_parameter.value - narrower) * updated * B / memory;
+        return time;
     }
+    BytesPerSecond const memory = accelerator.memory_bandwidth.value * accelerator.memory_efficiency.value;
+    // What is not held is neither read nor written.
+    double const narrower = f.gradient_bytes_sent.value - sent_gradient_bytes(f, plan.gradients);
+    double const bytes = f.optimizer_bytes_per_parameter.value - narrower - 2 * optimizer_saving(plan.optimizer);
+    time.optimizer = std::max(0.0, bytes) * updated * B / memory;
+    if (plan.optimizer == Optimizer::muon)
+        time.optimizer += orthogonalization_time(load.parameters, dense_ranks, expert_ranks, accelerator, f);
     return time;
 }
 

@@ -10,11 +10,17 @@ LocalParameters& LocalParameters::operator+=(LocalParameters const& other) {
     dense += other.dense;
     expert += other.expert;
     embedding += other.embedding;
+    dense_orthogonal += other.dense_orthogonal;
+    expert_orthogonal += other.expert_orthogonal;
+    largest_orthogonal = std::max(largest_orthogonal, other.largest_orthogonal);
     return *this;
 }
 
 LocalParameters operator*(double factor, LocalParameters const& p) {
-    return {factor * p.dense, factor * p.expert, factor * p.embedding};
+    LocalParameters out = p;
+    for (double* const sum : {&out.dense, &out.expert, &out.embedding, &out.dense_orthogonal, &out.expert_orthogonal})
+        *sum *= factor;
+    return out;
 }
 
 FrozenWeights& FrozenWeights::operator+=(FrozenWeights const& other) {

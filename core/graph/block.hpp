@@ -33,6 +33,10 @@ struct LocalParameters {
     double dense = 0;      ///< sharded over dp * cp
     double expert = 0;     ///< sharded over the expert data-parallel group
     double embedding = 0;  ///< the part of `dense` that is token embedding or output matrix
+    /// FLOPs that make the updates of all matrices but those orthogonal once (Muon), and of the largest one.
+    double dense_orthogonal = 0;
+    double expert_orthogonal = 0;
+    double largest_orthogonal = 0;
     LocalParameters& operator+=(LocalParameters const& other);
     friend LocalParameters operator*(double factor, LocalParameters const& p);
     [[nodiscard]] double total() const { return dense + expert; }

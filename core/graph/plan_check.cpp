@@ -53,6 +53,10 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
         return fault(detail, PlanProblem::not_positive,
                      "gradients in bf16 with precision {} (bf16, fp8 or fp4, whose weights are in bf16)",
                      name_of(plan.precision));
+    if (plan.optimizer == Optimizer::muon && offloads_optimizer(plan))
+        return fault(detail, PlanProblem::not_positive,
+                     "Muon's state in host memory is not modelled: its update multiplies matrices (offload none or "
+                     "activations, or another optimizer)");
     if (plan.zero < 0 || plan.zero > 3) return fault(detail, PlanProblem::zero, "zero is {} (0, 1, 2 or 3)", plan.zero);
     return {};
 }

@@ -122,27 +122,57 @@ void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
     block.parameters += local_parameters(adapter_parameters(parameters, plan.adapters), model, plan);
 }
 
+namespace {
+
+/// FLOPs of five Newton-Schulz steps on the part of a matrix that a rank holds, cut along its longer side: each step is
+/// X X^T, its square, and their sum times X. Source: Muon (Jordan et al. 2024), arXiv:2502.16982 sec. 2.
+double orthogonalization(Parameter const& p, double shards) {
+    if (p.rows <= 1 || p.columns <= 1) return 0;
+    constexpr double steps = 5;
+    double const longer = static_cast<double>(std::max(p.rows, p.columns)) / shards;
+    double const other = static_cast<double>(std::min(p.rows, p.columns));
+    double const m = std::min(longer, other);
+    return steps * (4 * m * m * std::max(longer, other) + 2 * m * m * m);
+}
+
+}  // namespace
+
 LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,
                                  ParallelPlan const& plan) {
     LocalParameters local;
+    auto const add_orthogonal = [&](Parameter const& p, double shards, double copies, double& sum) {
+        double const one = orthogonalization(p, shards);
+        sum += copies * one;
+        local.largest_orthogonal = std::max(local.largest_orthogonal, one);
+    };
     auto const tp = static_cast<double>(plan.tp);
     auto const kv_shards = static_cast<double>(std::min(plan.tp, std::max<std::int64_t>(1, model.attention.kv_heads)));
     auto const key_shards =
         static_cast<double>(std::min(plan.tp, model.recurrent ? model.recurrent->key_heads : plan.tp));
     for (Parameter const& p : parameters) {
         auto const count = static_cast<double>(p.count());
+        auto const dense = [&](double shards) {
+            local.dense += count / shards;
+            add_orthogonal(p, shards, static_cast<double>(p.copies), local.dense_orthogonal);
+        };
         switch (p.sharding) {
-            case Sharding::replicated: local.dense += count; break;
-            case Sharding::tensor: local.dense += count / tp; break;
-            case Sharding::kv_heads: local.dense += count / kv_shards; break;
-            case Sharding::key_heads: local.dense += count / key_shards; break;
+            case Sharding::replicated: dense(1); break;
+            case Sharding::tensor: dense(tp); break;
+            case Sharding::kv_heads: dense(kv_shards); break;
+            case Sharding::key_heads: dense(key_shards); break;
             case Sharding::vocabulary: {
                 double const rows = static_cast<double>(padded_vocabulary(p.rows, plan.tp)) / tp;
                 local.dense += rows * static_cast<double>(p.columns * p.copies);
                 local.embedding += rows * static_cast<double>(p.columns * p.copies);
                 break;
             }
-            case Sharding::expert: local.expert += count / static_cast<double>(plan.ep * plan.expert_tp); break;
+            case Sharding::expert: {
+                auto const ep = static_cast<double>(plan.ep);
+                auto const expert_tp = static_cast<double>(plan.expert_tp);
+                local.expert += count / (ep * expert_tp);
+                add_orthogonal(p, expert_tp, static_cast<double>(p.copies) / ep, local.expert_orthogonal);
+                break;
+            }
         }
     }
     return local;

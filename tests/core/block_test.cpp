@@ -350,3 +350,17 @@ TEST_CASE("a model without multi-token prediction has an empty block for it", "[
     model.mtp_modules = 1;
     CHECK(build_mtp(model, {}, 1024).parameters.total() == number(count_parameters(model).mtp));
 }
+
+TEST_CASE("Newton-Schulz steps of a layer are those of its matrices, cut along their longer sides", "[INV-6]") {
+    double const h = 2048;
+    auto const steps = [](double m, double n) { return 5 * (4 * m * m * n + 2 * m * m * m); };
+    for (std::int64_t const tp : {1, 2, 4}) {
+        auto const t = static_cast<double>(tp);
+        LocalParameters const local =
+            build_layer(gpt(2048, 16, 2), {}, paper_plan(tp, Switch::off, 1), 1024).parameters;
+        // q, k, v, output: square, cut; up and down: h x 4 h, which is square for tp 4.
+        CHECK(local.dense_orthogonal == Approx(4 * steps(h / t, h) + 2 * steps(h, 4 * h / t)));
+        CHECK(local.largest_orthogonal == Approx(steps(h, 4 * h / t)));
+        CHECK(local.expert_orthogonal == 0);
+    }
+}

@@ -178,3 +178,32 @@ TEST_CASE("data_parallel_time: the update reads and writes its bytes once, less 
     CHECK(host.optimizer == Seconds{});
     CHECK(host.offload.base() > 4.0 * 1e9 / 64 / 55e9);  // gradients out, weights back
 }
+
+TEST_CASE("data_parallel_time: an optimizer moves what it holds, and Muon multiplies matrices as well", "[INV-24]") {
+    ClusterSpec const machine = cluster();
+    ParallelPlan plan{.dp = 64};
+    StageLoad load = load_of(1e9, 32);
+    auto const time = [&](Optimizer optimizer) {
+        plan.optimizer = optimizer;
+        return time_of(load, plan, machine, two_bytes()).optimizer.base();
+    };
+    double const byte = 1e9 / (3.35e12 * 0.9);
+    CHECK(time(Optimizer::adamw) == Approx(30 * byte));
+    CHECK(time(Optimizer::adamw_bf16) == Approx(22 * byte));
+    CHECK(time(Optimizer::adamw_8bit) == Approx(18 * byte));
+    CHECK(time(Optimizer::sgd) == Approx(22 * byte));
+    CHECK(time(Optimizer::muon) == Approx(22 * byte));  // no matrices yet
+    load.parameters.dense_orthogonal = 64e15;
+    load.parameters.largest_orthogonal = 1e13;
+    auto const products = [&](int zero) {
+        plan.zero = zero;
+        return time(Optimizer::muon) - time(Optimizer::sgd);
+    };
+    AcceleratorProfile const& device = machine.accelerator;
+    double const rate = device.peak_of(Precision::bf16).value.base() * device.gemm_efficiency_of(Precision::bf16) *
+                        two_bytes().gemm_scale.value;
+    CHECK(products(0) == Approx(64e15 / rate));
+    CHECK(products(1) == Approx(1e15 / rate));
+    load.parameters.largest_orthogonal = 3e15;  // one matrix is not shared
+    CHECK(products(1) == Approx(3e15 / rate));
+}
