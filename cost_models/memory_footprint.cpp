@@ -33,10 +33,10 @@ Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
 /// The same of layers: at the loss the last one, which its backward pass needs next; in the backward pass of a layer
 /// its weights and gradients, and the weights of the one prefetched.
 struct GatheredLayers {
-    GatheredLayers(StageLoad const& load, ParallelPlan const& plan) {
+    GatheredLayers(StageLoad const& load, ParallelPlan const& plan, double share) {
         if (plan.zero < 3 || plan.dp * plan.cp == 1) return;
-        double const layer = load.largest_layer.total();
-        Bytes const frozen = frozen_bytes(load.frozen_layer, plan);
+        double const layer = share * load.largest_layer.total();
+        Bytes const frozen = share * frozen_bytes(load.frozen_layer, plan);
         at_loss = 2 * layer * B + frozen;
         in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen;
     }
@@ -143,7 +143,7 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     Bytes const logits =
         (framework.logits_bytes.value * logit_sets + gradient_bytes * load.postponed_logits + fused) * load.logits * B;
     // A layer being run again does not add to the logits: they are gone by then.
-    GatheredLayers const gathered(load, plan);
+    GatheredLayers const gathered(load, plan, framework.gathered_share.value);
     bool const at_loss = logits + gathered.at_loss >= load.working_layer + gathered.in_backward;
     m.logits = at_loss ? logits : load.working_layer;
     m.buffers += at_loss ? gathered.at_loss : gathered.in_backward;

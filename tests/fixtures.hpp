@@ -178,6 +178,7 @@ inline FrameworkMemory plain_memory() {
     m.master_bytes = m.fp16_master_bytes = known(12.0);
     m.logits_bytes = m.logits_bytes_reserved = m.fused_logits_bytes = known(6.0);
     m.narrow_input_bytes = known(2.0);
+    m.gathered_share = known(1.0);
     m.reserved_low = m.reserved_typical = m.reserved_high = known(1.0);
     m.usable_fraction = known(0.95);
     return m;

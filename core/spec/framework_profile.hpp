@@ -63,6 +63,7 @@ struct FrameworkMemory {
     Sourced<double> routed_token_bytes;  ///< per routed token and hidden unit: permute and combine copies of MoE, where
                                          ///< tokens are not sent once per domain
     Sourced<double> narrow_input_bytes;  ///< an element of what is kept of the input of a product in fp8 or fp4
+    Sourced<double> gathered_share;      ///< of a layer that ZeRO 3 gathers, and reduces gradients of, at once
     Sourced<Bytes> constant;             ///< workspaces of BLAS and communication libraries inside the allocator
     Sourced<Bytes> context;              ///< outside the allocator: driver context, NCCL; not in allocated nor reserved
     Sourced<double> reserved_low;        ///< reserved / allocated prediction: 10 % quantile

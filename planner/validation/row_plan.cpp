@@ -119,6 +119,8 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
         row.notes_have("activation offload required"))
         throw RowSkip("offload of some activations, the share is not stated");
     if (row.notes_have("optimizer=muon")) plan.optimizer = Optimizer::muon;
+    if (row.notes_have("bf16 full finetune")) plan.optimizer = Optimizer::adamw_bf16;
+    if (row.notes_have("+8-bit AdamW")) plan.optimizer = Optimizer::adamw_8bit;
 }
 
 void apply_kernels(TrainingRow const& row, TrainingCase& out) {

@@ -125,6 +125,18 @@ TEST_CASE("a fused cross entropy needs its own bytes per logit, once", "[INV-21]
     CHECK(stage_memory(load, plan, memory).logits.base() == Approx(4e9));
 }
 
+TEST_CASE("ZeRO-3 gathers a framework's share of a layer at once", "[INV-21]") {
+    FrameworkMemory memory = plain_memory();
+    StageLoad load;
+    load.largest_layer.dense = 1e9;
+    ParallelPlan const plan{.dp = 8, .zero = 3};
+    // Weights and gradients of a layer, and the weights of the next, in two bytes each.
+    CHECK(stage_memory(load, plan, memory).buffers.base() == Approx(6e9));
+    memory.gathered_share.value = 0.25;
+    CHECK(stage_memory(load, plan, memory).buffers.base() == Approx(1.5e9));
+    CHECK(stage_memory(load, {.dp = 8, .zero = 1}, memory).buffers.base() == 0);
+}
+
 TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
     std::mt19937_64 random(4);
     for (int i = 0; i < 100; ++i) {
