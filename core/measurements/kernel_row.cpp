@@ -92,7 +92,11 @@ void read_published(RowCells const& row, KernelCase& out) {
     std::int64_t const length = needed(row, "seqlen");
     std::int64_t const heads = needed(row, "num_heads");
     std::int64_t const head_dim = needed(row, "head_dim");
-    if (row.count("causal").value_or(0) != 1) throw RowSkip("no model of attention without a causal mask");
+    bool const causal = row.count("causal").value_or(0) == 1;
+    bool const in_memory = kernel == "PyTorch";
+    // With the scores in memory the whole square is computed, and a fused softmax masks in passing.
+    if (in_memory && causal) throw RowSkip("no model of attention that adds a mask in 16 bits");
+    if (!in_memory && !causal) throw RowSkip("no model of a fused kernel without a causal mask");
     Attention attention{.batch = batch,
                         .heads = heads,
                         .kv_heads = heads,
@@ -100,7 +104,7 @@ void read_published(RowCells const& row, KernelCase& out) {
                         .keys = length,
                         .head_dim = head_dim,
                         .value_head_dim = head_dim};
-    if (kernel == "PyTorch")
+    if (in_memory)
         attention.kernel = AttentionKernel::unfused;
     else if (kernel != "FlashAttention-2")
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
@@ -109,11 +113,12 @@ void read_published(RowCells const& row, KernelCase& out) {
     // The figures' own count: half of 4 b h s^2 d under a causal mask, the backward pass 2.5 times that
     // (arXiv:2307.08691 sec. 4.1).
     auto const s = static_cast<double>(length);
-    double const forward = 2 * static_cast<double>(batch * heads) * s * s * static_cast<double>(head_dim);
+    double const forward =
+        (causal ? 2 : 4) * static_cast<double>(batch * heads) * s * s * static_cast<double>(head_dim);
     if (tflops && *tflops > 0)
         out.measured = forward * (out.with_backward ? 3.5 : 1) * units::flop / (*tflops * (units::TFLOP / units::s));
     out.what = attention;
-    out.kind = kernel == "PyTorch" ? "attention, unfused" : "attention, flash";
+    out.kind = in_memory ? "attention, unfused" : "attention, flash";
     if (out.with_backward) out.kind += ", with backward";
 }
 

@@ -90,6 +90,7 @@ class _Plan(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -145,7 +146,8 @@ class _Plan(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -199,6 +201,7 @@ class _Estimate(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -248,7 +251,8 @@ class _Estimate(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
@@ -296,6 +300,7 @@ class _Simulate(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -371,7 +376,8 @@ class _Simulate(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
@@ -444,6 +450,7 @@ class _RunPlan(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -509,7 +516,8 @@ class _RunPlan(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -1397,6 +1405,7 @@ class _Rl(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -1474,7 +1483,8 @@ class _Rl(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             lora_rank: train adapters of this rank only (default: train every weight)
@@ -1577,6 +1587,7 @@ class _Export(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -1637,7 +1648,8 @@ class _Export(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
@@ -1724,6 +1736,7 @@ class _Memory(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -1772,7 +1785,8 @@ class _Memory(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated
@@ -1815,6 +1829,7 @@ class _Flops(Command):
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
         no_sequence_parallel: bool | None = None,
+        attention: Value | None = None,
         flash_attention: bool | None = None,
         no_flash_attention: bool | None = None,
         dropout: bool | None = None,
@@ -1856,7 +1871,8 @@ class _Flops(Command):
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
             no_sequence_parallel: do not
-            flash_attention: fused attention (default)
+            attention: flash (default), unfused (scores in memory, fused softmax) or eager (softmax in fp32, op by op)
+            flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
             stage_layers: layers of each pipeline chunk in model order, comma-separated

@@ -75,7 +75,22 @@ TEST_CASE("kernel rows: what no model covers is skipped with a reason") {
     CHECK(predicted(attention_header, "s,NVIDIA H200,context,bfloat16,bfloat16,1,64,9,8,8,128,9").skip_reason ==
           "no model of prefill after tokens that are in the cache");
     CHECK(predicted(published_header, "s,A100,FlashAttention-2,bf16,fwd,0,128,512,1,16,100,").skip_reason ==
-          "no model of attention without a causal mask");
+          "no model of a fused kernel without a causal mask");
+    CHECK(predicted(published_header, "s,A100,PyTorch,bf16,fwd,1,128,512,1,16,100,").skip_reason ==
+          "no model of attention that adds a mask in 16 bits");
+}
+
+TEST_CASE("kernel rows: attention with the scores in memory runs the whole square, and its rate counts that") {
+    auto const row = [](char const* pass, char const* size) {
+        return predicted(published_header, std::string("s,A100,PyTorch,bf16,") + pass + ",0," + size + ",16,43,");
+    };
+    RowPrediction const p = row("fwd+bwd", "64,2048,8");
+    REQUIRE(p.time);
+    REQUIRE(p.measured_time);
+    CHECK(p.measured_time->base() == Approx(3.5 * 4 * 8 * 16 * 2048.0 * 2048 * 64 / 43e12));
+    // Bound by the bytes of its scores: a head twice as wide takes hardly longer.
+    CHECK(row("fwd+bwd", "128,2048,8").time->base() < 1.1 * p.time->base());
+    CHECK(row("fwd", "64,2048,8").time->base() < 0.5 * p.time->base());
 }
 
 TEST_CASE("kernel rows: decode reads isl + past_kv tokens of its cache, an fp8 one half of it") {
