@@ -97,6 +97,13 @@ Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
                      workload.sequence, model.position_rows, model.name);
+    if (plan.attention != AttentionKernel::flash && model.attention.index &&
+        workload.sequence > model.attention.index->chosen)
+        return fault(
+            detail, PlanProblem::sequence,
+            "sparse attention, which {} has for sequences of more than {} tokens, is a fused kernel (attention "
+            "must be flash, not {})",
+            model.name, model.attention.index->chosen, name_of(plan.attention));
     if (plan.cp > 1 && model.attention.index)
         return fault(detail, PlanProblem::sequence,
                      "context parallelism of sparse attention, which {} has, is not modelled (cp must be 1)",
@@ -235,9 +242,7 @@ void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload co
     if (plan.recompute == Recompute::selective) require_modules(model, plan.recompute_modules, "recompute modules");
 }
 
-bool takes_bf16_gradients(Precision precision) {
-    return precision == Precision::bf16 || precision == Precision::fp8 || precision == Precision::fp4;
-}
+bool takes_bf16_gradients(Precision precision) { return precision == Precision::bf16 || is_narrow(precision); }
 
 std::int64_t microbatches(ParallelPlan const& plan, Workload const& workload) {
     return workload.global_batch / (plan.dp * plan.micro_batch);

@@ -14,9 +14,6 @@ enum class Split : std::uint8_t { none, output, input };
 /// Whether a weight is one of the matrices that the base weights' format is for.
 enum class Storage : std::uint8_t { base, plain };
 
-/// Formats of products that are narrower than the 16 bit that activations are in.
-constexpr bool is_narrow(Precision precision) { return precision == Precision::fp8 || precision == Precision::fp4; }
-
 /// Sizes that the block builders share, and short ways to append ops and tensors.
 class BlockBuilder {
 public:

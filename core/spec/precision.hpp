@@ -9,6 +9,9 @@ namespace sextant {
 /// Number format of the large matrix products of a step.
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp4 };
 
+/// Formats of products that are narrower than the 16 bit that activations are in.
+constexpr bool is_narrow(Precision precision) { return precision == Precision::fp8 || precision == Precision::fp4; }
+
 std::string_view name_of(Precision precision);
 
 /// @throws InputError with the known names and the nearest one.

@@ -62,7 +62,7 @@ void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
     t.leave_out_gradients();
-    if (p.precision == Precision::fp8 || p.precision == Precision::fp4)
+    if (is_narrow(p.precision))
         t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "DeepSpeed has no {}: the file has bf16",
                   name_of(p.precision));
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",

@@ -34,7 +34,7 @@ void translate_step(Translation& t) {
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || p.optimizer == Optimizer::muon)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "torch.optim has no {}: the file has AdamW",
                   name_of(p.optimizer));
-    if (p.precision == Precision::fp8 || p.precision == Precision::fp4)
+    if (is_narrow(p.precision))
         t.replace(&ParallelPlan::precision, Precision::bf16, "precision",
                   "{} needs a conversion of the model's layers (torchao); the file has bf16", name_of(p.precision));
     if (offloads_optimizer(p))

@@ -197,3 +197,18 @@ TEST_CASE("config: later families refuse what they cannot express") {
     CHECK(read_hf_config(config("exaone4", R"(, "sliding_window": 8)"), "test.json").layers[2].sliding);
     CHECK(read_hf_config(config("qwen2_5_vl", ""), "test.json").attention.qkv_bias);
 }
+
+TEST_CASE("config: a mixture whose layers are all named dense is a dense model") {
+    auto const read = [](std::string const& types) {
+        return read_hf_config(
+            R"({"model_type": "glm4_moe_lite", "hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4,
+                "num_key_value_heads": 4, "num_hidden_layers": 2, "vocab_size": 1000, "n_routed_experts": 4,
+                "num_experts_per_tok": 2, "mlp_layer_types": )" +
+                types + "}",
+            "test.json");
+    };
+    CHECK(read(R"(["dense", "sparse"])").moe);
+    ModelSpec const dense = read(R"(["dense", "dense"])");
+    CHECK_FALSE(dense.moe);
+    CHECK(count_parameters(dense).active == count_parameters(dense).total);
+}

@@ -59,3 +59,17 @@ TEST_CASE("sparse attention: context parallelism is refused", "[INV-11]") {
     REQUIRE(fault);
     CHECK(fault->message.find("sparse attention") != std::string::npos);
 }
+
+TEST_CASE("sparse attention: other kernels are refused where keys are chosen", "[INV-11]") {
+    auto const fault = [](AttentionKernel kernel, std::int64_t sequence) {
+        return find_fault(find_model("glm-5"), {.dp = 8, .ep = 8, .attention = kernel},
+                          {.sequence = sequence, .global_batch = 8});
+    };
+    CHECK_FALSE(fault(AttentionKernel::flash, 8192));
+    CHECK_FALSE(fault(AttentionKernel::unfused, 2048));
+    for (AttentionKernel const kernel : {AttentionKernel::unfused, AttentionKernel::eager}) {
+        auto const found = fault(kernel, 8192);
+        REQUIRE(found);
+        CHECK(found->message.find("is a fused kernel") != std::string::npos);
+    }
+}

@@ -56,6 +56,12 @@ void read_key_index(ConfigObject& in, ModelSpec& model, std::int64_t class_defau
                                .chosen = in.size("index_topk", Size::positions, 2048)};
 }
 
+/// A model whose layers are all dense has no experts, whatever its config says of them.
+void drop_unused_experts(ModelSpec& model) {
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
+        model.moe.reset();
+}
+
 /// `mlp_layer_types`, where it is there, says which layers are dense.
 void read_layer_experts(ConfigObject& in, ModelSpec& model) {
     auto const types = layer_texts(in, "mlp_layer_types", model);
@@ -65,6 +71,7 @@ void read_layer_experts(ConfigObject& in, ModelSpec& model) {
                              types[layer]);
         model.layers[layer].moe = model.moe && types[layer] == "sparse";
     }
+    drop_unused_experts(model);
 }
 
 struct ExpertDefaults {
@@ -84,9 +91,8 @@ void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults) {
     std::int64_t const every = in.size("moe_layer_freq", Size::layers, 1);
     for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
         model.layers[static_cast<std::size_t>(layer)].moe = layer >= first && layer % every == 0;
-    if (first < model.layer_count()) model.moe = moe;
-    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
-        model.moe.reset();
+    model.moe = moe;
+    drop_unused_experts(model);
 }
 
 }  // namespace
