@@ -14,6 +14,7 @@ struct StepMeasurement {
     std::string source;      ///< rows of one source share their errors
     std::string generation;  ///< of the accelerator
     std::string precision;   ///< "bf16", "fp8", ...
+    std::string where{};     ///< "runs.csv line 7"
     double seconds = 0;
     double weight = 1;  ///< of the row; a source's rows together weigh `source_weight`
     bool has_experts = false;

@@ -28,6 +28,7 @@ struct FitRequest {
     std::string cluster;
     std::string catalogue;
     std::string out;
+    std::string rows;
     std::vector<std::string> only;
     double held_out = 0.2;
 };
@@ -38,10 +39,13 @@ void require_writable(FitRequest const& request) {
         write_text_file(file, [](std::ostream& /*out*/) { return Keep::no; });
     };
     if (!request.out.empty()) probe(request.out);
+    if (!request.rows.empty()) probe(request.rows);
     if (!request.catalogue.empty()) probe(request.catalogue + "/probe.json");
 }
 
 int fit(FitRequest const& request, CommandContext& context) {
+    if (!request.rows.empty() && request.train.empty())
+        throw InputError("--rows: '{}', but there are no rows of --train to write", request.rows);
     require_writable(request);
     if (!request.kernels.empty())
         return fit_kernel_tables(
@@ -51,7 +55,8 @@ int fit(FitRequest const& request, CommandContext& context) {
         return fit_training_tables({.tables = request.train,
                                     .framework = request.framework,
                                     .out = request.out,
-                                    .catalogue = request.catalogue},
+                                    .catalogue = request.catalogue,
+                                    .rows = request.rows},
                                    context);
     if (!request.serving.empty())
         return fit_serving_tables(
@@ -91,6 +96,10 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
     app.add_option("--train", r.train, "table of training steps, columns as in docs/validation.md; may be repeated")
         ->option_text("FILE.csv");
     app.add_option("--framework", r.framework, "of --train, the rows of this framework alone")->option_text("NAME");
+    written(
+        app.add_option("--rows", r.rows,
+                       "of --train, a CSV of the rows fitted: measured, predicted, and predicted without their source"))
+        ->option_text("FILE.csv");
     app.add_option("--serving", r.serving,
                    "table of serving measurements, columns as in docs/validation.md; may be repeated")
         ->option_text("FILE.csv");
@@ -115,7 +124,7 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
         "of your own move what they say something of, the rest stays.\n\nExamples:\n"
         "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"
         "  sextant calibrate fit --collectives runs.csv --cluster h100-sxm --out mine.json\n"
-        "  sextant calibrate fit --train my-runs.csv --framework fsdp --out my-fsdp.json\n"
+        "  sextant calibrate fit --train my-runs.csv --framework fsdp --out my-fsdp.json --rows predicted.csv\n"
         "  sextant calibrate fit --serving runs.csv --engine vllm --out my-vllm.json\n"
         "  sextant calibrate fit --nccl-log all_reduce.log --cluster h100-sxm --out mine.json\n");
     return {&app, [request, &context] { return fit(*request, context); }};

@@ -3,6 +3,7 @@
 #include "calibrate/framework_fit.hpp"
 #include "cli/progress.hpp"
 #include "cli/view/table.hpp"
+#include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/quantile.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -97,8 +99,11 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
     std::map<std::string, Family> families;
     std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
     std::size_t skipped = 0;
-    for (std::string const& file : request.tables)
-        for (TrainingRow const& row : training_rows(read_csv(file))) {
+    for (std::string const& file : request.tables) {
+        CsvTable const table = read_csv(file);
+        std::vector<TrainingRow> const rows = training_rows(table);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            TrainingRow const& row = rows[i];
             try {
                 TrainingCase const c = builder.build(row);
                 auto const measured = measured_time(row, c);
@@ -109,6 +114,8 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
                 StepMeasurement step{.source = row.source_id,
                                      .generation = c.cluster->accelerator.generation,
                                      .precision = std::string(name_of(c.plan.precision)),
+                                     .where = fmt::format("{} line {}", std::filesystem::path(file).filename().string(),
+                                                          table.records[i].line),
                                      .seconds = measured->base(),
                                      .weight = trust_of(row.source_id),
                                      .has_experts = c.model.moe.has_value(),
@@ -121,6 +128,7 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
                 ++skipped;
             }
         }
+    }
     for (auto& [source, rows] : by_source) {
         std::size_t const stride = (rows.size() + most_rows_of_source - 1) / most_rows_of_source;
         for (std::size_t i = 0; i < rows.size(); i += stride)
@@ -241,6 +249,19 @@ struct Scores {
     }
 };
 
+/// One line per row that was fitted: measured, and predicted with and without its source.
+class RowsFile {
+public:
+    void add(std::string const& framework, LeftOutStep const& step, double fitted) {
+        text_ += csv_line({framework, step.row->source, step.row->where, fmt::format("{:.6g}", step.row->seconds),
+                           fmt::format("{:.6g}", fitted), fmt::format("{:.6g}", step.predicted)});
+    }
+    void write(std::string const& file) const { write_text_file(file, text_); }
+
+private:
+    std::string text_ = csv_line({"framework", "source_id", "row", "measured_s", "fitted_s", "left_out_s"});
+};
+
 /// Per cent of the rows left out that lie in their intervals.
 double inside_intervals(Scores const& scores, std::map<std::string, FrameworkProfile> const& profiles,
                         StepInterval const& experts) {
@@ -304,6 +325,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     FitOptions options = fit_options;
     options.threads = request.threads;
     Scores scores;
+    RowsFile predicted_rows;
     std::map<std::string, FrameworkProfile> profiles;
     // Frameworks together are fitted from nothing, then beside each other; one alone around its shipped profile.
     bool const together = !request.catalogue.empty();
@@ -337,6 +359,8 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         refit.iterations = 6;  // from the fit to all rows
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, expected, fit)) {
             double const error = std::log(step.predicted / step.row->seconds);
+            predicted_rows.add(name, step,
+                               step.row->predict(timing_for(profile, step.row->generation, step.row->precision)));
             scores.left_out[step.row->source].push_back(error);
             scores.all.push_back(error);
             scores.add(name, *step.row, error);
@@ -353,6 +377,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }
+    if (!request.rows.empty()) predicted_rows.write(request.rows);
     context.out << score_table(scores).text();
     StepInterval const experts = scores.of_experts.empty() ? StepInterval{} : interval_of(scores.of_experts);
     if (!scores.alone.empty())

@@ -13,6 +13,7 @@ struct TrainFitRequest {
     std::string framework;            ///< only this family; empty: every family that the rows name
     std::string out;                  ///< file of one family's constants
     std::string catalogue;            ///< or folder of all of them
+    std::string rows;                 ///< CSV of every row that was fitted, with and without its source
     unsigned threads = 0;
 };
 

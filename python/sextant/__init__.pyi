@@ -2038,6 +2038,7 @@ class _CalibrateFit(Command):
         device: File | None = None,
         train: File | None = None,
         framework: Value | None = None,
+        rows: File | None = None,
         serving: File | None = None,
         engine: Value | None = None,
         cluster: File | None = None,
@@ -2056,6 +2057,7 @@ class _CalibrateFit(Command):
             device: the accelerator that --kernels were measured on, or its file (default: as the rows say)
             train: table of training steps, columns as in docs/validation.md; may be repeated
             framework: of --train, the rows of this framework alone
+            rows: of --train, a CSV of the rows fitted: measured, predicted, and predicted without their source
             serving: table of serving measurements, columns as in docs/validation.md; may be repeated
             engine: of --serving, the rows of this engine alone
             cluster: the cluster it was measured on, or a cluster file

@@ -1,9 +1,11 @@
+#include "core/csv.hpp"
 #include "core/json/text_file.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <cmath>
 #include <string>
 
 using namespace sextant;
@@ -21,9 +23,25 @@ double gemm_scale(FrameworkProfile const& profile, char const* generation) {
 TEST_CASE("calibrate fit --train: one's own rows move the shipped profile, and what they say nothing of stays") {
     ScratchFolder const scratch("fit_train");
     std::string const out = scratch.path("mine.json");
-    RunResult const run = run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdp", "--out", out});
+    std::string const rows = scratch.path("rows.csv");
+    RunResult const run =
+        run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdp", "--out", out, "--rows", rows});
     INFO(run.err);
     REQUIRE(run.code == 0);
+    CsvTable const predicted = read_csv(rows);
+    CHECK(predicted.header ==
+          std::vector<std::string>{"framework", "source_id", "row", "measured_s", "fitted_s", "left_out_s"});
+    REQUIRE(predicted.records.size() == 6);
+    CHECK(predicted.records.front().cells.at(2) == "my-runs.csv line 2");
+    for (CsvRecord const& record : predicted.records) {
+        double const measured = std::stod(record.cells.at(3));
+        // A fit that saw the row is not further off than one that saw none of its source, but for little.
+        auto const off = [&](std::size_t column) {
+            return std::abs(std::log(std::stod(record.cells.at(column)) / measured));
+        };
+        CHECK(off(4) < off(5) + 0.05);
+    }
+    CHECK(run_sextant({"calibrate", "fit", "--nccl-log", runs, "--out", out, "--rows", rows}).code == 2);
     FrameworkProfile const shipped = find_framework("fsdp", "test");
     FrameworkProfile const mine = find_framework(out, "test");
     CHECK(mine.timing.size() == shipped.timing.size());
