@@ -106,7 +106,7 @@ private:
     void each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink);
     PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
     [[nodiscard]] Rerun last_rerun() const;
-    [[nodiscard]] Floors floors(ParallelPlan const& plan, HostFloor host_floor) const;
+    [[nodiscard]] Floors floors(Block const& block, ParallelPlan const& plan, HostFloor host_floor) const;
     PassTime price_weights(Block const& block, ParallelPlan const& plan, GradientSums sums);
     Product kernel(Op const& op, Pass pass, GradientSums sums, GradientFormat format);
     Product lone_kernel(Op const& op, Pass pass);

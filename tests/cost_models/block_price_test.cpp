@@ -85,6 +85,25 @@ TEST_CASE("price: the host floor is a maximum, not an addition", "[INV-19]") {
     }
 }
 
+TEST_CASE("price: each collective of a tensor-parallel group takes the host a twentieth of a layer's launches",
+          "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    FrameworkTiming slow_host = neutral_timing();
+    slow_host.host_floor_forward = known(100 * units::ms);
+    slow_host.host_floor_backward = known(200 * units::ms);
+    Pricer pricer(machine, slow_host);
+    auto const price = [&](ParallelPlan const& plan) {
+        return pricer.price(build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024), plan, HostFloor::per_layer);
+    };
+    CHECK(price({}).forward.total().base() == Approx(0.1));
+    BlockPrice const reduced = price({.tp = 2});  // two all-reduces a pass
+    CHECK(reduced.forward.total().base() == Approx(0.11));
+    CHECK(reduced.backward.total().base() == Approx(0.22));
+    CHECK(reduced.rerun[static_cast<std::size_t>(Recompute::full)].total().base() == Approx(0.11));
+    CHECK(price({.tp = 8, .sequence_parallel = Switch::on}).forward.total().base() ==
+          Approx(0.12));  // gathers and scatters
+}
+
 TEST_CASE("price: adding a microbatch's gradients moves their bytes, unless each is reduced", "[INV-19]") {
     ClusterSpec const machine = cluster();
     ModelSpec const model = llama(1024, 8, 8, 1, 4096);
