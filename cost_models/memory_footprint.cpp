@@ -7,21 +7,6 @@ namespace {
 
 using units::B;
 
-}  // namespace
-
-double optimizer_saving(Optimizer optimizer) {
-    switch (optimizer) {
-        case Optimizer::adamw: return 0;
-        case Optimizer::adamw_bf16: return 4;  // moments in bf16
-        case Optimizer::adamw_8bit: return 6;  // moments in 8 bit (block-wise scales below 1 %)
-        case Optimizer::sgd:
-        case Optimizer::muon: return 4;  // momentum only; Muon's embeddings are added back by the caller
-    }
-    return 0;
-}
-
-namespace {
-
 constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
 
 /// What ZeRO-3 holds unsharded of the ends: weights, which stay gathered from the first use to the last, and gradients
@@ -45,6 +30,17 @@ struct GatheredLayers {
 };
 
 }  // namespace
+
+double optimizer_saving(Optimizer optimizer) {
+    switch (optimizer) {
+        case Optimizer::adamw: return 0;
+        case Optimizer::adamw_bf16: return 4;  // moments in bf16
+        case Optimizer::adamw_8bit: return 6;  // moments in 8 bit (block-wise scales below 1 %)
+        case Optimizer::sgd:
+        case Optimizer::muon: return 4;  // momentum only; Muon's embeddings are added back by the caller
+    }
+    return 0;
+}
 
 Bytes frozen_dense_bytes(FrozenWeights const& weights, ParallelPlan const& plan) {
     return (frozen_weight_bytes * weights.plain.dense + bytes_per_weight(plan.adapters.base) * weights.packed.dense) *

@@ -63,9 +63,10 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 
 /// Ranks over which ZeRO shards dense and expert state.
 double dense_shards(ParallelPlan const& plan);
+double expert_shards(ParallelPlan const& plan);
+
 /// What an optimizer holds less of a parameter, in bytes, than AdamW with its moments in fp32.
 double optimizer_saving(Optimizer optimizer);
-double expert_shards(ParallelPlan const& plan);
 
 /// Bytes of frozen weights in the formats that they are held in. Source: docs/memory.md, "Adapters".
 Bytes frozen_bytes(FrozenWeights const& weights, ParallelPlan const& plan);
