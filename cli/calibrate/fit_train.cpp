@@ -2,6 +2,7 @@
 
 #include "calibrate/framework_fit.hpp"
 #include "cli/progress.hpp"
+#include "cli/validate/row_words.hpp"
 #include "cli/view/table.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -114,8 +114,7 @@ std::map<std::string, Family> read_families(TrainFitRequest const& request, Comm
                 StepMeasurement step{.source = row.source_id,
                                      .generation = c.cluster->accelerator.generation,
                                      .precision = std::string(name_of(c.plan.precision)),
-                                     .where = fmt::format("{} line {}", std::filesystem::path(file).filename().string(),
-                                                          table.records[i].line),
+                                     .where = row_place(table, table.records[i]),
                                      .seconds = measured->base(),
                                      .weight = trust_of(row.source_id),
                                      .has_experts = c.model.moe.has_value(),

@@ -9,8 +9,12 @@
 
 namespace sextant::cli {
 
+std::string row_place(CsvTable const& table, CsvRecord const& record) {
+    return fmt::format("{} line {}", std::filesystem::path(table.name).filename().string(), record.line);
+}
+
 void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& record, ScoredRow& row) {
-    row.where = fmt::format("{} line {}", std::filesystem::path(table.name).filename().string(), record.line);
+    row.where = row_place(table, record);
     if (!row.what.empty()) return;
     RowCells const cells(table, record);
     constexpr std::pair<char const*, char const*> train[] = {

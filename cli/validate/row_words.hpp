@@ -3,7 +3,12 @@
 #include "core/csv.hpp"
 #include "planner/validation/score.hpp"
 
+#include <string>
+
 namespace sextant::cli {
+
+/// "gemm.csv line 7".
+std::string row_place(CsvTable const& table, CsvRecord const& record);
 
 /// Says where the row stands ("gemm.csv line 7"), and what it is in the words of its cells where the prediction has
 /// none.

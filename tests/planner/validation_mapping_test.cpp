@@ -2,6 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
 
+#include <algorithm>
 #include <limits>
 
 using namespace sextant;
@@ -17,6 +18,16 @@ TrainingRow from_cell(std::string_view column, std::string const& cell) {
         cells.push_back(name == column ? cell : "");
     }
     return training_rows(parse_csv(csv_line(header) + csv_line(cells), "t.csv")).at(0);
+}
+
+/// A row of Megatron's GPT that does not state its attention.
+TrainingRow gpt_row(char const* precision) {
+    TrainingRow row = complete_row();
+    row.model = "GPT-7B";
+    row.gated_mlp = 0;
+    row.precision = precision;
+    row.flash_attention.reset();
+    return row;
 }
 
 }  // namespace
@@ -228,12 +239,7 @@ TEST_CASE("memory of a row's version and machine: nanotron before its pipeline f
 }
 
 TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and learned positions") {
-    TrainingRow row = complete_row();
-    row.model = "GPT-7B";
-    row.gated_mlp = 0;
-    row.precision = "FP16";
-    row.flash_attention.reset();
-    TrainingCase const c = built(row);
+    TrainingCase const c = built(gpt_row("FP16"));
     CHECK(c.plan.attention == AttentionKernel::unfused);
     CHECK(c.plan.dropout == Switch::on);
     CHECK(c.model.norm == NormKind::layer);
@@ -242,13 +248,9 @@ TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and lea
 }
 
 TEST_CASE("Sailor's runs have attention op by op in fp32, and no dropout") {
-    TrainingRow row = complete_row();
+    TrainingRow row = gpt_row("BF16");
     row.source_id = "sailor-gh200";
     row.framework = "Megatron-DeepSpeed (Sailor)";
-    row.model = "GPT-7B";
-    row.gated_mlp = 0;
-    row.precision = "BF16";
-    row.flash_attention.reset();
     TrainingCase const c = built(row);
     CHECK(c.plan.attention == AttentionKernel::eager);
     CHECK(c.plan.dropout == Switch::off);
