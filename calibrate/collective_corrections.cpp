@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -20,9 +21,13 @@ constexpr std::size_t enough_points = 5;
 /// Of rows that count in full: an arrangement of which there are only rows that count little has no shape either.
 constexpr double enough_weight = 4;
 
+/// Less than this off the corrected curve is no jump, but what sites and runs differ by.
+double const least_jump = std::log(1.15);
+
 using Arrangement = std::tuple<CollectiveKind, std::int64_t, std::int64_t>;
 
 struct Points {
+    MeasurementList rows;
     std::vector<double> log2_bytes;
     std::vector<double> log_ratio;  ///< measured over predicted
     std::vector<double> weights;
@@ -66,17 +71,63 @@ NetworkCorrection fitted(Arrangement const& at, Points const& points, FitOptions
     return out;
 }
 
+/// Timings of one size: how far they are off the corrected curve.
+struct Evidence {
+    std::size_t timings = 0;
+    double least = std::numeric_limits<double>::infinity();
+    double most = -std::numeric_limits<double>::infinity();
+    std::vector<double> log2_bytes;
+    std::vector<double> log_ratio;  ///< of each row's lesser time
+
+    void add(double ratio) {
+        ++timings;
+        least = std::min(least, ratio);
+        most = std::max(most, ratio);
+    }
+    [[nodiscard]] bool is_jump() const { return timings >= 2 && (least > least_jump || most < -least_jump); }
+};
+
+double mean_of(std::vector<double> const& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
+/// Sizes off the corrected curve, octave by octave.
+std::vector<SizeJump> jumps_of(MeasurementList const& rows, NetworkCorrection const& correction,
+                               CurveOf const& curve_of) {
+    std::map<long, Evidence> octaves;
+    for (CollectiveMeasurement const* row : rows) {
+        if (row->weight < 1) continue;
+        double const log2_bytes = std::log2(std::max(row->bytes.base(), 1.0));
+        CollectiveCurve curve = curve_of(*row);
+        curve.correct([&](double at) { return correction.at(at); });
+        Seconds const predicted = curve.time(row->bytes);
+        Evidence& evidence = octaves[std::lround(log2_bytes)];
+        evidence.log2_bytes.push_back(log2_bytes);
+        evidence.log_ratio.push_back(std::log(row->measured / predicted));
+        evidence.add(evidence.log_ratio.back());
+        if (row->slower) evidence.add(std::log(*row->slower / predicted));
+    }
+    std::vector<SizeJump> jumps;
+    for (auto const& [octave, evidence] : octaves)
+        if (evidence.is_jump())
+            jumps.push_back({.log2_bytes = rounded(mean_of(evidence.log2_bytes)),
+                             .log_factor = rounded(mean_of(evidence.log_ratio))});
+    return jumps;
+}
+
 }  // namespace
 
-std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, std::span<Seconds const> predicted,
+std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, CurveOf const& curve_of,
                                                FitOptions const& options) {
     std::map<Arrangement, Points> by_arrangement;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        CollectiveMeasurement const& row = *rows[i];
-        Points& points = by_arrangement[{row.kind, row.group().ranks_per_domain, row.group().domains}];
-        points.log2_bytes.push_back(std::log2(std::max(row.bytes.base(), 1.0)));
-        points.log_ratio.push_back(std::log(row.target / predicted[i]));
-        points.weights.push_back(row.weight / (row_spread * row_spread));
+    for (CollectiveMeasurement const* row : rows) {
+        Points& points = by_arrangement[{row->kind, row->group().ranks_per_domain, row->group().domains}];
+        points.rows.push_back(row);
+        points.log2_bytes.push_back(std::log2(std::max(row->bytes.base(), 1.0)));
+        points.log_ratio.push_back(std::log(row->target / curve_of(*row).time(row->bytes)));
+        points.weights.push_back(row->weight / (row_spread * row_spread));
     }
     std::vector<NetworkCorrection> out;
     for (auto const& [arrangement, points] : by_arrangement) {
@@ -85,7 +136,8 @@ std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, std:
         if (points.log2_bytes.size() < enough_points || rows_of_weight_one < enough_weight) continue;
         NetworkCorrection correction = fitted(arrangement, points, options);
         for (double& value : correction.log_factor)
-            value = std::round(value * 1e4) / 1e4;
+            value = rounded(value);
+        correction.jumps = jumps_of(points.rows, correction, curve_of);
         out.push_back(std::move(correction));
     }
     return out;

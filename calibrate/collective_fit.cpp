@@ -220,8 +220,13 @@ void round_constants(NetworkSection<Constants>& section, Times const& times, Num
 
 }  // namespace
 
+CollectiveCurve structural_curve(CollectiveMeasurement const& row, ScaleUpConstants const& up,
+                                 ScaleOutConstants const* out) {
+    return nccl_curve(machine_of(row, up, out), row.kind, row.group(), up, out);
+}
+
 Seconds structural_time(CollectiveMeasurement const& row, ScaleUpConstants const& up, ScaleOutConstants const* out) {
-    return nccl_curve(machine_of(row, up, out), row.kind, row.group(), up, out).time(row.bytes);
+    return structural_curve(row, up, out).time(row.bytes);
 }
 
 NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleUpConstants const& start,
@@ -298,11 +303,10 @@ NetworkCalibration fit_network(MeasurementList const& rows, NetworkFitChoices co
         out.scale_out->scope = choices.scope;
     }
     if (choices.scope.is_class()) return out;
-    std::vector<Seconds> predicted;
-    for (CollectiveMeasurement const* row : rows)
-        predicted.push_back(
-            structural_time(*row, up_of(*row), row->between_domains() ? &out.scale_out->constants : nullptr));
-    out.corrections = fit_corrections(rows, predicted, choices.options);
+    CurveOf const curve_of = [&](CollectiveMeasurement const& row) {
+        return structural_curve(row, up_of(row), row.between_domains() ? &out.scale_out->constants : nullptr);
+    };
+    out.corrections = fit_corrections(rows, curve_of, choices.options);
     return out;
 }
 

@@ -33,12 +33,19 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& rows, Sca
                                                 ScaleUpOf const& up_of, NetworkPriorSpreads const& spreads,
                                                 FitOptions const& options);
 
-/// Time of a row by constants alone, without corrections.
+/// Of a row by constants alone, without corrections.
+CollectiveCurve structural_curve(CollectiveMeasurement const& row, ScaleUpConstants const& up,
+                                 ScaleOutConstants const* out);
 Seconds structural_time(CollectiveMeasurement const& row, ScaleUpConstants const& up, ScaleOutConstants const* out);
 
+/// The curve of a row's collective on its machine.
+using CurveOf = std::function<CollectiveCurve(CollectiveMeasurement const&)>;
+
 /// What the structure leaves unexplained, per collective and arrangement of ranks: knots every other octave with a
-/// prior at no correction. `predicted`: of each row, by constants alone.
-std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, std::span<Seconds const> predicted,
+/// prior at no correction, and jumps at single sizes where at least two timings that count in full (of two runs, or in
+/// place and out of place) are off the corrected curve to the same side by more than a seventh. `curve_of`: by
+/// constants alone.
+std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, CurveOf const& curve_of,
                                                FitOptions const& options);
 
 /// How a calibration is made.

@@ -25,6 +25,7 @@ public:
                                  .kind = collective_kind_of(row.collective),
                                  .bytes = row.bytes,
                                  .measured = *row.measured,
+                                 .slower = row.slower,
                                  .target = *row.measured});
         } catch (RowSkip const& why) {
             skip(why);

@@ -3,6 +3,7 @@
 #include "cost_models/collective_row.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct CollectiveMeasurement {
     CollectiveKind kind = CollectiveKind::all_reduce;
     Bytes bytes{};
     Seconds measured{};
-    Seconds target{};  ///< what is fitted: see `prepare_rows`
+    std::optional<Seconds> slower{};  ///< of the other way, in place or out of place
+    Seconds target{};                 ///< what is fitted: see `prepare_rows`
     double weight = 1;
     RowRole role = RowRole::accuracy;
     [[nodiscard]] GroupPlacement const& group() const { return machine->group; }

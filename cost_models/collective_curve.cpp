@@ -53,7 +53,8 @@ void CollectiveCurve::add(Seconds latency, SecondsPerByte slope) {
     ++count_;
 }
 
-void CollectiveCurve::correct(std::function<double(double)> const& log_factor) {
+void CollectiveCurve::correct(std::function<double(double)> const& log_factor,
+                              std::function<double(double)> const& jump) {
     if (count_ == 0) return;
     std::vector<double> table(table_size);
     for (std::size_t i = 0; i < table.size(); ++i) {
@@ -63,6 +64,9 @@ void CollectiveCurve::correct(std::function<double(double)> const& log_factor) {
         // Between T(S / 2^(1/4)) and 2^(1/4) times that, so that the time grows, and the bandwidth as well.
         table[i] = i == 0 ? wanted : std::clamp(wanted, table[i - 1], table[i - 1] + 1 / steps_per_octave);
     }
+    if (jump)
+        for (std::size_t i = 0; i < table.size(); ++i)
+            table[i] += jump(static_cast<double>(i) / steps_per_octave) / std::log(2.0);
     table_ = std::move(table);
 }
 

@@ -7,24 +7,23 @@
 namespace sextant {
 namespace {
 
-/// The lesser of out-of-place and in-place times; else from the bandwidths.
-std::optional<Seconds> measured_time(RowCells const& row, Bytes bytes, CollectiveKind kind, std::int64_t nranks) {
+/// Times of both ways, out-of-place and in-place; else from the bandwidths.
+std::vector<Seconds> measured_times(RowCells const& row, Bytes bytes, CollectiveKind kind, std::int64_t nranks) {
     constexpr BytesPerSecond gigabytes = units::GB / units::s;
-    std::optional<Seconds> least;
-    auto const take = [&](Seconds time) { least = least ? std::min(*least, time) : time; };
+    std::vector<Seconds> times;
     for (char const* column : {"time_us_oop", "time_us_ip"})
-        if (auto const us = row.number(column); us && *us > 0) take(*us * units::us);
+        if (auto const us = row.number(column); us && *us > 0) times.push_back(*us * units::us);
     auto const from_bandwidth = [&](char const* column, double factor) {
         auto const rate = row.number(column);
-        if (rate && *rate > 0) take(bytes * factor / (*rate * gigabytes));
+        if (rate && *rate > 0) times.push_back(bytes * factor / (*rate * gigabytes));
     };
-    if (!least)
+    if (times.empty())
         for (char const* column : {"algbw_gbs_oop", "algbw_gbs_ip"})
             from_bandwidth(column, 1);
-    if (!least)
+    if (times.empty())
         for (char const* column : {"busbw_gbs_oop", "busbw_gbs_ip"})
             from_bandwidth(column, bus_bandwidth_factor(kind, nranks));
-    return least;
+    return times;
 }
 
 }  // namespace
@@ -41,6 +40,11 @@ CollectiveKind collective_kind_of(std::string const& name) {
           CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_receive})
         if (name == name_of(kind)) return kind;
     throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
+}
+
+void CollectiveRow::add_time(Seconds time) {
+    if (measured) slower = std::max({time, *measured, slower.value_or(time)});
+    measured = std::min(time, measured.value_or(time));
 }
 
 CollectiveRow collective_row(RowCells const& row) {
@@ -67,7 +71,8 @@ CollectiveRow collective_row(RowCells const& row) {
     if (out.nranks == 1) throw RowSkip("one rank has nothing to send");
     out.collective = row.stated("collective");
     out.bytes = static_cast<double>(need(size, "size_bytes")) * units::B;
-    out.measured = measured_time(row, out.bytes, collective_kind_of(out.collective), out.nranks);
+    for (Seconds const time : measured_times(row, out.bytes, collective_kind_of(out.collective), out.nranks))
+        out.add_time(time);
     return out;
 }
 

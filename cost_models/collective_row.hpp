@@ -33,8 +33,11 @@ struct CollectiveRow {
     CollectiveMachineRow machine;
     std::string collective;
     std::int64_t nranks = 0;
-    Bytes bytes;  ///< as nccl-tests counts them
-    std::optional<Seconds> measured;
+    Bytes bytes;                      ///< as nccl-tests counts them
+    std::optional<Seconds> measured;  ///< the lesser of out-of-place and in-place times
+    std::optional<Seconds> slower;    ///< the greater one, where both are stated
+    /// One more way of the same call.
+    void add_time(Seconds time);
 };
 
 /// @throws RowSkip for a cell that is needed and empty or zero, InputError for one that is no number, negative or not

@@ -164,8 +164,11 @@ CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const&
                                  GroupPlacement const& group) {
     ScaleOutConstants const* const out = model.out ? &*model.out : nullptr;
     CollectiveCurve curve = nccl_curve(nccl_machine(cluster), kind, group, model.up, out);
-    if (has_correction(model.corrections, kind, group))
-        curve.correct([&](double log2_bytes) { return correction_at(model.corrections, kind, group, log2_bytes); });
+    if (!has_correction(model.corrections, kind, group)) return curve;
+    NetworkCorrection const* const own = correction_of(model.corrections, kind, group);
+    std::function<double(double)> jump;
+    if (own != nullptr && !own->jumps.empty()) jump = [own](double log2_bytes) { return own->jump_at(log2_bytes); };
+    curve.correct([&](double log2_bytes) { return correction_at(model.corrections, kind, group, log2_bytes); }, jump);
     return curve;
 }
 

@@ -25,8 +25,8 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
 
 /// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm
 /// and protocol, T(S) = min_i (latency_i + S * slope_i), and, where the machine was measured, a smooth factor on it.
-/// Grows with the size, and never faster than in proportion to it. Source: shape as NCCL's tuner chooses
-/// (docs/collectives.md).
+/// Grows with the size, and never faster than in proportion to it, but for single sizes at which a measured arrangement
+/// was seen to jump. Source: shape as NCCL's tuner chooses (docs/collectives.md).
 class CollectiveCurve {
 public:
     [[nodiscard]] Seconds time(Bytes bytes) const;
@@ -36,7 +36,9 @@ public:
     void add(Seconds latency, SecondsPerByte slope);
     /// Multiplies the envelope by exp(`log_factor`(log2 of the bytes)), as far as the curve keeps growing and does so
     /// no faster than in proportion to the bytes.
-    void correct(std::function<double(double log2_bytes)> const& log_factor);
+    /// `jump`, where there is one: the logarithm of a factor that is held to neither.
+    void correct(std::function<double(double log2_bytes)> const& log_factor,
+                 std::function<double(double log2_bytes)> const& jump = {});
     [[nodiscard]] bool empty() const { return count_ == 0; }
     /// Time per byte of the largest messages.
     [[nodiscard]] SecondsPerByte asymptotic_slope() const;

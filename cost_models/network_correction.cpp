@@ -57,13 +57,24 @@ double correction_at(std::span<NetworkCorrection const> corrections, CollectiveK
     return (1 - share) * below->at(log2_bytes) + share * above->at(log2_bytes);
 }
 
+NetworkCorrection const* correction_of(std::span<NetworkCorrection const> corrections, CollectiveKind kind,
+                                       GroupPlacement const& group) {
+    auto const found = std::find_if(corrections.begin(), corrections.end(), [&](NetworkCorrection const& c) {
+        return c.kind == kind && c.ranks_per_domain == group.ranks_per_domain && c.domains == group.domains;
+    });
+    return found == corrections.end() ? nullptr : &*found;
+}
+
+double jump_factor(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+    NetworkCorrection const* const own = correction_of(model.corrections, kind, group);
+    return own == nullptr ? 1 : std::exp(own->jump_at(std::log2(std::max(bytes.base(), 1.0))));
+}
+
 CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group) {
     auto const& part = group.domains > 1 ? model.out_part : model.up_part;
     if (part.range == CalibrationRange::by_class) return part.range;
-    for (NetworkCorrection const& c : model.corrections)
-        if (c.kind == kind && c.ranks_per_domain == group.ranks_per_domain && c.domains == group.domains)
-            return CalibrationRange::inside;
-    return CalibrationRange::outside;
+    return correction_of(model.corrections, kind, group) != nullptr ? CalibrationRange::inside
+                                                                    : CalibrationRange::outside;
 }
 
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {

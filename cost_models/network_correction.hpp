@@ -14,6 +14,14 @@ bool has_correction(std::span<NetworkCorrection const> corrections, CollectiveKi
 double correction_at(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group,
                      double log2_bytes);
 
+/// The correction of just this arrangement of ranks; null where it was not measured.
+NetworkCorrection const* correction_of(std::span<NetworkCorrection const> corrections, CollectiveKind kind,
+                                       GroupPlacement const& group);
+
+/// How many times as long as the smooth curve has it this size was measured to take on just this arrangement, where the
+/// library chose otherwise than at the sizes around it; 1 where nothing like that was seen.
+double jump_factor(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
+
 /// Whether this collective on this arrangement was among the rows of the fit.
 CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group);
 

@@ -130,7 +130,7 @@ private:
             if (words[first + 4 * g] == "N/A") continue;
             if (!is_number(words[first + 4 * g], time)) refuse(number, "a time is not a number");
             if (!std::isfinite(time) || time < 0) refuse(number, "a time is negative or not finite");
-            if (time > 0 && (!row.measured || time * units::us < *row.measured)) row.measured = time * units::us;
+            if (time > 0) row.add_time(time * units::us);
         }
         log_.rows.push_back(std::move(row));
     }

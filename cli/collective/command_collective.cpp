@@ -76,6 +76,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
     CollectiveCurve const curve = collective_curve(cluster, kind, group);
     for (Bytes const bytes : report.sizes) {
         report.closed_form.push_back(curve.time(bytes));
+        report.jump.push_back(cluster.network_model ? jump_factor(*cluster.network_model, kind, group, bytes) : 1);
         report.interval.push_back(cluster.network_model ? interval_of(*cluster.network_model, kind, group, bytes)
                                                         : TimeFactors{.low = 0.5, .high = 2});
     }

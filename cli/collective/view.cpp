@@ -72,8 +72,14 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
             {fmt::format("{:+.1f} %", 100 * (timing.time / formula - 1)), busiest(timing)});
     }
     TimeFactors const factors = report.interval[size];
-    return table.text() + fmt::format("closed form, 80 %: {} to {} ({})\n", human(factors.low * formula),
-                                      human(factors.high * formula), report.basis);
+    std::string text = table.text() + fmt::format("closed form, 80 %: {} to {} ({})\n", human(factors.low * formula),
+                                                  human(factors.high * formula), report.basis);
+    if (double const jump = report.jump[size]; std::abs(std::log(jump)) > 0.05)
+        text += fmt::format(
+            "as measured there, the library's choice at this size takes {:.2g} times what sizes around "
+            "it suggest\n",
+            jump);
+    return text;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct CollectiveReport {
     std::vector<DegradedLink> degraded{};
     std::vector<Bytes> sizes{};
     std::vector<Seconds> closed_form{};  ///< of each size
+    std::vector<double> jump{};          ///< factor that each has in it, see `jump_factor`
     /// 80 % interval of each, as factors: of the cluster's network model; half and twice, assumed, where it has none.
     std::vector<TimeFactors> interval{};
     std::string basis{};  ///< what the interval stands on: "own", "by class", ...; for people

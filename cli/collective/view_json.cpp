@@ -74,6 +74,7 @@ std::string collective_json(CollectiveReport const& report) {
     for (std::size_t size = 0; size < report.sizes.size(); ++size) {
         Json entry{{"bytes", report.sizes[size].base()}};
         add_rates(entry, shape, report.sizes[size], report.closed_form[size]);
+        entry["jump"] = report.jump[size];
         entry["interval"] = {{"low_s", (report.interval[size].low * report.closed_form[size]).base()},
                              {"high_s", (report.interval[size].high * report.closed_form[size]).base()},
                              {"basis", report.basis}};

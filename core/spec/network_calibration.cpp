@@ -118,6 +118,17 @@ double NetworkCorrection::at(double log2_of_bytes) const {
     return log_factor[i - 1] + share * (log_factor[i] - log_factor[i - 1]);
 }
 
+double NetworkCorrection::jump_at(double log2_of_bytes) const {
+    auto const above = std::find_if(jumps.begin(), jumps.end(),
+                                    [&](SizeJump const& jump) { return jump.log2_bytes >= log2_of_bytes; });
+    SizeJump const before = above == jumps.begin() ? SizeJump{-2, 0} : *std::prev(above);
+    SizeJump const after = above == jumps.end() ? SizeJump{log2_of_bytes + 2, 0} : *above;
+    double const reach = std::min(1.0, after.log2_bytes - before.log2_bytes);
+    auto const share = [&](double distance) { return std::max(0.0, 1 - distance / reach); };
+    return before.log_factor * share(log2_of_bytes - before.log2_bytes) +
+           after.log_factor * share(after.log2_bytes - log2_of_bytes);
+}
+
 bool name_each_network(std::span<NetworkCalibration const> calibrations, ClusterSpec const& cluster) {
     auto const named = [&](auto member) {
         return std::any_of(calibrations.begin(), calibrations.end(),

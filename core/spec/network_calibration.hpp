@@ -37,6 +37,12 @@ struct NetworkSection {
     std::vector<ConstantNote> notes;
 };
 
+/// A size at which the library's choice of algorithm and protocol takes it off the smooth curve.
+struct SizeJump {
+    double log2_bytes = 0;
+    double log_factor = 0;
+};
+
 /// What the structure leaves unexplained of one collective on one arrangement of ranks: the logarithm of a factor on
 /// its time, linear in log2 of the bytes between knots, constant beyond them.
 struct NetworkCorrection {
@@ -45,7 +51,11 @@ struct NetworkCorrection {
     std::int64_t domains = 1;
     std::vector<double> log2_bytes;  ///< ascending
     std::vector<double> log_factor;
+    std::vector<SizeJump> jumps{};  ///< ascending
     [[nodiscard]] double at(double log2_of_bytes) const;
+    /// Logarithm of a further factor, of the jumps: linear from one to the next where they are an octave apart or
+    /// less, else falling to none within an octave.
+    [[nodiscard]] double jump_at(double log2_of_bytes) const;
 };
 
 /// How far a prediction stands from what was measured.

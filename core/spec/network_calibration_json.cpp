@@ -98,6 +98,16 @@ NetworkCorrection read_correction(ObjectReader in) {
             throw InputError("{}: {} follows {} (ascending values are expected)", in.path_to("log2_bytes"),
                              out.log2_bytes[i], out.log2_bytes[i - 1]);
     }
+    for (ObjectReader& entry : in.objects("jumps")) {
+        SizeJump const jump{.log2_bytes = entry.number("log2_bytes"), .log_factor = entry.number("log_factor")};
+        check_range(jump.log2_bytes, 0, 64, entry, "log2_bytes");
+        check_range(jump.log_factor, -5, 5, entry, "log_factor");
+        if (!out.jumps.empty() && jump.log2_bytes <= out.jumps.back().log2_bytes)
+            throw InputError("{}: {} follows {} (ascending values are expected)", entry.path_to("log2_bytes"),
+                             jump.log2_bytes, out.jumps.back().log2_bytes);
+        entry.finish();
+        out.jumps.push_back(jump);
+    }
     in.finish();
     return out;
 }
@@ -249,12 +259,16 @@ std::string network_calibration_json(NetworkCalibration const& calibration) {
     if (calibration.scale_out)
         out["scale_out"] = section_json(*calibration.scale_out, scale_out_times, scale_out_numbers);
     out["corrections"] = Json::array();
-    for (NetworkCorrection const& c : calibration.corrections)
-        out["corrections"].push_back({{"collective", name_of(c.kind)},
-                                      {"ranks_per_domain", c.ranks_per_domain},
-                                      {"domains", c.domains},
-                                      {"log2_bytes", c.log2_bytes},
-                                      {"log_factor", c.log_factor}});
+    for (NetworkCorrection const& c : calibration.corrections) {
+        Json entry{{"collective", name_of(c.kind)},
+                   {"ranks_per_domain", c.ranks_per_domain},
+                   {"domains", c.domains},
+                   {"log2_bytes", c.log2_bytes},
+                   {"log_factor", c.log_factor}};
+        for (SizeJump const& jump : c.jumps)
+            entry["jumps"].push_back({{"log2_bytes", jump.log2_bytes}, {"log_factor", jump.log_factor}});
+        out["corrections"].push_back(std::move(entry));
+    }
     out["intervals"] = Json::array();
     for (NetworkInterval const& i : calibration.intervals) {
         Json entry = band_json(i);

@@ -70,6 +70,8 @@ std::vector<CollectiveMeasurement> synthetic(double noise, std::uint64_t seed, b
     return rows;
 }
 
+CollectiveCurve known_curve(CollectiveMeasurement const& row) { return structural_curve(row, known_up(), nullptr); }
+
 MeasurementList list(std::vector<CollectiveMeasurement> const& rows) {
     MeasurementList out;
     for (auto const& row : rows)
@@ -144,19 +146,50 @@ TEST_CASE("fit_network: rows that are far off do not move the rest") {
 
 TEST_CASE("fit_corrections: a bump that the structure has not is kept, per arrangement") {
     auto rows = synthetic(0.0, 8, false);
-    std::vector<Seconds> predicted;
-    for (CollectiveMeasurement& row : rows) {
-        predicted.push_back(row.measured);
+    for (CollectiveMeasurement& row : rows)
         if (row.kind == CollectiveKind::all_reduce && row.group().size == 4 && row.bytes > 60 * units::KB &&
             row.bytes < 3 * units::MB)
-            row.target = 1.4 * row.measured;
-    }
-    for (NetworkCorrection const& c : fit_corrections(list(rows), predicted, one_thread)) {
+            row.target = row.measured = 1.4 * row.measured;
+    for (NetworkCorrection const& c : fit_corrections(list(rows), known_curve, one_thread)) {
         bool const here = c.kind == CollectiveKind::all_reduce && c.ranks_per_domain == 4;
         CAPTURE(name_of(c.kind), c.ranks_per_domain);
         CHECK(c.at(19) == Approx(here ? std::log(1.4) : 0).margin(0.08));
         CHECK(c.at(28) == Approx(0).margin(0.08));
+        CHECK(c.jumps.empty());
     }
+}
+
+TEST_CASE("fit_corrections: a size that two timings show off the curve is a jump, one that one of them shows is not") {
+    auto rows = synthetic(0.0, 9, false);
+    double const size = 512.0 * 4096;  // of the synthetic sizes, 2 MiB
+    for (CollectiveMeasurement& row : rows) {
+        if (row.bytes != size * units::B || row.group().size != 8) continue;
+        Seconds const smooth = row.measured;
+        switch (row.kind) {
+            case CollectiveKind::all_reduce: row.measured = 6 * smooth, row.slower = 6.5 * smooth; break;
+            case CollectiveKind::all_gather: row.measured = 0.7 * smooth, row.slower = 0.72 * smooth; break;
+            case CollectiveKind::reduce_scatter: row.measured = smooth, row.slower = 6 * smooth; break;
+            default: row.measured = 6 * smooth;  // timed once
+        }
+    }
+    for (NetworkCorrection const& c : fit_corrections(list(rows), known_curve, one_thread)) {
+        CAPTURE(name_of(c.kind), c.ranks_per_domain);
+        bool const jumps =
+            c.ranks_per_domain == 8 && (c.kind == CollectiveKind::all_reduce || c.kind == CollectiveKind::all_gather);
+        REQUIRE(c.jumps.size() == (jumps ? 1 : 0));
+        if (!jumps) continue;
+        double const wanted = std::log(c.kind == CollectiveKind::all_reduce ? 6 : 0.7);
+        CHECK(c.jumps[0].log2_bytes == Approx(21));
+        CHECK(c.jumps[0].log_factor == Approx(wanted).margin(0.05));
+        CHECK(c.jump_at(21) == Approx(wanted).margin(0.05));
+        CHECK(c.jump_at(20) == 0);
+        CHECK(c.jump_at(22) == 0);
+    }
+    // A second run that shows it as well is as good as the other way of the first.
+    for (std::size_t i = 0, count = rows.size(); i < count; ++i)
+        if (rows[i].kind == CollectiveKind::all_to_all) rows.push_back(rows[i]);
+    for (NetworkCorrection const& c : fit_corrections(list(rows), known_curve, one_thread))
+        if (c.kind == CollectiveKind::all_to_all) CHECK(c.jumps.size() == (c.ranks_per_domain == 8 ? 1 : 0));
 }
 
 TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say") {

@@ -1,5 +1,6 @@
 #include "cost_models/nccl_curve.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
 #include "cost_models/network_correction.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -225,6 +226,45 @@ TEST_CASE("CollectiveCurve: corrections keep time and bandwidth growing, whateve
         CHECK(same.time(3 * units::MB).base() ==
               Approx(std::exp(0.1) * plain.time(3 * units::MB).base()).epsilon(0.002));
     }
+}
+
+TEST_CASE("NetworkCorrection: jumps reach to their neighbours, an octave at most") {
+    NetworkCorrection c;
+    CHECK(c.jump_at(20) == 0);
+    c.jumps = {{.log2_bytes = 18, .log_factor = 1.0},
+               {.log2_bytes = 18.5, .log_factor = -0.2},
+               {.log2_bytes = 24, .log_factor = 0.6}};
+    CHECK(c.jump_at(16.9) == 0);
+    CHECK(c.jump_at(17.5) == Approx(0.5));
+    CHECK(c.jump_at(18) == Approx(1));
+    CHECK(c.jump_at(18.25) == Approx(0.4));
+    CHECK(c.jump_at(18.5) == Approx(-0.2));
+    CHECK(c.jump_at(19) == Approx(-0.1));
+    CHECK(c.jump_at(21) == 0);
+    CHECK(c.jump_at(24) == Approx(0.6));
+    CHECK(c.jump_at(24.5) == Approx(0.3));
+    CHECK(c.jump_at(40) == 0);
+}
+
+TEST_CASE("collective_curve: a jump holds for the arrangement that was measured, beside which curves stay smooth") {
+    ClusterSpec cluster = find_cluster("gh200", "test");
+    REQUIRE(cluster.network_model);
+    auto const with = [&](std::vector<SizeJump> const& jumps, std::int64_t ranks) {
+        NetworkModel model = *cluster.network_model;
+        for (NetworkCorrection& c : model.corrections) {
+            bool const here = c.kind == CollectiveKind::all_reduce && c.ranks_per_domain == 4 && c.domains == 4;
+            c.jumps = here ? jumps : std::vector<SizeJump>{};
+        }
+        cluster.network_model = std::make_shared<NetworkModel const>(std::move(model));
+        return collective_curve(cluster, CollectiveKind::all_reduce, place_group(ranks, 1, 4));
+    };
+    std::vector<SizeJump> const jumps{{.log2_bytes = 24, .log_factor = std::log(2.0)}};
+    Bytes const size = 16 * units::MiB;
+    CHECK((with(jumps, 16).time(size) / with({}, 16).time(size)) == Approx(2));
+    CHECK((with(jumps, 16).time(2 * size) / with({}, 16).time(2 * size)) == Approx(1));
+    CHECK((with(jumps, 32).time(size) / with({}, 32).time(size)) == Approx(1));
+    CHECK((with(jumps, 24).time(size) / with({}, 24).time(size)) == Approx(1));
+    CHECK(with(jumps, 16).asymptotic_slope().base() == with({}, 16).asymptotic_slope().base());
 }
 
 TEST_CASE("correction_at: measured arrangements, between them, and beyond") {

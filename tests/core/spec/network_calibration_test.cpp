@@ -70,7 +70,10 @@ TEST_CASE("network calibration: what is written is read back, for every one that
             for (auto const& field : scale_up_numbers)
                 CHECK(again.scale_up->constants.*field.member == c.scale_up->constants.*field.member);
         }
-        CHECK(again.corrections.size() == c.corrections.size());
+        REQUIRE(again.corrections.size() == c.corrections.size());
+        for (std::size_t i = 0; i < c.corrections.size(); ++i)
+            for (double const at : {18.0, 20.0, 24.0, 26.3})
+                CHECK(again.corrections[i].jump_at(at) == c.corrections[i].jump_at(at));
         CHECK(again.intervals.size() == c.intervals.size());
         CHECK_FALSE(c.intervals.empty());
         CHECK(c.provenance.rows > 0);
