@@ -35,17 +35,16 @@ bool is_ring_step(Collective const& c) {
 }  // namespace
 
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster) {
-    std::int64_t const domain = cluster.domain_size;
     switch (group) {
-        case GroupKind::tensor: return place_group(plan.tp, 1, domain);
-        case GroupKind::context: return place_group(plan.cp, plan.tp, domain);
-        case GroupKind::data: return place_group(plan.dp * plan.cp, plan.tp, domain);
-        case GroupKind::expert: return place_group(plan.ep, plan.expert_tp, domain);
-        case GroupKind::expert_data: return place_group(plan.expert_dp(), plan.ep * plan.expert_tp, domain);
+        case GroupKind::tensor: return place_group(plan.tp, 1, cluster);
+        case GroupKind::context: return place_group(plan.cp, plan.tp, cluster);
+        case GroupKind::data: return place_group(plan.dp * plan.cp, plan.tp, cluster);
+        case GroupKind::expert: return place_group(plan.ep, plan.expert_tp, cluster);
+        case GroupKind::expert_data: return place_group(plan.expert_dp(), plan.ep * plan.expert_tp, cluster);
         case GroupKind::pipeline: {
-            // One neighbour pair: the worst is the one that crosses a domain, if any does.
+            // One neighbour pair: the worst is the one that crosses a domain, if any does, and no bridge.
             std::int64_t const stride = plan.tp * plan.cp * plan.dp;
-            bool const inside = stride * plan.pp <= domain;
+            bool const inside = stride * plan.pp <= cluster.domain_size;
             return {.size = std::min<std::int64_t>(2, plan.pp),
                     .ranks_per_domain = inside ? 2 : 1,
                     .domains = inside ? 1 : 2,
@@ -269,8 +268,12 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 5> const key{static_cast<std::int64_t>(kind), group.size, group.ranks_per_domain,
-                                          group.stride, group.copies};
+    std::array<std::int64_t, 6> const key{static_cast<std::int64_t>(kind),
+                                          group.size,
+                                          group.ranks_per_domain,
+                                          group.stride,
+                                          group.copies,
+                                          group.bridged ? 1 : 0};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

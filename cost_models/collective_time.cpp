@@ -158,7 +158,28 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
     return group;
 }
 
+GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster) {
+    GroupPlacement group = place_group(size, stride, cluster.domain_size);
+    group.bridged = cluster.scale_up.pair_bandwidth && size == 2 && stride == 1 && group.domains == 1;
+    return group;
+}
+
+BytesPerSecond pair_rate(ClusterSpec const& cluster) {
+    return cluster.scale_up.pair_bandwidth->value * cluster.scale_up.pair_efficiency.value;
+}
+
 namespace {
+
+/// A ring of two over links that nobody else has: nothing of it was measured, so that the latencies are those of PCIe.
+CollectiveCurve bridged_curve(ClusterSpec const& cluster, CollectiveKind kind) {
+    bool const sends = kind == CollectiveKind::send_receive;
+    double const steps = steps_of(kind, 2);
+    double const share = sends || kind == CollectiveKind::broadcast ? 1 : steps / 2;
+    CollectiveCurve curve;
+    curve.add((sends ? Seconds{} : cluster.scale_up.base_latency.value) + steps * cluster.scale_up.hop_latency.value,
+              share / pair_rate(cluster));
+    return curve;
+}
 
 CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const& model, CollectiveKind kind,
                                  GroupPlacement const& group) {
@@ -177,6 +198,7 @@ CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const&
 CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
     if (group.size <= 1) return {};
     if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
+    if (group.bridged) return bridged_curve(cluster, kind);
     if (kind == CollectiveKind::all_to_all && group.copies > 1) return token_dispatch_curve(cluster, group);
     Fabric const f = fabric_of(cluster, group);
     if (cluster.network_model && (group.domains == 1 || cluster.network_model->out))
@@ -199,7 +221,7 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
 }
 
 NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
-    if (group.size <= 1) return {};
+    if (group.size <= 1 || group.bridged) return {};
     if (group.domains == 1 && (kind != CollectiveKind::send_receive || cluster.scale_up.kind != ScaleUpKind::mesh))
         return {.scale_up = 1, .scale_out = 0};
     Fabric const f = fabric_of(cluster, group);

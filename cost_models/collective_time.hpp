@@ -17,11 +17,14 @@ struct GroupPlacement {
     std::int64_t domains = 1;
     std::int64_t stride = 1;
     std::int64_t copies = 1;  ///< see `Collective::copies`
+    bool bridged = false;     ///< two ranks that links of their own join, see `ScaleUpNetwork::pair_bandwidth`
 };
 
 /// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's
 /// boundary or fill it evenly.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t domain_size);
+/// The same on this cluster, whose bridges may join the group.
+GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster);
 
 /// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm
 /// and protocol, T(S) = min_i (latency_i + S * slope_i), and, where the machine was measured, a smooth factor on it.
@@ -56,6 +59,9 @@ private:
     std::vector<double> table_;
 };
 
+/// What a pair reaches of its own links in one direction. `cluster` must have them.
+BytesPerSecond pair_rate(ClusterSpec const& cluster);
+
 /// Curve of a collective on a group. Group size 1 costs nothing (an empty curve).
 ///
 /// A cluster with a network model (`network_calibration.hpp`): NCCL's algorithms and protocols (`nccl_curve.hpp`) and
@@ -74,7 +80,7 @@ private:
 CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
 
 /// How much of a rank's own links a collective occupies while it runs alone: of its scale-up and of its scale-out
-/// bandwidth, 1 where that is what bounds it. Nothing for a group of one.
+/// bandwidth, 1 where that is what bounds it. Nothing for a group of one, or one on links of its own.
 struct NetworkShares {
     double scale_up = 0;
     double scale_out = 0;

@@ -78,6 +78,8 @@ CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupP
 }
 
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
+    constexpr TimeFactors assumed{.low = 0.5, .high = 2};
+    if (group.bridged) return assumed;
     CalibrationRange const range = range_of(model, kind, group);
     NetworkInterval const* best = nullptr;
     TimeFactors widest{};
@@ -88,7 +90,7 @@ TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPla
     }
     if (best != nullptr) return {best->low, best->high};
     if (widest.high > 1) return widest;
-    return {0.5, 2};
+    return assumed;
 }
 
 }  // namespace sextant

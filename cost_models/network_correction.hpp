@@ -32,7 +32,7 @@ struct TimeFactors {
 };
 
 /// That of the range and size; where the model has none for the range, the widest it has; where it has none at all,
-/// `assumed`: half and twice.
+/// and on bridges of pairs, `assumed`: half and twice.
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);
 
 }  // namespace sextant

@@ -73,6 +73,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/aws-p4de.json
   hardware_profiles/clusters/a100-pcie.json
   hardware_profiles/clusters/a100-pcie-40gb.json
+  hardware_profiles/clusters/a100-pcie-bridged.json
   hardware_profiles/clusters/a800.json
   hardware_profiles/clusters/a800-infiniband.json
   hardware_profiles/clusters/h100-sxm.json

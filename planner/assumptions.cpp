@@ -58,6 +58,10 @@ void add_scale_up(Assumptions& list, ClusterSpec const& cluster) {
         list.add(owner, "in_network_reduction_efficiency", *up.in_network_reduction_efficiency);
     list.add(owner, "base_latency", up.base_latency);
     list.add(owner, "hop_latency", up.hop_latency);
+    if (up.pair_bandwidth) {
+        list.add(owner, "pair_bandwidth", *up.pair_bandwidth);
+        list.add(owner, "pair_efficiency", up.pair_efficiency);
+    }
 }
 
 /// Whether a constant of a framework plays a part in this plan.

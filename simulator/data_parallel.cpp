@@ -146,11 +146,11 @@ DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer
     std::int64_t const ranks = plan.dp * plan.cp;
     if (ranks > 1) {
         std::int64_t const shard = plan.shard_group > 0 ? plan.shard_group : ranks;
-        curves.dense = group_curves(place(GroupKind::data, plan, cluster),
-                                    place_group(shard, plan.tp, cluster.domain_size), pricer);
+        curves.dense =
+            group_curves(place(GroupKind::data, plan, cluster), place_group(shard, plan.tp, cluster), pricer);
         if (shard < ranks)
-            curves.dense.across = &pricer.curve(CollectiveKind::all_reduce,
-                                                place_group(ranks / shard, plan.tp * shard, cluster.domain_size));
+            curves.dense.across =
+                &pricer.curve(CollectiveKind::all_reduce, place_group(ranks / shard, plan.tp * shard, cluster));
     }
     // Tensor-parallel ranks that each hold whole experts are replicas of them, even where dp * cp is one.
     if (plan.expert_dp() > 1) {

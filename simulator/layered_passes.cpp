@@ -30,7 +30,7 @@ double time_at(DataParallelCalls const& calls, Moment moment, ProgramUnit const&
 }  // namespace
 
 ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) {
-    GroupPlacement const placement = place_group(call.ranks, call.stride, form_.cluster().domain_size);
+    GroupPlacement const placement = place_group(call.ranks, call.stride, form_.cluster());
     NetworkShares const shares = network_shares(form_.cluster(), call.kind, placement);
     if (call.over == DataParallelCall::Over::copies)  // another pipeline rank: timed, its links are not shared
         return {.name = program_.name("exchange with the other copy"), .part = TaskPart::dp, .duration = time};

@@ -102,6 +102,10 @@ void visit_network(ClusterSpec& cluster, Visit& visit) {
     visit({{"scale_up.bandwidth", "intra_node_bandwidth"}}, up.bandwidth);
     visit({{"scale_up.ring_efficiency"}}, up.ring_efficiency, share_range);
     visit({{"scale_up.all_to_all_efficiency"}}, up.all_to_all_efficiency, share_range);
+    if (up.pair_bandwidth) {
+        visit({{"scale_up.pair_bandwidth"}}, *up.pair_bandwidth);
+        visit({{"scale_up.pair_efficiency"}}, up.pair_efficiency, share_range);
+    }
     if (cluster.scale_out) {
         ScaleOutNetwork& out = *cluster.scale_out;
         visit({{"scale_out.bandwidth", "inter_node_bandwidth"}}, out.bandwidth);

@@ -75,6 +75,15 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
     if (in.has(in_network)) network.in_network_reduction_efficiency = bounded_number(in, in_network, 0.01, 2);
     network.base_latency = latency_or(in, "base_latency", defaults.base, why);
     network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
+    in.allow("pair_bandwidth");
+    if (in.has("pair_bandwidth")) {
+        if (network.kind != ScaleUpKind::pcie)
+            throw InputError("{}: links of pairs with kind '{}' (bridges join accelerators of kind 'pcie')",
+                             in.path_to("pair_bandwidth"), name_of(network.kind));
+        network.pair_bandwidth = positive_quantity<BytesPerSecond>(in, "pair_bandwidth");
+        network.pair_efficiency =
+            efficiency_or(in, "pair_efficiency", 0.78, "the file gives none; as 8 x A100, H100, B200 with NVSwitch");
+    }
     network.torus = in.integers("torus");
     network.torus_wraps = in.flag("torus_wraps", true);
     if ((network.kind == ScaleUpKind::torus) != !network.torus.empty())

@@ -31,9 +31,13 @@ struct ScaleUpNetwork {
     Sourced<double> all_to_all_efficiency;
     /// All-reduce in the switch (NVLS): busbw as a fraction of `bandwidth`; absent: the network cannot.
     std::optional<Sourced<double>> in_network_reduction_efficiency;
-    Sourced<Seconds> base_latency;    ///< of any collective: launch, rendezvous
-    Sourced<Seconds> hop_latency;     ///< one ring step
-    std::vector<std::int64_t> torus;  ///< axis lengths of the largest slice, torus only
+    Sourced<Seconds> base_latency;  ///< of any collective: launch, rendezvous
+    Sourced<Seconds> hop_latency;   ///< one ring step
+    /// PCIe only: accelerators 2 k and 2 k + 1 of a domain have links of their own besides (an NVLink bridge): bytes
+    /// per second of one of them in one direction; absent: they have none.
+    std::optional<Sourced<BytesPerSecond>> pair_bandwidth{};
+    Sourced<double> pair_efficiency{};  ///< reached fraction of `pair_bandwidth` by large collectives of a pair
+    std::vector<std::int64_t> torus;    ///< axis lengths of the largest slice, torus only
     bool torus_wraps = true;
 };
 

@@ -72,6 +72,10 @@ std::vector<ProfileValue> values_of(ClusterSpec const& cluster) {
         list.add("in_network_reduction_efficiency", *up.in_network_reduction_efficiency);
     list.add("base_latency", up.base_latency);
     list.add("hop_latency", up.hop_latency);
+    if (up.pair_bandwidth) {
+        list.add("pair_bandwidth", *up.pair_bandwidth);
+        list.add("pair_efficiency", up.pair_efficiency);
+    }
     if (cluster.scale_out) {
         auto const& out = *cluster.scale_out;
         list.set_prefix("scale_out.");

@@ -63,17 +63,16 @@ LayerCosts::LayerCosts(ServingCase const& what)
       plan_(block_plan(what.plan, Precision::bf16)),
       format_(*find_gemm_format(what.plan.weights)),
       wide_(gemm_format(two_byte_precision(what.cluster.accelerator))) {
-    std::int64_t const domain = what.cluster.domain_size;
     ServingPlan const& plan = what.plan;
     if (plan.tp > 1) {
-        reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, place_group(plan.tp, 1, domain));
-        gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, place_group(plan.tp, 1, domain));
+        reduce_ = collective_curve(what.cluster, CollectiveKind::all_reduce, place_group(plan.tp, 1, what.cluster));
+        gather_ = collective_curve(what.cluster, CollectiveKind::all_gather, place_group(plan.tp, 1, what.cluster));
     }
     if (plan.ep > 1)
-        exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, place_group(plan.ep, 1, domain));
+        exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, place_group(plan.ep, 1, what.cluster));
     if (plan.pp > 1)
         send_ = collective_curve(what.cluster, CollectiveKind::send_receive,
-                                 place_group(2, plan.tp * plan.attention_dp, domain));
+                                 place_group(2, plan.tp * plan.attention_dp, what.cluster.domain_size));
 }
 
 Seconds LayerCosts::product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const {

@@ -1,3 +1,4 @@
+#include "cost_models/collective_time.hpp"
 #include "simulator/network/network_tier.hpp"
 #include "simulator/network/topology.hpp"
 
@@ -77,8 +78,18 @@ public:
             for (auto const* direction : {"in", "out"})
                 add_link(links, fmt::format("{}{}.bridge.{}", domain_word(cluster), domain, direction),
                          whole * (pair * static_cast<double>(domain_size_)));
+        if (!cluster.scale_up.pair_bandwidth) return;
+        for (std::int64_t a = 0; a < accelerators; ++a) {
+            std::int64_t const partner = (a % domain_size_) ^ 1;
+            pairs_.push_back(static_cast<std::int32_t>(links.size()));
+            add_link(links, fmt::format("{}.gpu{}", accelerator_name(cluster, a), partner), pair_rate(cluster));
+        }
     }
     void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
+        if (!pairs_.empty() && source % domain_size_ / 2 == destination % domain_size_ / 2) {
+            path.push_back(pairs_[static_cast<std::size_t>(source)]);
+            return;
+        }
         auto const first = static_cast<std::ptrdiff_t>(path.size());
         auto const bridge = first_bridge_ + static_cast<std::int32_t>(2 * (source / domain_size_));
         path.insert(path.end(), {bridge, bridge + 1});
@@ -98,6 +109,7 @@ private:
         std::unique_ptr<SwitchedDomains> links;
     };
     std::vector<Tier> tiers_;
+    std::vector<std::int32_t> pairs_;  ///< of each accelerator to its partner, where pairs have links of their own
     std::int64_t domain_size_;
     std::int32_t first_bridge_ = 0;
 };

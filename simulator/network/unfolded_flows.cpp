@@ -1,3 +1,4 @@
+#include "cost_models/collective_time.hpp"
 #include "simulator/network/flow_pattern.hpp"
 #include "simulator/network/topology.hpp"
 
@@ -93,11 +94,20 @@ private:
     /// A demand's shares are those of an evenly placed group. One that straddles a boundary of domains although it was
     /// priced inside one (or the other way round) still moves its bytes over the network that is there.
     [[nodiscard]] Rates rates_of(NetworkDemand const& demand, std::vector<Members> const& domains) const {
-        Rates rates{demand.scale_up_share * scale_up_rate(cluster_) * gain_of(domains),
+        Rates rates{demand.scale_up_share * inside_rate(domains),
                     demand.scale_out_share * scale_out_rate(cluster_, demand.domains)};
         if (domains.size() == 1 && !(demand.scale_up_share > 0)) rates.inside = rates.outside;
         if (domains.size() > 1 && !(demand.scale_out_share > 0)) rates.outside = rates.inside;
         return rates;
+    }
+
+    /// Of two that a bridge joins, that of their own links.
+    [[nodiscard]] BytesPerSecond inside_rate(std::vector<Members> const& domains) const {
+        Members const& first = domains.front();
+        if (cluster_.scale_up.pair_bandwidth && domains.size() == 1 && first.size() == 2 &&
+            first.front() % cluster_.domain_size / 2 == first.back() % cluster_.domain_size / 2)
+            return pair_rate(cluster_);
+        return scale_up_rate(cluster_) * gain_of(domains);
     }
 
     /// Of the furthest members of any domain.

@@ -97,6 +97,22 @@ TEST_CASE("collective: one algorithm, an ideal network, worse links", "[INV-43]"
     CHECK(time(report(tree)) > 1.5 * time(report(tree + Arguments{"--network", "ideal"})));
 }
 
+TEST_CASE("collective: two accelerators that a bridge joins have its links, by formula and simulated") {
+    auto const busbw = [](char const* gpus, char const* name) {
+        Json const json = report({"collective", "-c", "h100-nvl", "-n", gpus, "--bytes", "1 GB"});
+        if (std::string(name) == "formula") return json.at("closed_form").at(0).at("busbw_bytes_per_s").get<double>();
+        for (Json const& algorithm : json.at("algorithms"))
+            if (algorithm.at("name") == name) return algorithm.at("sizes").at(0).at("busbw_bytes_per_s").get<double>();
+        return 0.0;
+    };
+    CHECK(busbw("2", "formula") == Approx(0.78 * 300e9).epsilon(0.02));
+    CHECK(busbw("2", "ring") == Approx(0.78 * 300e9).epsilon(0.05));
+    CHECK(busbw("4", "formula") < 60e9);
+    CHECK(busbw("4", "ring") < 60e9);
+    CHECK_THAT(run_sextant({"collective", "-c", "h100-nvl", "-n", "2"}).out,
+               contains("assumed: no measurements of bridges between pairs"));
+}
+
 TEST_CASE("collective: when no algorithm can run, the answer is no", "[INV-11]") {
     RunResult const result =
         run_sextant({"collective", "-c", "h100-sxm", "-n", "1004", "--kind", "all-to-all", "--bytes", "1 GB"});

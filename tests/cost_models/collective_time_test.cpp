@@ -1,6 +1,7 @@
 #include "cost_models/collective_time.hpp"
 
 #include "core/error.hpp"
+#include "cost_models/block_price.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -217,6 +218,31 @@ TEST_CASE("torus: collectives that span more axes use more links", "[INV-18]") {
     open.scale_up.torus_wraps = false;
     CHECK(collective_curve(open, CollectiveKind::all_gather, place_group(4096, 1, 4096)).time(16 * units::GB) >
           1.5 * time(4096));
+}
+
+TEST_CASE("bridges join two neighbours of a PCIe node, and change nothing for anybody else") {
+    ClusterSpec plain = cluster();
+    plain.scale_up.kind = ScaleUpKind::pcie;
+    ClusterSpec bridged = plain;
+    bridged.scale_up.pair_bandwidth = known(300 * units::GB / units::s);
+    bridged.scale_up.pair_efficiency = known(0.8);
+    auto const time = [](ClusterSpec const& c, CollectiveKind kind, std::int64_t size, std::int64_t stride) {
+        return collective_curve(c, kind, place_group(size, stride, c)).time(1 * units::GB).base();
+    };
+    for (CollectiveKind const kind : kinds) {
+        CAPTURE(name_of(kind));
+        double const moved = kind == CollectiveKind::send_receive ? 1 : bus_bandwidth_factor(kind, 2);
+        CHECK(time(bridged, kind, 2, 1) == Approx(moved / 240).epsilon(0.01));
+        for (auto const& [size, stride] : {std::pair<std::int64_t, std::int64_t>{2, 2}, {4, 1}, {8, 1}, {2, 8}})
+            CHECK(time(bridged, kind, size, stride) == time(plain, kind, size, stride));
+        NetworkShares const shares = network_shares(bridged, kind, place_group(2, 1, bridged));
+        CHECK(shares.scale_up == 0);
+        CHECK(shares.scale_out == 0);
+    }
+    // Neighbours in a pipeline are joined only every second time.
+    CHECK_FALSE(place(GroupKind::pipeline, {.pp = 2}, bridged).bridged);
+    CHECK(place(GroupKind::tensor, {.tp = 2}, bridged).bridged);
+    CHECK_FALSE(place(GroupKind::data, {.dp = 2, .tp = 2}, bridged).bridged);
 }
 
 TEST_CASE("mesh: a pair reaches only the links between the two", "[INV-18]") {

@@ -214,6 +214,18 @@ TEST_CASE("PCIe: a pair under one switch and four under one socket have what the
                                               "node0.gpu6.switch.in", "node0.gpu6.pcie.in"});
 }
 
+TEST_CASE("PCIe: what a bridge joins does not pass the host") {
+    using Names = std::vector<std::string>;
+    ClusterSpec const c = find_cluster("h100-nvl", "test");
+    REQUIRE(c.scale_up.pair_bandwidth);
+    Topology const t(c, 16);
+    CHECK(names_of(t, t.route(4, 5)) == Names{"node0.gpu4.gpu5"});
+    CHECK(names_of(t, t.route(13, 12)) == Names{"node1.gpu5.gpu4"});
+    CHECK(bandwidth_of(t, "node0.gpu4.gpu5").base() == Approx(0.78 * 300e9));
+    auto const past_host = names_of(t, t.route(5, 6));
+    CHECK(std::find(past_host.begin(), past_host.end(), "node0.bridge.in") != past_host.end());
+}
+
 TEST_CASE("slices joined by a datacentre network are a pod each, with uplinks of all their NICs") {
     ClusterSpec const c = with_torus({4, 4});
     Topology const t(c, 48);

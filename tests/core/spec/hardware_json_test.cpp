@@ -76,6 +76,30 @@ TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed"
     CHECK_FALSE(mine.scale_up.in_network_reduction_efficiency);
 }
 
+TEST_CASE("read_cluster: links of pairs, on PCIe alone") {
+    auto const read_with = [](std::string const& kind, std::string const& more) {
+        auto const document = JsonDocument::from_text(
+            R"({"format": "cluster", "version": 1, "name": "mine", "accelerator": "a100-pcie-80gb", "domain_size": 4,
+                "host_memory": "64 GB", "scale_up": {"kind": ")" +
+                kind + R"(", "bandwidth": "31.5 GB/s")" + more + "}}",
+            "mine.json");
+        return read_cluster(ObjectReader(document));
+    };
+    CHECK_FALSE(read_with("pcie", "").scale_up.pair_bandwidth);
+    ClusterSpec const mine = read_with("pcie", R"(, "pair_bandwidth": "300 GB/s")");
+    REQUIRE(mine.scale_up.pair_bandwidth);
+    CHECK(mine.scale_up.pair_bandwidth->value.in(units::GB / units::s) == Approx(300));
+    CHECK(mine.scale_up.pair_efficiency.basis == Basis::assumed);
+    CHECK(
+        read_with("pcie", R"(, "pair_bandwidth": "300 GB/s", "pair_efficiency": 0.9)").scale_up.pair_efficiency.value ==
+        0.9);
+    CHECK_THROWS_AS(read_with("switched", R"(, "pair_bandwidth": "300 GB/s")"), InputError);
+    CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "-3 GB/s")"), InputError);
+    CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB")"), InputError);
+    CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB/s", "pair_efficiency": 3)"), InputError);
+    CHECK_THROWS_AS(read_with("pcie", R"(, "pair_efficiency": 0.5)"), InputError);
+}
+
 TEST_CASE("the topology between domains is what the file says, else the usual one of its kind of network") {
     CHECK(cluster(small_cluster).scale_out->topology == ScaleOutTopology::rail_optimised);
     auto const of_kind = [](std::string const& kind) {
