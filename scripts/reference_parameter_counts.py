@@ -47,6 +47,8 @@ def known(config):
         layers, heads = config["num_hidden_layers"], config["num_attention_heads"] + config["num_key_value_heads"]
         config |= {"model_type": "qwen3_moe", "num_experts": config["num_local_experts"], "moe_intermediate_size": config["intermediate_size"]}
         return config, layers * (config["head_dim"] * (heads - 2) + config["num_local_experts"])
+    elif kind == "apertus":  # two learned values of the activation in each layer are not counted
+        return config, -2 * config["num_hidden_layers"]
     return config, 0
 
 

@@ -196,6 +196,25 @@ TEST_CASE("config: later families refuse what they cannot express") {
               .sliding == false);
     CHECK(read_hf_config(config("exaone4", R"(, "sliding_window": 8)"), "test.json").layers[2].sliding);
     CHECK(read_hf_config(config("qwen2_5_vl", ""), "test.json").attention.qkv_bias);
+    // Which layers slide where the config does not say: three of four, all but each fourth from the first, all, every
+    // other.
+    auto const sliding = [&](std::string const& kind, std::string const& more = "") {
+        std::string out;
+        for (LayerKind const layer : read_hf_config(config(kind, more), "test.json").layers)
+            out += layer.sliding ? 's' : 'f';
+        return out;
+    };
+    CHECK(sliding("olmo3") == "sssf");
+    CHECK(sliding("cwm") == "fsss");
+    CHECK(sliding("ministral") == "ssss");
+    CHECK(sliding("ministral", R"(, "sliding_window": null)") == "ffff");
+    CHECK(sliding("vaultgemma") == "sfsf");
+    CHECK(sliding("exaone_moe") == "sssf");
+    check_refused(config("helium", R"(, "head_dim": 24)"), "head_dim: 4 heads of 24 are not the width of 64");
+    check_refused(config("flex_olmo", R"(, "num_experts": 3)"), "num_experts_per_tok: is 5 of 3 experts");
+    check_refused(config("exaone_moe", R"(, "mlp_layer_types": ["dense"])"), "1 entries for 4");
+    CHECK(read_hf_config(config("granitemoeshared", R"(, "shared_intermediate_size": 40)"), "test.json")
+              .moe->shared_intermediate == 40);
 }
 
 TEST_CASE("config: a mixture whose layers are all named dense is a dense model") {

@@ -92,7 +92,8 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
     attention.value_head_dim = attention.head_dim;
 }
 
-ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
+ModelSpec read_common(ConfigObject& in, std::int64_t default_positions,
+                      std::optional<std::int64_t> default_intermediate) {
     ModelSpec model;
     model.hidden = in.size("hidden_size", Size::width);
     model.vocab = in.size("vocab_size", Size::vocabulary);
@@ -100,7 +101,9 @@ ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
     model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers)));
     model.attention.heads = in.size("num_attention_heads", Size::heads);
     model.attention.kv_heads = model.attention.heads;
-    model.mlp = {.intermediate = in.size("intermediate_size", Size::width), .gated = true};
+    model.mlp = {.intermediate = default_intermediate ? in.size("intermediate_size", Size::width, *default_intermediate)
+                                                      : in.size("intermediate_size", Size::width),
+                 .gated = true};
     return model;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,7 +68,9 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
 
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
-ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
+/// @param default_intermediate of classes that may leave `intermediate_size` out
+ModelSpec read_common(ConfigObject& in, std::int64_t default_positions,
+                      std::optional<std::int64_t> default_intermediate = std::nullopt);
 
 /// Texts of a list with one for each layer; empty without the key. @throws InputError if it has more or fewer.
 std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model);

@@ -78,15 +78,20 @@ struct ExpertDefaults {
     std::int64_t experts, top_k, intermediate, shared, dense_layers;
 };
 
+struct ExpertKeys {
+    std::string_view experts = "n_routed_experts";
+    std::string_view shared = "n_shared_experts";
+};
+
 /// `n_routed_experts` and its kin: the first `first_k_dense_replace` layers are dense, then every `moe_layer_freq`-th
 /// has experts.
-void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults) {
-    if (in.mentions("n_routed_experts") && !in.has("n_routed_experts")) return;  // null: a dense model
+void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults, ExpertKeys keys = {}) {
+    if (in.mentions(keys.experts) && !in.has(keys.experts)) return;  // null: a dense model
     MoeSpec moe;
-    moe.experts = in.size("n_routed_experts", Size::experts, defaults.experts);
+    moe.experts = in.size(keys.experts, Size::experts, defaults.experts);
     moe.top_k = read_top_k(in, "num_experts_per_tok", moe.experts, defaults.top_k);
     moe.intermediate = in.size("moe_intermediate_size", Size::width, defaults.intermediate);
-    moe.shared_intermediate = moe.intermediate * in.count("n_shared_experts", defaults.shared);
+    moe.shared_intermediate = moe.intermediate * in.count(keys.shared, defaults.shared);
     std::int64_t const first = in.count("first_k_dense_replace", defaults.dense_layers);
     std::int64_t const every = in.size("moe_layer_freq", Size::layers, 1);
     for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
@@ -153,6 +158,30 @@ ModelSpec read_glm4_moe_lite(ConfigObject& in) {
     read_layer_experts(in, model);
     if (model.moe) model.moe->correction_bias = true;
     model.mtp_modules = prediction_modules(in);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// EXAONE 4's attention; `mlp_layer_types` says which layers are dense, without it the first ones are.
+ModelSpec read_exaone_moe(ConfigObject& in) {
+    ModelSpec model = read_exaone4(in);
+    read_experts(in, model, {.experts = 64, .top_k = 8, .intermediate = 1024, .shared = 1, .dense_layers = 1},
+                 {.experts = "num_experts", .shared = "num_shared_experts"});
+    read_layer_experts(in, model);
+    if (model.moe) model.moe->correction_bias = true;
+    return model;
+}
+
+// No layer is dense, so that a config need not say how wide one would be.
+ModelSpec read_solar_open(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072, in.size("moe_intermediate_size", Size::width, 1280));
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
+    read_experts(in, model, {.experts = 128, .top_k = 8, .intermediate = 1280, .shared = 1, .dense_layers = 0});
+    if (model.moe) model.moe->correction_bias = true;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }

@@ -32,6 +32,13 @@ ModelSpec read_gemma2(ConfigObject& in) {
     return model;
 }
 
+ModelSpec read_vaultgemma(ConfigObject& in) {
+    ModelSpec model = read_common(in, 8192);
+    read_gemma_attention(in, model, 4);
+    read_windows(in, model, 4096, even_layers);
+    return model;
+}
+
 ModelSpec read_gemma3_text(ConfigObject& in) {
     // Published multimodal configs leave out every size that equals the class default, so read_common would refuse
     // them.

@@ -181,6 +181,81 @@ ModelSpec read_exaone4(ConfigObject& in) {
     return model;
 }
 
+// The activation (xIELU) has two learned values a layer, which are not counted.
+ModelSpec read_apertus(ConfigObject& in) {
+    ModelSpec model = read_common(in, 65536);
+    read_grouped_attention(in, model, model.attention.heads);
+    bias_everywhere(model, in.flag("attention_bias", false));
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    model.mlp.gated = false;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Squared ReLU without a gate.
+ModelSpec read_arcee(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    read_grouped_attention(in, model, model.attention.heads);
+    bias_everywhere(model, in.flag("attention_bias", false));
+    model.mlp.gated = false;
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_jais2(ConfigObject& in) {
+    ModelSpec model = read_common(in, 8192);
+    read_grouped_attention(in, model, model.attention.heads);
+    bias_everywhere(model, in.flag("attention_bias", true));
+    model.mlp.gated = false;
+    model.mlp.bias = in.flag("mlp_bias", true);
+    model.norm = NormKind::layer;
+    model.norm_bias = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_helium(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 20);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    if (attention.heads * attention.head_dim != model.hidden)
+        throw InputError("{}: {} heads of {} are not the width of {} (the class has no projection between them)",
+                         in.path_to("head_dim"), attention.heads, attention.head_dim, model.hidden);
+    attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_cwm(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    model.mlp.bias = in.flag("mlp_bias", false);
+    read_windows(in, model, 8192, [](std::int64_t layer) { return layer % 4 != 0; });
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_ministral(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_grouped_attention(in, model, 8);
+    read_windows(in, model, 4096, every_layer);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_olmo3(ConfigObject& in) {
+    ModelSpec model = read_olmo2(in);
+    read_windows(in, model, 4096, three_of_four);
+    return model;
+}
+
 ModelSpec read_hunyuan_v1_dense(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);

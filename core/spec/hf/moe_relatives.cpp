@@ -116,6 +116,37 @@ ModelSpec read_olmoe(ConfigObject& in) {
     return model;
 }
 
+// OLMo 2's layers with experts.
+ModelSpec read_flex_olmo(ConfigObject& in) {
+    ModelSpec model = read_olmo2(in);
+    std::int64_t const experts = in.size("num_experts", Size::experts, 7);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 5),
+                        .intermediate = model.mlp.intermediate};
+    experts_everywhere(model);
+    return model;
+}
+
+ModelSpec read_granitemoe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
+                        .intermediate = model.mlp.intermediate};
+    experts_everywhere(model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_granitemoeshared(ConfigObject& in) {
+    ModelSpec model = read_granitemoe(in);
+    model.moe->shared_intermediate = in.count("shared_intermediate_size", 0);
+    return model;
+}
+
 ModelSpec read_ernie4_5_moe(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     read_grouped_attention(in, model, 4);
