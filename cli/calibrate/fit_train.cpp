@@ -347,9 +347,10 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
             context.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n", rows.size(),
                                        name, fewest_rows);
         }
+        std::map<StepMeasurement const*, double> fitted;  // seconds
         for (auto const* row : rows) {
-            double const predicted = row->predict(timing_for(profile, row->generation, row->precision));
-            double const error = std::log(predicted / row->seconds);
+            fitted[row] = row->predict(timing_for(profile, row->generation, row->precision));
+            double const error = std::log(fitted[row] / row->seconds);
             scores.fitted[row->source].push_back(error);
             scores.add(name, *row, error);
         }
@@ -358,8 +359,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         refit.iterations = 6;  // from the fit to all rows
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, expected, fit)) {
             double const error = std::log(step.predicted / step.row->seconds);
-            predicted_rows.add(name, step,
-                               step.row->predict(timing_for(profile, step.row->generation, step.row->precision)));
+            predicted_rows.add(name, step, fitted.at(step.row));
             scores.left_out[step.row->source].push_back(error);
             scores.all.push_back(error);
             scores.add(name, *step.row, error);

@@ -14,6 +14,7 @@ using hf::Architecture;
 using hf::ConfigObject;
 
 constexpr std::array architectures{
+    Architecture{"afmoe", "AfmoeForCausalLM", hf::read_afmoe},
     Architecture{"apertus", "ApertusForCausalLM", hf::read_apertus},
     Architecture{"arcee", "ArceeForCausalLM", hf::read_arcee},
     Architecture{"baichuan", "BaichuanForCausalLM", hf::read_baichuan},
@@ -53,6 +54,7 @@ constexpr std::array architectures{
     Architecture{"helium", "HeliumForCausalLM", hf::read_helium},
     Architecture{"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", hf::read_hunyuan_v1_dense},
     Architecture{"hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", hf::read_hunyuan_v1_moe},
+    Architecture{"hy_v3", "HYV3ForCausalLM", hf::read_hy_v3},
     Architecture{"internlm", "InternLMForCausalLM", hf::read_internlm},
     Architecture{"internlm2", "InternLM2ForCausalLM", hf::read_internlm2},
     Architecture{"internlm3", "InternLM3ForCausalLM", hf::read_internlm3},
@@ -62,6 +64,7 @@ constexpr std::array architectures{
     Architecture{"llama", "LlamaForCausalLM", hf::read_llama},
     Architecture{"llama4", "Llama4ForConditionalGeneration", hf::read_llama4},
     Architecture{"llama4_text", "Llama4ForCausalLM", hf::read_llama4_text},
+    Architecture{"minicpm3", "MiniCPM3ForCausalLM", hf::read_minicpm3},
     Architecture{"minimax_m2", "MiniMaxM2ForCausalLM", hf::read_minimax_m2},
     Architecture{"ministral", "MinistralForCausalLM", hf::read_ministral},
     Architecture{"ministral3", "Ministral3ForCausalLM", hf::read_ministral3},

@@ -66,6 +66,7 @@ ModelSpec read_qwen3_5_moe_text(ConfigObject& in);
 ModelSpec read_nemotron_h(ConfigObject& in);
 ModelSpec read_granitemoehybrid(ConfigObject& in);
 
+ModelSpec read_afmoe(ConfigObject& in);
 ModelSpec read_apertus(ConfigObject& in);
 ModelSpec read_arcee(ConfigObject& in);
 ModelSpec read_cwm(ConfigObject& in);
@@ -74,7 +75,9 @@ ModelSpec read_flex_olmo(ConfigObject& in);
 ModelSpec read_granitemoe(ConfigObject& in);
 ModelSpec read_granitemoeshared(ConfigObject& in);
 ModelSpec read_helium(ConfigObject& in);
+ModelSpec read_hy_v3(ConfigObject& in);
 ModelSpec read_jais2(ConfigObject& in);
+ModelSpec read_minicpm3(ConfigObject& in);
 ModelSpec read_ministral(ConfigObject& in);
 ModelSpec read_olmo3(ConfigObject& in);
 ModelSpec read_solar_open(ConfigObject& in);

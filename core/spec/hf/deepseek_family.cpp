@@ -16,7 +16,7 @@ std::int64_t prediction_modules(ConfigObject& in) {
 }
 
 struct LatentDefaults {
-    std::int64_t query_rank = 1536, nope_head_dim = 128, value_head_dim = 128;
+    std::int64_t query_rank = 1536, nope_head_dim = 128, value_head_dim = 128, kv_rank = 512, rope_head_dim = 64;
 };
 
 void read_latent_attention(ConfigObject& in, ModelSpec& model, LatentDefaults defaults = {}) {
@@ -25,8 +25,8 @@ void read_latent_attention(ConfigObject& in, ModelSpec& model, LatentDefaults de
                         : in.mentions("q_lora_rank")
                             ? 0
                             : defaults.query_rank;  // null: queries are projected directly (V2-Lite)
-    latent.kv_rank = in.size("kv_lora_rank", Size::width, 512);
-    latent.rope_head_dim = in.size("qk_rope_head_dim", Size::width, 64);
+    latent.kv_rank = in.size("kv_lora_rank", Size::width, defaults.kv_rank);
+    latent.rope_head_dim = in.size("qk_rope_head_dim", Size::width, defaults.rope_head_dim);
     latent.nope_head_dim = in.size("qk_nope_head_dim", Size::width, defaults.nope_head_dim);
     AttentionSpec& attention = model.attention;
     attention.kv_heads = attention.heads;  // every head has its own keys and values, expanded from the latent
@@ -169,6 +169,38 @@ ModelSpec read_exaone_moe(ConfigObject& in) {
                  {.experts = "num_experts", .shared = "num_shared_experts"});
     read_layer_experts(in, model);
     if (model.moe) model.moe->correction_bias = true;
+    return model;
+}
+
+// `mlp_layer_types` says which layers are dense; without it the first is.
+ModelSpec read_hy_v3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = in.flag("attention_bias", false);
+    attention.output_bias = attention.qkv_bias;
+    attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    if (in.flag("mlp_bias", false))
+        throw InputError("{}: biases beside experts are not modelled", in.path_to("mlp_bias"));
+    read_experts(in, model, {.experts = 192, .top_k = 8, .intermediate = 1536, .shared = 1, .dense_layers = 1},
+                 {.experts = "num_experts", .shared = "num_shared_experts"});
+    read_layer_experts(in, model);
+    if (model.moe) model.moe->correction_bias = true;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_minicpm3(ConfigObject& in) {
+    ModelSpec model = read_common(in, 32768);
+    std::int64_t const divided =
+        in.has("v_head_dim") ? 0 : divided_head_dim(in, model.hidden, model.attention.heads, "num_attention_heads");
+    read_latent_attention(
+        in, model,
+        {.query_rank = 768, .nope_head_dim = 64, .value_head_dim = divided, .kv_rank = 256, .rope_head_dim = 32});
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }
 

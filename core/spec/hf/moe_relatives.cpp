@@ -127,6 +127,39 @@ ModelSpec read_flex_olmo(ConfigObject& in) {
     return model;
 }
 
+// The output of the attention is gated, and norms come before and after each half.
+ModelSpec read_afmoe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 16384);
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, attention.heads);
+    attention.head_dim = in.size("head_dim", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    if (in.flag("attention_bias", false))
+        throw InputError("{}: biases beside a gate without one are not modelled", in.path_to("attention_bias"));
+    attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    attention.gated = true;
+    model.norms_per_layer = 4;
+    read_windows(in, model, 1024, every_layer);
+    if (model.attention.window > 0 && !in.has("layer_types")) {
+        std::int64_t const period = in.size("global_attn_every_n_layers", Size::layers, 4);
+        for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
+            model.layers[static_cast<std::size_t>(layer)].sliding = false;
+        if (period == 1) model.attention.window = 0;
+    }
+    std::int64_t const experts = in.size("num_experts", Size::experts, 64);
+    MoeSpec moe{.experts = experts,
+                .top_k = read_top_k(in, "num_experts_per_tok", experts, 6),
+                .intermediate = in.size("moe_intermediate_size", Size::width, 1408),
+                .correction_bias = true};
+    moe.shared_intermediate = moe.intermediate * in.count("num_shared_experts", 2);
+    std::int64_t const dense = in.count("num_dense_layers", 1);
+    for (std::int64_t layer = dense; layer < model.layer_count(); ++layer)
+        model.layers[static_cast<std::size_t>(layer)].moe = true;
+    if (dense < model.layer_count()) model.moe = moe;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
 ModelSpec read_granitemoe(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
