@@ -89,6 +89,35 @@ std::map<Cell, std::vector<double>> by_cell(std::vector<HeldOutRow> const& rows,
 
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
+/// Errors of all platforms, where one with many runs says no more than another.
+class PlatformErrors {
+public:
+    void add(std::string const& entry, double log_ratio) { of_entry_[entry].push_back(log_ratio); }
+
+    /// The least error that this share of the weight does not exceed.
+    [[nodiscard]] double at(double share) const {
+        std::vector<std::pair<double, double>> weighted;
+        for (auto const& [entry, log_ratios] : of_entry_)
+            for (double const log_ratio : log_ratios)
+                weighted.emplace_back(log_ratio, 1 / static_cast<double>(log_ratios.size() * of_entry_.size()));
+        std::sort(weighted.begin(), weighted.end());
+        double below = 0;
+        for (auto const& [log_ratio, weight] : weighted)
+            if ((below += weight) >= share) return log_ratio;
+        return weighted.back().first;
+    }
+
+    [[nodiscard]] std::size_t rows() const {
+        std::size_t count = 0;
+        for (auto const& [entry, log_ratios] : of_entry_)
+            count += log_ratios.size();
+        return count;
+    }
+
+private:
+    std::map<std::string, std::vector<double>> of_entry_;
+};
+
 /// What one entry is scored with: its rows, the classes fitted without it, and the scale-up constants it stands on.
 class EntryScore {
 public:
@@ -187,20 +216,25 @@ std::vector<HeldOutRow> score_growth(MeasurementList const& rows, std::vector<Ne
 std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
                                             NetworkPart part) {
     bool const between = part == NetworkPart::scale_out;
-    auto const pooled = by_cell(rows, "");
-    auto const own = by_cell(rows, entry);
+    std::map<Cell, PlatformErrors> pooled;
+    std::map<Cell, PlatformErrors> own;
+    for (HeldOutRow const& row : rows) {
+        if (row.row->role != RowRole::accuracy || row.row->between_domains() != between) continue;
+        Cell const cell{row.range, between, band_of(row.row->bytes)};
+        pooled[cell].add(row.entry, row.log_ratio());
+        if (row.entry == entry) own[cell].add(row.entry, row.log_ratio());
+    }
     std::vector<NetworkInterval> out;
     for (auto const& [cell, all] : pooled) {
         auto const [range, between_domains, band] = cell;
-        if (between_domains != between) continue;
         auto const found = own.find(cell);
-        auto const& values = found != own.end() && found->second.size() >= enough_rows ? found->second : all;
+        PlatformErrors const& errors = found != own.end() && found->second.rows() >= enough_rows ? found->second : all;
         out.push_back({.range = range,
-                       .between_domains = between,
+                       .between_domains = between_domains,
                        .from = size_bands()[band],
-                       .low = rounded(std::min(1.0, std::exp(quantile(values, tail)))),
-                       .high = rounded(std::max(1.0, std::exp(quantile(values, 1 - tail)))),
-                       .rows = static_cast<std::int64_t>(values.size())});
+                       .low = rounded(std::min(1.0, std::exp(errors.at(tail)))),
+                       .high = rounded(std::max(1.0, std::exp(errors.at(1 - tail)))),
+                       .rows = static_cast<std::int64_t>(errors.rows())});
     }
     return out;
 }

@@ -1602,6 +1602,7 @@ class CollectiveReportClosedForm(Report):
     time_s: Final[float]
     algbw_bytes_per_s: Final[float]
     busbw_bytes_per_s: Final[float]
+    jump: Final[float]
     interval: Final[CollectiveReportClosedFormInterval]
 
 class CollectiveReportClosedFormInterval(Report):
