@@ -92,6 +92,14 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
     attention.value_head_dim = attention.head_dim;
 }
 
+void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads,
+                            std::int64_t class_default_head_dim) {
+    AttentionSpec& attention = model.attention;
+    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
+    attention.head_dim = in.size("head_dim", Size::width, class_default_head_dim);
+    attention.value_head_dim = attention.head_dim;
+}
+
 ModelSpec read_common(ConfigObject& in, std::int64_t default_positions,
                       std::optional<std::int64_t> default_intermediate) {
     ModelSpec model;

@@ -65,6 +65,9 @@ std::int64_t divided_head_dim(ConfigObject const& in, std::int64_t hidden, std::
 
 /// Sizes of grouped-query attention: key/value heads and head_dim, of queries and values alike.
 void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads);
+/// The same of classes that know a `head_dim` without being told, whatever the width.
+void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads,
+                            std::int64_t class_default_head_dim);
 
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.

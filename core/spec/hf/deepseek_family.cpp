@@ -176,9 +176,7 @@ ModelSpec read_exaone_moe(ConfigObject& in) {
 ModelSpec read_hy_v3(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 128);
     attention.qkv_bias = in.flag("attention_bias", false);
     attention.output_bias = attention.qkv_bias;
     attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
@@ -208,9 +206,7 @@ ModelSpec read_minicpm3(ConfigObject& in) {
 ModelSpec read_solar_open(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072, in.size("moe_intermediate_size", Size::width, 1280));
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 128);
     attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
     read_experts(in, model, {.experts = 128, .top_k = 8, .intermediate = 1280, .shared = 1, .dense_layers = 0});
     if (model.moe) model.moe->correction_bias = true;

@@ -8,9 +8,7 @@ namespace {
 /// Attention sizes; the class has a `head_dim` of 256 of its own, whatever hidden / heads is.
 void read_gemma_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, class_default_kv_heads);
-    attention.head_dim = in.size("head_dim", Size::width, 256);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, class_default_kv_heads, 256);
     attention.qkv_bias = in.flag("attention_bias", false);
     attention.output_bias = attention.qkv_bias;
     model.tied_embeddings = in.flag("tie_word_embeddings", true);

@@ -48,9 +48,7 @@ void read_delta_layers(ConfigObject& in, ModelSpec& model) {
 /// What Qwen3-Next and Qwen3.5 have in common, without a feed-forward.
 void read_gated_attention(ConfigObject& in, ModelSpec& model) {
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 2);
-    attention.head_dim = in.size("head_dim", Size::width, 256);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 2, 256);
     attention.qkv_bias = in.flag("attention_bias", false);
     attention.output_bias = attention.qkv_bias;
     attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;

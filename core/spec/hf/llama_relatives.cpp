@@ -89,9 +89,7 @@ ModelSpec read_smollm3(ConfigObject& in) {
 ModelSpec read_seed_oss(ConfigObject& in) {
     ModelSpec model = read_common(in, 524288);
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 128);
     attention.qkv_bias = in.flag("attention_bias", true);
     attention.output_bias = in.flag("attention_out_bias", false);
     model.mlp.bias = in.flag("mlp_bias", false);
@@ -102,9 +100,7 @@ ModelSpec read_seed_oss(ConfigObject& in) {
 ModelSpec read_glm(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 2);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 2, 128);
     attention.qkv_bias = in.flag("attention_bias", true);  // the output projection has none
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -139,10 +135,7 @@ ModelSpec read_cohere2(ConfigObject& in) {
 
 ModelSpec read_ministral3(ConfigObject& in) {
     ModelSpec model = read_common(in, 262144);
-    AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 128);
     read_windows(in, model, 0, every_layer);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -218,9 +211,7 @@ ModelSpec read_jais2(ConfigObject& in) {
 ModelSpec read_helium(ConfigObject& in) {
     ModelSpec model = read_common(in, 4096);
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 20);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 20, 128);
     if (attention.heads * attention.head_dim != model.hidden)
         throw InputError("{}: {} heads of {} are not the width of {} (the class has no projection between them)",
                          in.path_to("head_dim"), attention.heads, attention.head_dim, model.hidden);
@@ -232,10 +223,7 @@ ModelSpec read_helium(ConfigObject& in) {
 
 ModelSpec read_cwm(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
-    AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 128);
     model.mlp.bias = in.flag("mlp_bias", false);
     read_windows(in, model, 8192, [](std::int64_t layer) { return layer % 4 != 0; });
     model.tied_embeddings = in.flag("tie_word_embeddings", false);

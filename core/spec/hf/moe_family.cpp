@@ -61,9 +61,7 @@ ModelSpec read_qwen3_moe(ConfigObject& in) {
 ModelSpec read_gpt_oss(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 64);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 64);
     attention.qkv_bias = in.flag("attention_bias", true);
     attention.output_bias = attention.qkv_bias;
     attention.sinks = true;

@@ -36,10 +36,7 @@ void read_chunks(ConfigObject& in, ModelSpec& model) {
 // experts.
 ModelSpec read_llama4_text(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
-    AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, 8);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, 8, 128);
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
     model.moe = MoeSpec{.experts = experts,
                         .top_k = read_top_k(in, "num_experts_per_tok", experts, 1),
@@ -131,9 +128,7 @@ ModelSpec read_flex_olmo(ConfigObject& in) {
 ModelSpec read_afmoe(ConfigObject& in) {
     ModelSpec model = read_common(in, 16384);
     AttentionSpec& attention = model.attention;
-    attention.kv_heads = read_kv_heads(in, attention.heads, attention.heads);
-    attention.head_dim = in.size("head_dim", Size::width, 128);
-    attention.value_head_dim = attention.head_dim;
+    read_grouped_attention(in, model, model.attention.heads, 128);
     if (in.flag("attention_bias", false))
         throw InputError("{}: biases beside a gate without one are not modelled", in.path_to("attention_bias"));
     attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
