@@ -83,6 +83,9 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
         network.pair_bandwidth = positive_quantity<BytesPerSecond>(in, "pair_bandwidth");
         network.pair_efficiency =
             efficiency_or(in, "pair_efficiency", 0.78, "the file gives none; as 8 x A100, H100, B200 with NVSwitch");
+    } else if (in.has("pair_efficiency")) {
+        throw InputError("{}: of what? (pair_bandwidth says what the links of a pair carry)",
+                         in.path_to("pair_efficiency"));
     }
     network.torus = in.integers("torus");
     network.torus_wraps = in.flag("torus_wraps", true);

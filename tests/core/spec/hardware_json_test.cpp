@@ -97,7 +97,7 @@ TEST_CASE("read_cluster: links of pairs, on PCIe alone") {
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "-3 GB/s")"), InputError);
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB")"), InputError);
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB/s", "pair_efficiency": 3)"), InputError);
-    CHECK_THROWS_AS(read_with("pcie", R"(, "pair_efficiency": 0.5)"), InputError);
+    CHECK_THROWS_WITH(read_with("pcie", R"(, "pair_efficiency": 0.5)"), contains("pair_bandwidth says what"));
 }
 
 TEST_CASE("the topology between domains is what the file says, else the usual one of its kind of network") {
