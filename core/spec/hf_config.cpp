@@ -18,6 +18,7 @@ constexpr std::array architectures{
     Architecture{"apertus", "ApertusForCausalLM", hf::read_apertus},
     Architecture{"arcee", "ArceeForCausalLM", hf::read_arcee},
     Architecture{"baichuan", "BaichuanForCausalLM", hf::read_baichuan},
+    Architecture{"bamba", "BambaForCausalLM", hf::read_bamba},
     Architecture{"bloom", "BloomForCausalLM", hf::read_bloom},
     Architecture{"cohere", "CohereForCausalLM", hf::read_cohere},
     Architecture{"cohere2", "Cohere2ForCausalLM", hf::read_cohere2},

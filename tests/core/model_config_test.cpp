@@ -216,6 +216,8 @@ TEST_CASE("config: later families refuse what they cannot express") {
     check_refused(config("hy_v3", R"(, "mlp_bias": true)"), "mlp_bias: biases beside experts are not modelled");
     check_refused(config("afmoe", R"(, "attention_bias": true)"), "attention_bias: biases beside a gate");
     CHECK_FALSE(read_hf_config(config("afmoe", R"(, "num_dense_layers": 4)"), "test.json").moe);
+    check_refused(config("bamba", R"(, "attn_layer_indices": [4])"), "attn_layer_indices: names layer 4 of 4");
+    check_refused(config("bamba", ""), "attn_layer_indices");
     check_refused(config("helium", R"(, "head_dim": 24)"), "head_dim: 4 heads of 24 are not the width of 64");
     check_refused(config("flex_olmo", R"(, "num_experts": 3)"), "num_experts_per_tok: is 5 of 3 experts");
     check_refused(config("exaone_moe", R"(, "mlp_layer_types": ["dense"])"), "1 entries for 4");

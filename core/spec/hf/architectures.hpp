@@ -69,6 +69,7 @@ ModelSpec read_granitemoehybrid(ConfigObject& in);
 ModelSpec read_afmoe(ConfigObject& in);
 ModelSpec read_apertus(ConfigObject& in);
 ModelSpec read_arcee(ConfigObject& in);
+ModelSpec read_bamba(ConfigObject& in);
 ModelSpec read_cwm(ConfigObject& in);
 ModelSpec read_exaone_moe(ConfigObject& in);
 ModelSpec read_flex_olmo(ConfigObject& in);

@@ -121,6 +121,27 @@ void read_nemotron_layers(ConfigObject& in, ModelSpec& model) {
     require_attention(in, key, model);
 }
 
+/// Sizes of the Mamba-2 layers, if there are any, under the names of IBM's classes.
+void read_mamba_layers(ConfigObject& in, ModelSpec& model) {
+    if (in.flag("mamba_proj_bias", false))
+        throw InputError("{}: biases there are not modelled", in.path_to("mamba_proj_bias"));
+    if (count_mixers(model, Mixer::recurrent) == 0) return;
+    std::int64_t const heads = in.size("mamba_n_heads", Size::heads, 128);
+    std::int64_t const width = in.size("mamba_expand", Size::heads, 2) * model.hidden;
+    if (!in.has("mamba_d_head") || in.is_text("mamba_d_head")) check_divides(in, "mamba_n_heads", heads, width);
+    model.recurrent = RecurrentSpec{.rule = StateRule::decay,
+                                    .heads = heads,
+                                    .key_heads = in.size("mamba_n_groups", Size::heads, 1),
+                                    .key_head_dim = in.size("mamba_d_state", Size::width, 256),
+                                    .value_head_dim = in.is_text("mamba_d_head")
+                                                          ? width / heads
+                                                          : in.size("mamba_d_head", Size::width, width / heads),
+                                    .convolution = in.size("mamba_d_conv", Size::heads, 4),
+                                    .convolution_bias = in.flag("mamba_conv_bias", true),
+                                    .chunk = in.size("mamba_chunk_size", Size::positions, 256)};
+    check_kv_heads(in, "mamba_n_groups", model.recurrent->key_heads, heads);
+}
+
 }  // namespace
 
 ModelSpec read_qwen3_next(ConfigObject& in) {
@@ -218,24 +239,7 @@ ModelSpec read_granitemoehybrid(ConfigObject& in) {
         model.layers[layer].mixer = kind->mixer;
     }
     require_attention(in, "layer_types", model);
-    if (in.flag("mamba_proj_bias", false))
-        throw InputError("{}: biases there are not modelled", in.path_to("mamba_proj_bias"));
-    if (count_mixers(model, Mixer::recurrent) > 0) {
-        std::int64_t const heads = in.size("mamba_n_heads", Size::heads, 128);
-        std::int64_t const width = in.size("mamba_expand", Size::heads, 2) * model.hidden;
-        if (!in.has("mamba_d_head") || in.is_text("mamba_d_head")) check_divides(in, "mamba_n_heads", heads, width);
-        model.recurrent = RecurrentSpec{.rule = StateRule::decay,
-                                        .heads = heads,
-                                        .key_heads = in.size("mamba_n_groups", Size::heads, 1),
-                                        .key_head_dim = in.size("mamba_d_state", Size::width, 256),
-                                        .value_head_dim = in.is_text("mamba_d_head")
-                                                              ? width / heads
-                                                              : in.size("mamba_d_head", Size::width, width / heads),
-                                        .convolution = in.size("mamba_d_conv", Size::heads, 4),
-                                        .convolution_bias = in.flag("mamba_conv_bias", true),
-                                        .chunk = in.size("mamba_chunk_size", Size::positions, 256)};
-        check_kv_heads(in, "mamba_n_groups", model.recurrent->key_heads, heads);
-    }
+    read_mamba_layers(in, model);
     std::int64_t const shared = in.size("shared_intermediate_size", Size::width, 1024);
     if (std::int64_t const experts = in.count("num_local_experts", 8); experts > 0) {
         model.moe = MoeSpec{.experts = experts,
@@ -247,6 +251,27 @@ ModelSpec read_granitemoehybrid(ConfigObject& in) {
     } else {
         model.mlp.intermediate = shared;
     }
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Mamba-2 in every layer but those that `attn_layer_indices` names, and a dense feed-forward in all.
+ModelSpec read_bamba(ConfigObject& in) {
+    ModelSpec model = read_common(in, 262144);
+    read_grouped_attention(in, model, 8);
+    model.attention.qkv_bias = in.flag("attention_bias", false);
+    model.attention.output_bias = model.attention.qkv_bias;
+    model.mlp.bias = in.flag("mlp_bias", false);
+    for (LayerKind& kind : model.layers)
+        kind.mixer = Mixer::recurrent;
+    for (std::int64_t const layer : in.integers("attn_layer_indices")) {
+        if (layer < 0 || layer >= model.layer_count())
+            throw InputError("{}: names layer {} of {} (counted from 0)", in.path_to("attn_layer_indices"), layer,
+                             model.layer_count());
+        model.layers[static_cast<std::size_t>(layer)].mixer = Mixer::attention;
+    }
+    require_attention(in, "attn_layer_indices", model);
+    read_mamba_layers(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
