@@ -91,20 +91,21 @@ double mean_of(std::vector<double> const& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double rounded(double value) { return std::round(value * 1e4) / 1e4; }
-
 /// Sizes off the corrected curve, octave by octave.
-std::vector<SizeJump> jumps_of(MeasurementList const& rows, NetworkCorrection const& correction,
-                               CurveOf const& curve_of) {
+std::vector<SizeJump> jumps_of(Points const& points, NetworkCorrection const& correction, CurveOf const& curve_of) {
     std::map<long, Evidence> octaves;
-    for (CollectiveMeasurement const* row : rows) {
+    std::map<CollectiveMachine const*, CollectiveCurve> curves;
+    for (std::size_t i = 0; i < points.rows.size(); ++i) {
+        CollectiveMeasurement const* const row = points.rows[i];
         if (row->weight < 1) continue;
-        double const log2_bytes = std::log2(std::max(row->bytes.base(), 1.0));
-        CollectiveCurve curve = curve_of(*row);
-        curve.correct([&](double at) { return correction.at(at); });
-        Seconds const predicted = curve.time(row->bytes);
-        Evidence& evidence = octaves[std::lround(log2_bytes)];
-        evidence.log2_bytes.push_back(log2_bytes);
+        auto const [curve, is_new] = curves.try_emplace(row->machine.get());
+        if (is_new) {
+            curve->second = curve_of(*row);
+            curve->second.correct([&](double at) { return correction.at(at); });
+        }
+        Seconds const predicted = curve->second.time(row->bytes);
+        Evidence& evidence = octaves[std::lround(points.log2_bytes[i])];
+        evidence.log2_bytes.push_back(points.log2_bytes[i]);
         evidence.log_ratio.push_back(std::log(row->measured / predicted));
         evidence.add(evidence.log_ratio.back());
         if (row->slower) evidence.add(std::log(*row->slower / predicted));
@@ -112,8 +113,8 @@ std::vector<SizeJump> jumps_of(MeasurementList const& rows, NetworkCorrection co
     std::vector<SizeJump> jumps;
     for (auto const& [octave, evidence] : octaves)
         if (evidence.is_jump())
-            jumps.push_back({.log2_bytes = rounded(mean_of(evidence.log2_bytes)),
-                             .log_factor = rounded(mean_of(evidence.log_ratio))});
+            jumps.push_back({.log2_bytes = four_decimals(mean_of(evidence.log2_bytes)),
+                             .log_factor = four_decimals(mean_of(evidence.log_ratio))});
     return jumps;
 }
 
@@ -136,8 +137,8 @@ std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, Curv
         if (points.log2_bytes.size() < enough_points || rows_of_weight_one < enough_weight) continue;
         NetworkCorrection correction = fitted(arrangement, points, options);
         for (double& value : correction.log_factor)
-            value = rounded(value);
-        correction.jumps = jumps_of(points.rows, correction, curve_of);
+            value = four_decimals(value);
+        correction.jumps = jumps_of(points, correction, curve_of);
         out.push_back(std::move(correction));
     }
     return out;

@@ -220,6 +220,8 @@ void round_constants(NetworkSection<Constants>& section, Times const& times, Num
 
 }  // namespace
 
+double four_decimals(double value) { return std::round(value * 1e4) / 1e4; }
+
 CollectiveCurve structural_curve(CollectiveMeasurement const& row, ScaleUpConstants const& up,
                                  ScaleOutConstants const* out) {
     return nccl_curve(machine_of(row, up, out), row.kind, row.group(), up, out);

@@ -33,6 +33,9 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& rows, Sca
                                                 ScaleUpOf const& up_of, NetworkPriorSpreads const& spreads,
                                                 FitOptions const& options);
 
+/// As calibration files have factors, errors and their logarithms.
+double four_decimals(double value);
+
 /// Of a row by constants alone, without corrections.
 CollectiveCurve structural_curve(CollectiveMeasurement const& row, ScaleUpConstants const& up,
                                  ScaleOutConstants const* out);

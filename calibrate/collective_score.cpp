@@ -87,8 +87,6 @@ std::map<Cell, std::vector<double>> by_cell(std::vector<HeldOutRow> const& rows,
     return out;
 }
 
-double rounded(double value) { return std::round(value * 1e4) / 1e4; }
-
 /// Errors of all platforms, where one with many runs says no more than another.
 class PlatformErrors {
 public:
@@ -232,8 +230,8 @@ std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows,
         out.push_back({.range = range,
                        .between_domains = between_domains,
                        .from = size_bands()[band],
-                       .low = rounded(std::min(1.0, std::exp(errors.at(tail)))),
-                       .high = rounded(std::max(1.0, std::exp(errors.at(1 - tail)))),
+                       .low = four_decimals(std::min(1.0, std::exp(errors.at(tail)))),
+                       .high = four_decimals(std::max(1.0, std::exp(errors.at(1 - tail)))),
                        .rows = static_cast<std::int64_t>(errors.rows())});
     }
     return out;
@@ -255,9 +253,9 @@ std::vector<NetworkHeldOut> errors_from(std::vector<HeldOutRow> const& rows, std
                        .between_domains = between_domains,
                        .from = size_bands()[band],
                        .rows = static_cast<std::int64_t>(errors.size()),
-                       .median_pct = rounded(100 * quantile(absolute, 0.5)),
-                       .p95_pct = rounded(100 * quantile(absolute, 0.95)),
-                       .bias_pct = rounded(100 * quantile(errors, 0.5))});
+                       .median_pct = four_decimals(100 * quantile(absolute, 0.5)),
+                       .p95_pct = four_decimals(100 * quantile(absolute, 0.95)),
+                       .bias_pct = four_decimals(100 * quantile(errors, 0.5))});
     }
     return out;
 }

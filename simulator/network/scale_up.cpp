@@ -86,7 +86,7 @@ public:
         }
     }
     void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {
-        if (!pairs_.empty() && source % domain_size_ / 2 == destination % domain_size_ / 2) {
+        if (!pairs_.empty() && are_neighbours(domain_size_, source, destination, 2)) {
             path.push_back(pairs_[static_cast<std::size_t>(source)]);
             return;
         }
@@ -95,7 +95,7 @@ public:
         path.insert(path.end(), {bridge, bridge + 1});
         // From the bridge outwards: what accelerators further apart than a tier's reach pass besides.
         for (auto tier = tiers_.rbegin(); tier != tiers_.rend(); ++tier) {
-            if (source % domain_size_ / tier->reach == destination % domain_size_ / tier->reach) continue;
+            if (are_neighbours(domain_size_, source, destination, tier->reach)) continue;
             std::vector<std::int32_t> ends;
             tier->links->route(source, destination, ends);
             path.insert(path.begin() + first, ends.front());

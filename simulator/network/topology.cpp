@@ -39,13 +39,15 @@ BytesPerSecond scale_up_rate(ClusterSpec const& cluster) {
     return cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
 }
 
+bool are_neighbours(std::int64_t domain_size, std::int64_t first, std::int64_t second, std::int64_t size) {
+    return first % domain_size / size == second % domain_size / size;
+}
+
 double pcie_gain(ClusterSpec const& cluster, std::int64_t first, std::int64_t second) {
     if (cluster.scale_up.kind != ScaleUpKind::pcie || !cluster.network_model) return 1;
     ScaleUpConstants const& up = cluster.network_model->up;
-    std::int64_t const a = first % cluster.domain_size;
-    std::int64_t const b = second % cluster.domain_size;
-    if (a / 2 == b / 2) return up.pair_gain;
-    return a / 4 == b / 4 ? up.quad_gain : 1;
+    if (are_neighbours(cluster.domain_size, first, second, 2)) return up.pair_gain;
+    return are_neighbours(cluster.domain_size, first, second, 4) ? up.quad_gain : 1;
 }
 
 BytesPerSecond nic_rate(ClusterSpec const& cluster) {

@@ -13,6 +13,9 @@ namespace sextant {
 
 /// What a large ring collective moves in and out of one accelerator inside its domain: bandwidth x ring efficiency.
 BytesPerSecond scale_up_rate(ClusterSpec const& cluster);
+/// Whether two accelerators of one domain lie in the same group of `size` neighbours: 0 to size - 1, the next `size`
+/// ...
+bool are_neighbours(std::int64_t domain_size, std::int64_t first, std::int64_t second, std::int64_t size);
 /// PCIe: what two accelerators of one domain reach as a multiple of that, which a whole domain was measured to have: a
 /// pair under one switch `pair_gain`, four under one socket `quad_gain` of the network's calibration, 1 without one.
 double pcie_gain(ClusterSpec const& cluster, std::int64_t first, std::int64_t second);

@@ -105,7 +105,7 @@ private:
     [[nodiscard]] BytesPerSecond inside_rate(std::vector<Members> const& domains) const {
         Members const& first = domains.front();
         if (cluster_.scale_up.pair_bandwidth && domains.size() == 1 && first.size() == 2 &&
-            first.front() % cluster_.domain_size / 2 == first.back() % cluster_.domain_size / 2)
+            are_neighbours(cluster_.domain_size, first.front(), first.back(), 2))
             return pair_rate(cluster_);
         return scale_up_rate(cluster_) * gain_of(domains);
     }

@@ -100,6 +100,11 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
     attention.value_head_dim = attention.head_dim;
 }
 
+void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default) {
+    model.attention.qkv_bias = in.flag("attention_bias", class_default);
+    model.attention.output_bias = model.attention.qkv_bias;
+}
+
 ModelSpec read_common(ConfigObject& in, std::int64_t default_positions,
                       std::optional<std::int64_t> default_intermediate) {
     ModelSpec model;
@@ -148,6 +153,13 @@ void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default
     model.attention.window = any ? window : 0;
 }
 
+void widen_every(ModelSpec& model, std::int64_t period) {
+    for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
+        model.layers[static_cast<std::size_t>(layer)].sliding = false;
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; }))
+        model.attention.window = 0;
+}
+
 void read_layer_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                         std::int64_t class_default_first) {
     read_windows(in, model, class_default_window, every_layer);
@@ -163,6 +175,16 @@ std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t exp
     if (top_k > experts)
         throw InputError("{}: is {} of {} experts (at most all of them)", in.path_to(key), top_k, experts);
     return top_k;
+}
+
+void read_experts_everywhere(ConfigObject& in, ModelSpec& model, std::string_view key, std::int64_t class_experts,
+                             std::int64_t class_top_k) {
+    std::int64_t const experts = in.size(key, Size::experts, class_experts);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, class_top_k),
+                        .intermediate = model.mlp.intermediate};
+    for (LayerKind& kind : model.layers)
+        kind.moe = true;
 }
 
 ConfigObject text_config(ConfigObject& in, std::string_view text_type) {

@@ -69,6 +69,9 @@ void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t cla
 void read_grouped_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads,
                             std::int64_t class_default_head_dim);
 
+/// `attention_bias`: biases on all four projections of the attention, or on none.
+void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default);
+
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
 /// @param default_intermediate of classes that may leave `intermediate_size` out
@@ -84,12 +87,19 @@ std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, Mod
 void read_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                   bool (*pattern)(std::int64_t layer));
 
+/// Every `period`-th layer looks back over everything after all.
+void widen_every(ModelSpec& model, std::int64_t period);
+
 /// The same of a model whose layers slide from the `max_window_layers`-th on.
 void read_layer_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_default_window,
                         std::int64_t class_default_first);
 
 /// Experts that a token goes to, under `key`. @throws InputError if they are more than `experts`.
 std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t experts, std::int64_t class_default);
+
+/// As many experts as stand under `key` in every layer, each as wide as the dense feed-forward would be.
+void read_experts_everywhere(ConfigObject& in, ModelSpec& model, std::string_view key, std::int64_t class_experts,
+                             std::int64_t class_top_k);
 
 /// What describes the text model of a multimodal config, `text_config`. @throws InputError without one.
 /// @param text_type the `model_type` of the text model alone

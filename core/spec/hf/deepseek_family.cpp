@@ -33,8 +33,7 @@ void read_latent_attention(ConfigObject& in, ModelSpec& model, LatentDefaults de
     attention.head_dim = latent.rope_head_dim + latent.nope_head_dim;
     attention.value_head_dim = in.size("v_head_dim", Size::width, defaults.value_head_dim);
     attention.latent = latent;
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
 }
 
 /// Every layer has an index of its own.
@@ -138,8 +137,7 @@ ModelSpec read_glm4_moe(ConfigObject& in) {
 ModelSpec read_dots1(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, 32);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     read_layer_windows(in, model, 4096, 62);
     if (!in.has("n_routed_experts"))
@@ -177,8 +175,7 @@ ModelSpec read_hy_v3(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     AttentionSpec& attention = model.attention;
     read_grouped_attention(in, model, 8, 128);
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
     attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     if (in.flag("mlp_bias", false))
         throw InputError("{}: biases beside experts are not modelled", in.path_to("mlp_bias"));

@@ -7,10 +7,8 @@ namespace {
 
 /// Attention sizes; the class has a `head_dim` of 256 of its own, whatever hidden / heads is.
 void read_gemma_attention(ConfigObject& in, ModelSpec& model, std::int64_t class_default_kv_heads) {
-    AttentionSpec& attention = model.attention;
     read_grouped_attention(in, model, class_default_kv_heads, 256);
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
 }
 
@@ -53,11 +51,7 @@ ModelSpec read_gemma3_text(ConfigObject& in) {
     // Five of six layers slide; older configs name the period.
     read_windows(in, model, 4096, every_layer);
     if (in.has("layer_types")) return model;
-    std::int64_t const period = in.size("sliding_window_pattern", Size::layers, 6);
-    for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
-        model.layers[static_cast<std::size_t>(layer)].sliding = false;
-    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; }))
-        model.attention.window = 0;
+    widen_every(model, in.size("sliding_window_pattern", Size::layers, 6));
     return model;
 }
 

@@ -45,8 +45,7 @@ ModelSpec read_gpt_neox(ConfigObject& in) {
     ModelSpec model = gpt_like(in, hidden, heads, "num_attention_heads", in.size("num_hidden_layers", Size::layers));
     model.mlp.intermediate = in.size("intermediate_size", Size::width);
     model.max_positions = in.size("max_position_embeddings", Size::positions, 2048);
-    model.attention.qkv_bias = in.flag("attention_bias", true);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, true);
     model.parallel_block = in.flag("use_parallel_residual", true);  // two norms in either case
     model.joint_sum = model.parallel_block;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);

@@ -49,8 +49,7 @@ void read_delta_layers(ConfigObject& in, ModelSpec& model) {
 void read_gated_attention(ConfigObject& in, ModelSpec& model) {
     AttentionSpec& attention = model.attention;
     read_grouped_attention(in, model, 2, 256);
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
     attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     attention.gated = true;
     read_delta_layers(in, model);
@@ -224,8 +223,7 @@ ModelSpec read_nemotron_h(ConfigObject& in) {
 ModelSpec read_granitemoehybrid(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     if (in.text("position_embedding_type", "") != "rope") model.position = PositionKind::none;
     auto const types = in.texts(in.has("layers_block_type") ? "layers_block_type" : "layer_types");
     if (types.size() != model.layers.size())
@@ -259,8 +257,7 @@ ModelSpec read_granitemoehybrid(ConfigObject& in) {
 ModelSpec read_bamba(ConfigObject& in) {
     ModelSpec model = read_common(in, 262144);
     read_grouped_attention(in, model, 8);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.mlp.bias = in.flag("mlp_bias", false);
     for (LayerKind& kind : model.layers)
         kind.mixer = Mixer::recurrent;

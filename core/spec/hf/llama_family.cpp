@@ -13,8 +13,7 @@ void read_qwen_window(ConfigObject& in, ModelSpec& model) {
 ModelSpec read_llama(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.mlp.bias = in.flag("mlp_bias", false);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -52,8 +51,7 @@ ModelSpec read_qwen3(ConfigObject& in) {
     attention.head_dim =
         in.mentions("head_dim") ? read_head_dim(in, model.hidden, attention.heads, "num_attention_heads") : 128;
     attention.value_head_dim = attention.head_dim;
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
     attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     read_qwen_window(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -63,8 +61,7 @@ ModelSpec read_qwen3(ConfigObject& in) {
 ModelSpec read_olmo2(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;

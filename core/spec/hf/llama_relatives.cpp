@@ -59,7 +59,7 @@ ModelSpec read_baichuan(ConfigObject& in) {
 ModelSpec read_granite(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    bias_everywhere(model, in.flag("attention_bias", false));
+    read_attention_bias(in, model, false);
     model.mlp.bias = in.flag("mlp_bias", false);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -69,7 +69,7 @@ ModelSpec read_granite(ConfigObject& in) {
 ModelSpec read_olmo(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    bias_everywhere(model, in.flag("attention_bias", false));
+    read_attention_bias(in, model, false);
     model.norm = NormKind::layer;
     model.norm_scale = false;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -79,7 +79,7 @@ ModelSpec read_olmo(ConfigObject& in) {
 ModelSpec read_smollm3(ConfigObject& in) {
     ModelSpec model = read_common(in, 32768);
     read_grouped_attention(in, model, 4);
-    bias_everywhere(model, in.flag("attention_bias", false));
+    read_attention_bias(in, model, false);
     model.mlp.bias = in.flag("mlp_bias", false);
     if (in.flag("use_sliding_window", false)) read_windows(in, model, 0, three_of_four);
     model.tied_embeddings = in.flag("tie_word_embeddings", true);
@@ -166,9 +166,7 @@ ModelSpec read_exaone4(ConfigObject& in) {
         auto const word = in.is_text("sliding_window_pattern") ? in.text("sliding_window_pattern", "") : std::string();
         std::int64_t const period =
             word.empty() ? in.size("sliding_window_pattern", Size::layers, 4) : static_cast<std::int64_t>(word.size());
-        for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
-            model.layers[static_cast<std::size_t>(layer)].sliding = false;
-        if (period == 1) model.attention.window = 0;
+        widen_every(model, period);
     }
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -178,7 +176,7 @@ ModelSpec read_exaone4(ConfigObject& in) {
 ModelSpec read_apertus(ConfigObject& in) {
     ModelSpec model = read_common(in, 65536);
     read_grouped_attention(in, model, model.attention.heads);
-    bias_everywhere(model, in.flag("attention_bias", false));
+    read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     model.mlp.gated = false;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -189,7 +187,7 @@ ModelSpec read_apertus(ConfigObject& in) {
 ModelSpec read_arcee(ConfigObject& in) {
     ModelSpec model = read_common(in, 4096);
     read_grouped_attention(in, model, model.attention.heads);
-    bias_everywhere(model, in.flag("attention_bias", false));
+    read_attention_bias(in, model, false);
     model.mlp.gated = false;
     model.mlp.bias = in.flag("mlp_bias", false);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -199,7 +197,7 @@ ModelSpec read_arcee(ConfigObject& in) {
 ModelSpec read_jais2(ConfigObject& in) {
     ModelSpec model = read_common(in, 8192);
     read_grouped_attention(in, model, model.attention.heads);
-    bias_everywhere(model, in.flag("attention_bias", true));
+    read_attention_bias(in, model, true);
     model.mlp.gated = false;
     model.mlp.bias = in.flag("mlp_bias", true);
     model.norm = NormKind::layer;
@@ -247,8 +245,7 @@ ModelSpec read_olmo3(ConfigObject& in) {
 ModelSpec read_hunyuan_v1_dense(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;

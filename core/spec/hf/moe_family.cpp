@@ -18,12 +18,7 @@ ModelSpec read_mixtral(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     read_grouped_attention(in, model, 8);
     read_windows(in, model, 0, every_layer);
-    std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
-    model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
-                        .intermediate = model.mlp.intermediate};
-    for (auto& layer : model.layers)
-        layer.moe = true;
+    read_experts_everywhere(in, model, "num_local_experts", 8, 2);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -46,8 +41,7 @@ ModelSpec read_qwen2_moe(ConfigObject& in) {
 ModelSpec read_qwen3_moe(ConfigObject& in) {
     ModelSpec model = read_common(in, 32768);
     read_grouped_attention(in, model, 4);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
     std::int64_t const experts = in.size("num_experts", Size::experts, 128);
     model.moe = MoeSpec{.experts = experts,
@@ -62,8 +56,7 @@ ModelSpec read_gpt_oss(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     AttentionSpec& attention = model.attention;
     read_grouped_attention(in, model, 8, 64);
-    attention.qkv_bias = in.flag("attention_bias", true);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, true);
     attention.sinks = true;
     read_windows(in, model, 128, even_layers);
     std::int64_t const experts = in.size("num_local_experts", Size::experts, 128);

@@ -83,14 +83,9 @@ ModelSpec read_dbrx(ConfigObject& in) {
 ModelSpec read_phimoe(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     read_grouped_attention(in, model, 8);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     read_windows(in, model, 0, every_layer);
-    std::int64_t const experts = in.size("num_local_experts", Size::experts, 16);
-    model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
-                        .intermediate = model.mlp.intermediate};
-    experts_everywhere(model);
+    read_experts_everywhere(in, model, "num_local_experts", 16, 2);
     model.norm = NormKind::layer;
     model.norm_bias = true;
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
@@ -101,14 +96,9 @@ ModelSpec read_phimoe(ConfigObject& in) {
 ModelSpec read_olmoe(ConfigObject& in) {
     ModelSpec model = read_common(in, 4096);
     read_grouped_attention(in, model, model.attention.heads);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::all_heads;
-    std::int64_t const experts = in.size("num_experts", Size::experts, 64);
-    model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
-                        .intermediate = model.mlp.intermediate};
-    experts_everywhere(model);
+    read_experts_everywhere(in, model, "num_experts", 64, 8);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -116,11 +106,7 @@ ModelSpec read_olmoe(ConfigObject& in) {
 // OLMo 2's layers with experts.
 ModelSpec read_flex_olmo(ConfigObject& in) {
     ModelSpec model = read_olmo2(in);
-    std::int64_t const experts = in.size("num_experts", Size::experts, 7);
-    model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 5),
-                        .intermediate = model.mlp.intermediate};
-    experts_everywhere(model);
+    read_experts_everywhere(in, model, "num_experts", 7, 5);
     return model;
 }
 
@@ -135,12 +121,8 @@ ModelSpec read_afmoe(ConfigObject& in) {
     attention.gated = true;
     model.norms_per_layer = 4;
     read_windows(in, model, 1024, every_layer);
-    if (model.attention.window > 0 && !in.has("layer_types")) {
-        std::int64_t const period = in.size("global_attn_every_n_layers", Size::layers, 4);
-        for (std::int64_t layer = period - 1; layer < model.layer_count(); layer += period)
-            model.layers[static_cast<std::size_t>(layer)].sliding = false;
-        if (period == 1) model.attention.window = 0;
-    }
+    if (model.attention.window > 0 && !in.has("layer_types"))
+        widen_every(model, in.size("global_attn_every_n_layers", Size::layers, 4));
     std::int64_t const experts = in.size("num_experts", Size::experts, 64);
     MoeSpec moe{.experts = experts,
                 .top_k = read_top_k(in, "num_experts_per_tok", experts, 6),
@@ -158,13 +140,8 @@ ModelSpec read_afmoe(ConfigObject& in) {
 ModelSpec read_granitemoe(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
-    model.attention.qkv_bias = in.flag("attention_bias", false);
-    model.attention.output_bias = model.attention.qkv_bias;
-    std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
-    model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
-                        .intermediate = model.mlp.intermediate};
-    experts_everywhere(model);
+    read_attention_bias(in, model, false);
+    read_experts_everywhere(in, model, "num_local_experts", 8, 2);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }

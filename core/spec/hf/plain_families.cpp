@@ -8,8 +8,7 @@ ModelSpec read_nemotron(ConfigObject& in) {
     attention.kv_heads = read_kv_heads(in, attention.heads, attention.heads);
     attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
     attention.value_head_dim = attention.head_dim;
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
     model.mlp.gated = false;  // squared ReLU
     model.mlp.bias = in.flag("mlp_bias", false);
     model.norm = NormKind::layer;
@@ -24,8 +23,7 @@ ModelSpec read_cohere(ConfigObject& in) {
     attention.kv_heads = read_kv_heads(in, attention.heads, attention.heads);
     attention.head_dim = read_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
     attention.value_head_dim = attention.head_dim;
-    attention.qkv_bias = in.flag("attention_bias", false);
-    attention.output_bias = attention.qkv_bias;
+    read_attention_bias(in, model, false);
     if (in.flag("use_qk_norm", false)) attention.query_key_norm = AttentionSpec::QueryKeyNorm::per_head;
     model.norm = NormKind::layer;  // LayerNorm with a scale and no bias
     model.norms_per_layer = 1;
