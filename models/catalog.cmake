@@ -42,6 +42,8 @@ set(SEXTANT_MODEL_FILES
   models/gemma-3-1b.json
   models/gemma-3-27b.json
   models/gemma-3-4b.json
+  models/gemma-4-26b-a4b.json
+  models/gemma-4-31b.json
   models/gemma-7b.json
   models/glm-4-32b.json
   models/glm-4-9b.json

@@ -22,12 +22,11 @@ std::string grouped(std::int64_t value) {
 
 std::string short_count(std::int64_t value) { return human_count(static_cast<double>(value)); }
 
-std::string name_of(Sharding sharding) {
-    switch (sharding) {
+std::string split_of(Parameter const& parameter) {
+    switch (parameter.sharding) {
         case Sharding::replicated: return "-";
         case Sharding::tensor: return "tp";
-        case Sharding::kv_heads: return "tp, by kv head";
-        case Sharding::key_heads: return "tp, by key head";
+        case Sharding::heads: return fmt::format("tp, by {} heads", parameter.heads);
         case Sharding::vocabulary: return "tp, by vocabulary";
         case Sharding::expert: return "ep";
     }
@@ -40,6 +39,13 @@ std::string shape_of(Parameter const& parameter) {
     return parameter.copies > 1 ? fmt::format("{} * [{}]", parameter.copies, shape) : shape;
 }
 
+std::string heads_text(AttentionSpec const& a) {
+    auto text = fmt::format("{} heads of {}, {} key/value heads", a.heads, a.head_dim, a.kv_heads);
+    if (a.value_head_dim != a.head_dim) text += fmt::format(", values of {}", a.value_head_dim);
+    if (a.keys_are_values) text += ", values from the keys";
+    return text + (a.gated ? ", gated output" : "");
+}
+
 std::string attention_text(ModelSpec const& model) {
     AttentionSpec const& a = model.attention;
     if (a.latent)
@@ -50,13 +56,13 @@ std::string attention_text(ModelSpec const& model) {
                            a.index ? fmt::format(", over {} keys chosen by {} heads of {}", a.index->chosen,
                                                  a.index->heads, a.index->head_dim)
                                    : "");
-    auto text = fmt::format("{} heads of {}, {} key/value heads{}", a.heads, a.head_dim, a.kv_heads,
-                            a.gated ? ", gated output" : "");
+    auto text = heads_text(a);
     if (a.window > 0) {
         std::int64_t sliding = 0;
         for (LayerKind const kind : model.layers)
             sliding += kind.sliding ? 1 : 0;
         text += fmt::format(", window of {} in {} of {} layers", a.window, sliding, model.layer_count());
+        if (model.window_attention) text += " with " + heads_text(*model.window_attention);
     }
     if (std::int64_t const layers = count_mixers(model, Mixer::attention); layers < model.layer_count())
         text += fmt::format(", in {} of {} layers", layers, model.layer_count());
@@ -118,8 +124,7 @@ Table weight_table(ModelSpec const& model, Format format) {
     auto const add = [&](std::string const& part, std::int64_t copies, std::vector<Parameter> const& weights) {
         for (auto const& weight : weights)
             table.add_row({part, fmt::format("{}", copies), weight.name, shape_of(weight),
-                           exact ? fmt::format("{}", weight.count()) : grouped(weight.count()),
-                           name_of(weight.sharding)});
+                           exact ? fmt::format("{}", weight.count()) : grouped(weight.count()), split_of(weight)});
     };
     add("embedding", 1, embedding_parameters(model));
     std::map<LayerKind, std::int64_t> layers_of_kind;

@@ -46,6 +46,11 @@ Json summary(ModelSpec const& model) {
                             {"value_head_dim", r->value_head_dim},
                             {"convolution", r->convolution},
                             {"state_bytes_per_sequence", recurrent_state_bytes(model)}};
+    if (model.window_attention)
+        out["sliding_layers"] = {{"heads", model.window_attention->heads},
+                                 {"kv_heads", model.window_attention->kv_heads},
+                                 {"head_dim", model.window_attention->head_dim},
+                                 {"value_head_dim", model.window_attention->value_head_dim}};
     if (model.attention.index)
         out["key_index"] = {{"heads", model.attention.index->heads},
                             {"head_dim", model.attention.index->head_dim},

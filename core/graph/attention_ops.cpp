@@ -6,24 +6,24 @@ namespace sextant {
 namespace {
 
 /// Projections of queries, keys and values from the hidden state, [T, h] -> [T, (a d + kv (d + d_v)) / t].
-void append_query_key_value(BlockBuilder& b) {
-    AttentionSpec const& a = b.model.attention;
+void append_query_key_value(BlockBuilder& b, AttentionSpec const& a) {
     std::int64_t const tp = b.plan.tp;
     std::int64_t const heads = a.heads / tp;
     std::int64_t const kv_heads = std::max<std::int64_t>(1, a.kv_heads / tp);
     std::int64_t const queries = (a.gated ? 2 : 1) * heads * a.head_dim;
-    std::int64_t const all = queries + kv_heads * (a.head_dim + a.value_head_dim);
+    std::int64_t const values = a.keys_are_values ? 0 : kv_heads * a.value_head_dim;
+    std::int64_t const all = queries + kv_heads * a.head_dim + values;
     if (recomputes_by_op(b.plan)) {
         b.gemm("q", queries, b.model.hidden);
         b.gemm("k", kv_heads * a.head_dim, b.model.hidden);
-        b.gemm("v", kv_heads * a.value_head_dim, b.model.hidden);
+        if (values > 0) b.gemm("v", values, b.model.hidden);
     } else {
         b.gemm("qkv", all, b.model.hidden);
     }
     b.adapters({AdapterTarget::qkv}, b.tokens, all, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::q}, b.tokens, queries, b.model.hidden, Split::output);
     b.adapters({AdapterTarget::k}, b.tokens, kv_heads * a.head_dim, b.model.hidden, Split::output);
-    b.adapters({AdapterTarget::v}, b.tokens, kv_heads * a.value_head_dim, b.model.hidden, Split::output);
+    if (values > 0) b.adapters({AdapterTarget::v}, b.tokens, values, b.model.hidden, Split::output);
 }
 
 /// Low-rank projections of multi-head latent attention; the down projections are small and every tensor-parallel rank
@@ -113,14 +113,13 @@ void append_context_exchange(BlockBuilder& b, double key_value_bytes, double que
 
 /// Widths of what one rank holds of a token: its queries, keys and values, and outputs.
 struct HeadWidths {
-    explicit HeadWidths(BlockBuilder const& b)
-        : heads(b.model.attention.heads / b.plan.tp),
+    HeadWidths(AttentionSpec const& a, std::int64_t tp)
+        : heads(a.heads / tp),
           // Latent attention expands keys and values to all heads before the product.
-          kv_heads(b.model.attention.latent ? heads
-                                            : std::max<std::int64_t>(1, b.model.attention.kv_heads / b.plan.tp)),
-          query(static_cast<double>(heads * b.model.attention.head_dim)),
-          key_value(static_cast<double>(kv_heads * (b.model.attention.head_dim + b.model.attention.value_head_dim))),
-          output(static_cast<double>(heads * b.model.attention.value_head_dim)) {}
+          kv_heads(a.latent ? heads : std::max<std::int64_t>(1, a.kv_heads / tp)),
+          query(static_cast<double>(heads * a.head_dim)),
+          key_value(static_cast<double>(kv_heads * (a.head_dim + a.value_head_dim))),
+          output(static_cast<double>(heads * a.value_head_dim)) {}
     std::int64_t heads;
     std::int64_t kv_heads;
     double query;
@@ -130,7 +129,7 @@ struct HeadWidths {
 
 /// The product itself, on the heads and positions that one rank of the context-parallel group has.
 Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind) {
-    AttentionSpec const& a = b.model.attention;
+    AttentionSpec const& a = b.model.attention_of(kind);
     ParallelPlan const& plan = b.plan;
     bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
     bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
@@ -189,15 +188,15 @@ Attention index_scores(KeyIndex const& index, std::int64_t batch, std::int64_t t
 }
 
 void append_attention(BlockBuilder& b, LayerKind kind) {
-    AttentionSpec const& a = b.model.attention;
+    AttentionSpec const& a = b.model.attention_of(kind);
     auto const tokens = static_cast<double>(b.tokens);
-    HeadWidths const width(b);
+    HeadWidths const width(a, b.plan.tp);
 
     b.enter_tensor_region("attention in", b.joint_entry() ? joint_readers : attention_readers);
     if (a.latent)
         append_latent_projections(b);
     else
-        append_query_key_value(b);
+        append_query_key_value(b, a);
     double const query_key_bytes = 2 * tokens * (width.query + width.key_value / 2);
     if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) {
         b.streaming("q k norm", 2 * query_key_bytes, 2.0, 2);

@@ -85,7 +85,7 @@ BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int
     if (model.tied_embeddings)
         set.tied_output_copy = local_parameters(
             {{.name = "output copy", .rows = model.vocab, .columns = model.hidden, .sharding = Sharding::vocabulary}},
-            model, plan);
+            plan);
     return set;
 }
 

@@ -37,7 +37,7 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
 /// sent of its output and what that is added to. Experts' outputs are needed for the gradient of their weights, and so
 /// is what a norm, a dropout mask or an adapter beside the product is made of.
 void mark_the_end(BlockBuilder& b, LayerKind kind) {
-    if (!kind.feed_forward || kind.moe || b.model.norms_per_layer == 4 || b.plan.dropout == Switch::on ||
+    if (!kind.feed_forward || kind.moe || b.model.norms_per_layer > 2 || b.plan.dropout == Switch::on ||
         b.plan.adapters.on())
         return;
     std::vector<Op>& ops = b.block.ops;
@@ -134,7 +134,7 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
     BlockBuilder b(layer_name(kind), model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (kind.mixer == Mixer::none || !kind.feed_forward) return build_half_layer(std::move(b), kind);
-    bool const sandwich = model.norms_per_layer == 4;
+    bool const sandwich = model.norms_per_layer >= 4;
     append_input_norm(b, "input norm", NormInput::of_layer, output_for_attention(b, kind));
     append_mixer(b, kind);
     if (sandwich) {
@@ -150,7 +150,7 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
         b.residual("residual");
         append_input_norm(b, "mlp norm", NormInput::own, output_for_feed_forward(b, kind));
         append_feed_forward(b, kind);
-        if (sandwich) {
+        for (int norm = 3; norm < model.norms_per_layer; ++norm) {
             b.norm("post-mlp norm");
             b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
         }

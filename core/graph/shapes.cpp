@@ -106,12 +106,12 @@ void BlockBuilder::run_again(std::size_t first_op, std::size_t first_saved) {
 
 void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
     if (!plan.adapters.on()) {
-        block.parameters += local_parameters(parameters, model, plan);
+        block.parameters += local_parameters(parameters, plan);
         return;
     }
     FrozenWeights& frozen = block.frozen;
     for (Parameter const& p : parameters) {
-        LocalParameters const local = local_parameters({p}, model, plan);
+        LocalParameters const local = local_parameters({p}, plan);
         if (plan.adapters.base == BaseWeights::bf16 || p.sharding == Sharding::vocabulary || !is_base_matrix(p)) {
             frozen.plain += local;
             continue;
@@ -119,7 +119,7 @@ void BlockBuilder::hold(std::vector<Parameter> const& parameters) {
         frozen.packed += local;
         frozen.largest_packed = std::max(frozen.largest_packed, local.total());
     }
-    block.parameters += local_parameters(adapter_parameters(parameters, plan.adapters), model, plan);
+    block.parameters += local_parameters(adapter_parameters(parameters, plan.adapters), plan);
 }
 
 namespace {
@@ -137,8 +137,7 @@ double orthogonalization(Parameter const& p, double shards) {
 
 }  // namespace
 
-LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,
-                                 ParallelPlan const& plan) {
+LocalParameters local_parameters(std::vector<Parameter> const& parameters, ParallelPlan const& plan) {
     LocalParameters local;
     auto const add_orthogonal = [&](Parameter const& p, double shards, double copies, double& sum) {
         double const one = orthogonalization(p, shards);
@@ -146,9 +145,6 @@ LocalParameters local_parameters(std::vector<Parameter> const& parameters, Model
         local.largest_orthogonal = std::max(local.largest_orthogonal, one);
     };
     auto const tp = static_cast<double>(plan.tp);
-    auto const kv_shards = static_cast<double>(std::min(plan.tp, std::max<std::int64_t>(1, model.attention.kv_heads)));
-    auto const key_shards =
-        static_cast<double>(std::min(plan.tp, model.recurrent ? model.recurrent->key_heads : plan.tp));
     for (Parameter const& p : parameters) {
         auto const count = static_cast<double>(p.count());
         auto const dense = [&](double shards) {
@@ -156,10 +152,9 @@ LocalParameters local_parameters(std::vector<Parameter> const& parameters, Model
             add_orthogonal(p, shards, static_cast<double>(p.copies), local.dense_orthogonal);
         };
         switch (p.sharding) {
-            case Sharding::replicated: dense(1); break;
-            case Sharding::tensor: dense(tp); break;
-            case Sharding::kv_heads: dense(kv_shards); break;
-            case Sharding::key_heads: dense(key_shards); break;
+            case Sharding::replicated:
+            case Sharding::tensor:
+            case Sharding::heads: dense(static_cast<double>(p.tensor_shards(plan.tp))); break;
             case Sharding::vocabulary: {
                 double const rows = static_cast<double>(padded_vocabulary(p.rows, plan.tp)) / tp;
                 local.dense += rows * static_cast<double>(p.columns * p.copies);

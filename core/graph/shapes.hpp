@@ -83,8 +83,7 @@ private:
 };
 
 /// Sums what one rank holds of a list of weights under the plan's tp, ep and expert_tp.
-LocalParameters local_parameters(std::vector<Parameter> const& parameters, ModelSpec const& model,
-                                 ParallelPlan const& plan);
+LocalParameters local_parameters(std::vector<Parameter> const& parameters, ParallelPlan const& plan);
 
 /// The targets that read what enters attention, and a dense feed-forward.
 inline constexpr std::initializer_list<AdapterTarget> attention_readers{AdapterTarget::q, AdapterTarget::k,

@@ -189,7 +189,8 @@ std::vector<Parameter> adapter_parameters(std::vector<Parameter> const& layer, L
         list.push_back({.name = p.name + " lora B",
                         .rows = p.rows,
                         .columns = adapters.rank,
-                        .sharding = by_input ? Sharding::replicated : p.sharding});
+                        .sharding = by_input ? Sharding::replicated : p.sharding,
+                        .heads = by_input ? 0 : p.heads});
     }
     return list;
 }

@@ -45,9 +45,10 @@ struct AttentionSpec {
         all_heads,
         per_head
     } query_key_norm = QueryKeyNorm::none;
-    bool sinks = false;       ///< one learned logit per head (gpt-oss)
-    bool gated = false;       ///< the output is multiplied by a sigmoid of a projection of its width (Qwen3-Next)
-    std::int64_t window = 0;  ///< sliding window in tokens of the `sliding` layers, 0: none
+    bool sinks = false;            ///< one learned logit per head (gpt-oss)
+    bool keys_are_values = false;  ///< values are what is projected for the keys, before their norm (Gemma 4)
+    bool gated = false;            ///< the output is multiplied by a sigmoid of a projection of its width (Qwen3-Next)
+    std::int64_t window = 0;       ///< sliding window in tokens of the `sliding` layers, 0: none
 };
 
 /// How a recurrent layer updates its state: it decays and adds (Mamba-2, arXiv:2405.21060), or takes out what it held
@@ -109,7 +110,9 @@ struct ModelSpec {
     std::int64_t vocab = 0;
     std::int64_t max_positions = 0;  ///< longest sequence the model was built for; rows of a learned table
     AttentionSpec attention;
-    MlpSpec mlp;  ///< of the dense layers
+    std::optional<AttentionSpec>
+        window_attention{};  ///< of the `sliding` layers where their heads are others (Gemma 4)
+    MlpSpec mlp;             ///< of the dense layers
     std::optional<MoeSpec> moe;
     std::optional<RecurrentSpec> recurrent;
     std::vector<LayerKind> layers;  ///< one entry per decoder layer, in order
@@ -118,7 +121,8 @@ struct ModelSpec {
     bool norm_bias = false;
     bool norm_scale = true;       ///< false: norms without learned parameters
     int norms_per_layer = 2;      ///< half of them in layers that are a mixer or a feed-forward alone; 1: parallel
-                                  ///< attention and MLP on one norm; 4: before and after both (Gemma 2)
+                                  ///< attention and MLP on one norm; 4: before and after both (Gemma 2);
+                                  ///< 8: experts and router have norms beside those of the shared expert (Gemma 4)
     bool parallel_block = false;  ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
     /// Tensor-parallel ranks add what attention and MLP leave and sum it once. Source: Falcon in vLLM and TensorRT-LLM,
     /// GPT-NeoX in its own trainer; the other parallel blocks are summed twice by the engines.
@@ -138,6 +142,9 @@ struct ModelSpec {
     /// Checkpoints in narrow formats keep all matrices but the experts' in two bytes (gpt-oss).
     bool only_experts_narrow = false;
 
+    [[nodiscard]] AttentionSpec const& attention_of(LayerKind kind) const {
+        return kind.sliding && window_attention ? *window_attention : attention;
+    }
     [[nodiscard]] std::int64_t layer_count() const { return static_cast<std::int64_t>(layers.size()); }
 };
 

@@ -14,10 +14,24 @@ using List = std::vector<Parameter>;
 enum class Bias : std::uint8_t { absent, present };
 Bias bias_if(bool has) { return has ? Bias::present : Bias::absent; }
 
-void add_column_parallel(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, Bias bias,
-                         Sharding sharding = Sharding::tensor) {
-    list.push_back({.name = name, .rows = rows, .columns = columns, .sharding = sharding});
-    if (bias == Bias::present) list.push_back({.name = name + " bias", .rows = rows, .sharding = sharding});
+void add_column_parallel(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, Bias bias) {
+    list.push_back({.name = name, .rows = rows, .columns = columns, .sharding = Sharding::tensor});
+    if (bias == Bias::present) list.push_back({.name = name + " bias", .rows = rows, .sharding = Sharding::tensor});
+}
+
+/// The same of a matrix whose rows are so many heads of `width`, which ranks share where they are more.
+void add_heads(List& list, std::string const& name, std::int64_t heads, std::int64_t width, std::int64_t columns,
+               Bias bias) {
+    Parameter matrix{.name = name,
+                     .rows = heads * width,
+                     .columns = columns,
+                     .sharding = Sharding::heads,
+                     .heads = std::max<std::int64_t>(1, heads)};
+    list.push_back(matrix);
+    if (bias == Bias::absent) return;
+    matrix.name += " bias";
+    matrix.columns = 1;
+    list.push_back(matrix);
 }
 
 void add_row_parallel(List& list, std::string const& name, std::int64_t rows, std::int64_t columns, Bias bias) {
@@ -32,15 +46,14 @@ void add_replicated(List& list, std::string const& name, std::int64_t rows, std:
 
 /// `copies` norms over `width` values: scale, and bias if the model's norms have one.
 void add_norm(List& list, std::string const& name, ModelSpec const& model, std::int64_t width, std::int64_t copies = 1,
-              Sharding sharding = Sharding::replicated) {
+              Sharding sharding = Sharding::replicated, std::int64_t heads = 0) {
     if (!model.norm_scale || copies == 0) return;
-    list.push_back({.name = name, .rows = width, .copies = copies, .sharding = sharding});
+    list.push_back({.name = name, .rows = width, .copies = copies, .sharding = sharding, .heads = heads});
     if (model.norm_bias)
-        list.push_back({.name = name + " bias", .rows = width, .copies = copies, .sharding = sharding});
+        list.push_back({.name = name + " bias", .rows = width, .copies = copies, .sharding = sharding, .heads = heads});
 }
 
-void add_query_key_norm(List& list, ModelSpec const& model) {
-    AttentionSpec const& a = model.attention;
+void add_query_key_norm(List& list, ModelSpec const& model, AttentionSpec const& a) {
     switch (a.query_key_norm) {
         case AttentionSpec::QueryKeyNorm::none: return;
         case AttentionSpec::QueryKeyNorm::shared_head:
@@ -50,15 +63,14 @@ void add_query_key_norm(List& list, ModelSpec const& model) {
         case AttentionSpec::QueryKeyNorm::all_heads:
         case AttentionSpec::QueryKeyNorm::per_head:
             add_norm(list, "attention.q_norm", model, a.heads * a.head_dim, 1, Sharding::tensor);
-            add_norm(list, "attention.k_norm", model, a.kv_heads * a.head_dim, 1, Sharding::kv_heads);
+            add_norm(list, "attention.k_norm", model, a.kv_heads * a.head_dim, 1, Sharding::heads, a.kv_heads);
             return;
     }
 }
 
 /// The down-projections to the latents are small and every rank computes all of them; what expands them is split by
 /// heads.
-void add_latent_attention(List& list, ModelSpec const& model, LatentAttention const& latent) {
-    AttentionSpec const& a = model.attention;
+void add_latent_attention(List& list, ModelSpec const& model, AttentionSpec const& a, LatentAttention const& latent) {
     Bias const bias = bias_if(a.qkv_bias);
     if (latent.query_rank > 0) {
         add_replicated(list, "attention.q_down", latent.query_rank, model.hidden, bias);
@@ -78,18 +90,17 @@ void add_latent_attention(List& list, ModelSpec const& model, LatentAttention co
     add_replicated(list, "attention.index_weights", a.index->heads, model.hidden, Bias::absent);
 }
 
-void add_attention(List& list, ModelSpec const& model) {
-    AttentionSpec const& a = model.attention;
+void add_attention(List& list, ModelSpec const& model, AttentionSpec const& a) {
     if (a.latent) {
-        add_latent_attention(list, model, *a.latent);
+        add_latent_attention(list, model, a, *a.latent);
     } else {
         Bias const bias = bias_if(a.qkv_bias);
         // A gate of the output is made beside the queries, in the same matrix.
         add_column_parallel(list, "attention.q", (a.gated ? 2 : 1) * a.heads * a.head_dim, model.hidden, bias);
-        add_column_parallel(list, "attention.k", a.kv_heads * a.head_dim, model.hidden, bias, Sharding::kv_heads);
-        add_column_parallel(list, "attention.v", a.kv_heads * a.value_head_dim, model.hidden, bias, Sharding::kv_heads);
+        add_heads(list, "attention.k", a.kv_heads, a.head_dim, model.hidden, bias);
+        if (!a.keys_are_values) add_heads(list, "attention.v", a.kv_heads, a.value_head_dim, model.hidden, bias);
     }
-    add_query_key_norm(list, model);
+    add_query_key_norm(list, model, a);
     if (a.sinks) list.push_back({.name = "attention.sinks", .rows = a.heads, .sharding = Sharding::tensor});
     add_row_parallel(list, "attention.output", model.hidden, a.heads * a.value_head_dim, bias_if(a.output_bias));
 }
@@ -98,11 +109,15 @@ void add_attention(List& list, ModelSpec const& model) {
 void add_recurrent(List& list, ModelSpec const& model, RecurrentSpec const& r) {
     std::int64_t const keys = r.key_width();
     std::int64_t const values = r.value_width();
-    add_column_parallel(list, "recurrent.query_key", keys, model.hidden, Bias::absent, Sharding::key_heads);
+    add_heads(list, "recurrent.query_key", r.key_heads, 2 * r.key_head_dim, model.hidden, Bias::absent);
     add_column_parallel(list, "recurrent.value_gate", 2 * values, model.hidden, Bias::absent);
     add_column_parallel(list, "recurrent.decay", r.gates() * r.heads, model.hidden, Bias::absent);
     std::int64_t const taps = r.convolution + (r.convolution_bias ? 1 : 0);  // a vector each
-    list.push_back({.name = "recurrent.query_key_taps", .rows = keys, .copies = taps, .sharding = Sharding::key_heads});
+    list.push_back({.name = "recurrent.query_key_taps",
+                    .rows = keys,
+                    .copies = taps,
+                    .sharding = Sharding::heads,
+                    .heads = r.key_heads});
     list.push_back({.name = "recurrent.value_taps", .rows = values, .copies = taps, .sharding = Sharding::tensor});
     list.push_back({.name = "recurrent.step",
                     .rows = r.heads,
@@ -149,6 +164,17 @@ std::int64_t idle_count(ModelSpec const& model, std::vector<Parameter> const& la
 
 }  // namespace
 
+std::int64_t Parameter::tensor_shards(std::int64_t tp) const {
+    switch (sharding) {
+        case Sharding::replicated:
+        case Sharding::expert: return 1;
+        case Sharding::tensor:
+        case Sharding::vocabulary: return tp;
+        case Sharding::heads: return std::min(tp, heads);
+    }
+    return 1;
+}
+
 std::vector<LayerKind> distinct_kinds(ModelSpec const& model) {
     std::vector<LayerKind> kinds;
     for (LayerKind const kind : model.layers)
@@ -160,7 +186,7 @@ std::vector<Parameter> layer_parameters(ModelSpec const& model, LayerKind kind) 
     List list;
     bool const is_half = kind.mixer == Mixer::none || !kind.feed_forward;
     add_norm(list, "norms", model, model.hidden, is_half ? model.norms_per_layer / 2 : model.norms_per_layer);
-    if (kind.mixer == Mixer::attention) add_attention(list, model);
+    if (kind.mixer == Mixer::attention) add_attention(list, model, model.attention_of(kind));
     if (kind.mixer == Mixer::recurrent && model.recurrent) add_recurrent(list, model, *model.recurrent);
     if (!kind.feed_forward) return list;
     if (kind.moe && model.moe)
@@ -235,6 +261,7 @@ ParameterCounts count_parameters(ModelSpec const& model) {
 
 bool divides_heads(ModelSpec const& model, std::int64_t tp) {
     if (model.attention.heads % tp != 0) return false;
+    if (model.window_attention && model.window_attention->heads % tp != 0) return false;
     if (!model.recurrent) return true;
     RecurrentSpec const& r = *model.recurrent;
     return r.heads % tp == 0 && (r.key_heads % tp == 0 || tp % r.key_heads == 0);
@@ -242,6 +269,17 @@ bool divides_heads(ModelSpec const& model, std::int64_t tp) {
 
 std::int64_t count_mixers(ModelSpec const& model, Mixer mixer) {
     return std::count_if(model.layers.begin(), model.layers.end(), [&](LayerKind kind) { return kind.mixer == mixer; });
+}
+
+double cached_bytes(AttentionSpec const& a, double bytes_per_value, std::int64_t tp) {
+    // A latent belongs to all heads: every rank keeps it whole. So is a key/value head that ranks share.
+    if (a.latent) {
+        double const index = a.index ? static_cast<double>(a.index->cache_bytes()) : 0;
+        return static_cast<double>(a.latent->kv_rank + a.latent->rope_head_dim) * bytes_per_value + index;
+    }
+    std::int64_t const ranks = std::min(tp, std::max<std::int64_t>(1, a.kv_heads));
+    return static_cast<double>(a.kv_heads * (a.head_dim + a.value_head_dim)) / static_cast<double>(ranks) *
+           bytes_per_value;
 }
 
 double recurrent_state_bytes(ModelSpec const& model) {
@@ -252,13 +290,11 @@ double recurrent_state_bytes(ModelSpec const& model) {
     return static_cast<double>(count_mixers(model, Mixer::recurrent)) * (4 * state + 2 * reached);
 }
 
-double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value) {
-    AttentionSpec const& a = model.attention;
-    std::int64_t const values =
-        a.latent ? a.latent->kv_rank + a.latent->rope_head_dim : a.kv_heads * (a.head_dim + a.value_head_dim);
-    double const index = a.index ? static_cast<double>(a.index->cache_bytes()) : 0;
-    return static_cast<double>(count_mixers(model, Mixer::attention)) *
-           (static_cast<double>(values) * bytes_per_value + index);
+double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value, std::int64_t tp) {
+    double bytes = 0;
+    for (LayerKind const kind : model.layers)
+        if (kind.mixer == Mixer::attention) bytes += cached_bytes(model.attention_of(kind), bytes_per_value, tp);
+    return bytes;
 }
 
 }  // namespace sextant

@@ -12,8 +12,7 @@ namespace sextant {
 enum class Sharding : std::uint8_t {
     replicated,  ///< every tensor-parallel rank holds all of it (norms, row-parallel biases, router)
     tensor,      ///< split over the tp group (column- and row-parallel matrices)
-    kv_heads,    ///< split over min(tp, kv_heads) ranks: key/value heads are replicated beyond that
-    key_heads,   ///< the same of a recurrent layer's key heads
+    heads,       ///< split over min(tp, heads) ranks: key/value heads, or key heads, are replicated beyond that
     vocabulary,  ///< split over the tp group along the (padded) vocabulary
     expert,      ///< one copy per expert-parallel group, split by experts and expert tp
 };
@@ -25,6 +24,9 @@ struct Parameter {
     std::int64_t columns = 1;
     std::int64_t copies = 1;
     Sharding sharding = Sharding::replicated;
+    std::int64_t heads = 0;  ///< of `Sharding::heads`
+    /// Ranks of a tensor-parallel group of `tp` that it is split over; experts are split otherwise, 1 here.
+    [[nodiscard]] std::int64_t tensor_shards(std::int64_t tp) const;
     [[nodiscard]] std::int64_t count() const { return rows * columns * copies; }
 };
 
@@ -64,9 +66,12 @@ std::int64_t count_mixers(ModelSpec const& model, Mixer mixer);
 /// Source: mamba_ssm_cache_dtype of Nemotron-H and what vLLM keeps of Qwen3-Next.
 double recurrent_state_bytes(ModelSpec const& model);
 
-/// Bytes of key/value cache that one token adds over all layers of attention, at `bytes_per_value` each.
-/// GQA: 2 kv_heads head_dim; MLA: kv_rank + rope_head_dim; an index of keys adds its own bytes. Sliding windows cap the
-/// number of tokens, not this figure.
-double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value);
+/// Bytes of key/value cache that one token adds in a layer on one rank of `tp`, at `bytes_per_value` each. GQA:
+/// 2 kv_heads head_dim, split over the heads, which ranks share where they are more; MLA: kv_rank + rope_head_dim,
+/// which every rank keeps whole; an index of keys adds its own bytes.
+double cached_bytes(AttentionSpec const& a, double bytes_per_value, std::int64_t tp = 1);
+
+/// The same over all layers of attention. Sliding windows cap the number of tokens, not this figure.
+double kv_cache_bytes_per_token(ModelSpec const& model, double bytes_per_value, std::int64_t tp = 1);
 
 }  // namespace sextant

@@ -8,19 +8,7 @@
 #include <algorithm>
 
 namespace sextant {
-namespace {
-
-/// Ranks of the tp group that a factor is split over.
-double shards_of(Parameter const& factor, ServingPlan const& plan, std::int64_t kv_heads) {
-    auto const tp = static_cast<double>(plan.tp);
-    switch (factor.sharding) {
-        case Sharding::kv_heads: return std::min(tp, static_cast<double>(kv_heads));
-        case Sharding::tensor: return tp;
-        default: return 1;
-    }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Seconds AdapterCost::stage_time(double adapters, double tokens) const {
     if (adapters <= 0) return {};
@@ -41,8 +29,8 @@ AdapterCost adapter_cost(ServingCase const& what, std::int64_t rank) {
         double const layers = static_cast<double>(std::count(model.layers.begin(), model.layers.end(), kind)) /
                               static_cast<double>(what.plan.pp);
         for (Parameter const& factor : adapter_parameters(layer_parameters(model, kind), of_one)) {
-            held += layers * static_cast<double>(factor.count()) /
-                    shards_of(factor, what.plan, std::max<std::int64_t>(1, model.attention.kv_heads));
+            held +=
+                layers * static_cast<double>(factor.count()) / static_cast<double>(factor.tensor_shards(what.plan.tp));
             cost.products += layers / 2;  // A and B are one
         }
     }

@@ -1,6 +1,8 @@
 #include "cost_models/serving/cache_shape.hpp"
+#include "core/spec/parameters.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -23,18 +25,22 @@ double CacheShape::longest(double kept_tokens) const {
     return beyond / static_cast<double>(whole_groups);
 }
 
-CacheShape cache_shape(ModelSpec const& model, EngineProfile const& engine, std::int64_t block_tokens) {
-    CacheShape shape{.block_tokens = block_tokens};
+CacheShape cache_shape(ModelSpec const& model, EngineProfile const& engine, ServingPlan const& plan) {
+    CacheShape shape{.block_tokens = plan.block_tokens};
     std::int64_t const window = model.attention.window;
     if (window == 0 || engine.window_cache == WindowCache::whole) return shape;
-    std::int64_t const sliding =
-        std::count_if(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.sliding; });
+    // What a rank keeps of a token, in bytes; a whole number, as heads are.
+    std::int64_t whole = 0;
+    std::int64_t sliding = 0;
+    for (LayerKind const kind : model.layers)
+        if (kind.mixer == Mixer::attention)
+            (kind.sliding ? sliding : whole) +=
+                std::llround(cached_bytes(model.attention_of(kind), bytes_per_value(plan.cache), plan.tp));
     if (sliding == 0) return shape;
-    std::int64_t const whole = model.layer_count() - sliding;
     std::int64_t const size = std::gcd(whole, sliding);
     shape.whole_groups = whole / size;
     shape.window_groups = sliding / size;
-    shape.window_blocks = (window + block_tokens - 1) / block_tokens + 1;  // it rarely begins where a block does
+    shape.window_blocks = (window + plan.block_tokens - 1) / plan.block_tokens + 1;  // it rarely begins with a block
     return shape;
 }
 

@@ -2,15 +2,16 @@
 
 #include "core/spec/engine_profile.hpp"
 #include "core/spec/model_spec.hpp"
+#include "core/spec/serving_plan.hpp"
 
 #include <cstdint>
 
 namespace sextant {
 
-/// How the paged cache of a sequence grows. Layers are taken together in groups of equal size, each of layers that see
-/// everything or of layers with a sliding window; a block of the cache holds `block_tokens` tokens of one group. The
-/// first kind keep all blocks of a sequence, the second those that their window touches. The states of recurrent layers
-/// take as many blocks whatever the length.
+/// How the paged cache of a sequence grows. Layers are taken together in groups of equally many bytes, each of layers
+/// that see everything or of layers with a sliding window; a block of the cache holds `block_tokens` tokens of one
+/// group. The first kind keep all blocks of a sequence, the second those that their window touches. The states of
+/// recurrent layers take as many blocks whatever the length.
 struct CacheShape {
     std::int64_t block_tokens = 16;
     std::int64_t whole_groups = 1;
@@ -35,6 +36,6 @@ struct CacheShape {
 /// Of a model in an engine: one group where that keeps all tokens of all layers, or where no layer has a window.
 /// Source: the cache managers of vLLM (groups of layers that share blocks), SGLang and TensorRT-LLM (a pool for each
 /// window) free what a window has left behind.
-CacheShape cache_shape(ModelSpec const& model, EngineProfile const& engine, std::int64_t block_tokens);
+CacheShape cache_shape(ModelSpec const& model, EngineProfile const& engine, ServingPlan const& plan);
 
 }  // namespace sextant

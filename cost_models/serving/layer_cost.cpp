@@ -217,9 +217,9 @@ Seconds LayerCosts::sparse_prompt(std::int64_t tokens, std::string_view variant)
 
 Seconds LayerCosts::prompt_attention(std::int64_t tokens) const {
     ModelSpec const& model = what_.model;
-    AttentionSpec const& a = model.attention;
     Seconds total;
     for (LayerKind const kind : distinct_kinds(model)) {
+        AttentionSpec const& a = model.attention_of(kind);
         auto const layers = static_cast<double>(count_of(model, kind));
         if (kind.mixer == Mixer::recurrent) total += layers * recurrence_time(recurrence(tokens), device_);
         if (kind.mixer != Mixer::attention) continue;
@@ -252,11 +252,11 @@ Seconds LayerCosts::index_step(std::int64_t sequences, std::int64_t context) con
 
 Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context) const {
     ModelSpec const& model = what_.model;
-    AttentionSpec const& a = model.attention;
-    std::int64_t const heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp);
     char const* const variant = what_.plan.cache == CacheFormat::bf16 ? "bf16/bf16" : "bf16/fp8";
     Seconds total;
     for (LayerKind const kind : distinct_kinds(model)) {
+        AttentionSpec const& a = model.attention_of(kind);
+        std::int64_t const heads = std::max<std::int64_t>(1, a.heads / what_.plan.tp);
         auto const layers = static_cast<double>(count_of(model, kind));
         // Every state is read and written.
         if (kind.mixer == Mixer::recurrent)

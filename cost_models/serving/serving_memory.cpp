@@ -16,32 +16,15 @@ struct RankWeights {
     double wide = 0;
 };
 
-/// How many ranks split the key/value heads, and the key heads of recurrent layers.
-struct HeadShards {
-    HeadShards(ModelSpec const& model, std::int64_t tp)
-        : kv(std::min(tp, std::max<std::int64_t>(1, model.attention.kv_heads))),
-          key(std::min(tp, model.recurrent ? model.recurrent->key_heads : tp)) {}
-    std::int64_t kv;
-    std::int64_t key;
-};
-
-double share_of(Parameter const& p, ServingPlan const& plan, HeadShards shards) {
-    switch (p.sharding) {
-        case Sharding::replicated: return 1;
-        case Sharding::tensor:
-        case Sharding::vocabulary: return 1.0 / static_cast<double>(plan.tp);
-        case Sharding::kv_heads: return 1.0 / static_cast<double>(shards.kv);
-        case Sharding::key_heads: return 1.0 / static_cast<double>(shards.key);
-        case Sharding::expert: return 1.0 / static_cast<double>(plan.ep > 1 ? plan.ep : plan.tp);
-    }
-    return 1;
+double share_of(Parameter const& p, ServingPlan const& plan) {
+    if (p.sharding == Sharding::expert) return 1.0 / static_cast<double>(plan.ep > 1 ? plan.ep : plan.tp);
+    return 1.0 / static_cast<double>(p.tensor_shards(plan.tp));
 }
 
 void add(RankWeights& total, std::vector<Parameter> const& parameters, ServingCase const& what, double times,
          bool layers) {
-    HeadShards const shards(what.model, what.plan.tp);
     for (Parameter const& p : parameters) {
-        double const count = times * static_cast<double>(p.count()) * share_of(p, what.plan, shards);
+        double const count = times * static_cast<double>(p.count()) * share_of(p, what.plan);
         bool const kept = what.model.only_experts_narrow && p.sharding != Sharding::expert;
         // Vectors (norms, biases) stay wide.
         (layers && p.columns > 1 && !kept ? total.narrow : total.wide) += count;
@@ -70,8 +53,11 @@ Bytes activations_of(ServingCase const& what) {
     ServingPlan const& plan = what.plan;
     double const tokens = static_cast<double>(plan.max_batched_tokens);
     double const tp = static_cast<double>(plan.tp);
-    AttentionSpec const& a = model.attention;
-    double width = static_cast<double>(a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim) / tp;
+    double width = 0;
+    for (LayerKind const kind : distinct_kinds(model)) {
+        AttentionSpec const& a = model.attention_of(kind);
+        width = std::max(width, static_cast<double>(a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim) / tp);
+    }
     if (model.recurrent)
         width = std::max(width,
                          static_cast<double>(model.recurrent->key_width() + 3 * model.recurrent->value_width()) / tp);
@@ -94,7 +80,6 @@ Bytes activations_of(ServingCase const& what) {
 
 ServingMemory serving_memory(ServingCase const& what) {
     ServingPlan const& plan = what.plan;
-    AttentionSpec const& a = what.model.attention;
     ServingMemory memory;
     memory.capacity = what.cluster.accelerator.memory_capacity.value;
     memory.usable = memory.capacity * plan.memory_utilisation;
@@ -102,14 +87,12 @@ ServingMemory serving_memory(ServingCase const& what) {
     memory.activations = activations_of(what);
     memory.overhead = what.engine.memory_overhead.value;
     memory.cache = memory.usable - memory.weights - memory.activations - memory.overhead;
-    double const all = kv_cache_bytes_per_token(what.model, bytes_per_value(plan.cache)) / static_cast<double>(plan.pp);
-    // The latent of MLA belongs to all heads: every rank keeps it whole. So is a key-value head that ranks share.
-    double const ranks = a.latent ? 1 : static_cast<double>(std::min(plan.tp, std::max<std::int64_t>(1, a.kv_heads)));
-    memory.cache_per_token = all / ranks * units::B;
+    memory.cache_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(plan.cache), plan.tp) /
+                             static_cast<double>(plan.pp) * units::B;
     double const blocks =
         std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * static_cast<double>(plan.block_tokens))));
     memory.cache_tokens = blocks * static_cast<double>(plan.block_tokens);
-    memory.shape = cache_shape(what.model, what.engine, plan.block_tokens);
+    memory.shape = cache_shape(what.model, what.engine, plan);
     // States are split over the heads and kept in blocks of the cache, as vLLM does.
     memory.state = recurrent_state_bytes(what.model) / static_cast<double>(plan.tp * plan.pp) * units::B;
     Bytes const block =

@@ -45,6 +45,9 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
     check_settings(settings);
     if (model.recurrent || count_mixers(model, Mixer::attention) < model.layer_count())
         throw InputError("{}: launch files for models with recurrent layers are not written", model.name);
+    if (model.window_attention)
+        throw InputError("{}: launch files for models whose sliding layers have heads of their own are not written",
+                         model.name);
     if (model.attention.index)
         throw InputError("{}: launch files for models with sparse attention are not written", model.name);
     require_valid(model, plan, workload);

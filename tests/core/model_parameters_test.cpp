@@ -163,7 +163,7 @@ TEST_CASE("parameters: sharding follows Megatron-LM's split") {
     auto const q = find(layer, "attention.q");
     CHECK((q.rows == 4096 && q.columns == 4096 && q.sharding == Sharding::tensor));
     auto const k = find(layer, "attention.k");
-    CHECK((k.rows == 1024 && k.columns == 4096 && k.sharding == Sharding::kv_heads));
+    CHECK((k.rows == 1024 && k.columns == 4096 && k.sharding == Sharding::heads && k.heads == 8));
     auto const down = find(layer, "mlp.down");
     CHECK((down.rows == 4096 && down.columns == 14336 && down.sharding == Sharding::tensor));
     CHECK(find(layer, "norms").sharding == Sharding::replicated);

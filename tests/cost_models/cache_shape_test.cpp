@@ -11,7 +11,7 @@ using namespace sextant;
 namespace {
 
 CacheShape shape_of(char const* model, char const* engine = "vllm") {
-    return cache_shape(find_model(model), find_engine(engine, "test"), 16);
+    return cache_shape(find_model(model), find_engine(engine, "test"), {.block_tokens = 16});
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ ModelSpec read_olmo2(ConfigObject& in);
 ModelSpec read_gemma(ConfigObject& in);
 ModelSpec read_gemma2(ConfigObject& in);
 ModelSpec read_gemma3_text(ConfigObject& in);
+ModelSpec read_gemma4_text(ConfigObject& in);
 
 ModelSpec read_gpt2(ConfigObject& in);
 ModelSpec read_gpt_neox(ConfigObject& in);
@@ -84,6 +85,13 @@ ModelSpec read_olmo3(ConfigObject& in);
 ModelSpec read_solar_open(ConfigObject& in);
 ModelSpec read_vaultgemma(ConfigObject& in);
 
+ModelSpec read_granite_swa(ConfigObject& in);
+ModelSpec read_granitemoe_swa(ConfigObject& in);
+ModelSpec read_iquestcoder(ConfigObject& in);
+ModelSpec read_mellum(ConfigObject& in);
+ModelSpec read_mimo_v2_flash(ConfigObject& in);
+ModelSpec read_youtu(ConfigObject& in);
+
 ModelSpec read_ministral3(ConfigObject& in);
 ModelSpec read_ernie4_5(ConfigObject& in);
 ModelSpec read_exaone4(ConfigObject& in);
@@ -96,6 +104,7 @@ ModelSpec read_glm_moe_dsa(ConfigObject& in);
 
 // Multimodal: their text models.
 ModelSpec read_gemma3(ConfigObject& in);
+ModelSpec read_gemma4(ConfigObject& in);
 ModelSpec read_llama4(ConfigObject& in);
 ModelSpec read_mistral3(ConfigObject& in);
 ModelSpec read_qwen3_5(ConfigObject& in);

@@ -197,4 +197,20 @@ ConfigObject text_config(ConfigObject& in, std::string_view text_type) {
     return std::move(*text);
 }
 
+void drop_unused_experts(ModelSpec& model) {
+    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
+        model.moe.reset();
+}
+
+void read_layer_experts(ConfigObject& in, ModelSpec& model) {
+    auto const types = layer_texts(in, "mlp_layer_types", model);
+    for (std::size_t layer = 0; layer < types.size(); ++layer) {
+        if (types[layer] != "dense" && types[layer] != "sparse")
+            throw InputError("{}[{}]: is '{}' ('dense' or 'sparse' is allowed)", in.path_to("mlp_layer_types"), layer,
+                             types[layer]);
+        model.layers[layer].moe = model.moe && types[layer] == "sparse";
+    }
+    drop_unused_experts(model);
+}
+
 }  // namespace sextant::hf

@@ -101,6 +101,12 @@ std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t exp
 void read_experts_everywhere(ConfigObject& in, ModelSpec& model, std::string_view key, std::int64_t class_experts,
                              std::int64_t class_top_k);
 
+/// A model whose layers are all dense has no experts, whatever its config says of them.
+void drop_unused_experts(ModelSpec& model);
+
+/// `mlp_layer_types`, where it is there, says which layers are dense and which sparse.
+void read_layer_experts(ConfigObject& in, ModelSpec& model);
+
 /// What describes the text model of a multimodal config, `text_config`. @throws InputError without one.
 /// @param text_type the `model_type` of the text model alone
 ConfigObject text_config(ConfigObject& in, std::string_view text_type);
@@ -109,6 +115,8 @@ ConfigObject text_config(ConfigObject& in, std::string_view text_type);
 void place_experts(ConfigObject& in, ModelSpec& model);
 
 inline bool every_layer(std::int64_t) { return true; }
+inline bool all_but_the_first(std::int64_t layer) { return layer > 0; }
+inline bool last_three_of_four(std::int64_t layer) { return layer % 4 != 0; }
 inline bool even_layers(std::int64_t layer) { return layer % 2 == 0; }
 
 /// One way to read a config: `name` is its `model_type`, `model_class` what `architectures` calls it.

@@ -55,24 +55,6 @@ void read_key_index(ConfigObject& in, ModelSpec& model, std::int64_t class_defau
                                .chosen = in.size("index_topk", Size::positions, 2048)};
 }
 
-/// A model whose layers are all dense has no experts, whatever its config says of them.
-void drop_unused_experts(ModelSpec& model) {
-    if (std::none_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; }))
-        model.moe.reset();
-}
-
-/// `mlp_layer_types`, where it is there, says which layers are dense.
-void read_layer_experts(ConfigObject& in, ModelSpec& model) {
-    auto const types = layer_texts(in, "mlp_layer_types", model);
-    for (std::size_t layer = 0; layer < types.size(); ++layer) {
-        if (types[layer] != "dense" && types[layer] != "sparse")
-            throw InputError("{}[{}]: is '{}' ('dense' or 'sparse' is allowed)", in.path_to("mlp_layer_types"), layer,
-                             types[layer]);
-        model.layers[layer].moe = model.moe && types[layer] == "sparse";
-    }
-    drop_unused_experts(model);
-}
-
 struct ExpertDefaults {
     std::int64_t experts, top_k, intermediate, shared, dense_layers;
 };
@@ -116,6 +98,14 @@ ModelSpec read_deepseek_v3(ConfigObject& in) {
     if (model.moe) model.moe->correction_bias = true;
     model.mtp_modules = prediction_modules(in);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Without experts; the ranks are DeepSeek-V3's.
+ModelSpec read_youtu(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_latent_attention(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
     return model;
 }
 

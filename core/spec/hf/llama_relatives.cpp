@@ -133,6 +133,27 @@ ModelSpec read_cohere2(ConfigObject& in) {
     return model;
 }
 
+// Sinks in every layer; the first of each four sees everything.
+ModelSpec read_granite_swa(ConfigObject& in) {
+    ModelSpec model = read_common(in, 8192);
+    read_grouped_attention(in, model, 4);
+    read_attention_bias(in, model, false);
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.attention.sinks = true;
+    read_windows(in, model, 128, last_three_of_four);
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
+ModelSpec read_iquestcoder(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    read_grouped_attention(in, model, 8, 128);
+    read_attention_bias(in, model, false);
+    model.mlp.bias = in.flag("mlp_bias", false);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
 ModelSpec read_ministral3(ConfigObject& in) {
     ModelSpec model = read_common(in, 262144);
     read_grouped_attention(in, model, 8, 128);

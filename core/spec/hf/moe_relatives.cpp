@@ -152,6 +152,57 @@ ModelSpec read_granitemoeshared(ConfigObject& in) {
     return model;
 }
 
+ModelSpec read_granitemoe_swa(ConfigObject& in) {
+    ModelSpec model = read_granitemoeshared(in);
+    model.attention.sinks = true;
+    read_windows(in, model, 128, last_three_of_four);
+    return model;
+}
+
+// Qwen3's experts; which layers slide and which have experts stands layer by layer.
+ModelSpec read_mellum(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072, 7168);
+    read_grouped_attention(in, model, 4, 128);
+    read_attention_bias(in, model, false);
+    model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    if (in.has("layer_types")) read_windows(in, model, 1024, every_layer);
+    std::int64_t const experts = in.size("num_experts", Size::experts, 64);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
+                        .intermediate = in.size("moe_intermediate_size", Size::width, 896)};
+    experts_everywhere(model);
+    read_layer_experts(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// The first layer is dense and sees everything, as every sixth layer does; sliding layers have twice the key/value
+// heads, and sinks.
+ModelSpec read_mimo_v2_flash(ConfigObject& in) {
+    ModelSpec model = read_common(in, 131072);
+    AttentionSpec& attention = model.attention;
+    read_grouped_attention(in, model, 4, 192);
+    attention.value_head_dim = in.size("v_head_dim", Size::width, 128);
+    attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none
+    read_windows(in, model, 129, all_but_the_first);
+    if (!in.has("layer_types")) widen_every(model, 6);
+    AttentionSpec sliding = attention;
+    sliding.kv_heads *= 2;
+    check_kv_heads(in, "num_key_value_heads", sliding.kv_heads, sliding.heads);
+    sliding.sinks = true;
+    if (attention.window > 0) model.window_attention = sliding;
+    std::int64_t const experts = in.size("n_routed_experts", Size::experts, 256);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
+                        .intermediate = in.size("moe_intermediate_size", Size::width, 2048),
+                        .correction_bias = true};
+    for (std::size_t layer = 1; layer < model.layers.size(); ++layer)
+        model.layers[layer].moe = true;
+    read_layer_experts(in, model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
 ModelSpec read_ernie4_5_moe(ConfigObject& in) {
     ModelSpec model = read_common(in, 131072);
     read_grouped_attention(in, model, 4);

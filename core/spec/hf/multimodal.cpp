@@ -19,6 +19,11 @@ ModelSpec read_gemma3(ConfigObject& in) {
     return model;
 }
 
+ModelSpec read_gemma4(ConfigObject& in) {
+    ConfigObject text = text_config(in, "gemma4_text");
+    return tied_as(in, read_gemma4_text(text));
+}
+
 ModelSpec read_llama4(ConfigObject& in) {
     ConfigObject text = text_config(in, "llama4_text");
     return read_llama4_text(text);
