@@ -1956,6 +1956,7 @@ class ModelsReportModels(Report):
     kv_cache_bytes_per_token: Final[float]
     moe: Final[ModelsReportModelsMoe]  # not in every report
     key_index: Final[ModelsReportModelsKeyIndex]  # not in every report
+    sliding_layers: Final[ModelsReportModelsSlidingLayers]  # not in every report
     recurrent: Final[ModelsReportModelsRecurrent]  # not in every report
 
 class ModelsReportModelsMoe(Report):
@@ -1968,6 +1969,12 @@ class ModelsReportModelsKeyIndex(Report):
     heads: Final[int]
     head_dim: Final[int]
     chosen: Final[int]
+
+class ModelsReportModelsSlidingLayers(Report):
+    heads: Final[int]
+    kv_heads: Final[int]
+    head_dim: Final[int]
+    value_head_dim: Final[int]
 
 class ModelsReportModelsRecurrent(Report):
     rule: Final[str]
