@@ -85,6 +85,7 @@ constexpr std::array architectures{
     Architecture{"olmo", "OlmoForCausalLM", hf::read_olmo},
     Architecture{"olmo2", "Olmo2ForCausalLM", hf::read_olmo2},
     Architecture{"olmo3", "Olmo3ForCausalLM", hf::read_olmo3},
+    Architecture{"olmo_hybrid", "OlmoHybridForCausalLM", hf::read_olmo_hybrid},
     Architecture{"olmoe", "OlmoeForCausalLM", hf::read_olmoe},
     Architecture{"opt", "OPTForCausalLM", hf::read_opt},
     Architecture{"phi", "PhiForCausalLM", hf::read_phi},

@@ -64,6 +64,7 @@ ModelSpec read_minimax_m2(ConfigObject& in);
 ModelSpec read_qwen3_next(ConfigObject& in);
 ModelSpec read_qwen3_5_text(ConfigObject& in);
 ModelSpec read_qwen3_5_moe_text(ConfigObject& in);
+ModelSpec read_olmo_hybrid(ConfigObject& in);
 ModelSpec read_nemotron_h(ConfigObject& in);
 ModelSpec read_granitemoehybrid(ConfigObject& in);
 

@@ -17,14 +17,24 @@ void require_attention(ConfigObject const& in, std::string_view key, ModelSpec c
                          in.path_to(key));
 }
 
-/// The gated delta rule of Qwen3-Next and Qwen3.5, with its layers: `layer_types`, or all but every
+/// Sizes of a class's gated delta rule where a config does not name them; 0 of values: twice that of keys.
+struct DeltaDefaults {
+    std::int64_t heads = 32;
+    std::int64_t key_heads = 16;
+    std::int64_t key_head_dim = 128;
+    std::int64_t value_head_dim = 128;
+};
+
+/// The gated delta rule of Qwen3-Next and its kin, with its layers: `layer_types`, or all but every
 /// `full_attention_interval`-th.
-void read_delta_layers(ConfigObject& in, ModelSpec& model) {
+void read_delta_layers(ConfigObject& in, ModelSpec& model, DeltaDefaults const& defaults = {}) {
+    std::int64_t const key_width = in.size("linear_key_head_dim", Size::width, defaults.key_head_dim);
+    std::int64_t const value_width = defaults.value_head_dim > 0 ? defaults.value_head_dim : 2 * key_width;
     RecurrentSpec r{.rule = StateRule::delta,
-                    .heads = in.size("linear_num_value_heads", Size::heads, 32),
-                    .key_heads = in.size("linear_num_key_heads", Size::heads, 16),
-                    .key_head_dim = in.size("linear_key_head_dim", Size::width, 128),
-                    .value_head_dim = in.size("linear_value_head_dim", Size::width, 128),
+                    .heads = in.size("linear_num_value_heads", Size::heads, defaults.heads),
+                    .key_heads = in.size("linear_num_key_heads", Size::heads, defaults.key_heads),
+                    .key_head_dim = key_width,
+                    .value_head_dim = in.size("linear_value_head_dim", Size::width, value_width),
                     .convolution = in.size("linear_conv_kernel_dim", Size::heads, 4),
                     .chunk = delta_chunk};
     check_kv_heads(in, "linear_num_key_heads", r.key_heads, r.heads);
@@ -148,6 +158,20 @@ ModelSpec read_qwen3_next(ConfigObject& in) {
     read_gated_attention(in, model);
     model.moe = read_shared_experts(in, 512, 10);
     place_experts(in, model);
+    return model;
+}
+
+// OLMo 2's attention; a key head of the recurrent layers is three quarters of an equal part of the width.
+ModelSpec read_olmo_hybrid(ConfigObject& in) {
+    ModelSpec model = read_olmo2(in);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 65536);
+    std::int64_t const heads = model.attention.heads;
+    std::int64_t const key_heads = in.size("linear_num_key_heads", Size::heads, heads);
+    read_delta_layers(in, model,
+                      {.heads = heads,
+                       .key_heads = key_heads,
+                       .key_head_dim = std::max<std::int64_t>(1, 3 * model.hidden / (4 * key_heads)),
+                       .value_head_dim = 0});
     return model;
 }
 
