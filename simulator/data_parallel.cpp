@@ -237,9 +237,11 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
             return exposed(transfers[static_cast<std::size_t>(moment)], compute, data_parallel_overlap(moment, plan, f),
                            layers);
         };
+        // What every backward pass sends comes first in the last one, too.
+        Seconds const each = transfers[static_cast<std::size_t>(Moment::backward_each)];
         time.exposed =
             load.microbatches * (shown(Moment::forward_each, forward) + shown(Moment::backward_each, backward)) +
-            shown(Moment::backward_last, backward) + shown(Moment::forward_first, forward);
+            shown(Moment::backward_last, std::max(Seconds{}, backward - each)) + shown(Moment::forward_first, forward);
     }
 
     double const dense_ranks = plan.zero >= 1 ? dense_shards(plan) : 1;

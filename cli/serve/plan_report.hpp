@@ -14,6 +14,9 @@ struct ServePlanReport {
     std::vector<std::string> assumptions;
 };
 
+/// One sentence for an answer without a deployment.
+std::string no_deployment(ServeAnswer const& answer);
+
 std::string serve_plan_text(ServePlanReport const& report);
 std::string serve_plan_json(ServePlanReport const& report);
 Table serve_plan_table(ServePlanReport const& report);

@@ -31,7 +31,7 @@ std::string why_not(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     ServeQuestion const& q = report.question;
     if (a.interrupted) return "Interrupted before a deployment was found that keeps the objectives.\n";
-    std::string out = "No deployment keeps the objectives.\n";
+    std::string out = no_deployment(report.answer) + "\n";
     if (q.ttft > Seconds{} && a.best_ttft && *a.best_ttft > q.ttft)
         out += fmt::format(
             "  TTFT: {} is the best of all configurations for a request alone, {:.2g} times the objective.\n",
@@ -62,6 +62,15 @@ std::string format_errors_text(ServeAnswer const& answer) {
 }
 
 }  // namespace
+
+std::string no_deployment(ServeAnswer const& answer) {
+    auto const misfits = answer.rejected.find(serving_misfit);
+    if (misfits != answer.rejected.end() && misfits->second == answer.enumerated)
+        return "No deployment fits the memory (narrower weights as --weights fp8-block, more accelerators or larger "
+               "ones "
+               "may).";
+    return "No deployment keeps the objectives.";
+}
 
 Table serve_plan_table(ServePlanReport const& report) {
     Table table({{"#", Align::right},

@@ -139,6 +139,8 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.path = critical_path(run.graph, run.simulation.times);
     report.memory = memory_timelines(run.graph, run.simulation.times, memory_input(form, plan, run.graph));
     report.usable_memory = subject.limit.usable;
+    if (StageMemory const& m = closed.estimate.memory; m.allocated() > Bytes{})
+        report.reserved_factor = m.reserved() / m.allocated();
     report.links = run.simulation.links;
     report.activities = run.simulation.activities;
     report.notes = notes_of(o, run, request, subject);
@@ -219,7 +221,8 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
     if (format == Format::text && o.tune)
         text += tuning_text(microbatch_table(form, plan, subject.limit), plan.micro_batch);
     deliver(o.output, context, text);
-    return interrupt.flag() ? interrupted_exit : exit_code::done;
+    if (interrupt.flag()) return interrupted_exit;
+    return foreign.trains() && !fits_memory(report) ? exit_code::answer_is_no : exit_code::done;
 }
 
 Action describe(CLI::App& app, CommandContext& context) {
@@ -252,7 +255,8 @@ Action describe(CLI::App& app, CommandContext& context) {
         "--schedule also takes forward-only here.\n"
         "Ranks that do the same at the same time are simulated once; jitter, stragglers and links that differ make "
         "every\n"
-        "rank its own. Exit code 1 when the step cannot finish (a failed link), 130 after Ctrl-C.\n\nExamples:\n"
+        "rank its own. Exit code 1 when the step cannot finish (a failed link) or does not fit into\n"
+        "memory, 130 after Ctrl-C.\n\nExamples:\n"
         "  sextant simulate --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 4 --trace step.json\n"
         "  sextant simulate --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --tp 8 --pp 16 --vpp 8 "
         "--global-batch 2048\n"

@@ -44,17 +44,17 @@ std::vector<PageFigure> figures(SimulationReport const& r) {
         list.push_back({"bubble", percent(r.analysis.bubble_share()),
                         fmt::format("of the busiest, {}: {}", rank_name(r, r.analysis.busiest),
                                     percent(r.analysis.least_bubble_share()))});
-    if (!r.memory.empty()) {
-        auto const fullest = std::max_element(r.memory.begin(), r.memory.end(),
-                                              [](auto const& a, auto const& b) { return a.peak < b.peak; });
-        bool const fits = !r.usable_memory || fullest->peak <= *r.usable_memory;
+    if (auto const fullest = fullest_rank(r)) {
+        bool const fits = fits_memory(r);
+        Bytes const peak = r.memory[*fullest].peak;
         list.push_back(
-            {"memory", human(fullest->peak),
+            {"memory", human(peak),
              fmt::format("{} on {}",
-                         r.usable_memory ? fmt::format("{}{} usable,", fits ? "fits: of " : "DOES NOT FIT: of ",
-                                                       human(*r.usable_memory))
-                                         : std::string("peak"),
-                         rank_name(r, static_cast<std::size_t>(fullest - r.memory.begin()))),
+                         r.usable_memory
+                             ? fmt::format("{}{} reserved, of {} usable,", fits ? "fits: " : "DOES NOT FIT: ",
+                                           human(r.reserved_factor * peak), human(*r.usable_memory))
+                             : std::string("allocated"),
+                         rank_name(r, *fullest)),
              fits ? Tone::good : Tone::bad});
     }
     auto const against = [&](Seconds other) {
@@ -225,8 +225,7 @@ std::string simulation_page(SimulationReport const& r) {
         page.verdict += fmt::format("; ranks idle {} of it on average, the busiest {}",
                                     percent(r.analysis.bubble_share()), percent(r.analysis.least_bubble_share()));
     page.verdict += ".";
-    if (r.usable_memory && std::any_of(r.memory.begin(), r.memory.end(),
-                                       [&](MemoryTimeline const& m) { return m.peak > *r.usable_memory; })) {
+    if (!fits_memory(r)) {
         page.verdict += " It does not fit into memory.";
         page.tone = Tone::bad;
     }

@@ -73,15 +73,14 @@ std::string key_figures(SimulationReport const& r) {
         pairs.emplace_back("bubble",
                            fmt::format("{} on average, {} on the busiest: {}", percent(r.analysis.bubble_share()),
                                        percent(r.analysis.least_bubble_share()), rank_label(r, r.analysis.busiest)));
-    if (!r.memory.empty()) {
-        auto const fullest = std::max_element(r.memory.begin(), r.memory.end(),
-                                              [](auto const& a, auto const& b) { return a.peak < b.peak; });
-        std::string text = human(fullest->peak);
-        if (r.usable_memory) text += fmt::format(" of {} usable,", human(*r.usable_memory));
-        text += fmt::format(" on {} at {}", rank_label(r, static_cast<std::size_t>(fullest - r.memory.begin())),
-                            human(fullest->peak_time));
-        if (r.usable_memory && fullest->peak > *r.usable_memory) text += ": DOES NOT FIT";
-        pairs.emplace_back("memory", text);
+    if (auto const fullest = fullest_rank(r)) {
+        MemoryTimeline const& m = r.memory[*fullest];
+        pairs.emplace_back("memory", fmt::format("{} allocated on {} at {}", human(m.peak), rank_label(r, *fullest),
+                                                 human(m.peak_time)));
+        if (r.usable_memory)
+            pairs.emplace_back("reserved",
+                               fmt::format("{} of {} usable: {}", human(r.reserved_factor * m.peak),
+                                           human(*r.usable_memory), fits_memory(r) ? "fits" : "DOES NOT FIT"));
     }
     std::string run = fmt::format("{} tasks by {}, {} ranks, {} network", r.graph.tasks.size(), r.granularity,
                                   r.graph.ranks.size(), r.network);
@@ -259,6 +258,19 @@ std::string path_text(SimulationReport const& r) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> fullest_rank(SimulationReport const& report) {
+    if (report.memory.empty()) return {};
+    auto const fullest = std::max_element(report.memory.begin(), report.memory.end(),
+                                          [](auto const& a, auto const& b) { return a.peak < b.peak; });
+    return static_cast<std::size_t>(fullest - report.memory.begin());
+}
+
+bool fits_memory(SimulationReport const& report) {
+    auto const fullest = fullest_rank(report);
+    return !fullest || !report.usable_memory ||
+           report.reserved_factor * report.memory[*fullest].peak <= *report.usable_memory;
+}
 
 std::vector<LinkUse> by_use(std::vector<LinkUse> links) {
     std::stable_sort(links.begin(), links.end(),

@@ -44,12 +44,19 @@ struct SimulationReport {
     CriticalPath path{};
     std::vector<MemoryTimeline> memory{};  ///< by rank, or none
     std::optional<Bytes> usable_memory{};
+    double reserved_factor = 1;    ///< what the framework reserves of what is allocated, as the closed form has it
     std::vector<LinkUse> links{};  ///< in any order
     std::int64_t activities = 0;
     /// Of the simulation itself. Empty where the report must be the same each time.
     std::optional<Seconds> wall_time{};
     std::vector<std::string> notes{};  ///< what-ifs, what is assumed
 };
+
+/// The rank that needs most memory; none without memory over time.
+std::optional<std::size_t> fullest_rank(SimulationReport const& report);
+
+/// Whether what is reserved on the fullest rank is usable.
+bool fits_memory(SimulationReport const& report);
 
 /// The report for people, at most 80 columns wide beside headline and notes (which wrap at 100):
 ///

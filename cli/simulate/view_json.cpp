@@ -124,6 +124,11 @@ Json repetitions_object(SimulationReport const& r) {
     return json;
 }
 
+Json reserved_bytes(SimulationReport const& r) {
+    auto const fullest = fullest_rank(r);
+    return fullest ? Json((r.reserved_factor * r.memory[*fullest].peak).base()) : Json(nullptr);
+}
+
 Json optional_seconds(std::optional<Seconds> const& time) { return time ? Json(time->base()) : Json(nullptr); }
 
 }  // namespace
@@ -158,6 +163,7 @@ std::string simulation_json(SimulationReport const& r) {
               {"links", link_list(r.links)},
               {"critical_path", path_object(r)},
               {"memory", memory_list(r)},
+              {"peak_reserved_bytes", reserved_bytes(r)},
               {"usable_memory_bytes", r.usable_memory ? Json(r.usable_memory->base()) : Json(nullptr)},
               {"notes", r.notes}};
     if (!r.analysis.ranks.empty()) {

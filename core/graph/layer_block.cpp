@@ -35,10 +35,10 @@ void append_feed_forward(BlockBuilder& b, LayerKind kind) {
 
 /// Marks what follows the last tensor that the backward pass needs: the last product of a dense feed-forward, what is
 /// sent of its output and what that is added to. Experts' outputs are needed for the gradient of their weights, and so
-/// is what a norm, a dropout mask or an adapter beside the product is made of.
+/// is what a norm or a dropout mask is made of, and what an adapter beside the last product reads.
 void mark_the_end(BlockBuilder& b, LayerKind kind) {
-    if (!kind.feed_forward || kind.moe || b.model.norms_per_layer > 2 || b.plan.dropout == Switch::on ||
-        b.plan.adapters.on())
+    bool const adapted = b.plan.adapters.on() && b.needs_input({AdapterTarget::down});
+    if (!kind.feed_forward || kind.moe || b.model.norms_per_layer > 2 || b.plan.dropout == Switch::on || adapted)
         return;
     std::vector<Op>& ops = b.block.ops;
     for (auto op = ops.rbegin(); op != ops.rend(); ++op) {

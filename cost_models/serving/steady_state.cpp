@@ -16,7 +16,13 @@ double groups_of(IterationModel const& model) {
 
 double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
 
-/// Most sequences that decode at a time in one group.
+/// Iterations that a request decodes in: the last of its prompt makes the first token.
+double decoding_iterations(RequestShape const& r) { return std::max(1.0, r.output - 1); }
+
+double fresh_tokens(RequestShape const& r) { return std::max(1.0, r.prompt - r.cached); }
+
+/// Most sequences that decode at a time in one group: as many as fit the cache, and as leave room among the tokens of
+/// an iteration for the prompts that follow them.
 double most_decodes(IterationModel const& model, RequestShape const& request) {
     ServingMemory const& memory = model.memory();
     // A request holds the blocks of its tokens so far; a batch of all ages holds the mean.
@@ -28,7 +34,9 @@ double most_decodes(IterationModel const& model, RequestShape const& request) {
             "{} usable)",
             request.prompt + request.output, memory.longest(), human(memory.weights), human(memory.usable),
             human(memory.capacity));
-    return fitting / groups_of(model);
+    double const budget = static_cast<double>(model.what().plan.max_batched_tokens);
+    double const supplied = budget / (1 + fresh_tokens(request) / decoding_iterations(request));
+    return std::min(fitting / groups_of(model), supplied);
 }
 
 /// How prompts and decodes share iterations when a group decodes `decodes` sequences.
@@ -41,11 +49,11 @@ struct Mix {
 };
 
 Mix mix_at(IterationModel const& model, RequestShape const& request, double decodes) {
-    double const fresh = std::max(1.0, request.prompt - request.cached);
+    double const fresh = fresh_tokens(request);
     double const room = std::max(1.0, static_cast<double>(model.what().plan.max_batched_tokens) - decodes);
     Mix mix{};
     mix.chunks = std::ceil(fresh / room);
-    double const ending = decodes / request.output;  // requests per iteration
+    double const ending = decodes / decoding_iterations(request);  // requests per iteration
     mix.share = std::min(1.0, ending * mix.chunks);
     double const tokens = mix.share > 0 ? ending * fresh / mix.share : fresh / mix.chunks;
     double const prompts = tokens / fresh;  // of which this iteration does the attention
@@ -89,7 +97,7 @@ void finish(ServingEstimate& out, IterationModel const& model, RequestShape cons
 
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences) {
     double const batch = sequences / groups_of(model);
-    double const fresh = std::max(1.0, request.prompt - request.cached);
+    double const fresh = fresh_tokens(request);
     double const at_a_time =
         std::max(1.0, std::floor(static_cast<double>(model.what().plan.max_batched_tokens) / fresh));
     double const rounds = std::ceil(batch / at_a_time);
@@ -129,7 +137,7 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     for (int step = 0; step < 20; ++step) {
         // Requests that are not decoding: in their prefill, or waiting for the iteration that runs.
         Seconds const before = estimate_at(model, request, decodes, mix, busy).ttft.total();
-        double const waiting = before / mix.mean / request.output;
+        double const waiting = before / mix.mean / decoding_iterations(request);
         decodes = std::min(most, wanted / (1 + waiting));
         mix = mix_at(model, request, decodes);
     }
@@ -141,7 +149,7 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
         std::min(wanted / (alone / units::s), request.output > 1 ? served : wanted / (alone / units::s));
     out.requests_per_s = rate * groups;
     Seconds const cycle = wanted / rate * units::s;
-    if (cycle > alone) out.ttft.queue += cycle - alone;
+    if (decodes >= most && cycle > alone) out.ttft.queue += cycle - alone;
     finish(out, model, request);
     return out;
 }
@@ -151,7 +159,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     double const most = most_decodes(model, request);
     double const arriving = rate / groups;
     auto const rate_at = [&](double decodes) {  // requests a second of one group that decodes so many
-        return decodes / (std::max(1.0, request.output - 1) * (mix_at(model, request, decodes).mean / units::s));
+        return decodes / (decoding_iterations(request) * (mix_at(model, request, decodes).mean / units::s));
     };
     ServingEstimate out;
     if (rate_at(most) <= arriving) {
@@ -179,7 +187,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
 double serving_capacity(IterationModel const& model, RequestShape const& request) {
     double const most = most_decodes(model, request);
     double const mean = mix_at(model, request, most).mean / units::s;
-    return groups_of(model) * most / (std::max(1.0, request.output - 1) * mean);
+    return groups_of(model) * most / (decoding_iterations(request) * mean);
 }
 
 }  // namespace sextant

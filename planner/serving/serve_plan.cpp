@@ -117,7 +117,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
     }
     RequestShape const request = mean_request(q);
     if (largest_batch(what, serving_memory(what), request.prompt + request.output) < 1) {
-        v.rejected = "does not fit the memory";
+        v.rejected = serving_misfit;
         return v;
     }
     IterationModel const model(what);

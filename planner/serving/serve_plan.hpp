@@ -89,6 +89,9 @@ struct FrontierPoint {
     double tokens_per_s_accelerator = 0;
 };
 
+/// Why a configuration is rejected that has no room for one request.
+inline constexpr char const* serving_misfit = "does not fit the memory";
+
 struct ServeAnswer {
     std::vector<ServeCandidate>
         ranked;  ///< simulated, cheapest first; then those that were not simulated, by their bound

@@ -215,6 +215,7 @@ class SimulateReport(Report):
     links: Final[Rows[SimulateReportLinks]]
     critical_path: Final[SimulateReportCriticalPath]
     memory: Final[Rows[SimulateReportMemory]]
+    peak_reserved_bytes: Final[float]
     usable_memory_bytes: Final[float]
     notes: Final[Rows[str]]
     busiest_rank: Final[int]

@@ -2,6 +2,7 @@
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <sys/resource.h>
@@ -45,6 +46,40 @@ TEST_CASE("simulate: the report says step time, bubble, overlap, critical path a
          {"step time", "closed form", "bubble", "overlap", "critical path", "memory", "stands for 4"})
         CHECK(first.out.find(word) != std::string::npos);
     CHECK(simulate(pipeline).out == first.out);
+}
+
+TEST_CASE("simulate: a plan fits where estimate says so, and the exit code is the same") {
+    // Between what is allocated and what is reserved lies the limit that tells them apart.
+    RunResult const whole = simulate(with(pipeline, {"--format", "json"}));
+    REQUIRE(whole.code == 0);
+    auto const report = nlohmann::json::parse(whole.out);
+    double const reserved = report["peak_reserved_bytes"];
+    double allocated = 0;
+    for (auto const& rank : report["memory"])
+        allocated = std::max(allocated, rank["peak_bytes"].get<double>());
+    REQUIRE(allocated < 0.99 * reserved);
+    std::string const between = fmt::format("{} B", (allocated + reserved) / 2);
+    RunResult const tight = simulate(with(pipeline, {"--max-memory", between}));
+    CHECK(tight.code == 1);
+    CHECK(tight.out.find("DOES NOT FIT") != std::string::npos);
+    CHECK(simulate(with(pipeline, {"--max-memory", fmt::format("{} B", 1.01 * reserved)})).code == 0);
+}
+
+TEST_CASE("simulate: layers that are recomputed are dealt out over the chunks of a stage") {
+    // Two layers a chunk: a share of one in four of each would round to none.
+    auto const time = [](std::vector<std::string> const& more) {
+        RunResult const run = simulate(with(
+            {"--tp", "2", "--pp", "4", "--vpp", "4", "--network", "ideal", "--dp", "2", "--format", "json"}, more));
+        REQUIRE(run.code == 0);
+        return nlohmann::json::parse(run.out)["iteration_time_s"].get<double>();
+    };
+    double const none = time({"--recompute", "none"});
+    double const all = time({"--recompute", "full"});
+    for (auto const& [layers, share] : {std::pair{"2", 0.25}, std::pair{"4", 0.5}, std::pair{"6", 0.75}}) {
+        CAPTURE(layers);
+        double const some = time({"--recompute", "full", "--recompute-layers", layers});
+        CHECK((some - none) / (all - none) == Approx(share).margin(0.12));
+    }
 }
 
 TEST_CASE("simulate: on an ideal network JSON agrees with the closed form, and links only slow it down") {

@@ -109,7 +109,8 @@ TEST_CASE("simulation_text: a small pipeline, to the letter") {
     TaskGraph const graph = sample_graph("1f1b", {2, 3, 1}, {.forward = 10e-3, .backward = 20e-3, .transfer = 1e-3}, 2);
     TaskTimes const times = walk_graph(graph);
     SimulationReport report = sample_report(graph, times);
-    report.usable_memory = 15 * units::GB;
+    report.usable_memory = 18 * units::GB;
+    report.reserved_factor = 1.1;
     report.repetitions = {3 * units::s, 1 * units::s, 2 * units::s};
     report.notes = {"rank 1 is slow"};
     CHECK(simulation_text(report) == R"(a-model on 4 x a-machine
@@ -121,7 +122,8 @@ closed form    99.2 ms, +25.0 %
 throughput     12.3 K tokens/s, 3.09 K per accelerator
 MFU            43.2 %
 bubble         24.6 % on average, 24.2 % on the busiest: rank 2 (stage 1)
-memory         15 GB of 15 GB usable, on rank 0 (stage 0) at 10 ms
+memory         15 GB allocated on rank 0 (stage 0) at 10 ms
+reserved       16.5 GB of 18 GB usable: fits
 simulated      18 tasks by stage, 2 ranks, fair network
 repetitions    3 seeds: median 2 s, 80 % in 1.2 s to 2.8 s, worst 3 s
 

@@ -159,6 +159,15 @@ TEST_CASE("price: where recompute stops early, it leaves out the last product an
     plan.dropout = Switch::on;  // its mask is needed
     Block const masked = build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024);
     CHECK(rerun(early, masked).total() == rerun(to_the_end, masked).total());
+    // An adapter beside the last product reads what runs again to its end, one elsewhere does not.
+    plan.dropout = Switch::off;
+    plan.adapters.rank = 8;
+    for (char const* const targets : {"attention", "down"}) {
+        plan.adapters.targets = adapter_targets_from(targets, "test");
+        Block const adapted = build_layer(llama(1024, 8, 8, 1, 4096), {}, plan, 1024);
+        bool const stops = rerun(early, adapted).total() < rerun(to_the_end, adapted).total();
+        CHECK(stops == (std::string_view(targets) == "attention"));
+    }
 }
 
 TEST_CASE("price: kernel gaps add up per launch", "[INV-19]") {

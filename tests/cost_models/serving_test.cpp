@@ -97,6 +97,33 @@ TEST_CASE("serving: an open loop at a trickle is a request alone, and one above 
     CHECK(half.requests_per_s == Approx(0.5 * capacity));
 }
 
+TEST_CASE("serving: prompts bound the capacity where answers are short, whatever their length", "[INV-15]") {
+    IterationModel const model(served("llama-3.1-8b", "h100-sxm"));
+    double last = serving_capacity(model, {.prompt = 4000, .output = 1});
+    for (double const output : {2.0, 3.0, 4.0, 8.0, 64.0}) {
+        CAPTURE(output);
+        double const capacity = serving_capacity(model, {.prompt = 4000, .output = output});
+        CHECK(capacity <= last * 1.001);
+        last = capacity;
+    }
+}
+
+TEST_CASE("serving: an iteration has no more tokens than its budget, so a small one serves less") {
+    double last = 0;
+    for (std::int64_t const budget : {256, 257, 300, 384, 512, 2048}) {
+        CAPTURE(budget);
+        ServingCase const what = served("llama-3.1-70b", "h100-sxm", {.tp = 4, .max_batched_tokens = budget});
+        IterationModel const model(what);
+        RequestShape const request{.prompt = 1024, .output = 256};
+        double const capacity = serving_capacity(model, request);
+        // Every iteration takes at least as long as one with a single token.
+        double const tokens = capacity * (request.prompt + request.output - 1);
+        CHECK(tokens * (model(decodes(1, 1024)).total() / units::s) <= static_cast<double>(budget));
+        CHECK(capacity >= 0.95 * last);  // prompts are cut into whole chunks
+        last = capacity;
+    }
+}
+
 TEST_CASE("serving: a static batch gives as many tokens as it was asked for over its whole time") {
     IterationModel const model(served("llama-2-7b", "a100-sxm-80gb"));
     ServingEstimate const e = static_batch(model, {.prompt = 128, .output = 128}, 16);

@@ -139,6 +139,23 @@ TEST_CASE("data_parallel_time: shard groups gather inside the node and reduce on
           Approx((16 * 3 * inside + across).base()).epsilon(1e-9));
 }
 
+TEST_CASE("data_parallel_time: a backward pass hides what each pass and the last one sends once, not twice",
+          "[INV-24]") {
+    FrameworkTiming timing = two_bytes();
+    timing.dp_overlap = timing.fsdp_overlap = known(0.9);
+    StageLoad load = load_of(8e9, 32);
+    load.microbatches = 1;
+    auto const exposed = [&](int zero, Seconds backward) {
+        ParallelPlan const plan{.dp = 64, .zero = zero, .shard_group = 8};
+        return time_of(load, plan, without_latency(), timing, backward / 2, backward).exposed.base();
+    };
+    // With one microbatch ZeRO 1 and 2 send the same at the same time.
+    for (Seconds const backward : {Seconds{}, 30 * units::ms, 100 * units::ms, 10 * units::s}) {
+        CAPTURE(backward.base());
+        CHECK(exposed(2, backward) == Approx(exposed(1, backward)).epsilon(0.05));
+    }
+}
+
 TEST_CASE("data_parallel_time: experts reduce over their own, smaller group", "[INV-24]") {
     ClusterSpec const machine = without_latency();
     StageLoad load = load_of(1e9, 32);
