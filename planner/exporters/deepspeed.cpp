@@ -1,5 +1,8 @@
 #include "planner/exporters/deepspeed_settings.hpp"
 #include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_model.hpp"
+
+#include <algorithm>
 
 // DeepSpeed's JSON holds the ZeRO stage, batch sizes and precision. How the model itself is split is up to the model:
 // here Megatron-DeepSpeed (megatron/arguments.py of deepspeedai/Megatron-DeepSpeed).
@@ -101,31 +104,78 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     lines.option("--optimizer", p.optimizer == Optimizer::sgd ? "sgd" : "adam");
 }
 
+/// Every n-th layer has experts (n - 1, 2n - 1, ... counted from 0): n; 0 for any other pattern.
+std::int64_t expert_interval(ModelSpec const& model) {
+    std::int64_t first = 0;
+    while (first < model.layer_count() && !model.layers[static_cast<std::size_t>(first)].moe)
+        ++first;
+    for (std::int64_t layer = 0; layer < model.layer_count(); ++layer)
+        if (model.layers[static_cast<std::size_t>(layer)].moe != ((layer + 1) % (first + 1) == 0)) return 0;
+    return first + 1;
+}
+
+/// One width serves dense layers and experts.
+void add_experts(ArgumentLines& lines, Translation& t, ModelSpec const& model) {
+    MoeSpec const& moe = *model.moe;
+    std::int64_t const interval = expert_interval(model);
+    lines.option("--num-experts", moe.experts);
+    lines.option("--topk", moe.top_k);
+    lines.option("--expert-interval", std::max<std::int64_t>(interval, 1));
+    if (interval == 0)
+        t.cannot("model", "Megatron-DeepSpeed has experts in every n-th layer: the file has them in every one");
+    if (!experts_everywhere(model) && moe.intermediate != model.mlp.intermediate)
+        t.cannot("model",
+                 "Megatron-DeepSpeed has one feed-forward width for dense layers and experts: experts are {} "
+                 "wide, the file has {}",
+                 moe.intermediate, model.mlp.intermediate);
+    if (moe.shared_intermediate > 0) t.cannot("model", "Megatron-DeepSpeed has no shared experts");
+    if (moe.correction_bias) t.cannot("model", "Megatron-DeepSpeed has no correction of the experts' scores");
+}
+
+/// What newer Megatron-LM has arguments for.
+void note_missing(Translation& t, ModelSpec const& model) {
+    AttentionSpec const& a = model.attention;
+    for (std::string const& missing : without_argument(model))
+        t.cannot("model", "Megatron-DeepSpeed has no argument for {}", missing);
+    if (a.latent) t.cannot("model", "Megatron-DeepSpeed has no latent attention");
+    if (a.window > 0) t.cannot("model", "Megatron-DeepSpeed has no sliding window");
+    if (a.sinks) t.cannot("model", "Megatron-DeepSpeed has no attention sinks");
+    if (a.query_key_norm == AttentionSpec::QueryKeyNorm::shared_head)
+        t.cannot("model", "Megatron-DeepSpeed has no norm of queries and keys");
+    if (a.qkv_bias && !model.mlp.bias)
+        t.cannot("model",
+                 "Megatron-DeepSpeed has biases everywhere or nowhere: those of queries, keys and values are "
+                 "left out");
+    if (model.position == PositionKind::none)
+        t.cannot("model", "Megatron-DeepSpeed has no model without positions: the file has learned ones");
+    if (model.mtp_modules > 0) t.cannot("model", "Megatron-DeepSpeed has no multi-token prediction");
+}
+
 /// The architecture, as far as Megatron-DeepSpeed's older arguments have words for it.
 void add_model(ArgumentLines& lines, Translation& t, ModelSpec const& model) {
     lines.comment("model; rotary base and epsilon are not part of the plan: see its config.json");
     lines.option("--num-layers", model.layer_count());
     lines.option("--hidden-size", model.hidden);
-    if (model.mlp.intermediate > 0) lines.option("--ffn-hidden-size", model.mlp.intermediate);
+    std::int64_t const width =
+        model.moe && experts_everywhere(model) ? model.moe->intermediate : model.mlp.intermediate;
+    if (width > 0) lines.option("--ffn-hidden-size", width);
     lines.option("--num-attention-heads", model.attention.heads);
     if (model.attention.kv_heads != model.attention.heads && !model.attention.latent)
         lines.option("--num-key-value-heads", model.attention.kv_heads);
+    if (model.attention.head_dim * model.attention.heads != model.hidden && !model.attention.latent)
+        lines.option("--kv-channels", model.attention.head_dim);
     if (model.max_positions > 0) lines.option("--max-position-embeddings", model.max_positions);
     if (model.position == PositionKind::rotary) lines.flag("--use-rotary-position-embeddings");
     lines.option("--normalization", model.norm == NormKind::rms ? "rmsnorm" : "layernorm");
-    if (model.mlp.gated) lines.flag("--swiglu");
+    std::vector<std::string> unknown;
+    add_megatron_activation(lines, unknown, model);
+    for (std::string const& missing : unknown)
+        t.cannot("model", "Megatron-DeepSpeed has no argument for {}", missing);
     if (!model.mlp.bias) lines.flag("--disable-bias-linear");
     if (!model.tied_embeddings) lines.flag("--untie-embeddings-and-output-weights");
     lines.option("--vocab-size", model.vocab);
-    if (model.moe) {
-        lines.option("--num-experts", model.moe->experts);
-        lines.option("--topk", model.moe->top_k);
-    }
-    if (model.attention.latent) t.cannot("model", "Megatron-DeepSpeed has no latent attention");
-    if (model.moe && model.moe->shared_intermediate > 0) t.cannot("model", "Megatron-DeepSpeed has no shared experts");
-    if (model.attention.window > 0) t.cannot("model", "Megatron-DeepSpeed has no sliding window");
-    if (model.attention.query_key_norm != AttentionSpec::QueryKeyNorm::none)
-        t.cannot("model", "Megatron-DeepSpeed has no norm of queries and keys");
+    if (model.moe) add_experts(lines, t, model);
+    note_missing(t, model);
 }
 
 void add_run(ArgumentLines& lines, LaunchPlan const& launch) {

@@ -42,31 +42,86 @@ void add_experts(ArgumentLines& lines, ModelSpec const& model) {
     if (moe.shared_intermediate > 0) lines.option("--moe-shared-expert-intermediate-size", moe.shared_intermediate);
     if (moe.correction_bias) lines.flag("--moe-router-enable-expert-bias");
     lines.flag("--moe-grouped-gemm");
-    bool const all = std::all_of(model.layers.begin(), model.layers.end(), [](auto const& l) { return l.moe; });
-    if (all) return;
+    if (!experts_everywhere(model)) lines.option("--moe-layer-freq", expert_pattern(model));
+}
+
+}  // namespace
+
+Activation activation_of(ModelSpec const& model) {
+    std::string_view const family = model.architecture;
+    auto const is = [&](auto const&... names) { return ((family == names) || ...); };
+    if (family.substr(0, 5) == "gemma" || is("vaultgemma")) return Activation::gelu;
+    if (is("opt")) return Activation::relu;
+    if (is("nemotron", "nemotron_h", "arcee", "jais2")) return Activation::squared_relu;
+    if (is("apertus", "gpt_oss")) return Activation::other;
+    return model.mlp.gated ? Activation::silu : Activation::gelu;
+}
+
+char const* name_of(Activation activation) {
+    switch (activation) {
+        case Activation::silu: return "SiLU";
+        case Activation::gelu: return "GELU";
+        case Activation::relu: return "ReLU";
+        case Activation::squared_relu: return "squared ReLU";
+        case Activation::other: break;
+    }
+    return "the model's own activation function";
+}
+
+// --quick-geglu is another function than GELU.
+void add_megatron_activation(ArgumentLines& lines, std::vector<std::string>& missing, ModelSpec const& model) {
+    Activation const activation = activation_of(model);
+    bool const gated = model.mlp.gated;
+    bool const squared = !gated && activation == Activation::squared_relu;
+    if (gated) lines.flag("--swiglu");
+    if (squared) lines.flag("--squared-relu");
+    if (squared || activation == (gated ? Activation::silu : Activation::gelu)) return;
+    missing.push_back(
+        fmt::format("{}{}", name_of(activation),
+                    gated ? " within a gate (the file has SwiGLU, of the same shapes)" : " (the file has GELU)"));
+}
+
+std::string expert_pattern(ModelSpec const& model) {
     std::string pattern;
     for (LayerKind const& layer : model.layers)
         pattern += fmt::format("{}{}", pattern.empty() ? "[" : ",", layer.moe ? 1 : 0);
-    lines.option("--moe-layer-freq", pattern + "]");
+    return pattern + "]";
+}
+
+bool experts_everywhere(ModelSpec const& model) {
+    return std::all_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; });
 }
 
 std::vector<std::string> without_argument(ModelSpec const& model) {
+    using QueryKeyNorm = AttentionSpec::QueryKeyNorm;
+    AttentionSpec const& a = model.attention;
     std::vector<std::string> missing;
     auto const note = [&](bool holds, char const* what) {
         if (holds) missing.emplace_back(what);
     };
     note(model.parallel_block, "attention and feed-forward in parallel");
     note(model.norms_per_layer > 2, "norms after attention and feed-forward");
+    note(model.norm == NormKind::layer && !model.norm_bias, "a LayerNorm without biases");
+    note(!model.norm_scale, "norms without learned values");
+    note(!model.final_norm, "leaving out the norm after the last layer");
     note(model.position == PositionKind::alibi, "ALiBi");
     note(model.embedding_width != 0, "an embedding of another width than the model");
     note(model.embedding_norm, "a norm after the embedding");
-    note(model.attention.query_key_norm == AttentionSpec::QueryKeyNorm::all_heads,
+    note(model.head_bias, "a bias on the output matrix");
+    note(a.query_key_norm == QueryKeyNorm::all_heads,
          "one query/key norm over all heads (the argument gives one per head)");
+    note(a.query_key_norm == QueryKeyNorm::per_head, "query/key norms that differ from head to head");
+    note(a.output_bias && !model.mlp.bias, "a bias on the attention's output and none on the feed-forward half");
+    note(model.mlp.bias && !a.qkv_bias, "biases on the feed-forward half and none on the attention");
+    note(!a.latent && a.value_head_dim != a.head_dim, "values of another size than queries and keys");
+    note(a.keys_are_values, "keys that serve as values");
+    note(a.gated, "a gate on the attention's output");
+    note(a.index.has_value(), "sparse attention over keys that an index chooses");
+    note(model.window_attention.has_value(), "layers with a window whose heads are others");
     note(model.moe && model.moe->shared_gate, "a gate on the shared expert");
+    note(model.moe && (model.moe->router_bias || model.moe->expert_bias), "biases on router and experts");
     return missing;
 }
-
-}  // namespace
 
 std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec const& model) {
     lines.comment("model; rotary base, epsilon and router details are not part of the plan: see its config.json");
@@ -79,13 +134,14 @@ std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec cons
                                               : model.position == PositionKind::learned ? "learned_absolute"
                                                                                         : "none");
     lines.option("--normalization", model.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
-    if (model.mlp.gated) lines.flag("--swiglu");
+    std::vector<std::string> missing = without_argument(model);
+    add_megatron_activation(lines, missing, model);
     if (!model.mlp.bias) lines.flag("--disable-bias-linear");
     if (!model.tied_embeddings) lines.flag("--untie-embeddings-and-output-weights");
     lines.option("--vocab-size", model.vocab);
     if (model.moe) add_experts(lines, model);
     if (model.mtp_modules > 0) lines.option("--mtp-num-layers", model.mtp_modules);
-    return without_argument(model);
+    return missing;
 }
 
 std::string megatron_layout(std::vector<std::int64_t> const& chunks, std::int64_t mtp_modules) {

@@ -5,8 +5,28 @@
 
 namespace sextant {
 
+/// What the feed-forward halves apply, gated or not. `other`: xIELU (Apertus), the clamped one of gpt-oss.
+enum class Activation : std::uint8_t { silu, gelu, relu, squared_relu, other };
+
+/// By family: a ModelSpec does not say. Published configs of a family agree on it; exact and approximated GELU count as
+/// one.
+Activation activation_of(ModelSpec const& model);
+
+/// "GELU".
+char const* name_of(Activation activation);
+
+/// What none of Megatron-LM, NeMo and Megatron-DeepSpeed has words for, to be read after "has no argument for".
+std::vector<std::string> without_argument(ModelSpec const& model);
+
+/// --swiglu (a gate, with SiLU), --squared-relu, or nothing (GELU); any other function is added to `missing`.
+void add_megatron_activation(ArgumentLines& lines, std::vector<std::string>& missing, ModelSpec const& model);
+
+/// [0,1,1,1]: 1 for layers that have experts.
+std::string expert_pattern(ModelSpec const& model);
+bool experts_everywhere(ModelSpec const& model);
+
 /// The architecture in Megatron-LM's arguments, as far as a ModelSpec knows it; what it does not (rotary base, epsilon
-/// of the norms, activation within the gate, router details) is named in a comment.
+/// of the norms, router details) is named in a comment.
 /// @return what Megatron-LM has no argument for, a sentence each.
 std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec const& model);
 

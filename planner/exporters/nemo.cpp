@@ -1,4 +1,5 @@
 #include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_model.hpp"
 #include "planner/exporters/megatron_translation.hpp"
 #include "planner/exporters/nemo_adapters.hpp"
 #include "planner/exporters/quoting.hpp"
@@ -10,6 +11,28 @@ namespace {
 
 char const* truth(bool value) { return value ? "True" : "False"; }
 char const* truth(Switch value) { return truth(value == Switch::on); }
+
+/// Megatron-Core's default is GELU, with a gate as without one; none: the default stays.
+char const* activation_function(ModelSpec const& model) {
+    switch (activation_of(model)) {
+        case Activation::silu: return "torch.nn.functional.silu";
+        case Activation::gelu: return "torch.nn.functional.gelu";
+        case Activation::relu: return "torch.nn.functional.relu";
+        case Activation::squared_relu: return "squared_relu";
+        case Activation::other: break;
+    }
+    return nullptr;
+}
+
+void note_missing(Translation& t, ModelSpec const& model) {
+    for (std::string const& missing : without_argument(model))
+        t.cannot("model", "the recipe has no argument for {}", missing);
+    if (!activation_function(model))
+        t.cannot("model", "the recipe has no argument for {}: it has GELU", name_of(activation_of(model)));
+    if (model.attention.window > 0) t.cannot("model", "the recipe has no sliding window: every layer sees everything");
+    if (model.attention.sinks) t.cannot("model", "the recipe has no attention sinks");
+    if (model.mtp_modules > 0) t.cannot("model", "the recipe has no multi-token prediction");
+}
 
 void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
     ModelSpec const& model = launch.model;
@@ -32,6 +55,7 @@ void translate_for_nemo(Translation& t, LaunchPlan const& launch) {
         t.cannot("model", "latent attention: take the recipe of DeepSeek's model class instead");
     if (p.adapters.on()) translate_adapters_for_nemo(t, model);
     if (offloads_activations(p)) t.cannot("offload", "activations are not offloaded by the recipe");
+    note_missing(t, model);
 }
 
 std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
@@ -45,10 +69,14 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     set("kv_channels", m.attention.head_dim);
     set("seq_length", "SEQUENCE");
     set("gated_linear_unit", truth(m.mlp.gated));
+    if (char const* const function = activation_function(m)) set("activation_func", function);
     set("normalization", m.norm == NormKind::rms ? "\"RMSNorm\"" : "\"LayerNorm\"");
-    set("position_embedding_type", m.position == PositionKind::rotary ? "\"rope\"" : "\"learned_absolute\"");
+    set("position_embedding_type", m.position == PositionKind::rotary    ? "\"rope\""
+                                   : m.position == PositionKind::learned ? "\"learned_absolute\""
+                                                                         : "\"none\"");
     set("add_bias_linear", truth(m.mlp.bias));
     set("add_qkv_bias", truth(m.attention.qkv_bias));
+    if (m.attention.query_key_norm != AttentionSpec::QueryKeyNorm::none) set("qk_layernorm", "True");
     set("share_embeddings_and_output_weights", truth(m.tied_embeddings));
     set("attention_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
     set("hidden_dropout", p.dropout == Switch::on ? "0.1" : "0.0");
@@ -57,6 +85,8 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
         set("num_moe_experts", m.moe->experts);
         set("moe_router_topk", m.moe->top_k);
         set("moe_ffn_hidden_size", m.moe->intermediate);
+        if (!experts_everywhere(m)) set("moe_layer_freq", expert_pattern(m));
+        if (m.moe->correction_bias) set("moe_router_enable_expert_bias", "True");
         set("moe_grouped_gemm", "True");
         set("moe_token_dispatcher_type", p.dispatcher == Dispatcher::deduplicated ? "\"flex\"" : "\"alltoall\"");
         if (p.dispatcher == Dispatcher::deduplicated) set("moe_enable_deepep", "True");
@@ -178,6 +208,8 @@ Export write(LaunchPlan const& launch) {
         "from nemo.collections import llm\nfrom nemo.collections.common.tokenizers import AutoTokenizer\n"
         "from nemo.collections.llm.recipes.precision.mixed_precision import (\n    bf16_mixed,\n"
         "    bf16_with_fp8_mixed,\n    fp16_mixed,\n)\n";
+    if (activation_of(launch.model) == Activation::squared_relu)
+        python += "from megatron.core.activations import squared_relu\n";
     if (t.plan.adapters.on()) python += nemo_adapters_import(t.plan.adapters);
     python += "\n";
     if (t.plan.adapters.on()) python += "BASE_CHECKPOINT = \"REPLACE_WITH_BASE_CHECKPOINT\"\n";

@@ -86,14 +86,16 @@ void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const
 std::string_view megatron_without_effect() {
     return "--adam- --add-qkv-bias --apply- --async-save --attention-softmax-in-fp32 --bert- --check-for- --ckpt- "
            "--clip-grad --data- --dataloader-type --decoupled- --deepspeed --disable-bias-linear --dist-ckpt "
-           "--distributed- --eod-mask-loss --eval- --exit- --ffn-hidden-size --finetune --group-query --hysteresis "
+           "--distributed- --eod-mask-loss --eval- --exit- --expert-interval --ffn-hidden-size --finetune "
+           "--group-query --hysteresis "
            "--init-method --initial-loss-scale --kv- --load --log- --loss- --lr --make-vocab --manual-gc --master- "
            "--master_ --max-position-embeddings --merge-file --min-loss-scale --min-lr --mock-data --moe-aux-loss "
            "--moe-ffn --moe-layer-freq --moe-per-layer --moe-router- --moe-shared-expert-intermediate --moe-z-loss "
            "--mtp- --multi-latent --no-load --no-save --node-rank --node_rank --norm --num-key-value-heads "
            "--num-query-groups --num-workers "
            "--override-opt --position-embedding --q-lora --qk- --rdzv --rerun- --reset- --rope- --rotary- --save "
-           "--seed --sgd- --softmax-type --split --swiglu --tensorboard --test-data --tiktoken --timing- --tokenizer "
+           "--seed --sgd- --softmax-type --split --squared-relu --swiglu --tensorboard --test-data --tiktoken "
+           "--timing- --tokenizer "
            "--topk "
            "--train- --transformer-impl --untie- --use-checkpoint --use-mcore --use-persistent-ckpt --use-rope "
            "--use-rotary --v-head-dim --valid-data --vocab- --wandb --weight-decay --window-";
