@@ -259,7 +259,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         "memory, 130 after Ctrl-C.\n\nExamples:\n"
         "  sextant simulate --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 4 --trace step.json\n"
         "  sextant simulate --model llama-3.1-405b --cluster h100-sxm --gpus 16384 --tp 8 --pp 16 --vpp 8 "
-        "--global-batch 2048\n"
+        "--global-batch 2048 --recompute full --recompute-layers 2\n"
         "  sextant simulate --model llama-2-7b --cluster a100-sxm-80gb --gpus 16 --tp 2 --pp 2 --jitter 0.03 --repeat "
         "20\n"
         "  sextant simulate --model llama-2-7b --cluster a100-sxm-80gb --gpus 16 --tp 2 --pp 2 --straggler 3:1.3x \\\n"
