@@ -67,8 +67,7 @@ std::string no_deployment(ServeAnswer const& answer) {
     auto const misfits = answer.rejected.find(serving_misfit);
     if (misfits != answer.rejected.end() && misfits->second == answer.enumerated)
         return "No deployment fits the memory (narrower weights as --weights fp8-block, more accelerators or larger "
-               "ones "
-               "may).";
+               "ones may).";
     return "No deployment keeps the objectives.";
 }
 

@@ -63,15 +63,14 @@ Fault check_positive(Detail detail, ParallelPlan const& plan, Workload const& wo
 
 Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& plan) {
     std::int64_t const tp = plan.tp;
-    for (AttentionSpec const* const a :
-         {&model.attention, model.window_attention ? &*model.window_attention : nullptr}) {
-        if (!a) continue;
-        if (a->heads % tp != 0)
-            return fault(detail, PlanProblem::heads, "tp {} does not divide the {} attention heads of {}", tp, a->heads,
+    for (bool const sliding : {false, true}) {
+        AttentionSpec const& a = model.attention_of({.sliding = sliding});
+        if (a.heads % tp != 0)
+            return fault(detail, PlanProblem::heads, "tp {} does not divide the {} attention heads of {}", tp, a.heads,
                          model.name);
-        if (!a->latent && a->kv_heads % tp != 0 && tp % a->kv_heads != 0)
+        if (!a.latent && a.kv_heads % tp != 0 && tp % a.kv_heads != 0)
             return fault(detail, PlanProblem::kv_heads,
-                         "tp {} and the {} key/value heads of {} do not divide one another", tp, a->kv_heads,
+                         "tp {} and the {} key/value heads of {} do not divide one another", tp, a.kv_heads,
                          model.name);
     }
     if (model.recurrent) {

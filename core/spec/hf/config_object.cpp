@@ -177,14 +177,18 @@ std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t exp
     return top_k;
 }
 
+void place_experts_everywhere(ModelSpec& model) {
+    for (LayerKind& kind : model.layers)
+        kind.moe = true;
+}
+
 void read_experts_everywhere(ConfigObject& in, ModelSpec& model, std::string_view key, std::int64_t class_experts,
                              std::int64_t class_top_k) {
     std::int64_t const experts = in.size(key, Size::experts, class_experts);
     model.moe = MoeSpec{.experts = experts,
                         .top_k = read_top_k(in, "num_experts_per_tok", experts, class_top_k),
                         .intermediate = model.mlp.intermediate};
-    for (LayerKind& kind : model.layers)
-        kind.moe = true;
+    place_experts_everywhere(model);
 }
 
 ConfigObject text_config(ConfigObject& in, std::string_view text_type) {

@@ -97,6 +97,9 @@ void read_layer_windows(ConfigObject& in, ModelSpec& model, std::int64_t class_d
 /// Experts that a token goes to, under `key`. @throws InputError if they are more than `experts`.
 std::int64_t read_top_k(ConfigObject& in, std::string_view key, std::int64_t experts, std::int64_t class_default);
 
+/// Every layer has experts.
+void place_experts_everywhere(ModelSpec& model);
+
 /// As many experts as stand under `key` in every layer, each as wide as the dense feed-forward would be.
 void read_experts_everywhere(ConfigObject& in, ModelSpec& model, std::string_view key, std::int64_t class_experts,
                              std::int64_t class_top_k);

@@ -98,8 +98,7 @@ ModelSpec read_gemma4_text(ConfigObject& in) {
                             .intermediate = in.size("moe_intermediate_size", Size::width),
                             .shared_intermediate = model.mlp.intermediate,
                             .correction_bias = true};
-        for (LayerKind& kind : model.layers)
-            kind.moe = true;
+        place_experts_everywhere(model);
         model.norms_per_layer = 8;
     }
     return model;

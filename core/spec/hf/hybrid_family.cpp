@@ -192,8 +192,7 @@ ModelSpec read_qwen3_5_moe_text(ConfigObject& in) {
     model.moe = read_shared_experts(in, 256, 8);
     // Every layer has experts; the width of a dense one is that of the shared expert.
     model.mlp = {.intermediate = model.moe->shared_intermediate, .gated = true};
-    for (LayerKind& kind : model.layers)
-        kind.moe = true;
+    place_experts_everywhere(model);
     return model;
 }
 
@@ -268,8 +267,7 @@ ModelSpec read_granitemoehybrid(ConfigObject& in) {
                             .top_k = read_top_k(in, "num_experts_per_tok", experts, 2),
                             .intermediate = model.mlp.intermediate,
                             .shared_intermediate = shared};
-        for (LayerKind& kind : model.layers)
-            kind.moe = true;
+        place_experts_everywhere(model);
     } else {
         model.mlp.intermediate = shared;
     }

@@ -65,8 +65,7 @@ ModelSpec read_gpt_oss(ConfigObject& in) {
                         .intermediate = model.mlp.intermediate,
                         .router_bias = true,
                         .expert_bias = true};
-    for (auto& layer : model.layers)
-        layer.moe = true;
+    place_experts_everywhere(model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }

@@ -6,11 +6,6 @@
 namespace sextant::hf {
 namespace {
 
-void experts_everywhere(ModelSpec& model) {
-    for (auto& layer : model.layers)
-        layer.moe = true;
-}
-
 /// Every layer but each `no_rope_layer_interval`-th looks back within chunks of `attention_chunk_size`.
 void read_chunks(ConfigObject& in, ModelSpec& model) {
     auto const rotary = in.integers("no_rope_layers");  // named after its zeros
@@ -74,7 +69,7 @@ ModelSpec read_dbrx(ConfigObject& in) {
     }
     model.mlp = {.intermediate = moe.intermediate, .gated = true};
     model.moe = moe;
-    experts_everywhere(model);
+    place_experts_everywhere(model);
     model.norm = NormKind::layer;  // with a scale and no bias
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -170,7 +165,7 @@ ModelSpec read_mellum(ConfigObject& in) {
     model.moe = MoeSpec{.experts = experts,
                         .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
                         .intermediate = in.size("moe_intermediate_size", Size::width, 896)};
-    experts_everywhere(model);
+    place_experts_everywhere(model);
     read_layer_experts(in, model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
@@ -236,7 +231,7 @@ ModelSpec read_minimax_m2(ConfigObject& in) {
                         .top_k = read_top_k(in, "num_experts_per_tok", experts, 8),
                         .intermediate = model.mlp.intermediate,
                         .correction_bias = in.flag("use_routing_bias", true)};
-    experts_everywhere(model);
+    place_experts_everywhere(model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
@@ -260,7 +255,7 @@ ModelSpec read_hunyuan_v1_moe(ConfigObject& in) {
                         .top_k = top_k,
                         .intermediate = model.mlp.intermediate,
                         .shared_intermediate = model.mlp.intermediate};
-    experts_everywhere(model);
+    place_experts_everywhere(model);
     return model;
 }
 
