@@ -21,19 +21,10 @@ struct Fabric {
     Seconds base, hop_up, hop_out;
     BytesPerSecond ring;  ///< bus bandwidth of ring collectives
     BytesPerSecond out;   ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
+    double slowdown = 1;  ///< by the uplinks of pods, in `out`
 };
 
-bool crosses_pods(ScaleOutNetwork const& network, GroupPlacement const& group) {
-    return network.pod_domains > 0 && group.domains > network.pod_domains;
-}
-
-BytesPerSecond nic_rate(ClusterSpec const& cluster, GroupPlacement const& group, double efficiency) {
-    ScaleOutNetwork const& network = *cluster.scale_out;
-    double const share = crosses_pods(network, group) ? 1 / network.oversubscription.value : 1;
-    return network.bandwidth.value * efficiency * share;
-}
-
-Fabric fabric_of(ClusterSpec const& cluster, GroupPlacement const& group) {
+Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
     ScaleUpNetwork const& up = cluster.scale_up;
     Fabric f{.n = static_cast<double>(group.size),
              .m = static_cast<double>(group.ranks_per_domain),
@@ -55,7 +46,8 @@ Fabric fabric_of(ClusterSpec const& cluster, GroupPlacement const& group) {
         ScaleOutNetwork const& out = *cluster.scale_out;
         f.base = std::max(f.base, out.base_latency.value);
         f.hop_out = out.hop_latency.value;
-        f.out = nic_rate(cluster, group, out.ring_efficiency.value);
+        f.slowdown = pod_slowdown(nccl_machine(cluster), kind, group);
+        f.out = out.bandwidth.value * (out.ring_efficiency.value / f.slowdown);
         BytesPerSecond const through_nics = f.m * f.out;
         f.ring = group.ranks_per_domain == 1 ? through_nics : std::min(f.ring, through_nics);
     }
@@ -116,9 +108,10 @@ AllToAllSlopes all_to_all_slopes(ClusterSpec const& cluster, GroupPlacement cons
     AllToAllSlopes slopes{
         .inside = (f.m - 1) / f.n / (cluster.scale_up.bandwidth.value * cluster.scale_up.all_to_all_efficiency.value),
         .outside = {}};
-    if (group.domains > 1)
-        slopes.outside =
-            share_outside(group) / nic_rate(cluster, group, cluster.scale_out->all_to_all_efficiency.value);
+    if (group.domains > 1) {
+        ScaleOutNetwork const& out = *cluster.scale_out;
+        slopes.outside = share_outside(group) * f.slowdown / (out.bandwidth.value * out.all_to_all_efficiency.value);
+    }
     return slopes;
 }
 
@@ -200,7 +193,7 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
     if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
     if (group.bridged) return bridged_curve(cluster, kind);
     if (kind == CollectiveKind::all_to_all && group.copies > 1) return token_dispatch_curve(cluster, group);
-    Fabric const f = fabric_of(cluster, group);
+    Fabric const f = fabric_of(cluster, kind, group);
     if (cluster.network_model && (group.domains == 1 || cluster.network_model->out))
         return calibrated_curve(cluster, *cluster.network_model, kind, group);
     switch (kind) {
@@ -224,17 +217,19 @@ NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, Gr
     if (group.size <= 1 || group.bridged) return {};
     if (group.domains == 1 && (kind != CollectiveKind::send_receive || cluster.scale_up.kind != ScaleUpKind::mesh))
         return {.scale_up = 1, .scale_out = 0};
-    Fabric const f = fabric_of(cluster, group);
+    Fabric const f = fabric_of(cluster, kind, group);
     BytesPerSecond const up = cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
-    if (kind == CollectiveKind::send_receive)
-        return group.domains > 1 ? NetworkShares{.scale_up = 0, .scale_out = 1}
-                                 : NetworkShares{.scale_up = f.ring / up, .scale_out = 0};
+    auto const shares = [&](double inside, double outside) {
+        double const nic = outside / f.slowdown;
+        return NetworkShares{inside, nic, nic * share_beyond_pod(nccl_machine(cluster), kind, group)};
+    };
+    if (kind == CollectiveKind::send_receive) return group.domains > 1 ? shares(0, 1) : shares(f.ring / up, 0);
     if (kind == CollectiveKind::all_to_all) {
         AllToAllSlopes const slopes = all_to_all_slopes(cluster, group, f);
         SecondsPerByte const slope = std::max(slopes.inside, slopes.outside);
-        return {.scale_up = slopes.inside / slope, .scale_out = slopes.outside / slope};
+        return shares(slopes.inside / slope, slopes.outside / slope);
     }
-    return {.scale_up = group.ranks_per_domain > 1 ? f.ring / up : 0.0, .scale_out = f.ring / (f.m * f.out)};
+    return shares(group.ranks_per_domain > 1 ? f.ring / up : 0.0, f.ring / (f.m * f.out));
 }
 
 double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks) {

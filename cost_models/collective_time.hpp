@@ -84,6 +84,8 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
 struct NetworkShares {
     double scale_up = 0;
     double scale_out = 0;
+    double uplink = 0;  ///< what leaves the pod, in units of the scale-out bandwidth
+    bool operator==(NetworkShares const&) const = default;
 };
 NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group);
 

@@ -37,13 +37,7 @@ double reached_links(NcclMachine const& machine, GroupPlacement const& group, Sc
     return 1;
 }
 
-/// NIC rate of one rank: less the over-subscription when the group leaves its pod.
-BytesPerSecond nic_rate(NcclMachine const& machine, GroupPlacement const& group) {
-    bool const leaves_pod = machine.pod_domains > 0 && group.domains > machine.pod_domains;
-    return machine.nic * (leaves_pod ? 1 / machine.oversubscription : 1);
-}
-
-Terms terms_of(NcclMachine const& machine, GroupPlacement const& group, ScaleUpConstants const& up,
+Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group, ScaleUpConstants const& up,
                ScaleOutConstants const* out) {
     Terms t{.n = static_cast<double>(group.size),
             .m = static_cast<double>(group.ranks_per_domain),
@@ -62,7 +56,7 @@ Terms terms_of(NcclMachine const& machine, GroupPlacement const& group, ScaleUpC
         t.ring_hop = {out->ring_hop_ll * scale, out->ring_hop_ll128 * scale, out->ring_hop_simple * scale};
         t.tree_hop = {out->tree_hop_ll * scale, out->tree_hop_ll128 * scale, out->tree_hop_simple * scale};
         t.rate_out = {out->ll, out->ll128, 1};
-        t.nics = t.m * nic_rate(machine, group);
+        t.nics = t.m / pod_slowdown(machine, kind, group) * machine.nic;
         t.ring_out = machine.ring_out;
         // A measured rate that replaced the ring's efficiency holds for trees as well.
         t.tree_out = t.ring_out * (out->tree / out->ring);
@@ -200,6 +194,19 @@ double share_outside(GroupPlacement const& group) {
     return outside * domains * (1 - std::pow(1 - 1 / domains, copies)) / copies;
 }
 
+double share_beyond_pod(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
+    std::int64_t const spacing = std::max<std::int64_t>(1, group.stride * group.ranks_per_domain / machine.domain_size);
+    if (machine.pod_domains == 0 || (group.domains - 1) * spacing < machine.pod_domains) return 0;
+    auto const in_pod = static_cast<double>(std::max<std::int64_t>(1, machine.pod_domains / spacing));
+    if (kind != CollectiveKind::all_to_all) return 1 / in_pod;
+    auto const domains = static_cast<double>(group.domains);
+    return (domains - in_pod) / (domains - 1);
+}
+
+double pod_slowdown(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
+    return std::max(1.0, machine.oversubscription * share_beyond_pod(machine, kind, group));
+}
+
 NcclMachine nccl_machine(ClusterSpec const& cluster) {
     NcclMachine out{.kind = cluster.scale_up.kind,
                     .domain_size = cluster.domain_size,
@@ -221,7 +228,7 @@ NcclMachine nccl_machine(ClusterSpec const& cluster) {
 
 CollectiveCurve nccl_curve(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group,
                            ScaleUpConstants const& up, ScaleOutConstants const* out) {
-    Terms const t = terms_of(machine, group, up, out);
+    Terms const t = terms_of(machine, kind, group, up, out);
     CollectiveCurve curve;
     if (kind == CollectiveKind::all_to_all) {
         add_exchange(curve, machine, group, t, up, out);

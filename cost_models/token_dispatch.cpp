@@ -1,6 +1,7 @@
 #include "cost_models/token_dispatch.hpp"
 
 #include "core/error.hpp"
+#include "cost_models/nccl_curve.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +39,7 @@ CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement 
     SecondsPerByte slope = elsewhere * distinct_share(n, k) / (cluster.scale_up.bandwidth.value * link_share);
     if (crosses) {
         ScaleOutNetwork const& far = *cluster.scale_out;
-        bool const crosses_pods = far.pod_domains > 0 && group.domains > far.pod_domains;
-        double const share = nic_share / (crosses_pods ? far.oversubscription.value : 1);
+        double const share = nic_share / pod_slowdown(nccl_machine(cluster), CollectiveKind::all_to_all, group);
         slope = std::max(slope, (1 - 1 / domains) * distinct_share(domains, k) / (far.bandwidth.value * share));
     }
     CollectiveCurve curve;

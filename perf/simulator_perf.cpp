@@ -96,8 +96,7 @@ double all_reduce_seconds() {
     TaskGraph graph;
     graph.names = {"all-reduce"};
     NetworkDemand demand{
-        .kind = CollectiveKind::all_reduce, .group = GroupKind::data, .members = {}, .scale_out_share = 1};
-    demand.domains = gpus / cluster.domain_size;
+        .kind = CollectiveKind::all_reduce, .group = GroupKind::data, .members = {}, .shares = {.scale_out = 1}};
     for (std::int32_t rank = 0; rank < gpus; ++rank) {
         graph.ranks.push_back({.rank = rank});
         demand.members.push_back(rank);

@@ -76,12 +76,7 @@ std::int32_t LaneWriter::demand_of(std::int16_t group, std::int64_t rank, std::i
     if (is_new) {
         ProgramGroup const& g = program_.groups[static_cast<std::size_t>(group)];
         for (std::int64_t i = 0; i < groups_of(group); ++i) {
-            NetworkDemand demand{.kind = g.kind,
-                                 .group = g.group,
-                                 .members = {},
-                                 .scale_up_share = g.scale_up_share,
-                                 .scale_out_share = g.scale_out_share,
-                                 .domains = g.domains};
+            NetworkDemand demand{.kind = g.kind, .group = g.group, .members = {}, .shares = g.shares};
             Members const m = members_of(group, i);
             for (std::int64_t k = 0; k < m.count; ++k)
                 demand.members.push_back(static_cast<std::int32_t>(index(rank, m.first + k * m.stride)));
@@ -172,9 +167,7 @@ void LaneWriter::send(std::int64_t from, std::int64_t to, ProgramItem const& ite
                 {.kind = CollectiveKind::send_receive,
                  .group = GroupKind::pipeline,
                  .members = {static_cast<std::int32_t>(source), static_cast<std::int32_t>(destination)},
-                 .scale_up_share = g.scale_up_share,
-                 .scale_out_share = g.scale_out_share,
-                 .domains = g.domains});
+                 .shares = g.shares});
         append(waiting_, lanes_[source].tail);
         std::uint32_t const id = add({.duration = item.duration,
                                       .latency = item.latency,

@@ -30,8 +30,6 @@ double time_at(DataParallelCalls const& calls, Moment moment, ProgramUnit const&
 }  // namespace
 
 ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) {
-    GroupPlacement const placement = place_group(call.ranks, call.stride, form_.cluster());
-    NetworkShares const shares = network_shares(form_.cluster(), call.kind, placement);
     if (call.over == DataParallelCall::Over::copies)  // another pipeline rank: timed, its links are not shared
         return {.name = program_.name("exchange with the other copy"), .part = TaskPart::dp, .duration = time};
     bool const gathers = call.kind == CollectiveKind::all_gather;
@@ -43,9 +41,8 @@ ProgramItem LayeredPasses::call_item(DataParallelCall const& call, double time) 
                                      .group = call.group,
                                      .size = call.ranks,
                                      .stride = call.stride,
-                                     .scale_up_share = shares.scale_up,
-                                     .scale_out_share = shares.scale_out,
-                                     .domains = placement.domains}),
+                                     .shares = network_shares(form_.cluster(), call.kind,
+                                                              place_group(call.ranks, call.stride, form_.cluster()))}),
             .duration = time,
             // What it is stretched by moves no bytes: others on its links do not slow that.
             .latency = call.latency.base() + std::max(0.0, time - call.time.base())};

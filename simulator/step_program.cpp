@@ -163,14 +163,11 @@ private:
     std::int16_t group_of(Collective const& c) {
         GroupPlacement placement = place(c.group, plan_, cluster_);
         placement.copies = c.copies;
-        NetworkShares const shares = network_shares(cluster_, c.kind, placement);
         return program_.group({.kind = c.kind,
                                .group = c.group,
                                .size = placement.size,
                                .stride = placement.stride,
-                               .scale_up_share = shares.scale_up,
-                               .scale_out_share = shares.scale_out,
-                               .domains = placement.domains});
+                               .shares = network_shares(cluster_, c.kind, placement)});
     }
 
     StepProgram& program_;

@@ -26,9 +26,7 @@ struct ProgramGroup {
     GroupKind group = GroupKind::tensor;
     std::int64_t size = 1;
     std::int64_t stride = 1;  ///< between members, within the ranks of a pipeline stage
-    double scale_up_share = 0;
-    double scale_out_share = 0;
-    std::int64_t domains = 1;
+    NetworkShares shares{};
     bool operator==(ProgramGroup const&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include "core/ops/op.hpp"
 #include "core/units.hpp"
+#include "cost_models/collective_time.hpp"
 
 #include <cstdint>
 #include <span>
@@ -53,11 +54,7 @@ struct NetworkDemand {
     /// Simulated ranks that take part, by index into `TaskGraph::ranks`, in ring order. One member stands for the whole
     /// group (folded); a send/receive has source and destination.
     std::vector<std::int32_t> members;
-    /// Share of a rank's scale-up and scale-out rate (what `Fabric` gives its links) that the transfer uses when it
-    /// runs alone.
-    double scale_up_share = 0;
-    double scale_out_share = 0;
-    std::int64_t domains = 1;  ///< scale-up domains that the group spans
+    NetworkShares shares{};  ///< of the rates that `Fabric` gives a rank's links, when the transfer runs alone
     bool operator==(NetworkDemand const&) const = default;
 };
 

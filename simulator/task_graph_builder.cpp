@@ -78,9 +78,7 @@ private:
                                               .group = GroupKind::pipeline,
                                               .size = 2,
                                               .stride = placement.stride,
-                                              .scale_up_share = shares.scale_up,
-                                              .scale_out_share = shares.scale_out,
-                                              .domains = placement.domains}),
+                                              .shares = shares}),
                      .duration = share * pipeline_.transfer.base(),
                      .latency = share * pipeline_.transfer_latency.base()};
         // Neighbours may lie in one domain though others do not: then the same bytes go over its links, as fast.
@@ -93,9 +91,7 @@ private:
                                            .group = GroupKind::pipeline,
                                            .size = 2,
                                            .stride = placement.stride,
-                                           .scale_up_share = std::min(1.0, shares.scale_out * (out / up)),
-                                           .scale_out_share = 0,
-                                           .domains = 1});
+                                           .shares = {.scale_up = std::min(1.0, shares.scale_out * (out / up))}});
     }
 
     /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and

@@ -110,9 +110,7 @@ private:
         made_.graph.demands.push_back({.kind = CollectiveKind::send_receive,
                                        .group = GroupKind::data,
                                        .members = {source, destination},
-                                       .scale_up_share = inside ? 1.0 : 0.0,
-                                       .scale_out_share = inside ? 0.0 : 1.0,
-                                       .domains = inside ? 1 : 2});
+                                       .shares = {.scale_up = inside ? 1.0 : 0.0, .scale_out = inside ? 0.0 : 1.0}});
         return found->second;
     }
 

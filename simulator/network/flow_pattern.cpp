@@ -1,16 +1,8 @@
 #include "simulator/network/flow_pattern.hpp"
 
-#include "simulator/network/topology.hpp"
-
 #include <algorithm>
 
 namespace sextant {
-
-BytesPerSecond scale_out_rate(ClusterSpec const& cluster, std::int64_t domains) {
-    if (!cluster.scale_out) return {};
-    std::int64_t const pod = cluster.scale_out->pod_domains;
-    return nic_rate(cluster) / (pod > 0 && domains > pod ? pod_oversubscription(cluster) : 1.0);
-}
 
 void RateLimit::apply(std::vector<Flow>& flows) {
     for (Flow const& flow : flows)

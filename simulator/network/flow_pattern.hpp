@@ -22,10 +22,6 @@ FlowPattern folded_flows(ClusterSpec const& cluster, TaskGraph const& graph);
 /// The cluster's own links (`Topology`), for a graph that has every rank.
 FlowPattern unfolded_flows(ClusterSpec const& cluster, TaskGraph const& graph);
 
-/// The scale-out rate that `NetworkDemand::scale_out_share` is a share of: that of a rank's NIC, divided by the
-/// oversubscription when the group spans more domains than a pod. As in `collective_curve`.
-BytesPerSecond scale_out_rate(ClusterSpec const& cluster, std::int64_t domains);
-
 /// Slows flows of one demand that would together exceed a link's bandwidth, so that alone each reaches its `rate`.
 class RateLimit {
 public:

@@ -16,17 +16,12 @@ struct RankLinks {
     std::int32_t uplink = -1;
 };
 
-bool crosses_pods(ClusterSpec const& cluster, NetworkDemand const& demand) {
-    return cluster.scale_out && cluster.scale_out->pod_domains > 0 && demand.scale_out_share > 0 &&
-           demand.domains > cluster.scale_out->pod_domains;
-}
-
 RankLinks layout_of(ClusterSpec const& cluster, TaskGraph const& graph) {
     RankLinks layout;
     if (!cluster.scale_out) return layout;
     layout.nic = std::exchange(layout.per_rank, layout.per_rank + 2);
     if (std::any_of(graph.demands.begin(), graph.demands.end(),
-                    [&](NetworkDemand const& demand) { return crosses_pods(cluster, demand); }))
+                    [](NetworkDemand const& demand) { return demand.shares.uplink > 0; }))
         layout.uplink = std::exchange(layout.per_rank, layout.per_rank + 2);
     return layout;
 }
@@ -68,13 +63,12 @@ private:
              std::int32_t destination) const {
         auto const out = source * layout_.per_rank;
         auto const in = destination * layout_.per_rank + 1;
-        if (demand.scale_up_share > 0) flows.push_back({{out, in}, demand.scale_up_share * scale_up_rate(cluster_)});
-        if (!(demand.scale_out_share > 0) || layout_.nic < 0) return;
-        Flow flow{{out + layout_.nic}, demand.scale_out_share * scale_out_rate(cluster_, demand.domains)};
-        if (crosses_pods(cluster_, demand))
-            flow.links.insert(flow.links.end(), {out + layout_.uplink, in + layout_.uplink});
-        flow.links.push_back(in + layout_.nic);
-        flows.push_back(std::move(flow));
+        auto const flow = [&](std::int32_t pair, BytesPerSecond rate) {
+            if (pair >= 0 && rate > BytesPerSecond{}) flows.push_back({{out + pair, in + pair}, rate});
+        };
+        flow(0, demand.shares.scale_up * scale_up_rate(cluster_));
+        flow(layout_.nic, demand.shares.scale_out * nic_rate(cluster_));
+        flow(layout_.uplink, demand.shares.uplink * nic_rate(cluster_));
     }
 
     ClusterSpec const& cluster_;

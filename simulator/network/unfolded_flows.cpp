@@ -94,10 +94,9 @@ private:
     /// A demand's shares are those of an evenly placed group. One that straddles a boundary of domains although it was
     /// priced inside one (or the other way round) still moves its bytes over the network that is there.
     [[nodiscard]] Rates rates_of(NetworkDemand const& demand, std::vector<Members> const& domains) const {
-        Rates rates{demand.scale_up_share * inside_rate(domains),
-                    demand.scale_out_share * scale_out_rate(cluster_, demand.domains)};
-        if (domains.size() == 1 && !(demand.scale_up_share > 0)) rates.inside = rates.outside;
-        if (domains.size() > 1 && !(demand.scale_out_share > 0)) rates.outside = rates.inside;
+        Rates rates{demand.shares.scale_up * inside_rate(domains), demand.shares.scale_out * nic_rate(cluster_)};
+        if (domains.size() == 1 && !(demand.shares.scale_up > 0)) rates.inside = rates.outside;
+        if (domains.size() > 1 && !(demand.shares.scale_out > 0)) rates.outside = rates.inside;
         return rates;
     }
 

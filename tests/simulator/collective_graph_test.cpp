@@ -88,6 +88,22 @@ TEST_CASE("collective graph: the best algorithm reaches the bandwidth of the clo
               Approx(closed_slope(torus_cluster(), kind, 64)).epsilon(1e-6));
 }
 
+TEST_CASE("collective graph: uplinks of pods slow rings as little as the closed form says, and exchanges as much",
+          "[INV-43]") {
+    ClusterSpec machine = cluster();
+    machine.scale_out->pod_domains = 4;
+    for (auto const topology : {ScaleOutTopology::rail_optimised, ScaleOutTopology::fat_tree})
+        for (double const oversubscription : {2.0, 4.0, 8.0}) {
+            machine.scale_out->topology = topology;
+            machine.scale_out->oversubscription = known(oversubscription);
+            CAPTURE(oversubscription, name_of(topology));
+            for (auto const kind : {Kind::all_reduce, Kind::all_gather})
+                CHECK(slope(machine, "ring", kind, 64) == Approx(closed_slope(machine, kind, 64)).epsilon(1e-6));
+            CHECK(slope(machine, "direct", Kind::all_to_all, 64) ==
+                  Approx(closed_slope(machine, Kind::all_to_all, 64)).epsilon(0.02));
+        }
+}
+
 TEST_CASE("collective graph: where no two flows meet, fair is ideal", "[INV-43]") {
     ClusterSpec const machine = cluster();
     struct Case {

@@ -44,7 +44,7 @@ TEST_CASE("link_series: a transfer that waits for its latency moves nothing mean
     TaskGraph graph;
     graph.ranks = {{0, 0, 8}, {8, 1, 8}};
     graph.names = {"send"};
-    graph.demands = {{.kind = CollectiveKind::send_receive, .members = {0, 1}, .scale_out_share = 0.5, .domains = 2}};
+    graph.demands = {{.kind = CollectiveKind::send_receive, .members = {0, 1}, .shares = {.scale_out = 0.5}}};
     graph.tasks = {{.duration = 3, .latency = 1, .demand = 0, .stream = Stream::pipeline, .part = TaskPart::pp}};
     Fabric const fabric(find_cluster("h100-sxm", "test"), graph);
     TaskTimes const slowed{.start = {2}, .end = {7}};  // 4 s of moving instead of 2

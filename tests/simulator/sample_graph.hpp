@@ -122,7 +122,7 @@ private:
         graph.demands.push_back({.kind = CollectiveKind::send_receive,
                                  .group = GroupKind::pipeline,
                                  .members = {from, rank},
-                                 .scale_out_share = 1});
+                                 .shares = {.scale_out = 1}});
         auto& before = sent_[static_cast<std::size_t>(from)];
         return before = add(send, {maker, before});
     }
