@@ -56,8 +56,11 @@ Pairs memory_lines(StageMemory const& m) {
 }  // namespace
 
 std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision precision) {
-    return fmt::format("{} on {} x {}, seq {}, global batch {} ({} tokens a step), {}, {}", q.model.name, accelerators,
-                       q.cluster.name, q.workload.sequence, q.workload.global_batch,
+    std::int64_t const context = q.model.max_positions;
+    std::string const beyond =
+        context > 0 && q.workload.sequence > context ? fmt::format(" (beyond the model's context of {})", context) : "";
+    return fmt::format("{} on {} x {}, seq {}{}, global batch {} ({} tokens a step), {}, {}", q.model.name,
+                       accelerators, q.cluster.name, q.workload.sequence, beyond, q.workload.global_batch,
                        human_count(static_cast<double>(q.workload.tokens())), name_of(precision), q.framework.name);
 }
 

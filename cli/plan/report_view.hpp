@@ -8,7 +8,8 @@
 
 namespace sextant::cli {
 
-/// "llama-3.1-70b on 512 x h100-sxm, seq 8192, global batch 512 (4.19 M tokens a step), bf16, megatron".
+/// "llama-3.1-70b on 512 x h100-sxm, seq 8192, global batch 512 (4.19 M tokens a step), bf16, megatron"; says so
+/// when the sequences are longer than the model was built for.
 std::string headline(PlanQuestion const& question, std::int64_t accelerators, Precision precision);
 
 /// One plan in full:

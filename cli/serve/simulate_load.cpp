@@ -133,6 +133,10 @@ std::unique_ptr<RequestSource> synthetic_source(ServeSimulateOptions const& o, S
     switch (w.process) {
         case ArrivalProcess::closed:
             report.load = fmt::format("{} requests in flight at all times", *o.concurrency);
+            if (*o.concurrency > 1 && w.output.kind == LengthDistribution::Kind::fixed)
+                report.load +=
+                    ", in step, for their answers are equally long (lengths that vary: --output-tokens "
+                    "uniform:A-B)";
             break;
         case ArrivalProcess::gamma:
             report.load = fmt::format("bursts (gamma, variation {:g}), {:g} requests/s", w.variation, w.rate);

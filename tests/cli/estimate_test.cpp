@@ -19,6 +19,14 @@ std::set<std::string> keys(Json const& json) {
 
 }  // namespace
 
+TEST_CASE("estimate says when sequences are longer than the model was built for") {
+    auto const text = [](char const* length) {
+        return run_sextant({"estimate", "-m", "llama-2-7b", "-c", "h100-sxm", "-n", "8", "--seq", length}).out;
+    };
+    CHECK(text("4096").find("beyond") == std::string::npos);
+    CHECK(text("8192").find("seq 8192 (beyond the model's context of 4096)") != std::string::npos);
+}
+
 TEST_CASE("estimate --format json has the keys that other programs read, each of its kind", "[INV-25]") {
     Json const json = answer(gpt3);
     CHECK(json.at("format") == "step_report");
