@@ -41,9 +41,12 @@ public:
               "reading device memory");
         return values;
     }
+    /// Elements 0 to the number of values, which every stream sees afterwards: a copy from pageable memory may return
+    /// before its last part has arrived, and streams that do not block do not wait for it.
     void write(std::vector<T> const& values) {
         check(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
               "writing device memory");
+        check(cudaDeviceSynchronize(), "writing device memory");
     }
     /// Zeroes, which every stream sees afterwards.
     void clear() {

@@ -9,7 +9,7 @@ without times and STATUS=OOM in its notes.
     python3 train_step.py --models 1.1b --seq 2048,4096 --tokens 16384 --out steps.csv --resume
     sextant validate train steps.csv
 
-Needs PyTorch 2.2 or later and nothing else. Checked on a CPU with --device cpu --models tiny; it has not run on a GPU.
+Needs PyTorch 2.4 or later and nothing else. Checked on a CPU with --device cpu --models tiny; it has not run on a GPU.
 """
 import argparse
 import csv
