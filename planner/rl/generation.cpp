@@ -60,7 +60,8 @@ Seconds saturated_generation(RolloutFleet const& fleet, std::vector<std::int64_t
     RolloutReplica replica(fleet.model, fleet.prompt, fleet.limits, fleet.slowdown);
     std::size_t next = 0;
     auto const top_up = [&] {
-        while (replica.waiting() < 2) {
+        // As many as it may hold: responses of one length end together, and all of them are replaced.
+        while (replica.waiting() < fleet.limits.sequences) {
             replica.submit({.tokens = lengths[next % lengths.size()]});
             ++next;
         }

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::int64_t every_number_up_to = 32;
 constexpr std::int64_t most_followed = 256;
+constexpr int most_followed_divisions = 8;
 
 /// More responses a second; of equals the one that is first.
 bool better(RlStep const& a, RlStep const& b) {
@@ -28,15 +29,23 @@ void note(RlModeAnswer& answer, RlStep step) {
     answer.splits.push_back(std::move(step));
 }
 
-/// The best division once more, with every replica (up to `most_followed`) instead of the search's few.
+/// Followed as far as ever.
+bool followed_whole(RlStep const& step) { return step.followed >= std::min(step.replicas, most_followed); }
+
+/// The division that the few replicas of the search say is best, with every replica (up to `most_followed`); where the
+/// whole fleet is slower than its few were, the next in line, until one is first that was followed whole.
 void follow_all(RlPlanner& planner, RlModeAnswer& answer) {
     std::int64_t const few = planner.question().followed_replicas;
     planner.follow(most_followed);
-    RlStep step = planner.step(answer.mode, answer.best->rollout_accelerators, answer.best->engine.tp);
+    std::optional<RlStep> whole;
+    for (int followed = 0; followed < most_followed_divisions; ++followed) {
+        auto const first = std::min_element(answer.splits.begin(), answer.splits.end(), better);
+        if (whole && !better(*first, *whole)) break;
+        if (!followed_whole(*first)) *first = planner.step(answer.mode, first->rollout_accelerators, first->engine.tp);
+        if (!whole || better(*first, *whole)) whole = *first;
+    }
     planner.follow(few);
-    for (RlStep& other : answer.splits)
-        if (other.rollout_accelerators == step.rollout_accelerators) other = step;
-    answer.best = std::move(step);
+    answer.best = std::move(whole);
 }
 
 RlModeAnswer search_mode(RlPlanner& planner, RlMode mode, RlSearch const& search) {
@@ -57,8 +66,7 @@ RlModeAnswer search_mode(RlPlanner& planner, RlMode mode, RlSearch const& search
     if (!search.rollout_accelerators && answer.best)
         for (std::int64_t const n : refine_splits(splits, answer.best->rollout_accelerators, domain))
             if (!stopped()) note(answer, best_engine(planner, mode, n));
-    if (mode == RlMode::asynchronous && answer.best && answer.best->followed < answer.best->replicas && !stopped())
-        follow_all(planner, answer);
+    if (mode == RlMode::asynchronous && answer.best && !stopped()) follow_all(planner, answer);
     std::sort(answer.splits.begin(), answer.splits.end(),
               [](RlStep const& a, RlStep const& b) { return a.rollout_accelerators < b.rollout_accelerators; });
     return answer;

@@ -118,6 +118,21 @@ TEST_CASE("generation: more replicas and more room are never slower") {
     CHECK_THROWS_WITH(generate_batch(narrow, lengths), contains("does not fit the cache"));
 }
 
+TEST_CASE(
+    "saturated_generation: engines that never run dry are not slower than batch after batch, whatever the lengths") {
+    auto const kind = GENERATE(LengthKind::fixed, LengthKind::uniform, LengthKind::lognormal);
+    auto const mean = GENERATE(30.0, 400.0);
+    std::int64_t const replicas = GENERATE(1, 3);
+    std::int64_t const slots = GENERATE(16, 256);
+    double const variation = kind == LengthKind::fixed ? 0 : 0.5;
+    auto const lengths =
+        draw_lengths({.kind = kind, .mean = mean, .variation = variation, .maximum = 4000}, 512, Drawing::strata, 5);
+    CAPTURE(static_cast<int>(kind), mean, replicas, slots);
+    Seconds const limit = saturated_generation(fleet(replicas, slots), lengths);
+    CHECK(limit <= generate_batch(fleet(replicas, slots), lengths).time * 1.02);
+    CHECK(limit >= generate_batch(fleet(replicas, slots), lengths).time * 0.1);
+}
+
 TEST_CASE("asynchronous: without a bound the slower side sets the pace, and is never beaten") {
     auto const lengths = draw_lengths(lognormal(0.8), 256, Drawing::strata, 5);
     Seconds const limit = saturated_generation(fleet(2), lengths);

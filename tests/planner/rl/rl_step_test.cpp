@@ -142,6 +142,22 @@ TEST_CASE("rl_split: the search finds the best of all divisions") {
     }
 }
 
+TEST_CASE("rl_split: of a fleet too large to be followed while dividing, the best is the best of those shown") {
+    RlQuestion q = small_question();
+    q.prompts = 8;
+    q.group = GENERATE(1, 2, 4);
+    q.update_batch = q.prompts * q.group;
+    q.accelerators = 64;
+    RlPlanner planner(q);
+    RlAnswer const answer =
+        search_rl(planner, {.modes = {RlMode::asynchronous}, .rollout_accelerators = {}, .stop = {}});
+    RlStep const* const best = answer.best(RlMode::asynchronous);
+    REQUIRE(best != nullptr);
+    CHECK(best->followed == best->replicas);
+    for (RlStep const& other : answer.find(RlMode::asynchronous)->splits)
+        if (other.possible()) CHECK(other.effective_rate() <= best->effective_rate());
+}
+
 TEST_CASE("rl_split: divisions are whole, ascending, and leave something to train") {
     for (std::int64_t const n : {1, 2, 7, 16, 32, 33, 64, 256, 1024, 16384}) {
         auto const splits = coarse_splits(n, 8);
