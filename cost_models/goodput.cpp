@@ -28,6 +28,25 @@ Seconds period_of(GoodputCase const& run, std::size_t tier) {
     return (1 + stalls) * run.tiers[tier].interval;
 }
 
+/// What a snapshot of the tier stands still for the write of the one before, which takes longer than the interval.
+Seconds wait_for_write(GoodputCase const& run, std::size_t tier) {
+    CheckpointTier const& t = run.tiers[tier];
+    Seconds const meanwhile = period_of(run, tier) - t.stall;  // its work, and the stalls of the other tiers
+    return std::max(Seconds{}, t.lag - meanwhile);
+}
+
+/// The case with these waits as part of the stalls. The first snapshot of a run waits for none, so that all of them
+/// come earlier by one wait than k periods would have it, and can be used earlier.
+GoodputCase with_waits(GoodputCase const& run) {
+    GoodputCase waiting = run;
+    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
+        Seconds const wait = wait_for_write(run, tier);
+        waiting.tiers[tier].stall += wait;
+        waiting.tiers[tier].lag -= wait;
+    }
+    return waiting;
+}
+
 /// Failures of this scope or wider per second: what may go back to a tier that serves it.
 double rate_from(GoodputCase const& run, FailureScope scope) {
     double rate = 0;
@@ -46,6 +65,12 @@ FailureScope first_scope_of(GoodputCase const& run, std::size_t tier) {
 }
 
 double tier_rate(GoodputCase const& run, std::size_t tier) { return rate_from(run, first_scope_of(run, tier)); }
+
+/// What goes back to this tier, per second: the failures it is for, and loss spikes, which need the storage.
+double return_rate(GoodputCase const& run, std::size_t tier) {
+    bool const storage = tier + 1 == run.tiers.size();
+    return tier_rate(run, tier) + (storage ? run.spikes.per_day / day.base() : 0);
+}
 
 /// Mean time not running after a failure: detection, then restarts until one is not struck by another failure (which
 /// takes its own detection). Source: E = D + (1-q)/l + (1-q) E with q = exp(-l R).
@@ -99,17 +124,24 @@ Repairs repairs_of(GoodputCase const& run) {
 }
 
 /// Share of the running time that stands still for checkpoints, those that are lost again among them: after a restart
-/// the k-th stall is reached with probability exp(-l x), x in [k P - C, k P], so (exp(l C) - 1) / (exp(l P) - 1).
-double stall_share(GoodputCase const& run) {
+/// the k-th stall is reached with probability exp(-l x), x in [k P - C - w, k P - w], so
+/// exp(l w) (exp(l C) - 1) / (exp(l P) - 1), less the wait w for an earlier write, which the first stall has not.
+double stall_share(GoodputCase const& given, GoodputCase const& waiting) {
     double share = 0;
-    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
-        double const rate = tier_rate(run, tier);
-        Seconds const period = period_of(run, tier);
+    for (std::size_t tier = 0; tier < given.tiers.size(); ++tier) {
+        double const rate = tier_rate(given, tier);
+        CheckpointTier const& t = waiting.tiers[tier];
+        Seconds const period = period_of(waiting, tier);
         double const x = rate * period.base();
-        double const c = rate * run.tiers[tier].stall.base();
-        share += x < 1e-9                ? run.tiers[tier].stall / period
-                 : x < most_attempts_log ? std::expm1(c) / std::expm1(x)
-                                         : std::exp(c - x);  // neither exponential is a number any more
+        double const c = rate * t.stall.base();
+        double const w = rate * (t.stall - given.tiers[tier].stall).base();
+        if (x < 1e-9) {
+            share += t.stall / period;
+            continue;
+        }
+        share += x < most_attempts_log ? std::exp(w) * std::expm1(c) / std::expm1(x)
+                                       : std::exp(w + c - x);  // neither exponential is a number any more
+        share -= std::exp(-rate * t.interval.base()) * std::expm1(w);
     }
     return share;
 }
@@ -159,7 +191,7 @@ std::vector<CauseLoss> causes_of(GoodputCase const& run, PerSecond& sums) {
 
 TierInterval interval_of(GoodputCase const& run, std::size_t tier) {
     CheckpointTier const& t = run.tiers[tier];
-    double const rate = tier_rate(run, tier);
+    double const rate = return_rate(run, tier);
     Seconds const mtbf = rate > 0 ? 1 / rate * s : never;
     TierInterval interval{
         .used = t.interval, .mtbf = mtbf, .young = never, .daly = never, .exact = never, .lowest = t.lag};
@@ -211,7 +243,7 @@ void choose_intervals(GoodputCase& run) {
     for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
         CheckpointTier& t = run.tiers[tier];
         if (t.interval.base() > 0) continue;
-        double const rate = tier_rate(run, tier);
+        double const rate = return_rate(run, tier);
         t.interval = rate > 0 ? exact_interval(t.stall, 1 / rate * s) : run.work;
         t.interval = std::max(t.interval, t.lag);
         // A tier without a stall of its own is fed by the snapshots of the one before it.
@@ -255,8 +287,9 @@ void check_goodput_case(GoodputCase const& run) {
     }
 }
 
-Goodput expected_goodput(GoodputCase const& run) {
-    check_goodput_case(run);
+Goodput expected_goodput(GoodputCase const& given) {
+    check_goodput_case(given);
+    GoodputCase const run = with_waits(given);
     Goodput result;
     PerSecond per_s;
     result.causes = causes_of(run, per_s);
@@ -265,7 +298,7 @@ Goodput expected_goodput(GoodputCase const& run) {
     for (CheckpointTier const& tier : run.tiers)
         stalls += tier.stall / tier.interval;
     if (repairs.rejoin_per_s > 0) {  // a graceful restart: a checkpoint, then load and start
-        Seconds const each = run.tiers.front().stall + run.restart + run.tiers.front().load;
+        Seconds const each = given.tiers.front().stall + run.restart + run.tiers.front().load;
         result.causes.push_back(
             add_cause(per_s, "node rejoins", repairs.rejoin_per_s, {}, {.detection = {}, .restart = each}));
     }
@@ -280,7 +313,7 @@ Goodput expected_goodput(GoodputCase const& run) {
     TimeUse<double>& use = result.shares;
     use.useful = kept * (1 - repairs.shrink);
     use.shrink = kept * repairs.shrink;
-    use.stall = std::min(running * stall_share(run), running - kept);
+    use.stall = std::clamp(running * stall_share(given, run), 0.0, running - kept);
     use.rewind = running - kept - use.stall;
     use.detection = running * per_s.detection;
     use.restart = running * per_s.restart;
@@ -295,8 +328,8 @@ Goodput expected_goodput(GoodputCase const& run) {
     result.mtbf = all > 0 ? 1 / all * s : never;
     result.wall = use.useful > least_useful ? run.work / use.useful : never;
     for (std::size_t tier = 0; tier < run.tiers.size(); ++tier)
-        result.intervals.push_back(interval_of(run, tier));
-    result.approximation = approximation_of(run);
+        result.intervals.push_back(interval_of(given, tier));
+    result.approximation = approximation_of(given);
     return result;
 }
 

@@ -79,7 +79,7 @@ struct CauseLoss {
 /// Rules for the interval of a tier.
 struct TierInterval {
     Seconds used{};
-    Seconds mtbf{};  ///< between the failures that go back to this tier
+    Seconds mtbf{};  ///< between the failures (and loss spikes) that go back to this tier
     Seconds young{};
     Seconds daly{};
     Seconds exact{};   ///< optimum under exponential failures
@@ -97,8 +97,8 @@ struct Goodput {
     [[nodiscard]] double ratio() const { return shares.useful; }
 };
 
-/// Sets each interval that is zero: the exact optimum for the failures that this tier is the cheapest to survive, at
-/// least as long as its write in the background.
+/// Sets each interval that is zero: the exact optimum for the failures that this tier is the cheapest to survive (and
+/// for loss spikes, which go back to the storage), at least as long as its write in the background.
 void choose_intervals(GoodputCase& run);
 
 /// Effective training time ratio and what becomes of the rest, by closed form.
@@ -106,11 +106,12 @@ void choose_intervals(GoodputCase& run);
 /// With one tier, exponential failures and no shortage of nodes the ratio is exact:
 ///   tau exp(-l w) / ((1/l + D) exp(l R) (exp(l (tau + C)) - 1)),
 /// l: failures per second, tau: interval, C: stall, w: lag, D: detection, R: restart and load (failures strike in R,
-/// not in D). Several tiers are combined to first order in l; nodes in repair are an M/G/infinity queue; Weibull
+/// not in D). A write in the background that takes longer than the interval holds up the next snapshot, and that wait
+/// is part of C. Several tiers are combined to first order in l; nodes in repair are an M/G/infinity queue; Weibull
 /// processes count with their long-run rate. Source: Daly 2006 and Bougeret et al. 2011 for w = 0; docs/goodput.md
 /// derives the rest.
 /// @throws InputError: a value out of range, no tier that survives a failure of some process.
-Goodput expected_goodput(GoodputCase const& run);
+Goodput expected_goodput(GoodputCase const& given);
 
 /// @throws InputError naming the first value of the case that is out of range.
 void check_goodput_case(GoodputCase const& run);

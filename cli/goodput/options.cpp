@@ -222,8 +222,8 @@ GoodputSubject find_goodput_subject(GoodputOptions const& o) {
     subject.run.work = work_of(o, subject);
     set_failures(o, subject);
     set_recovery(o, subject);
-    set_checkpoints(o, subject, host_bandwidth);
     set_spikes(o, subject);
+    set_checkpoints(o, subject, host_bandwidth);
     set_faults(o, subject);
     check_goodput_case(subject.run);
     return subject;

@@ -208,6 +208,28 @@ TEST_CASE("tiers: a failure goes back to the cheapest one that survives it, and 
     CHECK(expected_goodput(local).ratio() > 0.8);
 }
 
+TEST_CASE("intervals are chosen for loss spikes as well: no other interval of the storage loses less") {
+    CheckpointSize const size{.total = 2 * TB, .per_node = 2 * TB / 128, .busiest_rank = 2 * TB / 1024};
+    StorageKind const& fs = find_storage("object-store", "test");
+    auto const mode = GENERATE(CheckpointMode::sync, CheckpointMode::async, CheckpointMode::in_memory);
+    auto const record = GENERATE(0, 1);  // one with fabric failures, one without
+    double const spikes_per_day = GENERATE(0.1, 1.0, 6.0);
+    GoodputCase run;
+    run.work = 60 * day;
+    run.failures = failures_of(failure_catalog()[static_cast<std::size_t>(record)], 1024, 8);
+    run.spikes = {.per_day = spikes_per_day, .rewind = 10 * minute};
+    run.tiers = checkpoint_tiers(mode, fs, fs, size, 25 * GB / s);
+    choose_intervals(run);
+    CAPTURE(static_cast<int>(mode), record, spikes_per_day);
+    double const chosen = expected_goodput(run).ratio();
+    CHECK(chosen > 0.7);
+    for (double const factor : {0.25, 0.7, 1.4, 4.0}) {
+        GoodputCase other = run;
+        other.tiers.back().interval = std::max(other.tiers.back().lag, factor * run.tiers.back().interval);
+        CHECK(expected_goodput(other).ratio() <= chosen * 1.0005);
+    }
+}
+
 TEST_CASE("fewer spares cost more waiting; a run that shrinks loses less than one that waits") {
     GoodputCase run = plain_case(20 * minute, 5 * s, 0 * s, 6 * hour);
     run.replacement = {.spares = 0, .repair = 1 * day, .dp = 64};
