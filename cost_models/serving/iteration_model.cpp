@@ -156,7 +156,7 @@ Seconds IterationModel::prefill_attention(double past, double tokens) const {
 
 IterationTime IterationModel::operator()(IterationLoad const& load) const {
     EngineProfile const& engine = what_.engine;
-    double const tokens = load.prefill_tokens + load.decodes;
+    double const tokens = load.prefill_tokens + load.decodes + load.guesses;
     IterationTime time;
     time.gemm = gemm_(tokens) * engine.gemm_scale.value * units::s;
     if (what_.model.moe) time.gemm += expert_seconds(tokens) * units::s;

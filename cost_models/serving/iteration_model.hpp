@@ -27,6 +27,7 @@ struct IterationLoad {
     double prefill_tokens = 0;    ///< prompt tokens, of all chunks
     Seconds prefill_attention{};  ///< sum of `IterationModel::prefill_attention` over the chunks
     double decodes = 0;           ///< sequences that produce one more token
+    double guesses = 0;           ///< further tokens of these, which a draft proposed and this iteration checks
     double decode_context = 0;    ///< tokens in the cache of these, together
     double samples = 0;           ///< sequences that get a token out of this iteration (decodes and finished prompts)
 };
@@ -35,7 +36,7 @@ struct IterationLoad {
 /// microsecond.
 ///
 /// Products, their streaming kernels and the tensor- or expert-parallel communication depend on the tokens of the
-/// iteration, T = prefill + decodes: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
+/// iteration, T = prefill + decodes + guesses: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
 /// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together; what
 /// c is above the time of a single row is what engines scale. Shared experts count as more of the same groups. An

@@ -114,10 +114,12 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
 ServiceModel::Times Replica::times_of(IterationLoad const& load) const {
     Speculation const& speculation = limits_.speculation;
     if (speculation.tokens == 0 || load.decodes <= 0) return service_.iteration(load);
-    // The guesses are checked like prompt tokens, except that the cache is read once for all of a sequence.
+    // The cache is read once for all guesses of a sequence. They are as many every time, so that engines check them in
+    // the graph that they recorded of such a step, as they do for plain decodes (SGLang's target_verify, vLLM's uniform
+    // decode length); prompts are launched kernel by kernel.
     auto const guesses = static_cast<double>(speculation.tokens);
     IterationLoad checking = load;
-    checking.prefill_tokens += guesses * load.decodes;
+    checking.guesses += guesses * load.decodes;
     checking.samples += guesses * load.decodes;
     ServiceModel::Times times = service_.iteration(checking);
     ServiceModel::Times const plain =

@@ -24,6 +24,7 @@ ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const 
         share.prefill_tokens /= groups;
         share.prefill_attention /= groups;
         share.decodes /= groups;
+        share.guesses /= groups;
         share.decode_context /= groups;
         share.samples /= groups;
     }

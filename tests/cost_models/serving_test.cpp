@@ -204,6 +204,25 @@ TEST_CASE("serving: short prompts wait for their experts to be launched as well,
     CHECK(with_launch("llama-3.1-70b", launch)(prompt).total() == with_launch("llama-3.1-70b", {})(prompt).total());
 }
 
+TEST_CASE("serving: guesses that are checked beside decodes take no launches, and less than as many decode steps") {
+    auto const [model, cluster] = GENERATE(table<char const*, char const*>(
+        {{"llama-3.1-8b", "h100-sxm"}, {"qwen3-30b-a3b", "h200-sxm"}, {"gpt-oss-20b", "b200-sxm"}}));
+    for (char const* const engine : {"vllm", "sglang", "tensorrt-llm"})
+        for (double const sequences : {1, 4, 16})
+            for (double const guesses : {1, 4}) {
+                ServingCase what = served(model, cluster);
+                what.engine = find_engine(engine, "test");
+                IterationModel const iteration(what);
+                IterationLoad load = decodes(sequences, 500);
+                Seconds const plain = iteration(load).total();
+                load.guesses = guesses * sequences;
+                load.samples += load.guesses;
+                CAPTURE(model, engine, sequences, guesses, iteration(load).total() / plain);
+                CHECK(iteration(load).total() >= plain);
+                CHECK(iteration(load).total() < (1 + guesses) * plain);
+            }
+}
+
 TEST_CASE("serving: a shared expert costs what one more routed expert does, not kernels of its own") {
     ServingCase with = served("deepseek-v3", "h200-sxm", {.tp = 8, .weights = "fp8"});
     ServingCase without = with;
