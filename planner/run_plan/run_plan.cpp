@@ -92,9 +92,13 @@ std::int64_t accelerators_of(RunAnswer& answer, RunSetting const& setting, RunQu
     Seconds const deadline = question.deadline.value_or(usual_deadline);
     Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
     std::int64_t const accelerators = rung_above(setting.cluster, of_one / deadline);
+    Seconds const lasts = of_one / static_cast<double>(accelerators);
     answer.choices.push_back(
-        fmt::format("accelerators: {}, so that the budget is used up within {:g} days (--gpus, --deadline)",
-                    grouped_digits(accelerators), deadline.in(units::day)));
+        lasts <= deadline
+            ? fmt::format("accelerators: {}, so that the budget is used up within {:g} days (--gpus, --deadline)",
+                          grouped_digits(accelerators), deadline.in(units::day))
+            : fmt::format("accelerators: {}, as many as there are, on which the budget lasts {:.4g} days (--gpus)",
+                          grouped_digits(accelerators), lasts.in(units::day)));
     return accelerators;
 }
 
@@ -179,6 +183,17 @@ private:
         take_model(answer_, setting_, chosen->model, chosen->tokens);
         answer_.workload = chosen->planned.report->workload;
         answer_.run = training_run(setting_, chosen->planned, chosen->tokens);
+        if (question_.deadline && answer_.run->wall > *question_.deadline) miss_deadline();
+    }
+
+    /// More machine time than all accelerators have until then.
+    void miss_deadline() {
+        answer_.reason = fmt::format(
+            "the budget is more than {:.4g} days of all {} accelerators, it lasts {:.4g} (a smaller "
+            "budget, a later --deadline, or --gpus)",
+            question_.deadline->in(units::day), grouped_digits(answer_.run->step.accelerators),
+            answer_.run->wall.in(units::day));
+        answer_.run.reset();
     }
 
     RunAnswer& answer_;

@@ -80,6 +80,26 @@ TEST_CASE("more money never buys less N D") {
     }
 }
 
+TEST_CASE("a budget that all accelerators cannot use up by the deadline is an answer with a reason") {
+    RunSetting setting = run_fixture::setting();
+    setting.cluster.max_accelerators = 64;
+    for (double const days : {5.0, 9.0, 11.0, 40.0}) {  // of all 64, by a deadline of ten
+        RunQuestion q = run_fixture::budget(Kind::accelerator_hours, days * 24 * 64, {});
+        RunAnswer const by_default = answer_run(setting, q);
+        REQUIRE(by_default.run);
+        CHECK(by_default.run->wall.in(units::day) <= std::max(30.0, days));
+        CHECK_THAT(by_default.choices.front(), contains(days > 30 ? "as many as there are" : "used up within 30 days"));
+        q.deadline = 10 * units::day;
+        RunAnswer const answer = answer_run(setting, q);
+        INFO(days << ": " << answer.reason);
+        CHECK(answer.run.has_value() == (days <= 10));
+        if (answer.run)
+            CHECK(answer.run->wall <= *q.deadline);
+        else
+            CHECK_THAT(answer.reason, contains("more than 10 days of all 64"));
+    }
+}
+
 TEST_CASE("every published law that divides a budget plans a run of its size") {
     for (PublishedLaw const& published : published_laws()) {
         INFO(published.name);
