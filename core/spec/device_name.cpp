@@ -11,10 +11,10 @@ namespace sextant {
 namespace {
 
 constexpr std::array silent{
-    "nvidia",      "amd",       "intel",      "habana", "google", "aws",    "gpu",      "gpus",      "geforce",
-    "tesla",       "quadro",    "radeon",     "dgx",    "hgx",    "oam",    "instinct", "tensor",    "core",
-    "accelerator", "card",      "data",       "center", "grace",  "hopper", "ampere",   "blackwell", "volta",
-    "turing",      "superchip", "generation", "r",      "tm",     "nvlink", "edition",  "aib",       "acc"};
+    "nvidia",     "amd",    "intel",  "habana", "google",  "cloud",  "aws",       "gpu",    "gpus",   "geforce",
+    "tesla",      "quadro", "radeon", "dgx",    "hgx",     "oam",    "instinct",  "tensor", "core",   "accelerator",
+    "card",       "data",   "center", "grace",  "hopper",  "ampere", "blackwell", "volta",  "turing", "superchip",
+    "generation", "r",      "tm",     "nvlink", "edition", "aib",    "acc"};
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 

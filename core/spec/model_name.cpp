@@ -48,6 +48,10 @@ constexpr OtherName other_names[] = {
     {"deepseek31", "deepseek-v3"},
     {"deepseek32exp", "deepseek-v3.2"},
     {"deepseek32speciale", "deepseek-v3.2"},
+    {"deepseekv2", "deepseek-v2"},
+    {"deepseekv2lite", "deepseek-v2-lite"},
+    {"deepseekv3", "deepseek-v3"},
+    {"deepseekv3671b", "deepseek-v3"},
     {"deepseekcoderv2", "deepseek-v2"},
     {"deepseekcoderv2lite", "deepseek-v2-lite"},
     {"deepseekr1", "deepseek-v3"},
@@ -62,6 +66,7 @@ constexpr OtherName other_names[] = {
     {"gemma112b", "gemma-2b"},
     {"glm47", "glm-4.6"},
     {"gptneox", "gpt-neox-20b"},
+    {"gpt21.5b", "gpt2-xl"},
     {"gpt175b", "gpt3-175b"},
     {"granite308b", "granite-3.3-8b"},
     {"granite318b", "granite-3.3-8b"},
@@ -72,6 +77,7 @@ constexpr OtherName other_names[] = {
     {"kimik25", "kimi-k2"},
     {"llama70b", "llama-2-70b"},
     {"llama234b", "codellama-34b"},
+    {"llama405b", "llama-3.1-405b"},
     {"llama3405b", "llama-3.1-405b"},
     {"llama31nemotron70b", "llama-3.1-70b"},
     {"llama4maverick", "llama-4-maverick-17b-128e"},
@@ -121,6 +127,7 @@ constexpr OtherName other_names[] = {
     {"qwen25math72b", "qwen2.5-72b"},
     {"qwq32b", "qwen2.5-32b"},
     {"starcoder", "starcoder-15.5b"},
+    {"tinyllama", "tinyllama-1.1b"},
     {"vicuna7b", "llama-2-7b"},
     {"vicuna13b", "llama-2-13b"},
     {"vicuna33b", "llama-33b"},
@@ -147,18 +154,25 @@ bool is_size(std::string_view word) {
 }
 
 /// What follows the last slash, in lower case, cut at everything but letters, digits and decimal points. A version
-/// after the first word is its number ("llama v2"), and a size in front goes to the end ("70B Llama 2").
+/// after the first word is its number ("llama v2"), a size in front goes to the end ("70B Llama 2"), the plus that ends
+/// a word is one ("Command R+"), and the sign of multiplication is an x ("8×7B").
 Words words_of(std::string_view name) {
+    constexpr std::string_view times = "\xc3\x97";
     auto const slash = name.rfind('/');
-    std::string const text = lower_case(slash == std::string_view::npos ? name : name.substr(slash + 1));
+    std::string text = lower_case(slash == std::string_view::npos ? name : name.substr(slash + 1));
+    for (auto at = text.find(times); at != std::string::npos; at = text.find(times, at))
+        text.replace(at, times.size(), "x");
     Words words(1);
     for (std::size_t i = 0; i < text.size(); ++i) {
         bool const point =
             text[i] == '.' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1]);
         if (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || point)
             words.back() += text[i];
-        else if (!words.back().empty())
+        else if (!words.back().empty()) {
+            bool const ends = i + 1 == text.size() || std::isalnum(static_cast<unsigned char>(text[i + 1])) == 0;
+            if (text[i] == '+' && ends) words.emplace_back("plus");
             words.emplace_back();
+        }
     }
     if (words.back().empty()) words.pop_back();
     if (words.size() > 1 && is_size(words.front())) std::rotate(words.begin(), words.begin() + 1, words.end());

@@ -174,6 +174,7 @@ TEST_CASE("an unknown name is refused with the nearest one and the list") {
 }
 
 TEST_CASE("cluster_for_device knows the spellings of measurement files") {
+    CHECK(cluster_name("Cloud TPU v5p") == "tpu-v5p");
     CHECK(cluster_name("H100") == "h100-sxm");
     CHECK(cluster_name("H100-80GB") == "h100-sxm");
     CHECK(cluster_name("H100-80GB-SXM") == "h100-sxm");
