@@ -31,8 +31,14 @@ std::string train_introduction() {
         "did (\"missed\" if predicted to fit) and rows that ran (\"false\" if predicted not to). A row is not "
         "scored where its source does not\n"
         "state enough to express it, or says that it is not to be trusted.\n\n{}\n\n"
-        "## Columns\n\nA table of training steps has the columns {}. An empty cell means that the source does not "
-        "state it. GB are powers of 1000; `inter_node_bw_gbps_per_gpu` is Gbit/s one way.\n"
+        "## Columns\n\nA table of training steps has the columns {}. An empty cell (or `-`, `N/A`) means that the "
+        "source does not state it; all columns but `model`, `gpu` and `num_gpus` may be missing. GB are powers of "
+        "1000; "
+        "`inter_node_bw_gbps_per_gpu` is Gbit/s one way. Cells may hold the unit of their column, flags yes and no. "
+        "What "
+        "follows from the rest of a row is worked out (degrees, the batch from time and tokens/s); of micro-batch and "
+        "recompute policy every usual value is tried, and the row is predicted where those that fit differ by at most "
+        "20 %.\n"
         "`--rows` appends {}: `pred_peak_mem_gb_per_gpu` is the figure that source prints, `pred_fits` 1 or 0, "
         "`pred_low` and\n`pred_high` are the 80 % interval of the time.\n",
         errors_text, interval_note(ValidationKind::train), code_list(training_columns()),

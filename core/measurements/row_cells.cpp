@@ -3,17 +3,49 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
 namespace sextant {
+namespace {
 
-std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem) {
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// How many commas part the digits before the decimal point into groups of three; 0 if they are set otherwise.
+std::size_t groups_of_three(std::string_view cell) {
+    std::string_view const whole = cell.substr(0, cell.find('.'));
+    std::size_t const first = whole.find(',');
+    if (first == std::string_view::npos || first == 0 || first > 3) return 0;
+    if (cell.find(',', whole.size()) != std::string_view::npos || (whole.size() - first) % 4 != 0) return 0;
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        bool const comma = i >= first && (i - first) % 4 == 0;
+        if (comma ? whole[i] != ',' : !is_digit(whole[i])) return 0;
+    }
+    return (whole.size() - first) / 4;
+}
+
+/// One comma before three digits parts thousands in one country and decimals in the next; tokens a second are no small
+/// figures, and counts have no decimals.
+enum class LoneComma : std::uint8_t { thousands, doubtful };
+
+std::optional<double> read_number(std::string_view cell, std::string_view column, LoneComma lone,
+                                  std::string& problem) {
     cell = trimmed(cell);
-    if (cell.empty()) return std::nullopt;
+    if (is_blank_cell(cell)) return std::nullopt;
+    std::string without_commas;
+    std::string_view what;
+    if (auto const groups = groups_of_three(cell); groups > 0) {
+        bool const clear = groups > 1 || cell.find('.') != std::string_view::npos || lone == LoneComma::thousands;
+        if (!clear) what = "has a comma that may be of thousands or of decimals";
+        without_commas = cell;
+        std::erase(without_commas, ',');
+        cell = without_commas;
+    }
     double value = 0;
     auto const [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    std::string_view what;
     if (error != std::errc{} || end != cell.data() + cell.size())
         what = "is not a number";
     else if (!std::isfinite(value))
@@ -25,8 +57,22 @@ std::optional<double> number_in(std::string_view cell, std::string_view column, 
     return std::nullopt;
 }
 
+}  // namespace
+
+bool is_blank_cell(std::string_view cell) {
+    constexpr std::array words{"",  "-",       "--",  "n/a",        "na",           "#n/a",        "null",
+                               "?", "unknown", "tbd", "not stated", "\xe2\x80\x93", "\xe2\x80\x94"};  // en and em dash
+    std::string const text = lower_case(trimmed(cell));
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem) {
+    bool const rate = column.find("tokens_per_s") != std::string_view::npos;
+    return read_number(cell, column, rate ? LoneComma::thousands : LoneComma::doubtful, problem);
+}
+
 std::optional<std::int64_t> count_in(std::string_view cell, std::string_view column, std::string& problem) {
-    auto const value = number_in(cell, column, problem);
+    auto const value = read_number(cell, column, LoneComma::thousands, problem);
     if (!value) return std::nullopt;
     if (*value != std::floor(*value) || *value > 9e15) {
         if (problem.empty()) problem = fmt::format("{} is not a whole number", column);
@@ -58,7 +104,7 @@ std::string RowCells::text(std::string_view column) const {
 
 std::string RowCells::stated(std::string_view column) const {
     std::string cell = text(column);
-    if (cell.empty()) throw RowSkip(fmt::format("{} is not stated", column));
+    if (is_blank_cell(cell)) throw RowSkip(fmt::format("{} is not stated", column));
     return cell;
 }
 

@@ -17,8 +17,11 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// A finite number that is not negative, nothing for an empty cell; else says in `problem`, unless it says something
-/// already, what is wrong with the cell.
+/// True for an empty cell and for what tables write for one: "-", "N/A", "unknown".
+bool is_blank_cell(std::string_view cell);
+
+/// A finite number that is not negative, also with thousands parted by commas ("1,234,567"), nothing for a blank cell;
+/// else says in `problem`, unless it says something already, what is wrong with the cell.
 std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem);
 
 /// The same for a whole number below 2^53, also when it is written as "8.0".

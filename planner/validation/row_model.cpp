@@ -16,10 +16,14 @@ namespace {
 constexpr std::int64_t gpt2_vocabulary = 50257;
 
 /// The preset that the row's name means; each is read once.
-ModelSpec const* preset_named(std::string_view model) {
+ModelSpec const* preset_named(std::string const& model) {
     static std::mutex guard;
     static auto* const specs = new std::map<std::string, ModelSpec>;
-    auto const name = preset_called(model);
+    // Adapters make another plan of the same shape.
+    std::string shape = lower_case(model);
+    for (std::string_view const word : {"qlora", "lora"})
+        if (auto const at = shape.find(word); at != std::string::npos) shape.replace(at, word.size(), " ");
+    auto const name = preset_called(shape);
     if (!name) return nullptr;
     std::lock_guard const lock(guard);
     auto const [spec, is_new] = specs->try_emplace(*name);

@@ -167,13 +167,15 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
                            [&](std::string_view word) { return schedule.find(word) != std::string::npos; });
     };
     bool const known = schedule.empty() || schedule == "-" ||
-                       has_one_of({"1f1b", "interleav", "gpipe", "afab", "dapple", "flush", "default", "none"});
+                       has_one_of({"1f1b", "interleav", "gpipe", "afab", "dapple", "flush", "default", "none",
+                                   "virtual", "vpp", "one-forward"});
     if (!known || has_one_of({"vocab", "interlaced", "zero", "zb", "dualpipe", "bidirectional"}))
         throw RowSkip("schedule '" + row.pp_schedule + "' is not modelled");
     if (has_one_of({"gpipe", "afab"})) plan.schedule = Schedule::gpipe;
     plan.vpp = std::max<std::int64_t>(1, row.vpp.value_or(1));
-    if (!row.vpp &&
-        (schedule.find("interleaved") != std::string::npos || row.notes_have("interleaving used for PP>1"))) {
+    bool const interleaved =
+        has_one_of({"interleaved", "virtual", "vpp"}) && !has_one_of({"non-interleav", "noninterleav"});
+    if (!row.vpp && (interleaved || row.notes_have("interleaving used for PP>1"))) {
         plan.vpp = smallest_interleaving(layers, plan.pp);
         out.assumptions.emplace_back("smallest even interleaving, degree not stated");
     }

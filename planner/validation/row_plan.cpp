@@ -7,6 +7,8 @@
 #include "planner/validation/training_case.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -27,27 +29,53 @@ bool shards_weights(TrainingCase const& c) {
     return c.framework->name == "fsdp" || c.framework->name == "torchtitan" || c.framework->name == "maxtext";
 }
 
-/// A degree that the row may leave out when the framework has no other way of running.
-std::int64_t degree(std::optional<std::int64_t> const& cell, std::string_view name, TrainingRow const& row,
-                    TrainingCase& out) {
-    if (cell) return TrainingRow::need(cell, name);
-    if (row.zero_stage.value_or(0) == 3 || shards_weights(out)) {
-        out.assumptions.emplace_back("tp and pp 1 where only sharded data parallelism is stated");
-        return 1;
+/// Replicas alone: each accelerator holds the model, or a shard of its state.
+bool is_only_replicated(TrainingRow const& row, TrainingCase const& c) {
+    bool const shards_state = row.zero_stage.value_or(0) > 0 && c.framework->name != "megatron";
+    return row.zero_stage.value_or(0) == 3 || shards_weights(c) || shards_state || row.framework_has("ddp");
+}
+
+/// tp and pp, which a row may leave out where the rest of it tells: what the accelerators and the other degrees leave,
+/// one where the framework has no other way of running, and one where the source states the other of the two.
+std::pair<std::int64_t, std::int64_t> model_degrees(TrainingRow const& row, std::int64_t gpus, TrainingCase& out) {
+    if (row.tp && row.pp) return {TrainingRow::need(row.tp, "tp"), TrainingRow::need(row.pp, "pp")};
+    std::string_view const open = row.tp ? "pp" : "tp";
+    std::int64_t const stated = row.tp ? TrainingRow::need(row.tp, "tp") : row.pp ? TrainingRow::need(row.pp, "pp") : 1;
+    auto const with_open = [&](std::int64_t value) {
+        return row.tp ? std::pair(stated, value) : std::pair(value, stated);
+    };
+    bool const both_open = !row.tp && !row.pp;
+    if (row.dp && *row.dp > 0) {
+        std::int64_t const others = *row.dp * stated * std::max<std::int64_t>(1, row.cp.value_or(1));
+        std::int64_t const left = gpus % others == 0 ? gpus / others : 0;
+        if (left == 1 || (left > 1 && !both_open)) return with_open(left);
     }
-    throw RowSkip(fmt::format("{} is not stated", name));
+    if (gpus == 1) return {1, 1};
+    if (is_only_replicated(row, out)) {
+        out.assumptions.emplace_back(both_open
+                                         ? "tp and pp 1 where only sharded data parallelism is stated"
+                                         : fmt::format("{} 1 where only sharded data parallelism is stated", open));
+    } else if (!both_open) {
+        out.assumptions.emplace_back(fmt::format("{} 1 where only {} is stated", open, row.tp ? "tp" : "pp"));
+        out.has_to_fit = fmt::format("{} is not stated, and the model does not fit with 1", open);
+    } else {
+        throw RowSkip("tp is not stated");
+    }
+    return with_open(1);
 }
 
 void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     if (row.notes_have("treat layout as unreliable"))
         throw RowSkip("the source's own layout does not add up to its GPU count");
-    plan.tp = degree(row.tp, "tp", row, out);
-    plan.pp = degree(row.pp, "pp", row, out);
+    std::int64_t const gpus = TrainingRow::need(row.num_gpus, "num_gpus");
+    std::tie(plan.tp, plan.pp) = model_degrees(row, gpus, out);
     plan.cp = row.cp ? TrainingRow::need(row.cp, "cp") : 1;
     plan.ep = row.ep ? TrainingRow::need(row.ep, "ep") : 1;
-    if (!row.ep && out.model.moe) out.assumptions.emplace_back("no expert parallelism where none is stated");
-    std::int64_t const gpus = TrainingRow::need(row.num_gpus, "num_gpus");
+    if (!row.ep && out.model.moe) {
+        out.assumptions.emplace_back("no expert parallelism where none is stated");
+        out.has_to_fit = "ep is not stated, and the model does not fit with 1";
+    }
     std::int64_t const replica = plan.tp * plan.pp * plan.cp;
     if (gpus % replica != 0) throw RowSkip("tp x pp x cp does not divide the number of accelerators");
     plan.dp = gpus / replica;
@@ -59,6 +87,14 @@ void apply_degrees(TrainingRow const& row, TrainingCase& out) {
     }
 }
 
+/// Microbatches of a step that the notes state.
+std::optional<std::int64_t> accumulation_steps(TrainingRow const& row) {
+    for (std::string_view const key :
+         {"gradient_accumulation_steps=", "grad_accum=", "grad_acc=", "accumulate_grad_batches=", "num_microbatches="})
+        if (auto const steps = row.note_number(key)) return steps;
+    return std::nullopt;
+}
+
 void apply_batch(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     out.workload.sequence = TrainingRow::need(row.seq_len, "seq_len");
@@ -66,11 +102,12 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
         plan.micro_batch = TrainingRow::need(row.micro_batch, "micro_batch");
     else if (row.global_batch && *row.global_batch == plan.dp)
         plan.micro_batch = 1;
-    else if (auto const steps = row.note_number("gradient_accumulation_steps=");
-             trains_adapters(row) && steps && *steps > 0 && row.global_batch.value_or(0) % (plan.dp * *steps) == 0)
+    else if (auto const steps = accumulation_steps(row); steps && *steps > 0 &&
+                                                         row.global_batch.value_or(0) >= plan.dp * *steps &&
+                                                         *row.global_batch % (plan.dp * *steps) == 0)
         plan.micro_batch = *row.global_batch / (plan.dp * *steps);
     else
-        throw RowSkip("micro_batch is not stated");
+        throw OpenCellSkip(OpenCell::micro_batch);
     if (row.global_batch) {
         out.workload.global_batch = TrainingRow::need(row.global_batch, "global_batch_seqs");
         return;
@@ -80,6 +117,10 @@ void apply_batch(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("one microbatch a step: what is done once a step is for adapters only");
         return;
     }
+    // A rate hardly depends on how many microbatches a step has, once there is no pipeline to fill.
+    bool const states_a_rate = !row.iter_time_s && (row.tokens_per_s || row.tokens_per_s_per_gpu ||
+                                                    row.model_tflops_per_gpu || row.hw_tflops_per_gpu || row.mfu_pct);
+    if (plan.pp == 1 && states_a_rate) out.open_cell = OpenCell::global_batch;
     out.workload.global_batch = 4 * plan.pp * plan.dp * plan.micro_batch;  // enough microbatches to fill the pipeline
     out.predicts_time = false;
     out.time_reason = "global batch is not stated";
@@ -100,8 +141,10 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
         plan.zero = shards_weights(out)                                                         ? 3
                     : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1
                                                                                                 : 0;
-        if (plan.dp * plan.cp > 1)
+        if (plan.dp * plan.cp > 1) {
             out.assumptions.emplace_back(fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
+            out.zero_is_stated = false;
+        }
     }
     std::int64_t const ranks = plan.dp * plan.cp;
     auto const instances = row.note_number("num-distributed-optimizer-instances=").value_or(1);

@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string_view>
 
@@ -28,6 +29,29 @@ void recompute_layers(TrainingCase& out, std::int64_t layers) {
     out.plan.recompute_layers = layers >= per_stage ? 0 : std::max<std::int64_t>(1, layers);
 }
 
+template <class Words>
+bool is_one_of(Words const& words, std::string_view text) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+/// What says that something is recomputed, and not what.
+constexpr std::array words_of_selection{
+    std::string_view("selective"),   std::string_view("sel"),           std::string_view("sac"),
+    std::string_view("recompute"),   std::string_view("recomputation"), std::string_view("activation"),
+    std::string_view("activations"), std::string_view("checkpointing"), std::string_view("checkpoint"),
+    std::string_view("ac"),          std::string_view("only"),          std::string_view("of"),
+    std::string_view("and"),         std::string_view("modules")};
+constexpr std::array words_of_core_attention{std::string_view("attention"), std::string_view("attn"),
+                                             std::string_view("core_attention"), std::string_view("core")};
+
+constexpr std::array words_of_none{std::string_view("none"),    std::string_view("0"),   std::string_view("false"),
+                                   std::string_view("no"),      std::string_view("off"), std::string_view("disabled"),
+                                   std::string_view("without"), std::string_view("w/o")};
+constexpr std::array words_of_full{std::string_view("1"),          std::string_view("true"),
+                                   std::string_view("yes"),        std::string_view("on"),
+                                   std::string_view("enabled"),    std::string_view("ac"),
+                                   std::string_view("all layers"), std::string_view("every layer")};
+
 /// The modules in "selective:[layernorm moe_act]", "selective: norm, act, shared_expert" or "selective:moe+layernorm".
 RecomputeModules named_modules(std::string_view text) {
     constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
@@ -36,11 +60,12 @@ RecomputeModules named_modules(std::string_view text) {
         std::size_t const end = std::min(text.find_first_not_of(letters, at), text.size());
         std::string_view const word = text.substr(at, end - at);
         at = text.find_first_of(letters, end);
-        if (word == "selective") continue;
-        std::string_view const name = word == "norm"            ? "layernorm"
-                                      : word == "act"           ? "moe_act"
-                                      : word == "shared_expert" ? "shared_experts"
-                                                                : word;
+        if (is_one_of(words_of_selection, word)) continue;
+        std::string_view const name = word == "norm"                             ? "layernorm"
+                                      : word == "act"                            ? "moe_act"
+                                      : word == "shared_expert"                  ? "shared_experts"
+                                      : is_one_of(words_of_core_attention, word) ? "core_attn"
+                                                                                 : word;
         try {
             found |= recompute_modules_from(name, "recompute");
         } catch (InputError const&) {
@@ -63,8 +88,10 @@ void recompute_modules(TrainingCase& out, RecomputeModules modules) {
 Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     std::string const text = lower_case(row.precision);
     if (has(text, "fp4")) return Precision::fp4;
-    if (has(text, "fp8") || has(text, "float8")) return Precision::fp8;
-    if (has(text, "fp16") || has(text, "float16,") || text == "float16" || text == "half") return Precision::fp16;
+    for (std::string_view const word : {"fp8", "fp-8", "float8", "f8e4m3", "e4m3", "e5m2"})
+        if (has(text, word)) return Precision::fp8;
+    if (has(text, "fp16") || has(text, "float16,") || text == "float16" || text == "half" || text == "16-mixed")
+        return Precision::fp16;
     if (has(text, "bf16") || has(text, "bfloat16")) return Precision::bf16;
     if (has(text, "tf32")) return Precision::tf32;
     if (has(text, "fp32") || has(text, "float32")) return Precision::fp32;
@@ -97,38 +124,44 @@ void apply_recompute(TrainingRow const& row, TrainingCase& out) {
             return;
         }
         bool const remat = out.framework->name == "maxtext";
-        if (remat) throw RowSkip("recompute policy is not stated");
+        if (remat) throw OpenCellSkip(OpenCell::recompute);
         out.assumptions.emplace_back("no recompute where none is stated");
         return;
     }
-    if (text == "none" || text == "0" || text == "false" || text == "no" || text == "off") return;
+    if (is_one_of(words_of_none, text) || text.starts_with("no ") || text.starts_with("w/o ") ||
+        has(text, "everything_saveable"))
+        return;
     if (has(text, "offload")) throw RowSkip("recompute policy with offload of some activations");
     if (has(text, "every 2nd layer") || has(text, "every-other-layer") || has(text, "selective layer"))
         return recompute_layers(out, per_stage / 2);
     if (has(text, "selective op") || has(text, "selective:op") || has(text, "llama3_8b.toml"))
         return recompute_modules(out, {RecomputeModule::op});
-    if (has(text, "full") || text == "1" || text == "true" || text == "yes" || text == "on") {
+    bool const some = has(text, "sel") || has(text, "sac") || has(text, "minimal") || has(text, "dots");
+    bool const checkpointing = has(text, "checkpointing") && !some;
+    bool const counted = (has(text, "block") || has(text, "layers")) && first_number(text) > 0 && !some;
+    if (has(text, "full") || is_one_of(words_of_full, text) || has(text, "nothing_saveable") || checkpointing ||
+        counted) {
         auto const layers = has(text, "uniform") ? 0 : first_number(text);
-        if (layers > 0) return recompute_layers(out, layers);
+        if (layers > 0 && text != "1") return recompute_layers(out, layers);
         plan.recompute = Recompute::full;
         return;
     }
-    if (has(text, "minimal") || has(text, "save_dot_only")) {
+    if (has(text, "minimal") || has(text, "save_dot_only") || has(text, "dots")) {
         // Keeps the outputs of projections (with "flash" that of attention, too): all else runs again.
         RecomputeModules again{RecomputeModule::layernorm, RecomputeModule::mlp_act, RecomputeModule::moe_act};
         if (!has(text, "flash")) again.add(RecomputeModule::core_attn);
         return recompute_modules(out, again);
     }
-    if (text == "selective" || has(text, "core attention")) {
-        if (out.framework->name == "torchtitan" || row.framework_has("fms-fsdp")) {
-            out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
-            return recompute_layers(out, per_stage / 2);
-        }
-        plan.recompute = Recompute::selective;
-        return;
+    if (!some && !has(text, "attention") && !has(text, "attn"))
+        throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
+    RecomputeModules const modules = named_modules(text);
+    if (!modules.empty() && modules != RecomputeModules{RecomputeModule::core_attn})
+        return recompute_modules(out, modules);
+    if (modules.empty() && (out.framework->name == "torchtitan" || row.framework_has("fms-fsdp"))) {
+        out.assumptions.emplace_back("selective recompute of an unstated share as half the layers");
+        return recompute_layers(out, per_stage / 2);
     }
-    if (!has(text, "selective")) throw RowSkip("recompute policy '" + row.recompute + "' is not modelled");
-    recompute_modules(out, named_modules(text));
+    plan.recompute = Recompute::selective;
 }
 
 }  // namespace sextant

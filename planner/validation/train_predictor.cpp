@@ -1,5 +1,7 @@
 #include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/support.hpp"
+#include "planner/validation/open_cells.hpp"
 #include "planner/validation/train_validation.hpp"
 
 #include <algorithm>
@@ -26,6 +28,36 @@ bool ran_out_of_memory(TrainingRow const& row) {
     return notes.find("; OOM;") != std::string::npos;
 }
 
+Seconds time_with_network(TrainingCase const& c, double faster) {
+    ClusterSpec cluster = *c.cluster;
+    cluster.scale_out->bandwidth.value = faster * cluster.scale_out->bandwidth.value;
+    return ClosedForm(c.model, c.workload, cluster, *c.framework, c.plan.precision)
+        .evaluate(c.plan, PipelineMethod::rounds)
+        .time;
+}
+
+/// The 80 % interval of a step, and wider by what the row leaves to assume: a framework that is only like the one whose
+/// constants it has may do as badly as any, and a network that is not stated may be of the generation before or after
+/// the usual one (100, 200, 400, 800 Gbit/s), unless it was measured and steps on it are in the interval already.
+IntervalFactors interval_for(TrainingCase const& c, Seconds time) {
+    auto const terms = unsupported_terms(c.model, *c.cluster, *c.framework, c.plan);
+    StepInterval const own = step_interval(*c.framework, c.model, terms);
+    IntervalFactors out{.low = own.low, .high = own.high};
+    if (c.kinship == Kinship::kin) {
+        static FrameworkProfile const any = find_framework("generic", "generic");
+        StepInterval const others = step_interval(any, c.model, terms);
+        out = {.low = std::min(own.low, others.low), .high = std::max(own.high, others.high)};
+    }
+    bool const leaves_domain = c.plan.world_size() > c.cluster->domain_size && c.cluster->scale_out;
+    auto const& network = c.cluster->network_model;
+    bool const is_known = c.network_is_stated || (network && network->out_part.basis != Basis::assumed);
+    if (leaves_domain && !is_known && c.predicts_time) {
+        out.low *= std::min(1.0, static_cast<double>(time_with_network(c, 2) / time));
+        out.high *= std::max(1.0, static_cast<double>(time_with_network(c, 0.5) / time));
+    }
+    return out;
+}
+
 }  // namespace
 
 Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const& stages,
@@ -41,40 +73,113 @@ Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const&
     return {};
 }
 
+/// The least ZeRO stage with which a run that ran fits, where the row does not state its stage and the usual one does
+/// not; nothing if none does.
+std::optional<TrainPredictor::Predicted> TrainPredictor::with_more_sharding(TrainingRow const& row,
+                                                                            TrainingCase const& c) {
+    // Megatron's optimizer has the first stage only, and a pipeline keeps gradients and weights whole.
+    int const most = c.plan.pp > 1 || c.framework->name == "megatron" ? 1 : 3;
+    for (int stage = c.plan.zero + 1; stage <= most; ++stage) {
+        TrainingRow sharded = row;
+        sharded.zero_stage = stage;
+        try {
+            Predicted out = predict_case(sharded);
+            if (out.prediction.fits != true) continue;
+            out.prediction.assumptions.push_back(fmt::format("ZeRO-{}, the least stage that fits", stage));
+            return out;
+        } catch (RowSkip const&) {  // not with this plan
+        }
+    }
+    return std::nullopt;
+}
+
+TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
+    TrainingCase c = builder_.build(row);
+    Predicted out{.prediction = {}, .tokens = static_cast<double>(c.workload.tokens()), .open = c.open_cell};
+    RowPrediction& p = out.prediction;
+    ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
+    StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::rounds);
+    std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
+    FrameworkMemory const& memory = c.framework->memory;
+    Bytes const unit = printed_unit(row);
+    if (c.predicts_time) p.time = estimate.time;
+    p.interval = interval_for(c, estimate.time);
+    p.memory_gb = comparable_memory(c.memory_quantity, stages, memory) / unit;
+    Bytes const usable = memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
+    p.fits = fullest(stages, &StageMemory::reserved) <= usable;
+    p.question = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.source_id, row.model, row.gpu, row.precision, row.framework,
+                             c.plan.world_size(), c.workload.sequence, c.workload.global_batch);
+    p.time_reason = std::move(c.time_reason);
+    p.memory_reason = std::move(c.memory_reason);
+    p.measured_time = measured_time(row, c);
+    bool const oom = ran_out_of_memory(row);
+    if (!oom && !*p.fits && !c.zero_is_stated)
+        if (auto sharded = with_more_sharding(row, c)) return *std::move(sharded);
+    if (!oom && !*p.fits && !c.has_to_fit.empty()) throw RowSkip(c.has_to_fit);
+    if (!oom) p.measured_memory_gb = row.peak_mem_gb;
+    bool const tells = c.memory_quantity != MemoryQuantity::state_and_activations_first && p.memory_reason.empty();
+    if (oom)
+        p.ran = false;
+    else if (tells && (row.peak_mem_gb || (p.measured_time && !row.recompute.empty())))
+        p.ran = true;
+    p.assumptions = std::move(c.assumptions);
+    return out;
+}
+
+/// With every usual value of a cell that the row leaves blank. Where those that fit give one answer, the blank does not
+/// matter to it. @throws RowSkip where it does.
+TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, OpenCell cell) {
+    constexpr double alike = 1.2;  // of the slowest to the fastest; assumed, about half of what a step's interval spans
+    if (ran_out_of_memory(row)) throw RowSkip(fmt::format("{} is not stated", name_of(cell)));
+    std::vector<Predicted> fitting;
+    for (TrainingRow const& filled : fillings(row, cell)) {
+        try {
+            Predicted one = predict_stated(filled);
+            if (one.prediction.time && one.prediction.fits == true) fitting.push_back(std::move(one));
+        } catch (RowSkip const&) {  // a value that such a run cannot have had
+        } catch (InputError const&) {
+        }
+    }
+    if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
+    auto const pace = [](Predicted const& one) { return *one.prediction.time / one.tokens; };
+    std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });
+    Seconds const fastest = pace(fitting.front());
+    Seconds const slowest = pace(fitting.back());
+    if (slowest > alike * fastest)
+        throw RowSkip(fmt::format("{} is not stated, and usual ones that fit differ by more than {:.0f} %",
+                                  name_of(cell), 100 * (alike - 1)));
+    Predicted middle = fitting[fitting.size() / 2];
+    RowPrediction& p = middle.prediction;
+    p.interval->low *= fastest / pace(middle);
+    p.interval->high *= slowest / pace(middle);
+    p.memory_reason = fmt::format("{} is not stated", name_of(cell));
+    p.ran.reset();  // what does not fit was left out
+    p.assumptions.push_back(fmt::format("{} not stated: the usual ones that fit differ by at most {:.0f} %",
+                                        name_of(cell), 100 * (alike - 1)));
+    return middle;
+}
+
+TrainPredictor::Predicted TrainPredictor::predict_stated(TrainingRow const& row) {
+    try {
+        Predicted out = predict_case(row);
+        if (out.open == OpenCell::none) return out;
+        try {
+            return predict_any(row, out.open);
+        } catch (RowSkip const&) {
+            return out;  // its memory, not its time
+        }
+    } catch (OpenCellSkip const& blank) {
+        return predict_any(row, blank.cell);
+    }
+}
+
 RowPrediction TrainPredictor::predict(TrainingRow const& row) {
     RowPrediction p;
     try {
-        TrainingCase c = builder_.build(row);
-        ClosedForm form(c.model, c.workload, *c.cluster, *c.framework, c.plan.precision);
-        StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::rounds);
-        std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
-        FrameworkMemory const& memory = c.framework->memory;
-        Bytes const unit = printed_unit(row);
-        if (c.predicts_time) p.time = estimate.time;
-        StepInterval const interval =
-            step_interval(*c.framework, c.model, unsupported_terms(c.model, *c.cluster, *c.framework, c.plan));
-        p.interval = {.low = interval.low, .high = interval.high};
-        p.memory_gb = comparable_memory(c.memory_quantity, stages, memory) / unit;
-        Bytes const usable = memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
-        p.fits = fullest(stages, &StageMemory::reserved) <= usable;
-        p.question = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.source_id, row.model, row.gpu, row.precision,
-                                 row.framework, c.plan.world_size(), c.workload.sequence, c.workload.global_batch);
-        p.time_reason = std::move(c.time_reason);
-        p.memory_reason = std::move(c.memory_reason);
-        p.measured_time = measured_time(row, c);
-        bool const oom = ran_out_of_memory(row);
-        if (!oom) p.measured_memory_gb = row.peak_mem_gb;
-        bool const tells = c.memory_quantity != MemoryQuantity::state_and_activations_first && p.memory_reason.empty();
-        if (oom)
-            p.ran = false;
-        else if (tells && (row.peak_mem_gb || (p.measured_time && !row.recompute.empty())))
-            p.ran = true;
-        p.assumptions = std::move(c.assumptions);
+        return predict_stated(row).prediction;
     } catch (RowSkip const& skip) {
-        p = {};
         p.skip_reason = skip.what();
     } catch (InputError const& error) {
-        p = {};
         p.skip_reason = error.what();
     }
     return p;

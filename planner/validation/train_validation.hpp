@@ -17,6 +17,17 @@ public:
     RowPrediction predict(TrainingRow const& row);
 
 private:
+    struct Predicted {
+        RowPrediction prediction;
+        double tokens = 0;  ///< of a step
+        OpenCell open = OpenCell::none;
+    };
+
+    Predicted predict_case(TrainingRow const& row);
+    std::optional<Predicted> with_more_sharding(TrainingRow const& row, TrainingCase const& c);
+    Predicted predict_any(TrainingRow const& row, OpenCell cell);
+    Predicted predict_stated(TrainingRow const& row);
+
     CaseBuilder builder_;
 };
 
@@ -29,7 +40,8 @@ Bytes comparable_memory(MemoryQuantity quantity, std::vector<StageMemory> const&
 std::optional<Seconds> measured_time(TrainingRow const& row, TrainingCase const& c);
 
 /// True for a step whose model FLOPs alone, with the masked half of attention left out, are more than 80 % of what the
-/// accelerators can do in the format that the row states: the format is then stated wrongly.
+/// accelerators can do in the format that the row states, or more than any measured step reached in a format that had
+/// to be assumed: the step ran in another.
 bool outruns_its_format(TrainingRow const& row, TrainingCase const& c);
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/model_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
+#include "planner/validation/open_cells.hpp"
 #include "planner/validation/training_row.hpp"
 
 #include <cstdint>
@@ -26,6 +27,9 @@ enum class MemoryQuantity : std::uint8_t {
     state_and_activations_first,  ///< state and activations of the first stage, counted and not measured
 };
 
+/// How a row's framework stands to the one whose constants it has.
+enum class Kinship : std::uint8_t { same, kin };
+
 /// One row of measurements in the words of the planner.
 struct TrainingCase {
     ModelSpec model;
@@ -38,6 +42,12 @@ struct TrainingCase {
     std::string time_reason;    ///< why time is not predicted, or predicted and not scored; empty: it is scored
     std::string memory_reason;  ///< the same for memory
     std::vector<std::string> assumptions;  ///< what the row does not state and was taken as usual
+    Kinship kinship = Kinship::same;
+    bool network_is_stated = true;  ///< the one between nodes, by its name or its bandwidth
+    bool zero_is_stated = true;
+    OpenCell open_cell = OpenCell::none;  ///< what the row leaves blank that only time needs, and can do without
+    std::string
+        has_to_fit;  ///< why a row that ran is skipped if it is predicted not to fit: an assumption is then wrong
 };
 
 /// Builds cases; keeps the clusters and frameworks it has looked up.

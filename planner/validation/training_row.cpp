@@ -1,8 +1,14 @@
 #include "planner/validation/training_row.hpp"
 
+#include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "core/text.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
+#include <span>
 
 namespace sextant {
 namespace {
@@ -68,6 +74,119 @@ constexpr Column<std::optional<double>> number_columns[] = {
     {"peak_mem_gb_per_gpu", &TrainingRow::peak_mem_gb},
 };
 
+/// A row says nothing without these; any other column may be missing.
+constexpr std::array needed_columns{std::string_view("model"), std::string_view("gpu"), std::string_view("num_gpus")};
+
+/// What a unit behind a number makes of it.
+struct Unit {
+    std::string_view column;  ///< begins the name of the columns it may stand in
+    std::string_view unit;    ///< lower case, without blanks
+    double factor;
+};
+
+constexpr Unit units_of_cells[] = {
+    {"num_gpus", "gpus", 1},
+    {"num_gpus", "gpu", 1},
+    {"num_gpus", "chips", 1},
+    {"seq_len", "tokens", 1},
+    {"seq_len", "k", 1024},
+    {"global_batch_seqs", "sequences", 1},
+    {"global_batch_seqs", "seqs", 1},
+    {"inter_node_bw", "gbps", 1},
+    {"inter_node_bw", "gbit/s", 1},
+    {"inter_node_bw", "gb/s", 1},  // the header says bits
+    {"iter_time_s", "s", 1},
+    {"iter_time_s", "sec", 1},
+    {"iter_time_s", "seconds", 1},
+    {"iter_time_s", "ms", 1e-3},
+    {"tokens_per_s", "tokens/s", 1},
+    {"tokens_per_s", "tok/s", 1},
+    {"tokens_per_s", "k", 1e3},
+    {"tokens_per_s", "m", 1e6},
+    {"model_tflops", "tflops", 1},
+    {"model_tflops", "tflop/s", 1},
+    {"hw_tflops", "tflops", 1},
+    {"hw_tflops", "tflop/s", 1},
+    {"mfu_pct", "%", 1},
+    {"peak_mem", "gb", 1},
+    {"peak_mem", "gib", 1.073741824},
+    {"peak_mem", "mib", 1.048576e-3},
+};
+
+/// The number of a cell, times what the unit behind it stands for, if the column knows it.
+std::string without_unit(std::string_view cell, std::string_view column) {
+    cell = trimmed(cell);
+    std::size_t const end = cell.find_last_of("0123456789.");
+    if (end == std::string_view::npos || end + 1 == cell.size()) return std::string(cell);
+    std::string_view const number = cell.substr(0, end + 1);
+    std::string const unit = lower_case(trimmed(cell.substr(end + 1)));
+    for (Unit const& known : units_of_cells) {
+        if (!column.starts_with(known.column) || unit != known.unit) continue;
+        std::string none;
+        auto const value = number_in(number, column, none);
+        if (known.factor == 1 || !value) return std::string(number);
+        return fmt::format("{}", known.factor * *value);
+    }
+    return std::string(cell);
+}
+
+constexpr std::array yes_words{"yes", "true", "on", "y", "swiglu", "geglu", "reglu", "gated", "fa", "fa2", "fa3"};
+constexpr std::array no_words{"no", "false", "off", "n", "gelu", "relu", "none", "eager", "unfused"};
+
+/// Columns that are 1 or 0 may say it in words, a ZeRO stage may say what it is the stage of.
+std::string without_words(std::string_view cell, std::string_view column) {
+    constexpr std::array flags{"gated_mlp", "tied_embed", "sequence_parallel", "flash_attention"};
+    std::string text = lower_case(trimmed(cell));
+    auto const is_one_of = [&](auto const& words) {
+        return std::find(words.begin(), words.end(), text) != words.end();
+    };
+    if (column == "zero_stage") {
+        for (std::string_view const word : {"zero", "stage"})
+            if (auto const at = text.find(word); at != std::string::npos) text.erase(at, word.size());
+        return std::string(trimmed(text, " \t-_"));
+    }
+    if (std::find(flags.begin(), flags.end(), column) == flags.end()) return text == "none" ? "" : std::string(cell);
+    if (is_one_of(yes_words) || (column == "flash_attention" && text.starts_with("flash"))) return "1";
+    if (is_one_of(no_words)) return "0";
+    return std::string(cell);
+}
+
+/// "Seq Len" for seq_len, "global_batch" for global_batch_seqs, "tp_size" for tp, "iter_time_ms" for iter_time_s.
+bool is_slip(std::string_view column, std::string_view wanted) {
+    auto const longer = [](std::string_view a, std::string_view b) {
+        return a.size() > b.size() && a.starts_with(b) && a[b.size()] == '_';
+    };
+    if (longer(column, wanted) || longer(wanted, column)) return true;
+    std::string const a = letters_and_digits(column);
+    std::string const b = letters_and_digits(wanted);
+    std::size_t const shorter = std::min(a.size(), b.size());
+    auto const same = static_cast<std::size_t>(
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(shorter), b.begin()).first - a.begin());
+    return a == b || (shorter > 5 && 5 * same >= 4 * shorter);
+}
+
+/// A column that is missing beside one with nearly its name is a slip, and dropping it would change predictions.
+void refuse_misspelt(CsvTable const& table) {
+    auto const known = training_columns();
+    for (std::string const& column : table.header) {
+        if (std::find(known.begin(), known.end(), column) != known.end()) continue;
+        for (std::string_view const wanted : known)
+            if (!table.find(wanted) && is_slip(column, wanted))
+                throw InputError(
+                    "{}: column '{}' is not known here, and '{}' is missing (rename it, with its figures in the unit "
+                    "of "
+                    "that name, or drop it)",
+                    table.name, column, wanted);
+    }
+}
+
+/// An MFU of less than a per cent that nothing else in the row bears out.
+bool is_fraction(TrainingRow const& row) {
+    bool const alone = !row.iter_time_s && !row.tokens_per_s && !row.tokens_per_s_per_gpu &&
+                       !row.model_tflops_per_gpu && !row.hw_tflops_per_gpu;
+    return alone && row.mfu_pct && *row.mfu_pct > 0 && *row.mfu_pct <= 1;
+}
+
 }  // namespace
 
 bool TrainingRow::framework_has(std::string_view word) const {
@@ -102,18 +221,30 @@ std::vector<std::string_view> training_columns() {
 }
 
 std::vector<TrainingRow> training_rows(CsvTable const& table) {
-    std::vector<std::size_t> const at = table.require(training_columns());
+    refuse_misspelt(table);
+    static_cast<void>(table.require({needed_columns.begin(), needed_columns.end()}));
+    std::vector<std::optional<std::size_t>> at;
+    for (std::string_view const column : training_columns())
+        at.push_back(table.find(column));
     std::vector<TrainingRow> rows;
     rows.reserve(table.records.size());
     for (CsvRecord const& record : table.records) {
         TrainingRow row;
         auto position = at.begin();
+        auto const next = [&] {
+            auto const column = *position++;
+            std::string_view const cell = column ? trimmed(record.cells[*column]) : std::string_view();
+            return is_blank_cell(cell) ? std::string_view() : cell;
+        };
         for (auto const& column : text_columns)
-            row.*column.member = std::string(trimmed(record.cells[*position++]));
+            row.*column.member = std::string(next());
         for (auto const& column : count_columns)
-            row.*column.member = count_in(record.cells[*position++], column.name, row.unreadable);
+            row.*column.member =
+                count_in(without_unit(without_words(next(), column.name), column.name), column.name, row.unreadable);
         for (auto const& column : number_columns)
-            row.*column.member = number_in(record.cells[*position++], column.name, row.unreadable);
+            row.*column.member = number_in(without_unit(next(), column.name), column.name, row.unreadable);
+        if (is_fraction(row) && row.unreadable.empty())
+            row.unreadable = "mfu_pct is at most 1 (per cent are expected, not a fraction)";
         rows.push_back(std::move(row));
     }
     return rows;

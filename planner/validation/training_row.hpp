@@ -40,7 +40,9 @@ struct TrainingRow {
 /// The columns of a training table, in the order of its header.
 std::vector<std::string_view> training_columns();
 
-/// Rows of a table. @throws InputError when columns are missing: then it is no training table.
+/// Rows of a table. Columns other than model, gpu and num_gpus may be missing: no row states them. Cells may hold the
+/// unit of their column ("53 %", "1.2 s", "8k" tokens), flags also "yes" and "no".
+/// @throws InputError when a needed column is missing, or one whose name another column nearly has.
 std::vector<TrainingRow> training_rows(CsvTable const& table);
 
 }  // namespace sextant

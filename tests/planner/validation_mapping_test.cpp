@@ -1,3 +1,4 @@
+#include "core/error.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
@@ -53,6 +54,10 @@ TEST_CASE("a step faster than its format allows is predicted and not scored") {
     CHECK(built(row).time_reason.empty());
     row.iter_time_s = 5;  // 0.91 of peak
     CHECK(built(row).time_reason == "faster than 80 % of the peak of the format it states");
+    row.precision = "";
+    row.iter_time_s = 6;
+    CHECK(built(row).time_reason == "faster than any measured step in the format that is assumed for it");
+    row.iter_time_s = 5;
     row.gpu = "H100";
     row.precision = "FP8";
     CHECK(built(row).time_reason.empty());
@@ -72,7 +77,7 @@ TEST_CASE("a row that cannot be expressed says why") {
     CHECK(skip_reason([](TrainingRow& r) { r.gpu = "Abacus 3000"; }) == "no profile for device 'Abacus 3000'");
     CHECK(skip_reason([](TrainingRow& r) { r.gpu = ""; }) == "device is not stated");
     CHECK(skip_reason([](TrainingRow& r) { r.vocab.reset(); }) == "vocab is not stated");
-    CHECK(skip_reason([](TrainingRow& r) { r.tp.reset(); }) == "tp is not stated");
+    CHECK(skip_reason([](TrainingRow& r) { r.tp.reset(), r.pp.reset(), r.dp.reset(); }) == "tp is not stated");
     CHECK(skip_reason([](TrainingRow& r) { r.micro_batch.reset(); }) == "micro_batch is not stated");
     CHECK(skip_reason([](TrainingRow& r) { r.num_gpus = 12, r.tp = 8; }) ==
           "tp x pp x cp does not divide the number of accelerators");
@@ -146,6 +151,153 @@ TEST_CASE("cells that are no usable number make a row unusable, not the table") 
     CHECK(TrainPredictor().predict(row).skip_reason == "unusable cell: layers is not finite");
 }
 
+TEST_CASE("cells may hold thousands, the unit of their column, and words for nothing, yes and no") {
+    CHECK(from_cell("seq_len", "8,192").seq_len == 8192);
+    CHECK(from_cell("seq_len", "8k").seq_len == 8192);
+    CHECK(from_cell("num_gpus", "64 GPUs").num_gpus == 64);
+    CHECK(from_cell("tokens_per_s", "57,600").tokens_per_s == 57600);
+    CHECK(from_cell("tokens_per_s", "1,234,567.5").tokens_per_s == 1234567.5);
+    CHECK(from_cell("tokens_per_s", "57.6k").tokens_per_s == Approx(57600));
+    CHECK(from_cell("iter_time_s", "850 ms").iter_time_s == Approx(0.85));
+    CHECK(from_cell("mfu_pct", "38 %").mfu_pct == 38);
+    CHECK(from_cell("peak_mem_gb_per_gpu", "70 GiB").peak_mem_gb == Approx(75.16).epsilon(1e-3));
+    CHECK(from_cell("gated_mlp", "SwiGLU").gated_mlp == 1);
+    CHECK(from_cell("flash_attention", "FlashAttention-2").flash_attention == 1);
+    CHECK(from_cell("sequence_parallel", "False").sequence_parallel == 0);
+    CHECK(from_cell("zero_stage", "ZeRO-1").zero_stage == 1);
+    for (char const* const blank : {"-", "N/A", "unknown", "\xe2\x80\x94"}) {
+        CHECK(from_cell("vpp", blank).unreadable.empty());
+        CHECK_FALSE(from_cell("vpp", blank).vpp);
+        CHECK(from_cell("recompute", blank).recompute.empty());
+    }
+    // What can be read in two ways is not read.
+    CHECK(from_cell("iter_time_s", "1,234").unreadable ==
+          "iter_time_s has a comma that may be of thousands or of decimals");
+    CHECK(from_cell("iter_time_s", "12,34").unreadable == "iter_time_s is not a number");
+    CHECK(from_cell("mfu_pct", "0.45").unreadable.find("per cent are expected") != std::string::npos);
+    CHECK(from_cell("seq_len", "8 GB").unreadable == "seq_len is not a number");
+}
+
+TEST_CASE("a table may lack columns, and is refused where it seems to misname one") {
+    auto const rows = training_rows(parse_csv("gpu,model,num_gpus,extra\nH100,Llama-2-7B,8,x\n", "t.csv"));
+    CHECK(rows.at(0).gpu == "H100");
+    CHECK_FALSE(rows.at(0).seq_len);
+    auto const refused = [](std::string const& column) {
+        try {
+            training_rows(parse_csv("model,gpu,num_gpus," + column + "\n", "t.csv"));
+        } catch (InputError const& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    for (char const* const column : {"Seq Len", "global_batch", "micro_batch_size", "tp_size", "iter_time_ms", "mfu"})
+        CHECK(refused(column).find(std::string("column '") + column + "' is not known here") != std::string::npos);
+    CHECK(refused("pred_low").empty());
+    CHECK(refused("my_extra").empty());
+    CHECK_THROWS_AS(training_rows(parse_csv("model,gpu,seq_len\n", "t.csv")), InputError);
+}
+
+TEST_CASE("degrees that a row leaves out follow from the others, or are one where the source states the other") {
+    TrainingRow row = complete_row();
+    row.num_gpus = 64;
+    row.dp = 8;
+    row.tp.reset();
+    row.pp = 2;
+    CHECK(built(row).plan.tp == 4);
+    row.dp.reset();
+    TrainingCase const c = built(row);
+    CHECK(c.plan.tp == 1);
+    CHECK(c.plan.dp == 32);
+    CHECK(std::find(c.assumptions.begin(), c.assumptions.end(), "tp 1 where only pp is stated") != c.assumptions.end());
+    row.pp.reset();
+    CHECK_THROWS_AS(built(row), RowSkip);
+    row.dp = 64;
+    CHECK(built(row).plan.pp == 1);
+    row.dp.reset();
+    row.num_gpus = 1;
+    CHECK(built(row).plan.tp == 1);
+}
+
+TEST_CASE("an assumed degree that a run contradicts is no prediction") {
+    TrainingRow row = complete_row();
+    row.model = "Llama-2-70B";
+    row.layers = row.hidden = row.ffn_hidden = row.heads = row.kv_heads = row.head_dim = row.vocab = std::nullopt;
+    row.dp.reset();
+    row.pp = 1;
+    row.tp.reset();
+    CHECK(TrainPredictor().predict(row).skip_reason == "tp is not stated, and the model does not fit with 1");
+    row.notes = "STATUS=OOM";
+    CHECK(TrainPredictor().predict(row).fits == false);
+}
+
+TEST_CASE("the batch and the length of sequences follow from time and tokens a second") {
+    TrainingRow row = complete_row();
+    row.iter_time_s = 10.0;
+    row.tokens_per_s = 26100;  // of 26,214: within what is printed
+    row.global_batch.reset();
+    CHECK(built(row).workload.global_batch == 64);
+    row.global_batch = 64;
+    row.seq_len.reset();
+    CHECK(built(row).workload.sequence == 4096);
+    row.tokens_per_s.reset();
+    CHECK_THROWS_AS(built(row), RowSkip);
+}
+
+TEST_CASE("a blank micro-batch is filled where no usual one that fits makes a difference, and lies in the interval") {
+    TrainingRow row = complete_row();
+    row.micro_batch.reset();
+    RowPrediction const open = TrainPredictor().predict(row);
+    REQUIRE(open.skip_reason.empty());
+    CHECK_FALSE(open.ran);
+    CHECK(open.memory_reason == "micro_batch is not stated");
+    for (std::int64_t const micro_batch : {1, 2, 4, 8}) {
+        row.micro_batch = micro_batch;
+        RowPrediction const stated = TrainPredictor().predict(row);
+        if (stated.fits != true) continue;
+        CHECK(*stated.time >= open.interval->low * *open.time);
+        CHECK(*stated.time <= open.interval->high * *open.time);
+    }
+    row.micro_batch.reset();
+    row.pp = 8, row.dp = 1;
+    row.global_batch = 16;  // few microbatches: the bubble is what the micro-batch decides
+    CHECK(TrainPredictor().predict(row).skip_reason ==
+          "micro_batch is not stated, and usual ones that fit differ by more than 20 %");
+}
+
+TEST_CASE("a rate without a batch is predicted where there is no pipeline to fill, and memory alone where there is") {
+    TrainingRow row = complete_row();
+    row.iter_time_s.reset();
+    row.global_batch.reset();
+    row.tokens_per_s_per_gpu = 3000;
+    RowPrediction const flat = TrainPredictor().predict(row);
+    CHECK(flat.time);
+    CHECK(flat.measured_time);
+    row.pp = 4, row.dp = 2;
+    RowPrediction const piped = TrainPredictor().predict(row);
+    CHECK_FALSE(piped.time);
+    CHECK(piped.memory_gb);
+}
+
+TEST_CASE("an interval is wider for a network that nobody measured or stated, and for a framework like another") {
+    TrainingRow row = complete_row();
+    row.gpu = "RTX 4090";
+    row.model = "TinyLlama 1.1B";
+    row.layers = row.hidden = row.ffn_hidden = row.heads = row.kv_heads = row.head_dim = row.vocab = std::nullopt;
+    row.seq_len = 2048;
+    row.num_gpus = row.dp = 64;
+    auto const width = [&] {
+        auto const p = TrainPredictor().predict(row);
+        REQUIRE(p.skip_reason.empty());
+        return p.interval->high / p.interval->low;
+    };
+    double const assumed = width();
+    row.inter_node_link = "25GbE";
+    double const stated = width();
+    CHECK(assumed > stated);
+    row.framework = "Primus";
+    CHECK(width() > stated);
+}
+
 TEST_CASE("spellings of precision, recompute and framework are understood") {
     auto const precision = [](std::string const& text) {
         TrainingRow row = complete_row();
@@ -159,6 +311,9 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(precision("Float8") == Precision::fp8);
     CHECK(precision("FP8 + torch.compile") == Precision::fp8);
     CHECK(precision("FP16 mixed") == Precision::fp16);
+    CHECK(precision("16-mixed") == Precision::fp16);
+    CHECK(precision("bf16-mixed") == Precision::bf16);
+    CHECK(precision("E4M3") == Precision::fp8);
 
     auto const plan = [](std::string const& text) {
         TrainingRow row = complete_row();
@@ -182,8 +337,15 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(modules("selective:op") == "op");
     CHECK(modules("remat_policy=minimal") == "core_attn,layernorm,mlp_act");
     CHECK(modules("remat minimal_flash") == "layernorm,mlp_act");
-    CHECK(plan("True").recompute == Recompute::full);
-    CHECK(plan("off").recompute == Recompute::none);
+    for (char const* const text : {"True", "full (uniform 1)", "activation checkpointing", "gradient checkpointing",
+                                   "full AC", "all layers", "remat_policy=nothing_saveable"})
+        CHECK(plan(text).recompute == Recompute::full);
+    for (char const* const text : {"off", "no activation checkpointing", "w/o recompute", "disabled"})
+        CHECK(plan(text).recompute == Recompute::none);
+    for (char const* const text : {"10 layers", "block 10", "full (block, 10)", "full, block, 10 layers"})
+        CHECK(plan(text).recompute_layers == 10);
+    for (char const* const text : {"selective (attention)", "selective activation recomputation", "core_attn", "SAC"})
+        CHECK(modules(text) == "core_attn");
 
     auto const family = [](std::string const& text) {
         TrainingRow row = complete_row();
@@ -196,6 +358,14 @@ TEST_CASE("spellings of precision, recompute and framework are understood") {
     CHECK(family("Megatron-DeepSpeed (Sailor)") == "deepspeed");
     CHECK(family("NVIDIA NeMo Framework Release 25.09") == "megatron");
     CHECK(family("Levanter (JAX)") == "maxtext");
+    CHECK(family("EasyLM") == "maxtext");
+    CHECK(family("PaxML") == "generic");
+    CHECK(family("MCore v0.13") == "megatron");
+    CHECK(family("Primus") == "megatron");
+    CHECK(family("Primus (TorchTitan)") == "torchtitan");
+    CHECK(family("LLM Foundry") == "fsdp");
+    CHECK(family("PyTorch FSDP2") == "torchtitan");
+    CHECK(family("GPT-NeoX") == "deepspeed");
     CHECK(family("an unheard-of stack") == "generic");
 }
 
