@@ -12,15 +12,21 @@ bool recognises(std::string_view text) {
            text.find("# nThread") != std::string_view::npos;
 }
 
-ImportedTables read(std::string_view text, ImportRequest const& request) {
-    NcclTestsLog const log = read_nccl_tests_log(text, request.name);
-    ImportedTables out;
+void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTables& out) {
+    for (auto const& [reason, lines] : log.skipped)
+        out.skipped[reason] += lines;
+    try {
+        static_cast<void>(collective_kind_of(log.collective));
+    } catch (RowSkip const& skip) {
+        out.skipped[skip.what()] += log.rows.size();
+        return;
+    }
     for (CollectiveRow const& row : log.rows) {
         if (!row.measured) {
             ++out.skipped["has no time"];
             continue;
         }
-        out.collectives.push_back({.run = request.name,
+        out.collectives.push_back({.run = row.run_id,
                                    .source = source_of(request, "nccl-tests " + request.name),
                                    .device = device_of(request, log.device),
                                    .library_version = log.library_version,
@@ -30,6 +36,12 @@ ImportedTables read(std::string_view text, ImportRequest const& request) {
                                    .bytes = row.bytes.base(),
                                    .microseconds = row.measured->in(units::us)});
     }
+}
+
+ImportedTables read(std::string_view text, ImportRequest const& request) {
+    ImportedTables out;
+    for (NcclTestsLog const& run : read_nccl_tests_log(text, request.name))
+        add_run(run, request, out);
     return out;
 }
 

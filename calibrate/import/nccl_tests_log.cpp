@@ -11,15 +11,21 @@
 namespace sextant {
 namespace {
 
-/// nccl-tests' programs and the names of collectives.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> programs{{{"all_reduce", "all_reduce"},
-                                                                                 {"all_gather", "all_gather"},
-                                                                                 {"reduce_scatter", "reduce_scatter"},
-                                                                                 {"alltoall", "alltoall"},
-                                                                                 {"broadcast", "broadcast"},
-                                                                                 {"sendrecv", "sendrecv"},
-                                                                                 {"all-reduce", "all_reduce"},
-                                                                                 {"all-gather", "all_gather"}}};
+/// nccl-tests' names of collectives and other spellings; a name that holds another goes before it.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> spellings{{{"all_reduce", "all_reduce"},
+                                                                                   {"all-reduce", "all_reduce"},
+                                                                                   {"allreduce", "all_reduce"},
+                                                                                   {"all_gather", "all_gather"},
+                                                                                   {"all-gather", "all_gather"},
+                                                                                   {"allgather", "all_gather"},
+                                                                                   {"reduce_scatter", "reduce_scatter"},
+                                                                                   {"reduce-scatter", "reduce_scatter"},
+                                                                                   {"reducescatter", "reduce_scatter"},
+                                                                                   {"alltoall", "alltoall"},
+                                                                                   {"all_to_all", "alltoall"},
+                                                                                   {"broadcast", "broadcast"},
+                                                                                   {"sendrecv", "sendrecv"},
+                                                                                   {"hypercube", "hypercube"}}};
 
 std::vector<std::string_view> words_of(std::string_view line) {
     std::vector<std::string_view> out;
@@ -37,75 +43,159 @@ bool is_number(std::string_view word, Number& out) {
     return error == std::errc{} && end == word.data() + word.size();
 }
 
-/// Without what a launcher puts before a line: "[1,0]<stdout>:", "0: ", "node3: ".
-std::string_view without_prefix(std::string_view line) {
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "2024-05-01", "2024-05-01T12:00:00Z", "12:00:00.123".
+bool is_time(std::string_view word) {
+    auto const date_or_clock = [](char c) { return is_digit(c) || c == '-' || c == ':' || c == '.' || c == '+'; };
+    bool const marked = word.find(':') != std::string_view::npos || std::count(word.begin(), word.end(), '-') == 2;
+    return word.size() >= 8 && marked && is_digit(word.front()) && std::all_of(word.begin(), word.end(), [&](char c) {
+               return date_or_clock(c) || c == 'T' || c == 'Z' || c == ',';
+           });
+}
+
+/// Without one thing that a launcher puts before a line: "[1,0]<stdout>:", "[2024-05-01 12:00:00]", a date, a time,
+/// "node3 | ", "0: ".
+std::string_view without_one_prefix(std::string_view line) {
+    if (auto const tag = line.find("<stdout>:"); tag != std::string_view::npos && tag < 20) return line.substr(tag + 9);
+    auto const begin = line.find_first_not_of(' ');
+    if (begin == std::string_view::npos || line[begin] == '#') return line;
+    auto const blank = line.find(' ', begin);
+    if (blank == std::string_view::npos) return line;
+    std::string_view const word = line.substr(begin, blank - begin);
+    if (word.starts_with('['))
+        if (auto const end = line.find("] "); end != std::string_view::npos && end < 40) return line.substr(end + 2);
+    if (is_time(word)) return line.substr(blank + 1);
+    if (line.substr(blank).starts_with(" | ")) return line.substr(blank + 3);
+    if (word.ends_with(':') && word.size() <= 40 && word.find('#') == std::string_view::npos)
+        return line.substr(blank + 1);
+    return line;
+}
+
+/// Without prefixes and a carriage return at the end.
+std::string_view without_prefixes(std::string_view line) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' '))
         line.remove_suffix(1);
-    if (auto const tag = line.find("<stdout>:"); tag != std::string_view::npos && tag < 20) line.remove_prefix(tag + 9);
-    auto const colon = line.find(": ");
-    auto const before = line.substr(0, std::min(colon, line.size()));
-    if (colon != std::string_view::npos && colon < 40 && before.find_first_of(" #\t") == std::string_view::npos)
-        line.remove_prefix(colon + 2);
+    for (int most = 4; most > 0; --most) {
+        auto const shorter = without_one_prefix(line);
+        if (shorter.size() == line.size()) break;
+        line = shorter;
+    }
     return line;
+}
+
+/// Without the colours of a terminal: ESC [ ... m.
+std::string without_colours(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
+            auto const end = text.find_first_not_of("0123456789;", i + 2);
+            if (end != std::string_view::npos) i = end;
+            continue;
+        }
+        out += text[i];
+    }
+    return out;
+}
+
+/// The collective that a text names, and how: as a program ("all_gather_perf"), or in another way.
+struct Named {
+    std::string collective;
+    bool as_program = false;
+};
+
+Named named_in(std::string_view text) {
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+    if (auto const end = text.find("_perf"); end != std::string_view::npos) {
+        auto const before = text.substr(0, end).find_last_not_of(letters);
+        std::string const program(text.substr(before + 1, end - before - 1));
+        if (!program.empty()) return {program, true};
+    }
+    for (auto const& [spelling, collective] : spellings)
+        if (text.find(spelling) != std::string_view::npos) return {std::string(collective), false};
+    return {};
 }
 
 class LogReader {
 public:
     explicit LogReader(std::string const& name) : name_(name) {}
 
-    void read(std::string_view line, std::size_t number) {
-        line = without_prefix(line);
-        find_program(line);
-        find_version(line);
+    void read(std::string_view raw, std::size_t number) {
+        std::string_view const line = without_prefixes(raw);
         auto const words = words_of(line);
         if (words.empty()) return;
-        if (words.front().starts_with('#')) {
-            read_rank(line);
+        double size = 0;
+        if (!words.front().starts_with('#') && is_number(words.front(), size)) {
+            read_size(words, number);
             return;
         }
-        double size = 0;
-        if (is_number(words.front(), size)) read_size(words, number);
+        Named const named = named_in(line);
+        bool const rank = is_rank(words);
+        bool const begins = rank || named.as_program || line.find("# nThread") != std::string_view::npos;
+        if (begins && has_sizes()) finish_run();
+        if (!named.collective.empty() && (run_.collective.empty() || named.as_program))
+            run_.collective = named.collective;
+        find_version(line);
+        if (line.find("#wrong") != std::string_view::npos) counts_wrong_ = true;
+        if (rank) read_rank(line, words);
     }
 
-    NcclTestsLog take() {
-        if (log_.collective.empty()) find_program(name_);
-        if (log_.collective.empty())
-            throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
-                             name_);
-        if (log_.rows.empty()) throw InputError("{}: has no line with a size and times", name_);
-        if (log_.ranks == 0) throw InputError("{}: has no list of ranks ('#  Rank  0 Group ...')", name_);
-        log_.hosts = static_cast<std::int64_t>(hosts_.size());
-        if (log_.ranks % log_.hosts != 0)
-            throw InputError("{}: {} ranks on {} hosts (as many on each are expected)", name_, log_.ranks, log_.hosts);
-        for (CollectiveRow& row : log_.rows)
-            complete(row);
-        return std::move(log_);
+    std::vector<NcclTestsLog> take() {
+        if (has_sizes() || runs_.empty()) finish_run();
+        return std::move(runs_);
     }
 
 private:
-    void find_program(std::string_view line) {
-        if (!log_.collective.empty()) return;
-        for (auto const& [program, collective] : programs)
-            if (line.find(std::string(program)) != std::string_view::npos) log_.collective = collective;
+    [[nodiscard]] bool has_sizes() const { return columns_ > 0; }
+
+    void finish_run() {
+        if (run_.collective.empty()) run_.collective = named_in(name_).collective;
+        if (run_.collective.empty())
+            throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
+                             name_);
+        if (!has_sizes()) throw InputError("{}: has no line with a size and times", name_);
+        if (run_.ranks == 0)
+            throw InputError(
+                "{}: has no list of ranks ('#  Rank  0 Group ...': keep the head of what nccl-tests prints)", name_);
+        run_.hosts = static_cast<std::int64_t>(hosts_.size());
+        if (run_.ranks % run_.hosts != 0)
+            throw InputError("{}: {} ranks on {} hosts (as many on each are expected)", name_, run_.ranks, run_.hosts);
+        check_bus_bandwidth();
+        if (cut_line_ > 0) ++run_.skipped["is cut off"];
+        std::string const run_id = runs_.empty() ? name_ : fmt::format("{} run {}", name_, runs_.size() + 1);
+        for (CollectiveRow& row : run_.rows)
+            complete(row, run_id);
+        std::string version = run_.library_version;
+        runs_.push_back(std::move(run_));
+        run_ = {};
+        run_.library_version = std::move(version);
+        hosts_.clear();
+        columns_ = cut_line_ = 0;
+        ratio_ = 0;
     }
 
     void find_version(std::string_view line) {
         for (std::string_view const library : {"NCCL version ", "RCCL version "})
             if (auto const at = line.find(library); at != std::string_view::npos)
                 if (auto const words = words_of(line.substr(at + library.size())); !words.empty())
-                    log_.library_version = words.front();
+                    run_.library_version = words.front();
     }
 
     /// "#  Rank  3 Group  0 Pid  123 on  node7 device  3 [0x9d] NVIDIA H100 80GB HBM3"
-    void read_rank(std::string_view line) {
-        auto const words = words_of(line);
+    static bool is_rank(std::vector<std::string_view> const& words) {
         auto const rank = std::find(words.begin(), words.end(), "Rank");
         auto const on = std::find(words.begin(), words.end(), "on");
-        if (rank == words.end() || on == words.end() || on + 1 == words.end()) return;
-        ++log_.ranks;
-        hosts_.insert(std::string(*(on + 1)));
-        if (auto const bracket = line.find("] "); bracket != std::string_view::npos && log_.device.empty())
-            log_.device = std::string(line.substr(line.find_first_not_of(' ', bracket + 1)));
+        return words.front().starts_with('#') && rank != words.end() && on != words.end() && on + 1 != words.end();
+    }
+
+    void read_rank(std::string_view line, std::vector<std::string_view> const& words) {
+        ++run_.ranks;
+        hosts_.insert(std::string(*(std::find(words.begin(), words.end(), "on") + 1)));
+        auto const bracket = line.find("] ");
+        if (bracket == std::string_view::npos || !run_.device.empty()) return;
+        if (auto const device = line.find_first_not_of(' ', bracket + 1); device != std::string_view::npos)
+            run_.device = std::string(line.substr(device));
     }
 
     [[noreturn]] void refuse(std::size_t number, std::string_view what) const {
@@ -115,52 +205,90 @@ private:
 
     /// size count type [redop] [root] time algbw busbw #wrong time algbw busbw #wrong
     void read_size(std::vector<std::string_view> const& words, std::size_t number) {
+        if (cut_line_ > 0) refuse(cut_line_, "has too few columns");
         double size = 0;
         static_cast<void>(is_number(words.front(), size));
         if (!(size >= 0) || size > 1e18 || size != std::floor(size)) refuse(number, "the size is not a whole number");
+        if (has_sizes() && words.size() < columns_) {  // no harm where nothing of the run follows
+            cut_line_ = number;
+            return;
+        }
         if (words.size() < 8) refuse(number, "has too few columns");
+        if (has_sizes() && words.size() > columns_) refuse(number, "has more columns than the lines before it");
+        columns_ = words.size();
         // What follows the type is text (none, sum) and the root; the times are the last two groups of four.
         std::size_t const groups = words.size() >= 11 ? 2 : 1;
         std::size_t const first = words.size() - 4 * groups;
         if (size == 0) return;
         CollectiveRow row;
         row.bytes = size * units::B;
+        bool wrong = false;
         for (std::size_t g = 0; g < groups; ++g) {
             double time = 0;
-            if (words[first + 4 * g] == "N/A") continue;
-            if (!is_number(words[first + 4 * g], time)) refuse(number, "a time is not a number");
+            std::string_view const* const cells = words.data() + first + 4 * g;
+            if (cells[0] == "N/A") continue;
+            if (!is_number(cells[0], time)) refuse(number, "a time is not a number");
             if (!std::isfinite(time) || time < 0) refuse(number, "a time is negative or not finite");
             if (time > 0) row.add_time(time * units::us);
+            std::int64_t errors = 0;
+            wrong = wrong || (counts_wrong_ && is_number(cells[3], errors) && errors > 0);
+            double algorithm = 0;
+            double bus = 0;
+            if (is_number(cells[1], algorithm) && is_number(cells[2], bus) && algorithm >= 1) ratio_ = bus / algorithm;
         }
-        log_.rows.push_back(std::move(row));
+        if (wrong)
+            ++run_.skipped["has wrong results (#wrong)"];
+        else
+            run_.rows.push_back(std::move(row));
     }
 
-    void complete(CollectiveRow& row) const {
-        row.run_id = name_;
+    /// The columns say what was measured better than a name does.
+    void check_bus_bandwidth() const {
+        if (!(ratio_ > 0)) return;
+        try {
+            double const factor = bus_bandwidth_factor(collective_kind_of(run_.collective), run_.ranks);
+            if (std::abs(ratio_ / factor - 1) > 0.03)
+                throw InputError(
+                    "{}: busbw is {:.3g} times algbw, not {:.3g} as of {} over {} ranks (is it another collective, or "
+                    "is "
+                    "the list of ranks not whole?)",
+                    name_, ratio_, factor, run_.collective, run_.ranks);
+        } catch (RowSkip const&) {  // no model of it, and no factor
+        }
+    }
+
+    void complete(CollectiveRow& row, std::string const& run_id) const {
+        row.run_id = run_id;
         row.source = name_;
-        row.library_version = log_.library_version;
-        row.collective = log_.collective;
-        row.nranks = log_.ranks;
-        row.machine = {.gpu = log_.device,
+        row.library_version = run_.library_version;
+        row.collective = run_.collective;
+        row.nranks = run_.ranks;
+        row.machine = {.gpu = run_.device,
                        .intra_link = {},
                        .inter_link = {},
-                       .nodes = log_.hosts,
-                       .gpus_per_node = log_.ranks / log_.hosts};
+                       .nodes = run_.hosts,
+                       .gpus_per_node = run_.ranks / run_.hosts};
     }
 
     std::string name_;
-    NcclTestsLog log_;
+    std::vector<NcclTestsLog> runs_;
+    NcclTestsLog run_;  ///< the one that is being read
     std::set<std::string> hosts_;
+    std::size_t columns_ = 0;   ///< of its lines with a size; 0: there was none yet
+    std::size_t cut_line_ = 0;  ///< a line with fewer
+    bool counts_wrong_ = false;
+    double ratio_ = 0;  ///< of busbw to algbw, of the last line where both have digits
 };
 
 }  // namespace
 
-NcclTestsLog read_nccl_tests_log(std::string_view text, std::string const& name) {
+std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view coloured, std::string const& name) {
     LogReader reader(name);
+    std::string const text = without_colours(coloured);
     std::size_t number = 0;
     for (std::size_t begin = 0; begin < text.size();) {
         std::size_t const end = std::min(text.find('\n', begin), text.size());
-        reader.read(text.substr(begin, end - begin), ++number);
+        reader.read(std::string_view(text).substr(begin, end - begin), ++number);
         begin = end + 1;
     }
     return reader.take();

@@ -2,13 +2,15 @@
 
 #include "cost_models/collective_row.hpp"
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sextant {
 
-/// What a log of nccl-tests or rccl-tests says.
+/// What a log says of one run of nccl-tests or rccl-tests.
 struct NcclTestsLog {
     std::string collective;       ///< nccl-tests' name: all_reduce, all_gather, ...
     std::string library_version;  ///< empty where the log does not say
@@ -16,15 +18,18 @@ struct NcclTestsLog {
     std::int64_t ranks = 0;
     std::int64_t hosts = 0;
     std::vector<CollectiveRow> rows;
+    std::map<std::string, std::size_t> skipped;  ///< lines that were left out: cut off, wrong results
 };
 
-/// Reads the text that nccl-tests prints: lines that begin with '#' (parameters, the list of ranks with host and
-/// device, column heads) and lines of a size each. Launcher prefixes such as "[1,0]<stdout>:" or "0: " before a line
-/// are dropped; other lines that are neither are skipped. The collective is the program's name ("all_reduce_perf")
-/// where one is printed, else told from the columns: `name` is looked at as well, so that a file called all_gather.log
-/// is one. Times are the out-of-place and in-place columns in us, the lesser counts; sizes as printed.
-/// @throws InputError: no line with a size; no list of ranks; a collective that is not known; a line with a size whose
-/// other cells are no numbers, a time that is negative or not finite; ranks that do not divide over the hosts.
-NcclTestsLog read_nccl_tests_log(std::string_view text, std::string const& name);
+/// Reads the text that nccl-tests prints, run by run: lines that begin with '#' (parameters, the list of ranks with
+/// host and device, column heads) and lines of a size each. A run begins with its parameters, its list of ranks or the
+/// name of its program. What launchers put before a line ("[1,0]<stdout>:", "0: ", a time, "pod | ") and colours are
+/// dropped; other lines that are neither are skipped. The collective is the program's name ("all_reduce_perf") where
+/// one is printed; else the file's: one called all_gather.log is one. Times are the out-of-place and in-place columns
+/// in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
+/// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
+/// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
+/// ranks that do not divide over the hosts.
+std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view text, std::string const& name);
 
 }  // namespace sextant

@@ -31,8 +31,11 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
     for (std::string const& file : request.logs) {
         if (cluster == nullptr)
             throw InputError("--nccl-log: needs --cluster (a log does not name the network it ran on)");
-        NcclTestsLog const log = read_nccl_tests_log(read_text_file(file), file);
-        add(file, collective_measurements(log.rows, cluster));
+        for (NcclTestsLog const& run : read_nccl_tests_log(read_text_file(file), file)) {
+            for (auto const& [reason, count] : run.skipped)
+                context.err << fmt::format("{}: {} lines left out: {}\n", file, count, reason);
+            add(file, collective_measurements(run.rows, cluster));
+        }
     }
     if (rows.empty()) throw InputError("calibrate fit: no usable rows (--collectives FILE.csv or --nccl-log FILE)");
     prepare_rows(rows);

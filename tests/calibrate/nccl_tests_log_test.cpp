@@ -29,8 +29,31 @@ constexpr char const* sizes =
 # Avg bus bandwidth    : 124.86
 )";
 
-NcclTestsLog read(std::string const& text, std::string const& name = "all_reduce.log") {
+std::vector<NcclTestsLog> read_all(std::string const& text, std::string const& name) {
     return read_nccl_tests_log(text, name);
+}
+
+NcclTestsLog read(std::string const& text, std::string const& name = "all_reduce.log") {
+    auto runs = read_all(text, name);
+    REQUIRE(runs.size() == 1);
+    return runs.front();
+}
+
+std::string ranks_without_version() {
+    std::string text(ranks);
+    auto const at = text.find("NCCL version");
+    return text.erase(at, text.find('\n', at) + 1 - at);
+}
+
+/// Every line with something before it.
+std::string behind(std::string const& prefix, std::string const& text) {
+    std::string out;
+    for (std::size_t begin = 0; begin < text.size();) {
+        std::size_t const end = text.find('\n', begin);
+        out += prefix + text.substr(begin, end - begin + 1);
+        begin = end + 1;
+    }
+    return out;
 }
 
 }  // namespace
@@ -53,11 +76,7 @@ TEST_CASE("nccl-tests log: header, ranks and sizes") {
 
 TEST_CASE("nccl-tests log: launcher prefixes, other lines and one group of columns") {
     std::string text = "Loading modules\nmpirun -np 4 ./build/alltoall_perf -b 8 -e 1G\n";
-    for (std::size_t begin = 0; begin < std::string(ranks).size();) {
-        std::size_t const end = std::string(ranks).find('\n', begin);
-        text += "[1,0]<stdout>:" + std::string(ranks).substr(begin, end - begin + 1);
-        begin = end + 1;
-    }
+    text += behind("[1,0]<stdout>:", ranks);
     text +=
         "0:       1024           64     float    none      -1    40.00    0.03    0.02    N/A    41.00    0.02    0.02 "
         "   N/A\r\n";
@@ -69,9 +88,76 @@ TEST_CASE("nccl-tests log: launcher prefixes, other lines and one group of colum
     CHECK(log.rows[0].measured->in(units::us) == Approx(40));
 }
 
+TEST_CASE("nccl-tests log: what launchers put before lines does not change what is read") {
+    NcclTestsLog const plain = read(std::string(ranks) + sizes);
+    for (char const* prefix :
+         {"[1,0]<stdout>:", "[1,0]<stdout>: ", "0: ", "00: ", "node3: ", "launcher-abc | ", "[2024-05-01 12:00:00] ",
+          "2024-05-01T12:00:00.123456Z ", "2024-05-01 12:00:00,123 ", "2024-05-01T12:00:00Z 3: ", "\x1b[32m\x1b[0m"}) {
+        CAPTURE(prefix);
+        NcclTestsLog const log = read(behind(prefix, std::string(ranks) + sizes));
+        CHECK(log.ranks == plain.ranks);
+        CHECK(log.hosts == plain.hosts);
+        CHECK(log.device == plain.device);
+        CHECK(log.library_version == plain.library_version);
+        REQUIRE(log.rows.size() == plain.rows.size());
+        for (std::size_t i = 0; i < log.rows.size(); ++i)
+            CHECK(log.rows[i].measured == plain.rows[i].measured);
+    }
+}
+
+TEST_CASE("nccl-tests log: each run of a file has its own collective and ranks") {
+    std::string const gathered =
+        "1048576 262144 float none -1 100.0 10.49 7.86 0 101.0 10.38 7.79 0\n";  // (4 - 1) / 4 of algbw
+    auto const runs = read_all(
+        std::string("./all_reduce_perf -b 8\n") + ranks + sizes + "./all_gather_perf -b 8\n" + ranks + gathered,
+        "job.out");
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].collective == "all_reduce");
+    CHECK(runs[1].collective == "all_gather");
+    for (NcclTestsLog const& run : runs) {
+        CHECK(run.ranks == 4);
+        CHECK(run.hosts == 2);
+        CHECK(run.rows.front().nranks == 4);
+    }
+    CHECK(runs[0].rows.front().run_id != runs[1].rows.front().run_id);
+    // A loop that echoes nothing: the name of the file is that of each.
+    CHECK(read_all(std::string(ranks) + sizes + ranks + sizes, "all_reduce.log").size() == 2);
+    CHECK_THROWS_WITH(read_all(std::string(ranks) + sizes + ranks + gathered, "all_reduce.log"),
+                      contains("busbw is 0.75 times algbw, not 1.5 as of all_reduce over 4 ranks"));
+}
+
+TEST_CASE("nccl-tests log: programs without a model are named, not taken for others") {
+    for (std::string const program : {"reduce", "gather", "scatter", "hypercube"})
+        CHECK(read("./" + program + "_perf -b 8\n" + ranks + sizes, "x.out").collective == program);
+}
+
+TEST_CASE("nccl-tests log: a run may end in the middle of a line, and only there") {
+    std::string const whole = std::string(ranks) + sizes;
+    std::size_t const second = whole.find("  1073741824");
+    std::size_t const end = whole.find('\n', second);
+    for (std::size_t cut = second + 12; cut < end; ++cut) {
+        CAPTURE(whole.substr(second, cut - second));
+        NcclTestsLog const log = read(whole.substr(0, cut));
+        if (log.rows.size() == 2) {  // nothing but digits of the last cell is missing
+            CHECK(log.rows[1].measured->in(units::us) == Approx(6400));
+            continue;
+        }
+        REQUIRE(log.rows.size() == 1);
+        CHECK(log.skipped.at("is cut off") == 1);
+    }
+    CHECK_THROWS_AS(read(whole.substr(0, second + 40) + "\n" + sizes), InputError);
+}
+
+TEST_CASE("nccl-tests log: times of wrong results are left out") {
+    std::string wrong = "  1048576  262144  float  sum  -1  31.20  33.61  50.41  12  30.90  33.93  50.90  0\n";
+    NcclTestsLog const log = read(std::string(ranks) + sizes + wrong);
+    CHECK(log.rows.size() == 2);
+    CHECK(log.skipped.at("has wrong results (#wrong)") == 1);
+}
+
 TEST_CASE("nccl-tests log: a version that was cut off leaves it unknown") {
     for (char const* line : {"NCCL version \t\n", "RCCL version  \t \n", "NCCL version \n"}) {
-        NcclTestsLog const log = read(std::string(line) + sizes + "#  Rank  0 Group  0 Pid  1 on  node-a device  0\n");
+        NcclTestsLog const log = read(std::string(line) + ranks_without_version() + sizes);
         CHECK(log.library_version.empty());
         CHECK(log.rows.size() == 2);
     }
