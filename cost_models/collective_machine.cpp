@@ -43,16 +43,21 @@ constexpr std::array out_words{
     OutWord{"ethernet", "ethernet"},
     OutWord{"tcp", "ethernet"},
     OutWord{"omni-path", "omni-path"},
+    OutWord{"omnipath", "omni-path"},
+    OutWord{"gbe", "ethernet"},
+    OutWord{"edr", "infiniband"},
+    OutWord{"hdr", "infiniband"},
+    OutWord{"ndr", "infiniband"},
+    OutWord{"xdr", "infiniband"},
     OutWord{"dcn", "dcn"},
 };
 
-/// True when `word` stands in `text` with no letter or digit before it and no letter after it ("Slingshot-11").
+/// True when `word` stands in `text` with no letter before or after it ("Slingshot-11", "100GbE").
 bool has_word(std::string const& text, std::string_view word) {
     auto const is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
-    auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
     for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
         std::size_t const end = at + word.size();
-        bool const begins = at == 0 || !(is_letter(text[at - 1]) || is_digit(text[at - 1]));
+        bool const begins = at == 0 || !is_letter(text[at - 1]);
         if (begins && (end == text.size() || !is_letter(text[end]))) return true;
     }
     return false;
@@ -152,7 +157,11 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
             throw RowSkip(fmt::format("{} has no network between nodes", out.cluster.name));
         }
         set_domain(row, out);
-        out.group = place_group(ranks, 1, row.gpus_per_node);
+        // The nodes of a rack are its trays: NVLink joins all of them, and the network what does not fit into one.
+        std::int64_t const domain = out.cluster.domain_size;
+        bool const fills_racks = domain > 16 && row.gpus_per_node < domain && ranks > domain && ranks % domain == 0;
+        if (fills_racks) out.assumptions.emplace_back("ranks fill whole racks");
+        out.group = place_group(ranks, 1, fills_racks ? domain : row.gpus_per_node);
     }
     if (has_word(lower_case(row.intra_link + " " + row.inter_link), "nvls off")) {
         out.cluster.scale_up.in_network_reduction_efficiency.reset();

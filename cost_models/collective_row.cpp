@@ -1,8 +1,11 @@
 #include "cost_models/collective_row.hpp"
 
+#include "core/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace sextant {
 namespace {
@@ -26,6 +29,18 @@ std::vector<Seconds> measured_times(RowCells const& row, Bytes bytes, Collective
     return times;
 }
 
+/// Of nodes, accelerators of a node and ranks, each follows from the other two.
+void complete_ranks(std::optional<std::int64_t>& nodes, std::optional<std::int64_t>& per_node,
+                    std::optional<std::int64_t>& ranks) {
+    constexpr std::int64_t most = 1000000;
+    auto const quotient = [](std::int64_t all, std::int64_t part) {
+        return part > 0 && all % part == 0 ? std::optional(all / part) : std::nullopt;
+    };
+    if (!ranks && nodes && per_node && *nodes < most && *per_node < most) ranks = *nodes * *per_node;
+    if (!nodes && ranks && per_node) nodes = quotient(*ranks, *per_node);
+    if (!per_node && ranks && nodes) per_node = quotient(*ranks, *nodes);
+}
+
 }  // namespace
 
 std::vector<std::string_view> collective_columns() {
@@ -35,10 +50,14 @@ std::vector<std::string_view> collective_columns() {
 }
 
 CollectiveKind collective_kind_of(std::string const& name) {
-    for (CollectiveKind const kind :
-         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-          CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_receive})
+    constexpr std::array kinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                               CollectiveKind::all_to_all, CollectiveKind::broadcast,  CollectiveKind::send_receive};
+    for (CollectiveKind const kind : kinds)
         if (name == name_of(kind)) return kind;
+    // "AllReduce", "all-gather", "Reduce Scatter", "all_to_all", "SendRecv".
+    std::string const letters = letters_and_digits(name);
+    for (CollectiveKind const kind : kinds)
+        if (letters == letters_and_digits(name_of(kind))) return kind;
     throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
 }
 
@@ -50,9 +69,10 @@ void CollectiveRow::add_time(Seconds time) {
 CollectiveRow collective_row(RowCells const& row) {
     CollectiveRow out;
     // Numbers first: a cell that is none is a fault of the file, whatever else the row lacks.
-    auto const nodes = row.count("nodes");
-    auto const per_node = row.count("gpus_per_node");
-    auto const nranks = row.count("nranks");
+    auto nodes = row.count("nodes");
+    auto per_node = row.count("gpus_per_node");
+    auto nranks = row.count("nranks");
+    complete_ranks(nodes, per_node, nranks);
     auto const size = row.count("size_bytes");
     for (char const* column :
          {"time_us_oop", "algbw_gbs_oop", "busbw_gbs_oop", "time_us_ip", "algbw_gbs_ip", "busbw_gbs_ip"})
@@ -60,9 +80,13 @@ CollectiveRow collective_row(RowCells const& row) {
     out.run_id = row.text("run_id");
     out.source = row.text("source_ref");
     out.library_version = row.text("nccl_version");
+    auto const link = [&](std::string_view column) {
+        std::string cell = row.text(column);
+        return is_blank_cell(cell) ? std::string() : cell;
+    };
     out.machine = {.gpu = row.stated("gpu"),
-                   .intra_link = row.text("intra_link"),
-                   .inter_link = row.text("inter_link"),
+                   .intra_link = link("intra_link"),
+                   .inter_link = link("inter_link"),
                    .nodes = need(nodes, "nodes"),
                    .gpus_per_node = need(per_node, "gpus_per_node")};
     out.nranks = need(nranks, "nranks");

@@ -75,7 +75,9 @@ std::string collective_introduction() {
         "profile is not guessed.\n{} The lesser of the out-of-place and in-place times is\n"
         "taken. Small sizes are latency and carry the warm-up of a run's first sizes. Some runs are known to be out "
         "of order and are scored\nall the same (host-staged L40S on eight devices, Alps at 128 and more nodes).\n\n"
-        "{}\n\n## Columns\n\nA table of collectives has the columns {}. GB are powers of 1000, times microseconds; "
+        "{}\n\n## Columns\n\nA table of collectives has the columns {}. All but `gpu`, `collective`, `size_bytes` and "
+        "two of "
+        "`nodes`, `gpus_per_node`, `nranks` may be missing. GB are powers of 1000, times microseconds; "
         "`size_bytes` as nccl-tests counts it;\n"
         "busbw = algbw x 2 (n - 1) / n (all_reduce), (n - 1) / n (all_gather, reduce_scatter, alltoall), 1 (others).\n"
         "`--rows` appends {}: `pred_low` and `pred_high` are the 80 % interval.\n",
@@ -95,7 +97,8 @@ std::string serving_introduction() {
         "\"tok/s\" the output tokens per second; where a source does not state one\nof them it is derived from the "
         "others, which is listed as assumed.\n\n{}\n\n"
         "## Columns\n\nA table of serving measurements has the columns {}. An empty cell means that the source does "
-        "not state it.\n`--rows` appends {}: `pred_low` and `pred_high` are the 80 % interval of the throughput.\n",
+        "not state it; all columns but `model` and `gpu` may be missing.\n`--rows` appends {}: `pred_low` and "
+        "`pred_high` are the 80 % interval of the throughput.\n",
         errors_text, interval_note(ValidationKind::serving), code_list(serving_columns()),
         code_list(appended_columns(ValidationKind::serving)));
 }

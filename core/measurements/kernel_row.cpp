@@ -186,7 +186,12 @@ std::vector<std::string_view> kernel_columns(KernelTable table) {
 KernelTable kernel_table_of(CsvTable const& table) {
     for (KernelTable const kind : all_tables) {
         if (!table.find(mark_of(kind))) continue;
-        static_cast<void>(table.require(kernel_columns(kind)));
+        auto needed = kernel_columns(kind);
+        if (kind != KernelTable::bench)
+            std::erase_if(needed, [](std::string_view column) {  // they are for the reader
+                return column == "source_ref" || column == "kernel_source";
+            });
+        require_columns(table, needed, needed);
         return kind;
     }
     throw InputError(

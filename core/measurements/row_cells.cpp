@@ -57,7 +57,39 @@ std::optional<double> read_number(std::string_view cell, std::string_view column
     return std::nullopt;
 }
 
+/// "Seq Len" for seq_len, "global_batch" for global_batch_seqs, "tp_size" for tp, "iter_time_ms" for iter_time_s.
+bool is_slip(std::string_view column, std::string_view wanted) {
+    auto const longer = [](std::string_view a, std::string_view b) {
+        return a.size() > b.size() && a.starts_with(b) && a[b.size()] == '_';
+    };
+    if (longer(column, wanted) || longer(wanted, column)) return true;
+    std::string const a = letters_and_digits(column);
+    std::string const b = letters_and_digits(wanted);
+    std::size_t const shorter = std::min(a.size(), b.size());
+    std::size_t same = 0;
+    while (same < shorter && a[same] == b[same])
+        ++same;
+    return a == b || (shorter > 5 && 5 * same >= 4 * shorter);
+}
+
 }  // namespace
+
+void require_columns(CsvTable const& table, std::vector<std::string_view> const& needed,
+                     std::vector<std::string_view> const& known) {
+    static_cast<void>(table.require(needed));
+    auto const is_known = [&](std::string_view column) {
+        return std::find(known.begin(), known.end(), column) != known.end();
+    };
+    for (std::string const& column : table.header) {
+        if (is_known(column)) continue;
+        for (std::string_view const wanted : known)
+            if (!table.find(wanted) && is_slip(column, wanted))
+                throw InputError(
+                    "{}: column '{}' is not known here, and '{}' is missing (rename it, with its figures in the unit "
+                    "of that name, or drop it)",
+                    table.name, column, wanted);
+    }
+}
 
 bool is_blank_cell(std::string_view cell) {
     constexpr std::array words{"",  "-",       "--",  "n/a",        "na",           "#n/a",        "null",

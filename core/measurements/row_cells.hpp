@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sextant {
 
@@ -16,6 +17,12 @@ class RowSkip : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
+
+/// What a table of measurements has to have; what else of `known` is missing, no row states.
+/// @throws InputError when one of `needed` is missing, and when one of `known` is missing beside a column that is not
+/// known and nearly has its name: that is a slip, and dropping it would change predictions.
+void require_columns(CsvTable const& table, std::vector<std::string_view> const& needed,
+                     std::vector<std::string_view> const& known);
 
 /// True for an empty cell and for what tables write for one: "-", "N/A", "unknown".
 bool is_blank_cell(std::string_view cell);

@@ -89,7 +89,7 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
 }
 
 std::vector<ScoredRow> CollectivePredictor::predict(CsvTable const& table) {
-    static_cast<void>(table.require(collective_columns()));
+    require_columns(table, {"gpu", "collective", "size_bytes"}, collective_columns());
     std::vector<ScoredRow> out;
     out.reserve(table.records.size());
     for (CsvRecord const& record : table.records)

@@ -86,7 +86,7 @@ ScoredRow ServingPredictor::predict(ServingRow const& row) {
 }
 
 std::vector<ScoredRow> ServingPredictor::predict(CsvTable const& table) {
-    static_cast<void>(table.require(serving_columns()));
+    require_columns(table, {"model", "gpu"}, serving_columns());
     std::vector<ScoredRow> out;
     out.reserve(table.records.size());
     for (CsvRecord const& record : table.records)

@@ -1,8 +1,9 @@
 #include "planner/validation/training_row.hpp"
 
-#include "core/error.hpp"
-#include "core/nearest.hpp"
+#include "core/measurements/row_cells.hpp"
 #include "core/text.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -151,35 +152,6 @@ std::string without_words(std::string_view cell, std::string_view column) {
     return std::string(cell);
 }
 
-/// "Seq Len" for seq_len, "global_batch" for global_batch_seqs, "tp_size" for tp, "iter_time_ms" for iter_time_s.
-bool is_slip(std::string_view column, std::string_view wanted) {
-    auto const longer = [](std::string_view a, std::string_view b) {
-        return a.size() > b.size() && a.starts_with(b) && a[b.size()] == '_';
-    };
-    if (longer(column, wanted) || longer(wanted, column)) return true;
-    std::string const a = letters_and_digits(column);
-    std::string const b = letters_and_digits(wanted);
-    std::size_t const shorter = std::min(a.size(), b.size());
-    auto const same = static_cast<std::size_t>(
-        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(shorter), b.begin()).first - a.begin());
-    return a == b || (shorter > 5 && 5 * same >= 4 * shorter);
-}
-
-/// A column that is missing beside one with nearly its name is a slip, and dropping it would change predictions.
-void refuse_misspelt(CsvTable const& table) {
-    auto const known = training_columns();
-    for (std::string const& column : table.header) {
-        if (std::find(known.begin(), known.end(), column) != known.end()) continue;
-        for (std::string_view const wanted : known)
-            if (!table.find(wanted) && is_slip(column, wanted))
-                throw InputError(
-                    "{}: column '{}' is not known here, and '{}' is missing (rename it, with its figures in the unit "
-                    "of "
-                    "that name, or drop it)",
-                    table.name, column, wanted);
-    }
-}
-
 /// An MFU of less than a per cent that nothing else in the row bears out.
 bool is_fraction(TrainingRow const& row) {
     bool const alone = !row.iter_time_s && !row.tokens_per_s && !row.tokens_per_s_per_gpu &&
@@ -221,8 +193,7 @@ std::vector<std::string_view> training_columns() {
 }
 
 std::vector<TrainingRow> training_rows(CsvTable const& table) {
-    refuse_misspelt(table);
-    static_cast<void>(table.require({needed_columns.begin(), needed_columns.end()}));
+    require_columns(table, {needed_columns.begin(), needed_columns.end()}, training_columns());
     std::vector<std::optional<std::size_t>> at;
     for (std::string_view const column : training_columns())
         at.push_back(table.find(column));

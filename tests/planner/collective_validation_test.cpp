@@ -78,6 +78,41 @@ TEST_CASE("collective rows: NVLink between the trays of a rack is one domain") {
           "gb200-nvl72: 144 ranks are more than one domain that NVLink joins");
 }
 
+TEST_CASE("collective rows: more ranks than a rack joins fill racks, and the network joins those") {
+    auto const two = machine("GB200", "NVLink5-NVL72", "4x400G IB NDR", 36, 4);
+    CHECK(two.group.domains == 2);
+    CHECK(two.group.ranks_per_domain == 72);
+    CHECK(two.assumptions.back() == "ranks fill whole racks");
+}
+
+TEST_CASE("collective rows: spellings of collectives and of networks, blank links, missing columns") {
+    std::string const tail = "1073741824,5000,,,,,";
+    auto const time = [&](std::string const& inter, std::string const& collective) {
+        auto const p = predicted("MI300X,2,8,16,xGMI," + inter, collective + "," + tail);
+        CHECK(p.skip_reason.empty());
+        return p.time;
+    };
+    auto const usual = time("RoCE", "all_gather");
+    for (char const* const spelling : {"AllGather", "all-gather", "ALL_GATHER", "All Gather"})
+        CHECK(time("RoCE", spelling) == usual);
+    CHECK(time("RoCE v2", "all_gather") == usual);
+    CHECK(time("IB NDR400", "all_gather") == time("InfiniBand", "all_gather"));
+    CHECK(predicted("MI300X,2,8,16,-,N/A", "all_gather," + tail).skip_reason ==
+          "network between nodes is not known: ''");
+    auto const few = [](std::string const& columns, std::string const& cells) {
+        CsvTable const table =
+            parse_csv("gpu,collective,size_bytes," + columns + "\nMI300X,all_reduce,1073741824," + cells, "t.csv");
+        return CollectivePredictor().predict(table).at(0).prediction;
+    };
+    auto const whole = few("nodes,gpus_per_node,busbw_gbs_oop", "1,8,310\n");
+    CHECK(whole.skip_reason.empty());
+    CHECK(whole.measured_time);
+    CHECK(few("nranks,gpus_per_node", "8,8\n").time == whole.time);
+    CHECK(few("nranks,nodes", "8,1\n").time == whole.time);
+    CHECK(few("nranks", "8\n").skip_reason == "nodes is not stated");
+    CHECK_THROWS_WITH(few("n_ranks", "8\n"), contains("column 'n_ranks' is not known here, and 'nranks' is missing"));
+}
+
 TEST_CASE("collective rows: an unknown device, link or network is a skip, not a guess") {
     CHECK(reason("Abacus 3000", "", "none", 1, 8) == "no profile for device 'Abacus 3000'");
     CHECK(reason("H100-SXM5-80GB", "PCIe Gen5", "none", 1, 8) == "no profile for h100-sxm joined by 'PCIe Gen5'");

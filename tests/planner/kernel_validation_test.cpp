@@ -50,6 +50,17 @@ TEST_CASE("kernel rows: a product is the cost model's, on the device of any spel
     }
 }
 
+TEST_CASE("kernel rows: a table need not say where its rows come from") {
+    auto const rows = [](std::string const& text) {
+        return KernelPredictor("", "").predict(parse_csv(text, "t.csv")).at(0).prediction;
+    };
+    auto const few = rows("device,dtype,m,n,k,latency_us\nH100,bf16,4096,4096,4096,250\n");
+    CHECK(few.skip_reason.empty());
+    CHECK(few.time ==
+          rows("source_ref,device,kernel_source,dtype,m,n,k,latency_us\nx,H100,y,bf16,4096,4096,4096,250\n").time);
+    CHECK_THROWS_AS(rows("device,m,n,k,latency_us\nH100,1,1,1,1\n"), InputError);
+}
+
 TEST_CASE("kernel rows: fp8 products take the quantisation of their activations longer") {
     AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
     GemmShape const shape{.groups = 1, .m = 512, .n = 256, .k = 4096};

@@ -181,6 +181,17 @@ TEST_CASE("cells of a serving table that are no numbers are refused with their l
     CHECK_THROWS_AS(predictor.predict(table), InputError);
 }
 
+TEST_CASE("a serving table may lack columns, and is refused where it seems to misname one") {
+    auto const rows = [](std::string const& text) { return ServingPredictor("").predict(parse_csv(text, "t.csv")); };
+    auto const few = rows(
+        "model,gpu,num_gpus,tp,engine,input_len,output_len,concurrency_or_batch,output_tokens_per_s\n"
+        "Llama-3.1-8B,H100,1,1,vLLM,512,128,16,1500\n");
+    CHECK(few.at(0).prediction.skip_reason.empty());
+    CHECK(few.at(0).prediction.served[2].predicted);
+    CHECK_THROWS_WITH(rows("model,gpu,output_tok_per_s,ttft\n"), contains("'ttft' is not known here, and 'ttft_ms'"));
+    CHECK_THROWS_AS(rows("gpu,tp\n"), InputError);
+}
+
 TEST_CASE("tokens a second grow with the batch and with the device, and not with the prompt") {
     for (char const* notes : {"", "static batch"}) {
         double before = 0;
