@@ -37,6 +37,10 @@ Importer const& find_importer(std::string_view name) {
 
 Importer const& importer_for(std::string_view text, std::string const& name) {
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", name);
+    // Profilers compress their traces, and AIConfigurator's later tables are in columns.
+    if (text.starts_with("\x1f\x8b")) throw InputError("{}: is compressed (unpack it with gunzip)", name);
+    if (text.starts_with("PAR1"))
+        throw InputError("{}: is a Parquet file (write it as CSV, as with pandas: read_parquet, to_csv)", name);
     for (Importer const* importer : all)
         if (importer->recognises(text)) return *importer;
     throw InputError("{}: is in no format that is known (--from one of: {})", name, join(names()));

@@ -102,7 +102,9 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
         report_skipped(file, tables, context);
         append(all, std::move(tables));
     }
-    if (all.rows() == 0) throw InputError("calibrate import: no row can be used (the reasons are above)");
+    if (all.rows() == 0)
+        throw InputError("calibrate import: no row can be used ({})",
+                         all.skipped.empty() ? "there is no measurement in it" : "the reasons are above");
     write_tables(all, call.out);
     Table table({{"rows of"}, {"written", Align::right}});
     for (Kind const& kind : kinds)

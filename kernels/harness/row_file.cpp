@@ -1,6 +1,8 @@
 #include "kernels/harness/row_file.hpp"
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -181,29 +183,48 @@ std::vector<Row> read_row_file(std::string const& path, FileFormat format) {
     }
 }
 
-RowWriter::RowWriter(std::string const& path, FileFormat format, Existing existing) : file_(stdout), format_(format) {
+namespace {
+
+/// Rows of this program, or the beginning of its first line.
+bool is_begun(std::string const& text, FileFormat format) {
+    std::string const first = text.substr(0, text.find_first_of("\r\n"));
+    std::string const start = format == FileFormat::csv ? csv_header() : "{\"bench\": ";
+    if (first.size() == text.size())
+        return start.starts_with(first) || (format == FileFormat::jsonl && first.starts_with(start));
+    return format == FileFormat::csv ? first == start : first.starts_with(start);
+}
+
+}  // namespace
+
+RowWriter::RowWriter(std::string const& path, FileFormat format, Existing existing)
+    : file_(stdout), path_(path), format_(format) {
     bool fresh = true;
     if (path != "-") {
-        std::string const old = text_of_file(path);
+        std::string const old = std::filesystem::is_regular_file(path) ? text_of_file(path) : "";
         if (!old.empty() && existing == Existing::refuse)
             throw BadInput("--out " + path + ": the file exists (give --resume to add to it, or another name)");
+        if (!old.empty() && !is_begun(old, format))
+            throw BadInput("--out " + path + ": holds something else than rows in this format (give another name)");
         std::size_t const whole = old.rfind('\n') == std::string::npos ? 0 : old.rfind('\n') + 1;
         if (whole < old.size()) std::filesystem::resize_file(path, whole);
         fresh = whole == 0;
         file_ = std::fopen(path.c_str(), "ab");
         if (file_ == nullptr) throw BadInput("--out " + path + ": cannot be written");
     }
-    if (fresh && format == FileFormat::csv) std::fprintf(file_, "%s\n", csv_header().c_str());
-    std::fflush(file_);
+    if (fresh && format == FileFormat::csv) put(csv_header());
 }
 
 RowWriter::~RowWriter() {
     if (file_ != stdout) std::fclose(file_);
 }
 
-void RowWriter::write(Row const& row) {
-    std::fprintf(file_, "%s\n", (format_ == FileFormat::csv ? csv_line(row) : jsonl_line(row)).c_str());
-    std::fflush(file_);
+void RowWriter::write(Row const& row) { put(format_ == FileFormat::csv ? csv_line(row) : jsonl_line(row)); }
+
+void RowWriter::put(std::string const& line) {
+    bool const written = std::fprintf(file_, "%s\n", line.c_str()) >= 0 && std::fflush(file_) == 0;
+    if (!written)
+        throw CannotWrite("--out " + path_ + ": writing failed, " + std::strerror(errno) +
+                          " (the rows so far are whole; make room and go on with --resume)");
 }
 
 }  // namespace sextant::bench

@@ -27,15 +27,19 @@ enum class Existing { refuse, append };
 class RowWriter {
 public:
     /// With `append`, a line cut off by an interrupt is removed first.
-    /// @throws BadInput when the file cannot be written, or exists and is not empty under `refuse`.
+    /// @throws BadInput when the file cannot be written, exists and is not empty under `refuse`, or holds under
+    /// `append` something else than rows as they are written here: nobody's file is added to.
     RowWriter(std::string const& path, FileFormat format, Existing existing);
     ~RowWriter();
     RowWriter(RowWriter const&) = delete;
     RowWriter& operator=(RowWriter const&) = delete;
-    void write(Row const& row);
+    void write(Row const& row);  ///< @throws CannotWrite; what was written before is whole
 
 private:
+    void put(std::string const& line);
+
     std::FILE* file_;
+    std::string path_;
     FileFormat format_;
 };
 

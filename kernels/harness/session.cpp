@@ -82,6 +82,8 @@ Outcome run_task(Task const& task, SessionSettings const& settings) {
             settings.write(row);
             ++outcome.rows;
         }
+    } catch (CannotWrite const&) {
+        throw;
     } catch (std::exception const& fault) {
         write_failures(task, settings, fault.what(), Row::unset, outcome);
     }

@@ -129,6 +129,8 @@ TEST_CASE("importers: each text is recognised as what it is, and nothing else is
     CHECK(recognised(bench_rows) == "sextant-bench");
     CHECK_THROWS_WITH(importer_for("a,b\n1,2\n", "x.csv"), contains("x.csv: is in no format that is known"));
     CHECK_THROWS_WITH(importer_for(" \n", "x.csv"), contains("x.csv: is empty"));
+    CHECK_THROWS_WITH(importer_for("\x1f\x8b\b", "t.json.gz"), contains("is compressed (unpack it with gunzip)"));
+    CHECK_THROWS_WITH(importer_for("PAR1", "t.parquet"), contains("is a Parquet file"));
     CHECK_THROWS_WITH(find_importer("kinetto"), contains("did you mean 'kineto'"));
 }
 

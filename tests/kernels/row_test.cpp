@@ -116,6 +116,25 @@ TEST_CASE("resume_key: only what identifies a measurement changes it", "[row]") 
     CHECK(keys.size() == 1 + 7 + 14);
 }
 
+TEST_CASE("row writer: a file of somebody else is left as it is", "[row]") {
+    FileFormat const format = GENERATE(FileFormat::csv, FileFormat::jsonl);
+    for (std::string const text : {"hello\n", "hello", "bench,m\ngemm,1\n", "[1]\n", "\n"}) {
+        CAPTURE(text);
+        TemporaryFile const file("notes.txt");
+        std::ofstream(file.path) << text;
+        CHECK_THROWS_AS(RowWriter(file.path, format, Existing::append), BadInput);
+        std::ifstream in(file.path);
+        CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == text);
+    }
+}
+
+TEST_CASE("row writer: a full disk ends the measurements", "[row]") {
+    if (!std::filesystem::exists("/dev/full")) return;
+    CHECK_THROWS_WITH(RowWriter("/dev/full", FileFormat::csv, Existing::append), contains("writing failed"));
+    RowWriter writer("/dev/full", FileFormat::jsonl, Existing::append);
+    CHECK_THROWS_AS(writer.write(Row{}), CannotWrite);
+}
+
 TEST_CASE("row writer: an interrupted file keeps its whole rows and goes on after them", "[row]") {
     FileFormat const format = GENERATE(FileFormat::csv, FileFormat::jsonl);
     TemporaryFile const file(format == FileFormat::csv ? "rows.csv" : "rows.jsonl");
