@@ -105,19 +105,23 @@ void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default)
     model.attention.output_bias = model.attention.qkv_bias;
 }
 
-ModelSpec read_common(ConfigObject& in, std::int64_t default_positions,
-                      std::optional<std::int64_t> default_intermediate) {
+ModelSpec read_common(ConfigObject& in, ClassSizes const& known) {
+    auto const size = [&](std::string_view key, Size kind, std::optional<std::int64_t> fallback) {
+        return fallback ? in.size(key, kind, *fallback) : in.size(key, kind);
+    };
     ModelSpec model;
-    model.hidden = in.size("hidden_size", Size::width);
-    model.vocab = in.size("vocab_size", Size::vocabulary);
-    model.max_positions = in.size("max_position_embeddings", Size::positions, default_positions);
-    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers)));
-    model.attention.heads = in.size("num_attention_heads", Size::heads);
+    model.hidden = size("hidden_size", Size::width, known.hidden);
+    model.vocab = size("vocab_size", Size::vocabulary, known.vocab);
+    model.max_positions = in.size("max_position_embeddings", Size::positions, known.positions);
+    model.layers.resize(static_cast<std::size_t>(size("num_hidden_layers", Size::layers, known.layers)));
+    model.attention.heads = size("num_attention_heads", Size::heads, known.heads);
     model.attention.kv_heads = model.attention.heads;
-    model.mlp = {.intermediate = default_intermediate ? in.size("intermediate_size", Size::width, *default_intermediate)
-                                                      : in.size("intermediate_size", Size::width),
-                 .gated = true};
+    model.mlp = {.intermediate = size("intermediate_size", Size::width, known.intermediate), .gated = true};
     return model;
+}
+
+ModelSpec read_common(ConfigObject& in, std::int64_t default_positions) {
+    return read_common(in, ClassSizes{.positions = default_positions});
 }
 
 std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model) {

@@ -74,9 +74,14 @@ void read_attention_bias(ConfigObject& in, ModelSpec& model, bool class_default)
 
 /// Sizes under the names that most decoder classes share: `hidden_size`, `num_hidden_layers`, `num_attention_heads`,
 /// `intermediate_size`, `vocab_size`, `max_position_embeddings`; gated MLP, RMS norms, rotary positions, MHA.
-/// @param default_intermediate of classes that may leave `intermediate_size` out
-ModelSpec read_common(ConfigObject& in, std::int64_t default_positions,
-                      std::optional<std::int64_t> default_intermediate = std::nullopt);
+ModelSpec read_common(ConfigObject& in, std::int64_t default_positions);
+/// Sizes that a class knows without being told: multimodal configs leave out all that are its defaults.
+struct ClassSizes {
+    std::int64_t positions = 0;
+    std::optional<std::int64_t> hidden{}, vocab{}, layers{}, heads{}, intermediate{};
+};
+/// The same of such a class.
+ModelSpec read_common(ConfigObject& in, ClassSizes const& known);
 
 /// Texts of a list with one for each layer; empty without the key. @throws InputError if it has more or fewer.
 std::vector<std::string> layer_texts(ConfigObject& in, std::string_view key, ModelSpec const& model);

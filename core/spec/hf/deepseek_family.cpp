@@ -191,7 +191,8 @@ ModelSpec read_minicpm3(ConfigObject& in) {
 
 // No layer is dense, so that a config need not say how wide one would be.
 ModelSpec read_solar_open(ConfigObject& in) {
-    ModelSpec model = read_common(in, 131072, in.size("moe_intermediate_size", Size::width, 1280));
+    ModelSpec model = read_common(
+        in, ClassSizes{.positions = 131072, .intermediate = in.size("moe_intermediate_size", Size::width, 1280)});
     AttentionSpec& attention = model.attention;
     read_grouped_attention(in, model, 8, 128);
     attention.qkv_bias = in.flag("attention_bias", false);  // the output projection has none

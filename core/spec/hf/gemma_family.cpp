@@ -36,15 +36,7 @@ ModelSpec read_vaultgemma(ConfigObject& in) {
 }
 
 ModelSpec read_gemma3_text(ConfigObject& in) {
-    // Published multimodal configs leave out every size that equals the class default, so read_common would refuse
-    // them.
-    ModelSpec model;
-    model.hidden = in.size("hidden_size", Size::width);
-    model.vocab = in.size("vocab_size", Size::vocabulary, 262208);
-    model.max_positions = in.size("max_position_embeddings", Size::positions, 131072);
-    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers)));
-    model.attention.heads = in.size("num_attention_heads", Size::heads, 8);
-    model.mlp = {.intermediate = in.size("intermediate_size", Size::width), .gated = true};
+    ModelSpec model = read_common(in, ClassSizes{.positions = 131072, .vocab = 262208, .heads = 8});
     model.norms_per_layer = 4;
     read_gemma_attention(in, model, 4);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
@@ -58,13 +50,9 @@ ModelSpec read_gemma3_text(ConfigObject& in) {
 // Layers that see everything have heads of another size, and may have other key/value heads and no projection of
 // values.
 ModelSpec read_gemma4_text(ConfigObject& in) {
-    ModelSpec model;
-    model.hidden = in.size("hidden_size", Size::width, 2304);
-    model.vocab = in.size("vocab_size", Size::vocabulary, 262144);
-    model.max_positions = in.size("max_position_embeddings", Size::positions, 131072);
-    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers, 30)));
-    model.attention.heads = in.size("num_attention_heads", Size::heads, 8);
-    model.mlp = {.intermediate = in.size("intermediate_size", Size::width, 9216), .gated = true};
+    ModelSpec model = read_common(
+        in, ClassSizes{
+                .positions = 131072, .hidden = 2304, .vocab = 262144, .layers = 30, .heads = 8, .intermediate = 9216});
     model.norms_per_layer = 4;
     read_gemma_attention(in, model, 4);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;

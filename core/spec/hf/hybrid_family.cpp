@@ -66,12 +66,14 @@ void read_gated_attention(ConfigObject& in, ModelSpec& model) {
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
 }
 
+constexpr std::int64_t shared_expert = 512;  ///< width of the shared expert of Qwen3-Next and Qwen3.5
+
 MoeSpec read_shared_experts(ConfigObject& in, std::int64_t class_experts, std::int64_t class_top_k) {
     std::int64_t const experts = in.size("num_experts", Size::experts, class_experts);
     return {.experts = experts,
             .top_k = read_top_k(in, "num_experts_per_tok", experts, class_top_k),
             .intermediate = in.size("moe_intermediate_size", Size::width, 512),
-            .shared_intermediate = in.size("shared_expert_intermediate_size", Size::width, 512),
+            .shared_intermediate = in.size("shared_expert_intermediate_size", Size::width, shared_expert),
             .shared_gate = true};
 }
 
@@ -130,25 +132,45 @@ void read_nemotron_layers(ConfigObject& in, ModelSpec& model) {
     require_attention(in, key, model);
 }
 
-/// Sizes of the Mamba-2 layers, if there are any, under the names of IBM's classes.
-void read_mamba_layers(ConfigObject& in, ModelSpec& model) {
+/// What a class calls the sizes of its Mamba-2 layers, and what it takes where a config does not name them.
+struct MambaKeys {
+    std::string_view heads = "mamba_n_heads";
+    std::string_view groups = "mamba_n_groups";
+    std::string_view state = "mamba_d_state";
+    std::string_view head_dim = "mamba_d_head";
+    std::string_view convolution = "mamba_d_conv";
+    std::string_view convolution_bias = "mamba_conv_bias";
+    std::string_view chunk = "mamba_chunk_size";
+    std::int64_t class_groups = 1;
+    std::int64_t class_state = 256;
+    std::int64_t class_head_dim = 0;  ///< 0: an equal part of `mamba_expand` times the width
+    std::int64_t class_chunk = 256;
+};
+
+/// Size of a Mamba-2 head: a number, "auto", or the class's.
+std::int64_t read_mamba_head_dim(ConfigObject& in, ModelSpec const& model, MambaKeys const& keys, std::int64_t heads) {
+    if (keys.class_head_dim > 0) return in.size(keys.head_dim, Size::width, keys.class_head_dim);
+    std::int64_t const width = in.size("mamba_expand", Size::heads, 2) * model.hidden;
+    if (in.has(keys.head_dim) && !in.is_text(keys.head_dim)) return in.size(keys.head_dim, Size::width);
+    check_divides(in, keys.heads, heads, width);
+    return width / heads;
+}
+
+/// Sizes of the Mamba-2 layers, if there are any; under the names of IBM's classes unless others are given.
+void read_mamba_layers(ConfigObject& in, ModelSpec& model, MambaKeys const& keys = {}) {
     if (in.flag("mamba_proj_bias", false))
         throw InputError("{}: biases there are not modelled", in.path_to("mamba_proj_bias"));
     if (count_mixers(model, Mixer::recurrent) == 0) return;
-    std::int64_t const heads = in.size("mamba_n_heads", Size::heads, 128);
-    std::int64_t const width = in.size("mamba_expand", Size::heads, 2) * model.hidden;
-    if (!in.has("mamba_d_head") || in.is_text("mamba_d_head")) check_divides(in, "mamba_n_heads", heads, width);
+    std::int64_t const heads = in.size(keys.heads, Size::heads, 128);
     model.recurrent = RecurrentSpec{.rule = StateRule::decay,
                                     .heads = heads,
-                                    .key_heads = in.size("mamba_n_groups", Size::heads, 1),
-                                    .key_head_dim = in.size("mamba_d_state", Size::width, 256),
-                                    .value_head_dim = in.is_text("mamba_d_head")
-                                                          ? width / heads
-                                                          : in.size("mamba_d_head", Size::width, width / heads),
-                                    .convolution = in.size("mamba_d_conv", Size::heads, 4),
-                                    .convolution_bias = in.flag("mamba_conv_bias", true),
-                                    .chunk = in.size("mamba_chunk_size", Size::positions, 256)};
-    check_kv_heads(in, "mamba_n_groups", model.recurrent->key_heads, heads);
+                                    .key_heads = in.size(keys.groups, Size::heads, keys.class_groups),
+                                    .key_head_dim = in.size(keys.state, Size::width, keys.class_state),
+                                    .value_head_dim = read_mamba_head_dim(in, model, keys, heads),
+                                    .convolution = in.size(keys.convolution, Size::heads, 4),
+                                    .convolution_bias = in.flag(keys.convolution_bias, true),
+                                    .chunk = in.size(keys.chunk, Size::positions, keys.class_chunk)};
+    check_kv_heads(in, keys.groups, model.recurrent->key_heads, heads);
 }
 
 }  // namespace
@@ -182,16 +204,16 @@ ModelSpec read_qwen3_5_text(ConfigObject& in) {
 }
 
 ModelSpec read_qwen3_5_moe_text(ConfigObject& in) {
-    ModelSpec model;
-    model.hidden = in.size("hidden_size", Size::width, 2048);
-    model.vocab = in.size("vocab_size", Size::vocabulary, 248320);
-    model.max_positions = in.size("max_position_embeddings", Size::positions, 32768);
-    model.layers.resize(static_cast<std::size_t>(in.size("num_hidden_layers", Size::layers, 40)));
-    model.attention.heads = in.size("num_attention_heads", Size::heads, 16);
+    ModelSpec model = read_common(in, ClassSizes{.positions = 32768,
+                                                 .hidden = 2048,
+                                                 .vocab = 248320,
+                                                 .layers = 40,
+                                                 .heads = 16,
+                                                 .intermediate = shared_expert});
     read_gated_attention(in, model);
     model.moe = read_shared_experts(in, 256, 8);
     // Every layer has experts; the width of a dense one is that of the shared expert.
-    model.mlp = {.intermediate = model.moe->shared_intermediate, .gated = true};
+    model.mlp.intermediate = model.moe->shared_intermediate;
     place_experts_everywhere(model);
     return model;
 }
@@ -211,23 +233,21 @@ ModelSpec read_nemotron_h(ConfigObject& in) {
     model.attention.value_head_dim = model.attention.head_dim;
     model.mlp = {.intermediate = in.size("intermediate_size", Size::width, 21504), .bias = in.flag("mlp_bias", false)};
     read_nemotron_layers(in, model);
-    for (char const* const key : {"use_bias", "mamba_proj_bias"})
-        if (in.flag(key, false)) throw InputError("{}: biases there are not modelled", in.path_to(key));
+    if (in.flag("use_bias", false)) throw InputError("{}: biases there are not modelled", in.path_to("use_bias"));
     if (in.has("moe_latent_size"))
         throw InputError("{}: experts in a latent are not modelled", in.path_to("moe_latent_size"));
-    if (std::any_of(model.layers.begin(), model.layers.end(),
-                    [](LayerKind kind) { return kind.mixer == Mixer::recurrent; })) {
-        RecurrentSpec r{.rule = StateRule::decay,
-                        .heads = in.size("mamba_num_heads", Size::heads, 128),
-                        .key_heads = in.size(in.has("mamba_n_groups") ? "mamba_n_groups" : "n_groups", Size::heads, 8),
-                        .key_head_dim = in.size("ssm_state_size", Size::width, 128),
-                        .value_head_dim = in.size("mamba_head_dim", Size::width, 64),
-                        .convolution = in.size(in.has("mamba_d_conv") ? "mamba_d_conv" : "conv_kernel", Size::heads, 4),
-                        .convolution_bias = in.flag("use_conv_bias", true),
-                        .chunk = in.size("chunk_size", Size::positions, 128)};
-        check_kv_heads(in, "n_groups", r.key_heads, r.heads);
-        model.recurrent = r;
-    }
+    read_mamba_layers(in, model,
+                      {.heads = "mamba_num_heads",
+                       .groups = in.has("mamba_n_groups") ? "mamba_n_groups" : "n_groups",
+                       .state = "ssm_state_size",
+                       .head_dim = "mamba_head_dim",
+                       .convolution = in.has("mamba_d_conv") ? "mamba_d_conv" : "conv_kernel",
+                       .convolution_bias = "use_conv_bias",
+                       .chunk = "chunk_size",
+                       .class_groups = 8,
+                       .class_state = 128,
+                       .class_head_dim = 64,
+                       .class_chunk = 128});
     if (std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind kind) { return kind.moe; })) {
         std::int64_t const experts = in.size("n_routed_experts", Size::experts, 8);
         MoeSpec moe{.experts = experts,

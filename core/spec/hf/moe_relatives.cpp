@@ -156,7 +156,7 @@ ModelSpec read_granitemoe_swa(ConfigObject& in) {
 
 // Qwen3's experts; which layers slide and which have experts stands layer by layer.
 ModelSpec read_mellum(ConfigObject& in) {
-    ModelSpec model = read_common(in, 131072, 7168);
+    ModelSpec model = read_common(in, ClassSizes{.positions = 131072, .intermediate = 7168});
     read_grouped_attention(in, model, 4, 128);
     read_attention_bias(in, model, false);
     model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
