@@ -12,11 +12,10 @@ namespace sextant {
 namespace {
 
 constexpr double backward_work = 2.5;  // arXiv:2307.08691 sec. 4.1: five products against two
-// Of products of attention with the scores in memory. Source: PyTorch's attention without mask and dropout on A100 in
-// flash2_a100_fwd_bwd_benchmark.png of FlashAttention: 36 to 46 TFLOP/s at head size 64, 53 to 86 at 128, which is
-// bound by bytes in both. The fraction of dense peak is assumed.
-constexpr double score_product_fraction = 0.65;
-constexpr double score_transfer_fraction = 0.5;  ///< of streaming kernels' rate
+/// Of streaming kernels' rate, what products reach that write and read the scores of attention in memory. Source:
+/// PyTorch's attention without mask and dropout on A100 in flash2_a100_fwd_bwd_benchmark.png of FlashAttention: 36 to
+/// 46 TFLOP/s at head size 64, 53 to 86 at 128, which is bound by bytes in both.
+constexpr double score_transfer_fraction = 0.5;
 /// Of dense peak, of products as small as a chunk in kernels that keep states in fp32. assumed: half of what attention
 /// reaches.
 constexpr double recurrence_fraction = 0.25;
@@ -45,6 +44,26 @@ Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int6
         .time;
 }
 
+namespace {
+
+/// Products of attention whose scores stand in memory, as the matrix products that they are, one for each head.
+Seconds score_products(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
+                       FrameworkTiming const& framework) {
+    std::int64_t const q = a.queries, d = a.head_dim, v = a.value_head_dim;
+    std::int64_t const keys = std::max<std::int64_t>(1, a.keys / a.pieces);
+    auto const product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+        return estimate_product({.groups = a.batch * a.heads, .m = m, .n = n, .k = k},
+                                gemm_format(usual_precision(accelerator)), accelerator,
+                                {.cache = CacheState::cold, .rate = framework.gemm_scale.value})
+            .time;
+    };
+    auto const calls = static_cast<double>(a.pieces);
+    if (pass == Pass::forward) return calls * (product(q, keys, d) + product(q, v, keys));
+    return calls * (product(q, keys, v) + product(keys, v, q) + product(q, d, keys) + product(keys, d, q));
+}
+
+}  // namespace
+
 Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework) {
     if (a.kernel != AttentionKernel::flash) {
@@ -54,7 +73,7 @@ Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& 
         BytesPerSecond const rate = streaming_rate(accelerator, framework);
         Bytes const between = softmax_bytes(a, pass);
         return launch + between / rate +
-               std::max(work.executed / (tensor_rate(accelerator) * score_product_fraction),
+               std::max(score_products(a, pass, accelerator, framework),
                         (work.moved - between) / (rate * score_transfer_fraction));
     }
     // Rotary embedding and the like, which a serving engine does in the same launch, are ops of their own here.

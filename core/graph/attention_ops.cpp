@@ -153,8 +153,7 @@ void keep_scores(BlockBuilder& b, Attention const& core, HeadWidths const& width
         b.keep(softmax_statistics, "4 T a / t", 4 * static_cast<double>(b.tokens) * static_cast<double>(width.heads));
         return;
     }
-    double const scores = static_cast<double>(core.batch * core.heads) * static_cast<double>(core.queries) *
-                          static_cast<double>(attended_keys(core));
+    double const scores = scores_in_memory(core);
     bool const eager = core.kernel == AttentionKernel::eager;
     if (eager) b.keep("softmax output in fp32", "4 a s^2 b / (t cp)", 4 * scores);
     if (!eager || core.dropout == Switch::off) b.keep("softmax output", "2 a s^2 b / (t cp)", 2 * scores);

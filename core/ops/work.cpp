@@ -32,31 +32,26 @@ Work gemm_work(double groups, double m, double n, double k, Precision precision,
     return work;
 }
 
-double scores_of(Attention const& a) {
-    return static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) *
-           static_cast<double>(attended_keys(a));
-}
-
 Work attention_work(Attention const& a, Pass pass) {
-    double const scores = scores_of(a);
-    double const forward = 2 * scores * static_cast<double>(a.head_dim + a.value_head_dim);
     bool const flash = a.kernel == AttentionKernel::flash;
-    double const tokens = static_cast<double>(a.batch * a.queries);
-    double const query_bytes = 2 * tokens * static_cast<double>(a.heads * (a.head_dim + a.value_head_dim));
-    double const key_bytes =
-        2 * static_cast<double>(a.batch * a.keys) * static_cast<double>(a.kv_heads * (a.head_dim + a.value_head_dim));
+    auto const tokens = static_cast<double>(a.batch * a.queries);
+    auto const widths = static_cast<double>(a.head_dim + a.value_head_dim);
+    double const query_bytes = 2 * tokens * static_cast<double>(a.heads) * widths;
+    double const key_bytes = 2 * static_cast<double>(a.batch * a.keys) * static_cast<double>(a.kv_heads) * widths;
+    double const attended = 2 * tokens * static_cast<double>(a.heads * attended_keys(a)) * widths;
+    double const forward = flash ? attended * causal_fraction(a) : 2 * scores_in_memory(a) * widths;
     Work work;
     if (pass == Pass::forward) {
-        work.model = forward * flop;
-        work.executed = forward * (flash ? causal_fraction(a) : 1.0) * flop;
+        work.model = attended * flop;
+        work.executed = forward * flop;
         work.moved = (query_bytes + key_bytes) * B;
     } else {
-        work.model = 2 * forward * flop;
-        work.executed = forward * (flash ? 2.5 * causal_fraction(a) : 2.0) * flop;
+        work.model = 2 * attended * flop;
+        work.executed = (flash ? 2.5 : 2.0) * forward * flop;
         work.moved = 2 * (query_bytes + key_bytes) * B;
     }
     // Products write and read the scores, backward their gradients too.
-    if (!flash) work.moved += (pass == Pass::forward ? 4 : 8) * scores * B + softmax_bytes(a, pass);
+    if (!flash) work.moved += (pass == Pass::forward ? 4 : 8) * scores_in_memory(a) * B + softmax_bytes(a, pass);
     return work;
 }
 
@@ -86,6 +81,10 @@ Work recurrence_work(Recurrence const& r, Pass pass) {
 
 }  // namespace
 
+double scores_in_memory(Attention const& a) {
+    return static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) * static_cast<double>(a.keys);
+}
+
 Bytes softmax_bytes(Attention const& a, Pass pass) {
     double const dropout = a.dropout == Switch::on ? 5 : 0;  // a score read and written, and a byte of its mask
     double per_score = 0;
@@ -95,7 +94,7 @@ Bytes softmax_bytes(Attention const& a, Pass pass) {
         // To fp32, scale, mask, softmax, back to 16 bits: each reads and writes what it works on.
         case AttentionKernel::eager: per_score = pass == Pass::forward ? 6 + 8 + 8 + 8 + 6 : 6 + 12 + 8 + 8 + 6; break;
     }
-    return (per_score + dropout) * scores_of(a) * B;
+    return (per_score + dropout) * scores_in_memory(a) * B;
 }
 
 Bytes state_bytes(Recurrence const& r) {

@@ -25,15 +25,14 @@ struct Work {
 /// GEMM forward: 2 m n k FLOPs, e (m k + k n) + 2 m n bytes (operands of e bytes, 2-byte or wider result); backward:
 /// input gradient [m, n] x [n, k] plus, but for a frozen weight, weight gradient [k, m] x [m, n], so 4 m n k or 2.
 /// Attention forward: 2 b a q K (d + d_v) FLOPs over K keys; flash kernels run half of it under a causal mask and read
-/// q, k, v once; without one all of it is run and the scores are moved, 4 bytes each by the products (backward 8) and
-/// `softmax_bytes` between them. Backward: 2x the matrix products, 2.5x with flash, which computes the scores again
-/// (arXiv:2205.14135).
-/// Recurrence forward, per token and value head with keys of d_k and values of d_v, in chunks of C: the decay rule runs
-/// 2 C (d_k + d_v) + 4 d_k d_v FLOPs, the delta rule 2 C (3 d_k + 2 d_v) + 2 C^2 / 3 + 6 d_k d_v, which solves a
-/// triangular system of each chunk for what it writes; queries, keys, values and the output are moved once, and the
-/// states of the chunks in fp32 are written and read. MFU counts 7 d_k d_v and 8 d_k d_v, as Megatron-LM does.
-/// Backward: 2.5 times the products and three times the bytes (assumed, as of attention). Streaming ops: their bytes.
-/// Collectives: their size.
+/// q, k, v once; without one the products are run over every key, masked or beyond the window as well, and the scores
+/// are moved, 4 bytes each by the products (backward 8) and `softmax_bytes` between them. Backward: 2x the matrix
+/// products, 2.5x with flash, which computes the scores again (arXiv:2205.14135). Recurrence forward, per token and
+/// value head with keys of d_k and values of d_v, in chunks of C: the decay rule runs 2 C (d_k + d_v) + 4 d_k d_v
+/// FLOPs, the delta rule 2 C (3 d_k + 2 d_v) + 2 C^2 / 3 + 6 d_k d_v, which solves a triangular system of each chunk
+/// for what it writes; queries, keys, values and the output are moved once, and the states of the chunks in fp32 are
+/// written and read. MFU counts 7 d_k d_v and 8 d_k d_v, as Megatron-LM does. Backward: 2.5 times the products and
+/// three times the bytes (assumed, as of attention). Streaming ops: their bytes. Collectives: their size.
 Work work_of(Op const& op, Pass pass);
 
 /// Mean number of keys a query attends to, counted the way MFU does (no causal saving): min(window, keys), or all.
@@ -42,6 +41,9 @@ std::int64_t attended_keys(Attention const& attention);
 /// near one for a window much shorter than the sequence.
 double causal_fraction(Attention const& attention);
 
+/// Scores of attention that has them in memory: those of every query with every key, whatever the mask and the window
+/// leave of them.
+double scores_in_memory(Attention const& attention);
 /// Bytes of what runs between the products of attention whose scores stand in memory: mask, softmax, dropout.
 Bytes softmax_bytes(Attention const& attention, Pass pass);
 

@@ -146,6 +146,15 @@ TEST_CASE("work_of: a window no shorter than the sequence changes nothing, a sho
     CHECK(work_of(op_of(narrow), Pass::forward).executed < work_of(op_of(full), Pass::forward).executed);
     CHECK(work_of(op_of(narrow), Pass::forward).model.base() ==
           Approx(work_of(op_of(full), Pass::forward).model.base() / 4));
+    // Scores in memory are those of all keys: the window is a mask on them.
+    for (AttentionKernel const kernel : {AttentionKernel::unfused, AttentionKernel::eager})
+        for (Pass const pass : {Pass::forward, Pass::backward}) {
+            Attention whole = full, windowed = narrow;
+            whole.kernel = windowed.kernel = kernel;
+            CHECK(work_of(op_of(windowed), pass).executed == work_of(op_of(whole), pass).executed);
+            CHECK(work_of(op_of(windowed), pass).moved == work_of(op_of(whole), pass).moved);
+            CHECK(work_of(op_of(windowed), pass).model < work_of(op_of(whole), pass).model);
+        }
 }
 
 TEST_CASE("work_of: an op has no work in a pass that it is not in", "[INV-3]") {

@@ -1,6 +1,8 @@
 #include "cost_models/kernel_time.hpp"
 
 #include "core/ops/work.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -164,6 +166,65 @@ TEST_CASE("attention_time: long sequences approach the profile's efficiency, fla
     unfused.kernel = AttentionKernel::unfused;
     CHECK(attention_time(unfused, Pass::forward, machine, neutral_timing()) >
           attention_time(a, Pass::forward, machine, neutral_timing()));
+}
+
+TEST_CASE(
+    "attention_time: on no accelerator of the catalog are scores in memory faster than a fused kernel that fills it",
+    "[INV-14]") {
+    FrameworkTiming const framework = neutral_timing();
+    std::size_t compared = 0;
+    for (AcceleratorProfile const& machine : all_accelerators()) {
+        double const processors = kernel_rates(machine, usual_precision(machine)).processors;
+        for (std::int64_t const head_dim : {64, 80, 96, 128, 192, 256})  // those that FlashAttention has kernels for
+            for (std::int64_t const tokens : {2048, 4096, 8192, 32768})
+                for (std::int64_t const window : {0, 128, 1024, 4096})
+                    for (std::int64_t const heads : {1, 4, 8, 16, 32, 64}) {
+                        // Two tiles of 128 queries for each processor: with fewer, products spread better over them.
+                        if (static_cast<double>(heads * tokens / 128) < 2 * processors) continue;
+                        Attention a{.batch = 1,
+                                    .heads = heads,
+                                    .kv_heads = heads,
+                                    .queries = tokens,
+                                    .keys = tokens,
+                                    .window = window,
+                                    .head_dim = head_dim,
+                                    .value_head_dim = head_dim};
+                        auto const time = [&](AttentionKernel kernel) {
+                            a.kernel = kernel;
+                            return attention_time(a, Pass::forward, machine, framework) +
+                                   attention_time(a, Pass::backward, machine, framework);
+                        };
+                        CAPTURE(machine.name, head_dim, tokens, window, heads);
+                        Seconds const unfused = time(AttentionKernel::unfused);
+                        CHECK(time(AttentionKernel::flash) < unfused);
+                        CHECK(time(AttentionKernel::eager) > unfused);
+                        ++compared;
+                    }
+    }
+    CHECK(compared > 10'000);
+}
+
+TEST_CASE("attention_time: products with scores in memory are never faster than the device's matrix products",
+          "[INV-14]") {
+    std::mt19937_64 random(5);
+    for (AcceleratorProfile const& machine : all_accelerators())
+        for (int i = 0; i < 10; ++i) {
+            Attention const a{.batch = 1,
+                              .heads = pick<std::int64_t>(random, {1, 8, 32}),
+                              .kv_heads = 1,
+                              .queries = 8192,
+                              .keys = 8192,
+                              .head_dim = pick<std::int64_t>(random, {64, 128, 256, 512}),
+                              .value_head_dim = 128,
+                              .kernel = AttentionKernel::unfused};
+            for (Pass const pass : {Pass::forward, Pass::backward}) {
+                Flops const work = work_of({.name = "attention", .what = a}, pass).executed;
+                Precision const precision = usual_precision(machine);
+                CAPTURE(machine.name, a.heads, a.head_dim);
+                CHECK(work / attention_time(a, pass, machine, neutral_timing()) <=
+                      machine.peak_of(precision).value * machine.gemm_efficiency_of(precision) * 1.02);
+            }
+        }
 }
 
 TEST_CASE("streaming_time: bytes over the reached bandwidth, a launch per kernel, unfused passes multiply",
