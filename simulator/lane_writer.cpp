@@ -106,16 +106,20 @@ void LaneWriter::run_item(std::int64_t rank, ProgramItem const& item, Stream str
     }
 }
 
-void LaneWriter::run(std::int64_t rank, Program const& program, SlotTag const& tag) {
+void LaneWriter::run(std::int64_t rank, Program const& program, SlotTag const& backward, SlotTag const& forward) {
+    auto const tag_of = [&](ProgramItem const& item) -> SlotTag const& {
+        return item.side == ProgramItem::Side::forward ? forward : backward;
+    };
     std::vector<std::pair<std::size_t, LaneTasks>> running;  // item after which they are joined
     std::size_t next = 0;
     for (std::size_t i = 0; i < program.items.size(); ++i) {
         for (; next < program.overlaps.size() && program.overlaps[next].start == i; ++next) {
             ProgramOverlap const& overlap = program.overlaps[next];
-            running.emplace_back(overlap.join, beside(rank, overlap.item, Stream::overlapped, tail(rank), tag));
+            running.emplace_back(overlap.join,
+                                 beside(rank, overlap.item, Stream::overlapped, tail(rank), tag_of(overlap.item)));
         }
         ProgramItem const& item = program.items[i];
-        run_item(rank, item, item.is_compute() ? Stream::compute : Stream::layer_communication, tag);
+        run_item(rank, item, item.is_compute() ? Stream::compute : Stream::layer_communication, tag_of(item));
         std::erase_if(running, [&](auto const& entry) {
             if (entry.first != i) return false;
             wait_for(rank, entry.second);

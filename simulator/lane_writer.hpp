@@ -38,7 +38,9 @@ public:
     void slow_down(std::int64_t rank, double factor) { speed_[static_cast<std::size_t>(rank)] *= factor; }
 
     /// Runs the items one after another on every lane of a pipeline rank, from its tail on.
-    void run(std::int64_t rank, Program const& program, SlotTag const& tag);
+    void run(std::int64_t rank, Program const& program, SlotTag const& tag) { run(rank, program, tag, tag); }
+    /// The same of a pair of passes.
+    void run(std::int64_t rank, Program const& program, SlotTag const& backward, SlotTag const& forward);
     /// One item, the same way; without a network where `group` is -1 and the stream is not compute.
     void run_item(std::int64_t rank, ProgramItem const& item, Stream stream, SlotTag const& tag);
     /// A transfer to the same lane of another pipeline rank, which the sender waits for. The receiver waits for the

@@ -345,13 +345,13 @@ Pair paired(Program const& forward, Program const& backward, double transfers) {
     std::vector<Hidden> hidden;
     for (Program const* part : {&forward, &backward})
         for (ProgramOverlap const& overlap : part->overlaps)
-            hidden.push_back({.item = overlap.item, .start = 0});
+            hidden.push_back({.item = with_side(overlap.item, part == &forward), .start = 0});
     // By turns, so that each exchange has the other pass's compute after it.
     std::size_t f = 0, b = 0;
     while (f < forward.items.size() || b < backward.items.size()) {
         bool const take_forward = b == backward.items.size() ||
                                   (f < forward.items.size() && f * backward.items.size() <= b * forward.items.size());
-        ProgramItem item = take_forward ? forward.items[f++] : backward.items[b++];
+        ProgramItem item = with_side(take_forward ? forward.items[f++] : backward.items[b++], take_forward);
         if (item.part == TaskPart::ep) {
             ProgramItem beside = item;
             beside.duration *= 1 - shown;
@@ -362,6 +362,10 @@ Pair paired(Program const& forward, Program const& backward, double transfers) {
             if (item.duration <= 0) continue;
         }
         result.items.push_back(item);
+    auto const with_side = [](ProgramItem item, bool of_forward) {
+        item.side = of_forward ? ProgramItem::Side::forward : ProgramItem::Side::backward;
+        return item;
+    };
     }
     std::stable_sort(hidden.begin(), hidden.end(), [](Hidden const& x, Hidden const& y) { return x.start < y.start; });
     lay_out(result, hidden);

@@ -289,7 +289,7 @@ private:
         Pair const both = paired(programs_.of_stage(slot.stage, TaskPass::forward),
                                  programs_.of_stage(slot.backward_stage, TaskPass::backward), 2 * transfer_.duration);
         std::vector<LaneTasks> const before = writer_.tail(rank);
-        writer_.run(rank, both.program, backward);
+        writer_.run(rank, both.program, backward, forward);
         add_activation_copy(rank, forward, before);
         add_activation_copy(rank, backward, before);
         pass_on(rank, forward, both.shown);
