@@ -42,13 +42,14 @@ GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec cons
         case GroupKind::expert: return place_group(plan.ep, plan.expert_tp, cluster);
         case GroupKind::expert_data: return place_group(plan.expert_dp(), plan.ep * plan.expert_tp, cluster);
         case GroupKind::pipeline: {
-            // One neighbour pair: the worst is the one that crosses a domain, if any does, and no bridge.
+            // One neighbour pair: the worst is the one that crosses a pod, or a domain, if any does, and no bridge.
             std::int64_t const stride = plan.tp * plan.cp * plan.dp;
             bool const inside = stride * plan.pp <= cluster.domain_size;
             return {.size = std::min<std::int64_t>(2, plan.pp),
                     .ranks_per_domain = inside ? 2 : 1,
                     .domains = inside ? 1 : 2,
-                    .stride = stride};
+                    .stride = stride,
+                    .pipeline = plan.pp};
         }
     }
     return {};
@@ -268,12 +269,9 @@ PricedBlocks Pricer::price(BlockSet const& blocks, ParallelPlan const& plan) {
 }
 
 CollectiveCurve const& Pricer::curve(CollectiveKind kind, GroupPlacement const& group) {
-    std::array<std::int64_t, 6> const key{static_cast<std::int64_t>(kind),
-                                          group.size,
-                                          group.ranks_per_domain,
-                                          group.stride,
-                                          group.copies,
-                                          group.bridged ? 1 : 0};
+    std::array<std::int64_t, 7> const key{
+        static_cast<std::int64_t>(kind), group.size,    group.ranks_per_domain, group.stride, group.copies,
+        group.bridged ? 1 : 0,           group.pipeline};
     auto const [found, is_new] = curves_.try_emplace(key);
     if (is_new) found->second = collective_curve(cluster_, kind, group);
     return found->second;

@@ -114,7 +114,7 @@ private:
     ClusterSpec const& cluster_;
     FrameworkTiming const& framework_;
     double input_bytes_;
-    std::map<std::array<std::int64_t, 6>, CollectiveCurve> curves_;
+    std::map<std::array<std::int64_t, 7>, CollectiveCurve> curves_;
     std::map<std::array<std::int64_t, 7>, Product> products_;
 };
 

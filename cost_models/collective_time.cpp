@@ -19,9 +19,10 @@ constexpr double tree_bandwidth_fraction = 0.92;
 struct Fabric {
     double n, m, domains;
     Seconds base, hop_up, hop_out;
-    BytesPerSecond ring;  ///< bus bandwidth of ring collectives
-    BytesPerSecond out;   ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
-    double slowdown = 1;  ///< by the uplinks of pods, in `out`
+    BytesPerSecond ring;    ///< bus bandwidth of ring collectives
+    BytesPerSecond out;     ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
+    double beyond_pod = 0;  ///< share of what the NICs send that leaves the pod
+    double slowdown = 1;    ///< by the uplinks of pods, in `out`
 };
 
 Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
@@ -46,7 +47,8 @@ Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement
         ScaleOutNetwork const& out = *cluster.scale_out;
         f.base = std::max(f.base, out.base_latency.value);
         f.hop_out = out.hop_latency.value;
-        f.slowdown = pod_slowdown(nccl_machine(cluster), kind, group);
+        f.beyond_pod = share_beyond_pod(nccl_machine(cluster), kind, group);
+        f.slowdown = pod_slowdown(out.oversubscription.value, f.beyond_pod);
         f.out = out.bandwidth.value * (out.ring_efficiency.value / f.slowdown);
         BytesPerSecond const through_nics = f.m * f.out;
         f.ring = group.ranks_per_domain == 1 ? through_nics : std::min(f.ring, through_nics);
@@ -221,7 +223,7 @@ NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, Gr
     BytesPerSecond const up = cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
     auto const shares = [&](double inside, double outside) {
         double const nic = outside / f.slowdown;
-        return NetworkShares{inside, nic, nic * share_beyond_pod(nccl_machine(cluster), kind, group)};
+        return NetworkShares{inside, nic, nic * f.beyond_pod};
     };
     if (kind == CollectiveKind::send_receive) return group.domains > 1 ? shares(0, 1) : shares(f.ring / up, 0);
     if (kind == CollectiveKind::all_to_all) {

@@ -18,6 +18,8 @@ struct GroupPlacement {
     std::int64_t stride = 1;
     std::int64_t copies = 1;  ///< see `Collective::copies`
     bool bridged = false;     ///< two ranks that links of their own join, see `ScaleUpNetwork::pair_bandwidth`
+    /// Of two neighbours in a pipeline that stand for all of it: its stages, `stride` ranks each.
+    std::int64_t pipeline = 0;
 };
 
 /// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's

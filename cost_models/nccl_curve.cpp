@@ -56,7 +56,7 @@ Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement c
         t.ring_hop = {out->ring_hop_ll * scale, out->ring_hop_ll128 * scale, out->ring_hop_simple * scale};
         t.tree_hop = {out->tree_hop_ll * scale, out->tree_hop_ll128 * scale, out->tree_hop_simple * scale};
         t.rate_out = {out->ll, out->ll128, 1};
-        t.nics = t.m / pod_slowdown(machine, kind, group) * machine.nic;
+        t.nics = t.m / pod_slowdown(machine.oversubscription, share_beyond_pod(machine, kind, group)) * machine.nic;
         t.ring_out = machine.ring_out;
         // A measured rate that replaced the ring's efficiency holds for trees as well.
         t.tree_out = t.ring_out * (out->tree / out->ring);
@@ -195,17 +195,23 @@ double share_outside(GroupPlacement const& group) {
 }
 
 double share_beyond_pod(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
+    if (machine.pod_domains == 0) return 0;
+    auto const pod = static_cast<double>(machine.pod_domains);
+    if (kind == CollectiveKind::send_receive && group.pipeline > 0) {
+        if (group.pipeline * group.stride <= machine.pod_domains * machine.domain_size) return 0;
+        // Wherever stages begin, as many ranks at the end of a pod send out of it as a stage has.
+        return std::min(1.0,
+                        std::ceil(static_cast<double>(group.stride) / static_cast<double>(machine.domain_size)) / pod);
+    }
     std::int64_t const spacing = std::max<std::int64_t>(1, group.stride * group.ranks_per_domain / machine.domain_size);
-    if (machine.pod_domains == 0 || (group.domains - 1) * spacing < machine.pod_domains) return 0;
+    if ((group.domains - 1) * spacing < machine.pod_domains) return 0;
     auto const in_pod = static_cast<double>(std::max<std::int64_t>(1, machine.pod_domains / spacing));
     if (kind != CollectiveKind::all_to_all) return 1 / in_pod;
     auto const domains = static_cast<double>(group.domains);
     return (domains - in_pod) / (domains - 1);
 }
 
-double pod_slowdown(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
-    return std::max(1.0, machine.oversubscription * share_beyond_pod(machine, kind, group));
-}
+double pod_slowdown(double oversubscription, double beyond_pod) { return std::max(1.0, oversubscription * beyond_pod); }
 
 NcclMachine nccl_machine(ClusterSpec const& cluster) {
     NcclMachine out{.kind = cluster.scale_up.kind,

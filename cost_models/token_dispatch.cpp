@@ -39,7 +39,8 @@ CollectiveCurve token_dispatch_curve(ClusterSpec const& cluster, GroupPlacement 
     SecondsPerByte slope = elsewhere * distinct_share(n, k) / (cluster.scale_up.bandwidth.value * link_share);
     if (crosses) {
         ScaleOutNetwork const& far = *cluster.scale_out;
-        double const share = nic_share / pod_slowdown(nccl_machine(cluster), CollectiveKind::all_to_all, group);
+        double const beyond_pod = share_beyond_pod(nccl_machine(cluster), CollectiveKind::all_to_all, group);
+        double const share = nic_share / pod_slowdown(far.oversubscription.value, beyond_pod);
         slope = std::max(slope, (1 - 1 / domains) * distinct_share(domains, k) / (far.bandwidth.value * share));
     }
     CollectiveCurve curve;

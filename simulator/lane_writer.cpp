@@ -155,23 +155,32 @@ LaneTasks LaneWriter::beside(std::int64_t rank, ProgramItem const& item, Stream 
     return tasks;
 }
 
-void LaneWriter::send(std::int64_t from, std::int64_t to, ProgramItem const& item, std::int16_t group_inside,
+bool LaneWriter::leaves(std::int64_t size, std::int64_t from, std::int64_t to, std::int64_t lane) const {
+    if (size == 0) return false;
+    std::int64_t const first = lane;
+    std::int64_t const end = shape_.lanes == 1 ? shape_.width : lane + 1;
+    for (std::int64_t l = first; l < end; ++l)
+        if ((from * shape_.width + l) / size != (to * shape_.width + l) / size) return true;
+    return false;
+}
+
+void LaneWriter::send(std::int64_t from, std::int64_t to, ProgramItem const& item, Nearer const& nearer,
                       SlotTag const& tag) {
     for (std::int64_t lane = 0; lane < shape_.lanes; ++lane) {
         std::size_t const source = index(from, lane);
         std::size_t const destination = index(to, lane);
         auto const [found, is_new] =
             pipeline_demands_.try_emplace({source, destination}, static_cast<std::int32_t>(graph_.demands.size()));
-        std::int64_t const from_domain = (from * shape_.width + lane) / shape_.domain;
-        std::int64_t const to_domain = (to * shape_.width + lane) / shape_.domain;
-        std::int16_t const group = from_domain == to_domain ? group_inside : item.group;
-        ProgramGroup const& g = program_.groups[static_cast<std::size_t>(group)];
-        if (is_new)
+        if (is_new) {
+            std::int16_t const group = leaves(shape_.pod, from, to, lane)      ? item.group
+                                       : leaves(shape_.domain, from, to, lane) ? nearer.in_pod
+                                                                               : nearer.in_domain;
             graph_.demands.push_back(
                 {.kind = CollectiveKind::send_receive,
                  .group = GroupKind::pipeline,
                  .members = {static_cast<std::int32_t>(source), static_cast<std::int32_t>(destination)},
-                 .shares = g.shares});
+                 .shares = program_.groups[static_cast<std::size_t>(group)].shares});
+        }
         append(waiting_, lanes_[source].tail);
         std::uint32_t const id = add({.duration = item.duration,
                                       .latency = item.latency,

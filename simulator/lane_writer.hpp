@@ -30,6 +30,7 @@ public:
         std::int64_t lanes = 1;   ///< simulated ranks of each
         std::int64_t width = 1;   ///< ranks that each has
         std::int64_t domain = 1;  ///< ranks of a scale-up domain
+        std::int64_t pod = 0;     ///< ranks of a pod; 0: all are in one
         std::int64_t most_tasks = 20'000'000;
     };
     LaneWriter(Shape const& shape, StepProgram& program, double jitter, std::uint64_t seed);
@@ -43,10 +44,15 @@ public:
     void run(std::int64_t rank, Program const& program, SlotTag const& backward, SlotTag const& forward);
     /// One item, the same way; without a network where `group` is -1 and the stream is not compute.
     void run_item(std::int64_t rank, ProgramItem const& item, Stream stream, SlotTag const& tag);
+    /// Groups of a transfer between ranks of one domain, and of one pod.
+    struct Nearer {
+        std::int16_t in_domain = -1;
+        std::int16_t in_pod = -1;
+    };
     /// A transfer to the same lane of another pipeline rank, which the sender waits for. The receiver waits for the
-    /// tasks that `tail` gives afterwards. Between ranks of one domain it uses the network of `group_inside`.
-    void send(std::int64_t from, std::int64_t to, ProgramItem const& item, std::int16_t group_inside,
-              SlotTag const& tag);
+    /// tasks that `tail` gives afterwards. It uses the network of the item's group, or of one `nearer`; one that stands
+    /// for several lanes that of those furthest apart.
+    void send(std::int64_t from, std::int64_t to, ProgramItem const& item, Nearer const& nearer, SlotTag const& tag);
 
     /// A task per lane or group beside compute, on a stream of its own: after the last task of that stream and the
     /// tasks in `after`. Returns the task of each lane.
@@ -81,6 +87,8 @@ private:
     [[nodiscard]] std::int64_t groups_of(std::int16_t group) const;
     [[nodiscard]] Members members_of(std::int16_t group, std::int64_t ordinal) const;
     std::int32_t demand_of(std::int16_t group, std::int64_t rank, std::int64_t ordinal);
+    /// Whether a lane of two pipeline ranks lies in two blocks of `size` ranks.
+    [[nodiscard]] bool leaves(std::int64_t size, std::int64_t from, std::int64_t to, std::int64_t lane) const;
     std::uint32_t add(Task task, ProgramItem const& item, SlotTag const& tag);
     double noisy(double duration, std::size_t lane);
 

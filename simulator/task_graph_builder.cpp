@@ -5,6 +5,7 @@
 #include "core/spec/schedule_traits.hpp"
 #include "simulator/lane_writer.hpp"
 #include "simulator/layered_passes.hpp"
+#include "simulator/network/topology.hpp"
 #include "simulator/schedules/catalog.hpp"
 #include "simulator/slot_programs.hpp"
 
@@ -15,6 +16,11 @@ namespace sextant {
 namespace {
 
 using Moment = DataParallelMoment;
+
+/// Ranks of a pod; 0 where there are none.
+std::int64_t pod_size(ClusterSpec const& cluster) {
+    return cluster.scale_out ? cluster.scale_out->pod_domains * cluster.domain_size : 0;
+}
 
 bool is_forward(Slot const& slot) { return slot.kind == SlotKind::forward; }
 
@@ -32,6 +38,7 @@ public:
                    .lanes = options.folding == Folding::folded ? 1 : plan.tp * plan.cp * plan.dp,
                    .width = plan.tp * plan.cp * plan.dp,
                    .domain = form.cluster().domain_size,
+                   .pod = pod_size(form.cluster()),
                    .most_tasks = options.most_tasks},
                   program_, options.jitter, options.seed),
           programs_(program_, options.granularity),
@@ -72,26 +79,24 @@ private:
         double const share = 1 - form_.timing().pp_overlap.value;
         GroupPlacement const placement = place(GroupKind::pipeline, plan_, form_.cluster());
         NetworkShares const shares = network_shares(form_.cluster(), CollectiveKind::send_receive, placement);
+        auto const group_of = [&](NetworkShares const& asked) {
+            return program_.group({.kind = CollectiveKind::send_receive,
+                                   .group = GroupKind::pipeline,
+                                   .size = 2,
+                                   .stride = placement.stride,
+                                   .shares = asked});
+        };
         transfer_ = {.name = program_.name("send"),
                      .part = TaskPart::pp,
-                     .group = program_.group({.kind = CollectiveKind::send_receive,
-                                              .group = GroupKind::pipeline,
-                                              .size = 2,
-                                              .stride = placement.stride,
-                                              .shares = shares}),
+                     .group = group_of(shares),
                      .duration = share * pipeline_.transfer.base(),
                      .latency = share * pipeline_.transfer_latency.base()};
-        // Neighbours may lie in one domain though others do not: then the same bytes go over its links, as fast.
-        transfer_inside_ = transfer_.group;
+        transfer_nearer_ = {transfer_.group, transfer_.group};
         if (placement.domains == 1) return;
-        ClusterSpec const& cluster = form_.cluster();
-        BytesPerSecond const out = cluster.scale_out->bandwidth.value * cluster.scale_out->ring_efficiency.value;
-        BytesPerSecond const up = cluster.scale_up.bandwidth.value * cluster.scale_up.ring_efficiency.value;
-        transfer_inside_ = program_.group({.kind = CollectiveKind::send_receive,
-                                           .group = GroupKind::pipeline,
-                                           .size = 2,
-                                           .stride = placement.stride,
-                                           .shares = {.scale_up = std::min(1.0, shares.scale_out * (out / up))}});
+        // Some neighbours may lie nearer than those that are priced: then the same bytes go over fewer links, as fast.
+        double const inside = shares.scale_out * (nic_rate(form_.cluster()) / scale_up_rate(form_.cluster()));
+        transfer_nearer_ = {.in_domain = group_of({.scale_up = std::min(1.0, inside)}),
+                            .in_pod = group_of({.scale_out = shares.scale_out})};
     }
 
     /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and
@@ -245,7 +250,7 @@ private:
         bool const leaves = next >= 0 && static_cast<std::size_t>(next) < stages_;
         std::int64_t const to = leaves ? rank_of(next, tag.microbatch) : rank;
         if (to != rank) {
-            writer_.send(rank, to, transfer, transfer_inside_, tag);
+            writer_.send(rank, to, transfer, transfer_nearer_, tag);
         } else if (transfer.duration > 0) {
             // A pass at an end of the pipeline sends nothing, but has had to wait for what it got.
             transfer.group = -1;
@@ -340,7 +345,7 @@ private:
     std::size_t stages_;
     std::vector<Rank> ranks_;
     ProgramItem transfer_;
-    std::int16_t transfer_inside_ = -1;
+    LaneWriter::Nearer transfer_nearer_;
     std::map<std::pair<std::size_t, std::int32_t>, std::size_t> first_forward_, last_backward_;
     std::vector<Arrival> forwards_, backwards_;
     std::vector<std::int32_t> owners_;

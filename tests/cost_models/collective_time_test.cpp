@@ -6,6 +6,7 @@
 #include "tests/fixtures.hpp"
 
 #include <cmath>
+#include <map>
 #include <set>
 
 using namespace sextant;
@@ -210,6 +211,37 @@ TEST_CASE("over-subscription slows groups by what of them leaves their pod", "[I
     CHECK(slowed(CollectiveKind::all_to_all, 8, 128) == Approx(4));
     CHECK(slowed(CollectiveKind::send_receive, 2, 64) == Approx(1));
     CHECK(slowed(CollectiveKind::send_receive, 2, 128) == Approx(4));
+}
+
+TEST_CASE("over-subscription slows the sends of a pipeline that leaves its pod, by the stage at the end of each",
+          "[INV-18]") {
+    ClusterSpec tight = cluster();
+    tight.scale_out->oversubscription = known(8.0);
+    tight.scale_out->pod_domains = 16;
+    std::mt19937_64 random(17);
+    for (int i = 0; i < 200; ++i) {
+        ParallelPlan plan;
+        plan.tp = pick<std::int64_t>(random, {1, 2, 4, 8});
+        plan.dp = pick<std::int64_t>(random, {1, 2, 3, 4, 8, 16, 32});
+        plan.pp = pick<std::int64_t>(random, {2, 3, 4, 8, 16});
+        GroupPlacement const group = place(GroupKind::pipeline, plan, tight);
+        // Senders by the rail of a pod that they leave.
+        std::map<std::int64_t, std::int64_t> leaving;
+        std::int64_t const stage = plan.tp * plan.dp;
+        for (std::int64_t rank = 0; rank + stage < plan.world_size(); ++rank)
+            if (rank / 128 != (rank + stage) / 128) ++leaving[rank / 128 * 8 + rank % 8];
+        double slowest = 1;
+        for (auto const& [rail, senders] : leaving)
+            slowest = std::max(slowest, 8.0 * static_cast<double>(senders) / 16);
+        auto const slope = [&](ClusterSpec const& machine) {
+            return collective_curve(machine, CollectiveKind::send_receive, group).asymptotic_slope();
+        };
+        CAPTURE(plan.tp, plan.dp, plan.pp);
+        CHECK(slope(tight) / slope(cluster()) == Approx(slowest));
+        NetworkShares const shares = network_shares(tight, CollectiveKind::send_receive, group);
+        CHECK((shares.uplink > 0) == !leaving.empty());
+        CHECK(shares.uplink <= 1 / 8.0 + 1e-12);
+    }
 }
 
 TEST_CASE("a group that leaves its domain needs a network between domains", "[INV-11]") {

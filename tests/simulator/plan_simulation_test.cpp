@@ -135,6 +135,40 @@ TEST_CASE("simulation: a link that fails or is slow is found by its name, and un
     CHECK(run.repetitions.empty());
 }
 
+TEST_CASE("simulation: sends of a pipeline that leaves its pod at some stages share the uplinks as they are priced",
+          "[INV-33]") {
+    FrameworkProfile framework = neutral_framework();
+    framework.timing.front().pp_overlap = known(0.0);
+    ModelSpec const model = llama(2048, 16, 8, 16, 5504);
+    auto const topology = GENERATE(ScaleOutTopology::rail_optimised, ScaleOutTopology::fat_tree);
+    auto const pod_domains = GENERATE(2, 4);
+    auto const oversubscription = GENERATE(2.0, 8.0);
+    ClusterSpec machine = cluster();
+    ParallelPlan plan;
+    plan.tp = 8;
+    plan.pp = 8;
+    plan.schedule = Schedule::one_f_one_b;
+    Workload const workload{.sequence = 2048, .global_batch = 8};
+    SimulationRequest request;
+    request.graph.granularity = Granularity::layer;
+    ClosedForm flat(model, workload, machine, framework, Precision::bf16);
+    double const without = flat.evaluate(plan, PipelineMethod::walk).breakdown.pp.base();
+    machine.scale_out->topology = topology;
+    machine.scale_out->pod_domains = pod_domains;
+    machine.scale_out->oversubscription = known(oversubscription);
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    StepEstimate const estimate = form.evaluate(plan, PipelineMethod::walk);
+    CAPTURE(name_of(topology), pod_domains, oversubscription);
+    if (oversubscription > pod_domains)
+        CHECK(estimate.breakdown.pp.base() > 1.5 * without);
+    else
+        CHECK(estimate.breakdown.pp.base() == Approx(without));
+    for (Folding const folding : {Folding::folded, Folding::unfolded}) {
+        request.folding = folding;
+        CHECK(step_of(form, plan, request) == Approx(estimate.time.base()).epsilon(1e-9));
+    }
+}
+
 TEST_CASE("simulation: memory over time peaks where and near what the footprint says", "[INV-34]") {
     std::mt19937_64 random(24);
     ClusterSpec const machine = cluster();
