@@ -127,21 +127,55 @@ void Pricer::each_op(Block const& block, ParallelPlan const& plan, Selection con
             priced.exposed = (1 - overlap) * t;
             priced.hidden = overlap * t;
             priced.latency = cost.latency(c->bytes);
+            priced.launches = 1;
         } else {
             Product const product = kernel(op, selection.pass, selection.sums, plan.gradients);
             priced.compute = product.time;
             priced.weight = product.weight;
-            priced.gap = static_cast<double>(kernel_count(op, selection.pass)) * framework_.kernel_gap.value;
+            priced.launches = kernel_count(op, selection.pass);
+            priced.gap = static_cast<double>(priced.launches) * framework_.kernel_gap.value;
         }
         sink(priced);
     }
 }
 
-PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection) {
-    PassTime time;
+namespace {
+
+/// What the halves of a backward pass wait for the host, which launches a pass in no less than `floor`: each for its
+/// share of the launches, beyond what it takes anyway.
+class HalvesOfWaiting {
+public:
+    void add(PricedOp const& op) {
+        launches_ += op.launches;
+        if (op.weight > Seconds{}) weight_launches_ += 1;
+    }
+    [[nodiscard]] Seconds of_weights(Seconds floor, Seconds total, Seconds weight) const {
+        if (weight_launches_ == 0 || floor <= total) return {};
+        double const share = static_cast<double>(weight_launches_) / static_cast<double>(launches_);
+        Seconds const weights_lack = std::max(Seconds{}, share * floor - weight);
+        Seconds const rest_lacks = std::max(Seconds{}, (1 - share) * floor - (total - weight));
+        return weights_lack / (weights_lack + rest_lacks) * (floor - total);
+    }
+
+private:
+    std::int64_t launches_ = 0;
+    std::int64_t weight_launches_ = 0;
+};
+
+}  // namespace
+
+Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan, Selection const& selection) {
+    Halves halves;
+    PassTime& time = halves.all;
     Seconds ring;
+    HalvesOfWaiting waiting;
     each_op(block, plan, selection, [&](PricedOp const& op) {
         time.gaps += op.gap;
+        waiting.add(op);
+        if (op.weight > Seconds{}) {
+            halves.weight.gemm += op.weight;
+            halves.weight.gaps += framework_.kernel_gap.value;
+        }
         switch (op.op_class) {
             case OpClass::gemm: time.gemm += op.compute; break;
             case OpClass::attention: time.attention += op.compute; break;
@@ -157,8 +191,9 @@ PassTime Pricer::price_pass(Block const& block, ParallelPlan const& plan, Select
         }
     });
     time.cp += std::max(Seconds{}, ring - framework_.cp_overlap.value * time.attention);
+    halves.weight.gaps += waiting.of_weights(selection.floor, time.total(), halves.weight.total());
     time.gaps += std::max(Seconds{}, selection.floor - time.total());
-    return time;
+    return halves;
 }
 
 /// What the host takes to launch a collective of the tensor-parallel group, as a share of what it takes for a layer
@@ -199,8 +234,11 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
                         .sums = plan.zero >= 2 ? GradientSums::reduced : GradientSums::added};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
     PricedPass priced;
-    Seconds attention, ring, total;
+    Seconds attention, ring, total, weight;
+    HalvesOfWaiting waiting;
     each_op(block, plan, selection, [&](PricedOp const& op) {
+        waiting.add(op);
+        if (op.weight > Seconds{}) weight += op.weight + framework_.kernel_gap.value;
         if (op.op_class == OpClass::attention) attention += op.compute;
         if (op.op_class == OpClass::communication && is_ring_step(op.collective)) ring += op.hidden;
         total += op.compute + op.gap + op.exposed;
@@ -216,20 +254,9 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
         total += op.exposed;
     }
     priced.waiting = std::max(Seconds{}, selection.floor - total);
+    priced.weight_waiting = waiting.of_weights(selection.floor, total, weight);
     if (pass == Pass::backward) std::reverse(priced.ops.begin(), priced.ops.end());
     return priced;
-}
-
-PassTime Pricer::price_weights(Block const& block, ParallelPlan const& plan, GradientSums sums) {
-    PassTime time;
-    for (Op const& op : block.ops) {
-        Seconds const weight =
-            op.in(Pass::backward) ? kernel(op, Pass::backward, sums, plan.gradients).weight : Seconds{};
-        if (weight <= Seconds{}) continue;
-        time.gemm += weight;
-        time.gaps += framework_.kernel_gap.value;
-    }
-    return time;
 }
 
 BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor host_floor) {
@@ -238,11 +265,13 @@ BlockPrice Pricer::price(Block const& block, ParallelPlan const& plan, HostFloor
     price.frozen = block.frozen;
     Floors const least = floors(block, plan, host_floor);
     price.forward = price_pass(block, plan, {.pass = Pass::forward, .floor = least.forward});
-    price.backward = price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward});
-    price.weight = price_weights(block, plan, GradientSums::added);
-    price.reduced_backward =
-        price_pass(block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
-    price.reduced_weight = price_weights(block, plan, GradientSums::reduced);
+    Halves const backward = price_halves(block, plan, {.pass = Pass::backward, .floor = least.backward});
+    price.backward = backward.all;
+    price.weight = backward.weight;
+    Halves const reduced =
+        price_halves(block, plan, {.pass = Pass::backward, .floor = least.backward, .sums = GradientSums::reduced});
+    price.reduced_backward = reduced.all;
+    price.reduced_weight = reduced.weight;
     for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full}) {
         auto const i = static_cast<std::size_t>(policy);
         price.kept[i] = block.kept(policy, input_bytes_);

@@ -33,8 +33,8 @@ enum class HostFloor : std::uint8_t { none, per_layer, per_moe_layer };
 /// A block priced: everything after this works without shapes.
 struct BlockPrice {
     PassTime forward;
-    PassTime backward;          ///< without recompute
-    PassTime weight;            ///< the part of `backward` that is weight gradients: matrix products and their gaps
+    PassTime backward;  ///< without recompute
+    PassTime weight;    ///< the part of `backward` that is weight gradients: matrix products, their gaps and waiting
     PassTime reduced_backward;  ///< as `backward` where gradients are reduced, not summed: ZeRO 2 and 3
     PassTime reduced_weight;
     std::array<PassTime, 3> rerun{};  ///< what each `Recompute` policy adds to the backward pass
@@ -54,13 +54,15 @@ struct PricedOp {
     Seconds gap;
     Seconds exposed;
     Seconds hidden;
-    Seconds latency;  ///< of `exposed` and `hidden` together, the part in which no bytes move
+    Seconds latency;            ///< of `exposed` and `hidden` together, the part in which no bytes move
+    std::int64_t launches = 0;  ///< kernels, and one of a communication
 };
 
 /// One pass over a block, op by op. Adds up to the `PassTime` of the same pass.
 struct PricedPass {
     std::vector<PricedOp> ops;
-    Seconds waiting;  ///< for the host, at the end
+    Seconds waiting;         ///< for the host, at the end
+    Seconds weight_waiting;  ///< the part of `waiting` that is for the launches of weight gradients
 };
 
 /// A whole model under one plan shape, priced.
@@ -104,10 +106,17 @@ private:
     };
     template <class Sink>
     void each_op(Block const& block, ParallelPlan const& plan, Selection const& selection, Sink sink);
-    PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection);
+    /// A pass, and the part of it that is weight gradients.
+    struct Halves {
+        PassTime all;
+        PassTime weight;
+    };
+    Halves price_halves(Block const& block, ParallelPlan const& plan, Selection const& selection);
+    PassTime price_pass(Block const& block, ParallelPlan const& plan, Selection const& selection) {
+        return price_halves(block, plan, selection).all;
+    }
     [[nodiscard]] Rerun last_rerun() const;
     [[nodiscard]] Floors floors(Block const& block, ParallelPlan const& plan, HostFloor host_floor) const;
-    PassTime price_weights(Block const& block, ParallelPlan const& plan, GradientSums sums);
     Product kernel(Op const& op, Pass pass, GradientSums sums, GradientFormat format);
     Product lone_kernel(Op const& op, Pass pass);
 

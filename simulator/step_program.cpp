@@ -107,7 +107,7 @@ public:
     Program write(PricedPass const& pass, Half half, bool again) {
         Program result;
         std::vector<Hidden> hidden;
-        double gaps = half == Half::weight ? 0 : pass.waiting.base();
+        double gaps = waiting_of(pass, half).base();
         for (PricedOp const& op : pass.ops) {
             if (op.op_class == OpClass::communication) {
                 if (half != Half::weight) add_communication(result, hidden, op);
@@ -138,6 +138,15 @@ public:
     }
 
 private:
+    static Seconds waiting_of(PricedPass const& pass, Half half) {
+        switch (half) {
+            case Half::whole: return pass.waiting;
+            case Half::input: return pass.waiting - pass.weight_waiting;
+            case Half::weight: return pass.weight_waiting;
+        }
+        return {};
+    }
+
     void add_communication(Program& result, std::vector<Hidden>& hidden, PricedOp const& op) {
         double const exposed = op.exposed.base();
         double const beside = op.hidden.base();

@@ -85,6 +85,41 @@ TEST_CASE("price: the host floor is a maximum, not an addition", "[INV-19]") {
     }
 }
 
+TEST_CASE("price: what the host takes for a backward pass is divided between its halves as kernels are launched",
+          "[INV-19]") {
+    ClusterSpec const machine = cluster();
+    Block const layer = build_layer(llama(1024, 8, 8, 1, 4096), {}, {}, 1024);
+    FrameworkTiming timing = neutral_timing();
+    timing.kernel_gap = known(1 * units::us);
+    auto const with_floor = [&](Seconds floor) {
+        FrameworkTiming slow_host = timing;
+        slow_host.host_floor_backward = known(floor);
+        Pricer pricer(machine, slow_host);
+        return pricer.price(layer, {}, HostFloor::per_layer);
+    };
+    BlockPrice const bare = with_floor({});
+    double launches = 0, of_weights = 0;
+    for (Op const& op : layer.ops) {
+        launches += static_cast<double>(kernel_count(op, Pass::backward));
+        if (weight_gradient_time(op, machine.accelerator, timing) > Seconds{}) of_weights += 1;
+    }
+    REQUIRE(of_weights > 0);
+    double const share = of_weights / launches;
+    Seconds before = bare.weight.total();
+    for (double const factor : {0.5, 1.1, 1.5, 2.0, 4.0, 100.0}) {
+        BlockPrice const price = with_floor(factor * bare.backward.total());
+        Seconds const weight = price.weight.total(), input = price.backward.total() - weight;
+        CAPTURE(factor, share);
+        CHECK(price.backward.total().base() == Approx(std::max(1.0, factor) * bare.backward.total().base()));
+        // Neither half is done before its work is, nor much before the host has launched it.
+        CHECK(weight >= before);
+        CHECK(input >= (bare.backward.total() - bare.weight.total()) * (1 - 1e-12));
+        before = weight;
+        if (factor < 4) continue;
+        CHECK((weight / price.backward.total()) == Approx(share));
+    }
+}
+
 TEST_CASE("price: each collective of a tensor-parallel group takes the host a twentieth of a layer's launches",
           "[INV-19]") {
     ClusterSpec const machine = cluster();
@@ -297,10 +332,14 @@ TEST_CASE("price: the ops of a pass add up to its time, whatever is split or ove
         for (Recompute const policy : {Recompute::selective, Recompute::full})
             CHECK(sum(pricer.price_ops(block, plan, floor, Pass::forward, policy)) ==
                   Approx(price.rerun[static_cast<std::size_t>(policy)].total().base()));
-        Seconds weight;
-        for (PricedOp const& op : backward.ops)
+        Seconds weight, gaps = backward.weight_waiting;
+        for (PricedOp const& op : backward.ops) {
             weight += op.weight;
+            if (op.weight > Seconds{}) gaps += timing.kernel_gap.value;
+        }
         CHECK(price.weight.gemm.base() == Approx(weight.base()));
+        CHECK(price.weight.gaps.base() == Approx(gaps.base()));
+        CHECK(backward.weight_waiting <= backward.waiting * (1 + 1e-12));
         CHECK(price.weight.gemm > 0.3 * price.backward.gemm);
         CHECK(price.weight.total() < price.backward.total());
     }
