@@ -122,10 +122,15 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     double const per_layer_extra = framework.routed_token_bytes.value * load.routed_hidden_tokens * load.moe_layers +
                                    framework.gated_extra_bytes.value * load.gated_tokens * load.layers;
     bool const rerun_all = plan.recompute == Recompute::full && plan.recompute_layers == 0;
-    m.activations = load.in_flight * (load.kept + (rerun_all ? 0.0 : per_layer_extra) * B);
+    Bytes const kept = load.kept + (rerun_all ? 0.0 : per_layer_extra) * B;
+    m.activations = load.in_flight * kept;
     if (offloads_activations(plan)) {
-        // The layer at work and the one in transfer stay.
-        Bytes const staying = std::min(m.activations, 2.0 * load.kept_by_layer);
+        // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.
+        Bytes staying;
+        for (std::size_t passes = 0; passes < load.between_halves.size(); ++passes)
+            if (double const held = load.between_halves[passes]; held >= 0)
+                staying = std::max(staying, held * kept + 2 * static_cast<double>(passes) * load.kept_by_layer);
+        staying = std::min(m.activations, staying);
         m.host += m.activations - staying;
         m.activations = staying;
     }

@@ -4,6 +4,8 @@
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 
+#include <array>
+
 namespace sextant {
 
 /// What one pipeline stage has to hold, in numbers that no longer know the model. Tokens are those of one microbatch on
@@ -21,6 +23,9 @@ struct StageLoad {
     Bytes kept_by_layer;   ///< of one layer (mean), under the policy
     Bytes working_layer;   ///< what one layer adds to what is kept of it while it is run again; zero without recompute
     double in_flight = 1;  ///< microbatches whose activations are held at the same time
+    /// Of activations that are offloaded: most microbatches that have come back for the input half of their backward
+    /// and wait for the weight half, while no whole pass runs, one, and two side by side; negative where that never is.
+    std::array<double, 3> between_halves{-1, 0, -1};
     double microbatches = 1;
     double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size
     double sharded_hidden_tokens = 0;  ///< T h / tp

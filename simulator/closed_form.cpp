@@ -77,6 +77,18 @@ void add_weights(StageLoad& load, ShapeCost const& shape, StageContent const& co
     (trained ? load.ends : load.frozen_ends.plain) += shape.blocks.tied_output_copy;
 }
 
+/// What one rank of a run holds.
+StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPlan const& plan, std::int64_t rank) {
+    StageLoad load = run.load;
+    load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, pipeline.microbatches, rank);
+    if (traits_of(plan.schedule).split_backward == Switch::off) return load;
+    auto const chunks = as_double(plan.vpp * traits_of(plan.schedule).parameter_copies());
+    auto const most = most_between_halves(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)]);
+    for (std::size_t passes = 0; passes < most.size(); ++passes)
+        load.between_halves[passes] = as_double(most[passes]) / chunks;
+    return load;
+}
+
 /// What the passes of the slowest stage add to a step of `m` microbatches. Pairs of passes that run side by side hide
 /// `hidden` of it, expert and pipeline communication. @return how much longer the stage is busy than with its passes.
 Seconds add_passes(StepBreakdown& b, StageCost const& slowest, double m, Seconds transfer, Seconds busy,
@@ -189,7 +201,7 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
     pipeline.stages.reserve(layout.runs.size());
     for (StageRun const& run : layout.runs)
         pipeline.stages.push_back(cost_of(shape, layout, run, plan));
-    if (plan.pp > 1 && (method != PipelineMethod::quick || !has_closed_form(plan.schedule))) {
+    if (!has_closed_form(plan.schedule) || (plan.pp > 1 && method != PipelineMethod::quick)) {
         pipeline.schedule =
             schedules_.get(plan, pipeline.microbatches,
                            method == PipelineMethod::walk ? most_slots_of_a_report : most_slots_of_a_search);
@@ -216,22 +228,26 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
 
 void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipeline, ParallelPlan const& plan) const {
     bool first = true;
-    for (StageCost const& cost : pipeline.stages) {
-        StageMemory const memory = stage_memory(cost.load, plan, framework_.memory);
+    auto const note = [&](StageLoad const& load, std::int64_t rank) {
+        StageMemory const memory = stage_memory(load, plan, framework_.memory);
         if (first || memory.reserved() > estimate.memory.reserved()) {
             estimate.memory = memory;
-            estimate.fullest_stage = cost.first;
+            estimate.fullest_stage = rank;
         }
         first = false;
+    };
+    // What waits for weight halves, and so stays of activations that are offloaded, is not the most on the first rank.
+    bool const differ = offloads_activations(plan) && traits_of(plan.schedule).split_backward == Switch::on;
+    for (StageCost const& cost : pipeline.stages) {
+        if (!differ) note(cost.load, cost.first);
+        for (std::int64_t rank = cost.first; differ && rank < cost.first + cost.count; ++rank)
+            note(load_of(cost, pipeline, plan, rank), rank);
     }
 }
 
 PipelineTime ClosedForm::time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
                                           std::span<StageTimes const> stages, Seconds& hidden) const {
-    if (!pipeline.schedule && has_closed_form(plan.schedule))
-        return pipeline_time(plan.schedule, stages, pipeline.microbatches, plan.vpp);
-    if (!pipeline.schedule)  // one rank: the order does not matter
-        return pipeline_time(Schedule::one_f_one_b, stages, pipeline.microbatches, 1);
+    if (!pipeline.schedule) return pipeline_time(plan.schedule, stages, pipeline.microbatches, plan.vpp);
     Seconds const transfer = (1 - timing_.pp_overlap.value) * pipeline.transfer;
     PipelineWalk const walk =
         walk_pipeline(pipeline.schedule, chunk_costs(pipeline.chunks, plan, transfer, cluster_.accelerator));
@@ -295,13 +311,9 @@ std::vector<StageMemory> memory_by_stage(ClosedForm& form, ParallelPlan const& p
     require_valid(form.model(), plan, form.workload());
     PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
     std::vector<StageMemory> memory;
-    for (StageCost const& run : pipeline.stages) {
-        for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank) {
-            StageLoad load = run.load;
-            load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, pipeline.microbatches, rank);
-            memory.push_back(stage_memory(load, plan, form.framework().memory));
-        }
-    }
+    for (StageCost const& run : pipeline.stages)
+        for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank)
+            memory.push_back(stage_memory(load_of(run, pipeline, plan, rank), plan, form.framework().memory));
     return memory;
 }
 

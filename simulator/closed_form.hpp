@@ -72,7 +72,7 @@ struct PipelineCost {
     Seconds transfer_latency;  ///< the part of it in which no bytes move
     DataParallelCurves data_parallel;
     std::vector<ChunkCost> chunks;  ///< in model order, where the schedule is walked
-    WalkedSchedule schedule;        ///< none: the closed form
+    WalkedSchedule schedule;        ///< none: the closed form, which the schedule then has
 };
 
 /// One plan shape priced: what is the same for all plans that differ only in dp, pp, vpp, ZeRO, recompute, schedule and

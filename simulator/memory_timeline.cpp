@@ -122,10 +122,16 @@ std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes c
         passes.visit_rank(rank, [&](std::size_t stage, ChunkPass const& pass) {
             assert(stage < input.stages.size());
             StageActivations const& needs = input.stages[stage];
-            Extent all = pass.forward;
-            for (Extent const& part : {pass.backward, pass.weight})
-                if (!part.empty()) all.include(part.start, part.end);
-            hold(all.start, all.end, needs.kept);
+            Extent back = pass.backward;
+            if (!pass.weight.empty()) back.include(pass.weight.start, pass.weight.end);
+            if (needs.passing) {
+                hold(pass.forward.start, pass.forward.end, *needs.passing);
+                hold(back.start, back.end, pass.weight.empty() ? *needs.passing : needs.kept);
+            } else {
+                Extent all = pass.forward;
+                if (!back.empty()) all.include(back.start, back.end);
+                hold(all.start, all.end, needs.kept);
+            }
             hold(pass.forward.start, pass.forward.end, needs.working);
             hold(pass.backward.start, pass.backward.end, needs.working);
         });

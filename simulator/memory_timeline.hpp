@@ -2,6 +2,7 @@
 
 #include "simulator/task_graph.hpp"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,8 @@ namespace sextant {
 struct StageActivations {
     Bytes kept;     ///< per microbatch, from the start of its forward to the end of its backward
     Bytes working;  ///< on top while a forward or a backward of the stage runs: logits, a layer that is run again
+    /// What is on the device of `kept` while a pass runs, of activations that lie on the host between passes.
+    std::optional<Bytes> passing{};
 };
 
 /// What a simulated step needs in memory.
@@ -33,8 +36,9 @@ struct MemoryTimeline {
 
 /// Memory over time of every simulated rank, from what `times` says. A stage's activations come with the start of the
 /// first forward task of a (rank, stage, microbatch) on the compute stream and go with the end of its last backward
-/// task, of the weight half where the backward is split; without a backward they go with the forward. What ends at an
-/// instant is gone before what starts then comes.
+/// task, of the weight half where the backward is split; without a backward they go with the forward. Offloaded ones
+/// are there while passes run, and from the input half to the weight half whole. What ends at an instant is gone before
+/// what starts then comes.
 /// @pre `fixed` has every rank, `stages` every stage.
 std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes const& times, MemoryInput const& input);
 

@@ -56,22 +56,34 @@ WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& pla
     WalkCosts costs;
     costs.stages.reserve(chunks.size());
     for (ChunkCost const& chunk : chunks) {
-        Seconds const forward = chunk.forward.total();
+        auto const stretched = [&](Seconds pass) {
+            return pass + transfer + offload_wait(plan, accelerator, chunk.kept, pass);
+        };
         Seconds const backward = chunk.backward.total() + chunk.rerun.total();
-        StageDurations stage;
-        stage.forward = forward + transfer + offload_wait(plan, accelerator, chunk.kept, forward);
-        stage.backward = backward + transfer + offload_wait(plan, accelerator, chunk.kept, backward);
-        stage.backward_weight = chunk.weight.total();
-        stage.backward_input = stage.backward - stage.backward_weight;
-        costs.stages.push_back(stage);
+        Seconds const weight = chunk.weight.total();
+        costs.stages.push_back({.forward = stretched(chunk.forward.total()),
+                                .backward = stretched(backward),
+                                .backward_input = stretched(backward - weight),
+                                .backward_weight = weight,
+                                .hidden = {}});
     }
     // Pairs are of opposite directions: a chunk's forward is beside the backward of the one as far from the other end.
     for (std::size_t i = 0; i < chunks.size(); ++i) {
-        std::size_t const partner = chunks.size() - 1 - i;
-        Seconds const communication =
-            chunks[i].forward.ep + chunks[partner].backward.ep + chunks[partner].rerun.ep + 2 * transfer;
-        Seconds const alone = costs.stages[i].forward + costs.stages[partner].backward;
-        costs.stages[i].hidden = std::min(communication, alone - communication);
+        ChunkCost const& forward = chunks[i];
+        ChunkCost const& backward = chunks[chunks.size() - 1 - i];
+        StageDurations& stage = costs.stages[i];
+        Seconds const passes = forward.forward.total() + backward.backward.total() + backward.rerun.total();
+        Seconds const exchanges = forward.forward.ep + backward.backward.ep + backward.rerun.ep;
+        Seconds const communication = exchanges + 2 * transfer;
+        Seconds const alone = passes + 2 * transfer;
+        stage.hidden = std::min(communication, alone - communication);
+        // Both copies run beside the whole pair, but for what shows of its transfers.
+        Seconds const shown = std::max(Seconds{}, communication - (passes - exchanges));
+        Seconds const sends = shown > Seconds{} ? (shown / communication) * (2 * transfer) : Seconds{};
+        stage.spared =
+            stage.forward + costs.stages[chunks.size() - 1 - i].backward - alone -
+            offload_wait(plan, accelerator, std::max(forward.kept, backward.kept), alone - stage.hidden - sends);
+        if (!offloads_activations(plan)) stage.spared = {};
     }
     return costs;
 }

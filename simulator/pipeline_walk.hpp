@@ -32,10 +32,11 @@ inline Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& 
 
 /// Times of every chunk for a walk, in model order.
 ///
-/// Every pass takes its kernels, what shows of its communication, `transfer` and what offloading adds. Recompute goes
-/// with the input half. A pair takes the longer of the compute of its two parts and of their expert and pipeline
-/// communication, which hides behind the compute of the other part (arXiv:2412.19437 sec. 3.2.1); other communication
-/// counts as compute.
+/// Every pass takes its kernels, what shows of its communication, `transfer` and what offloading adds: activations
+/// leave beside the forward and come back beside the backward, of a split one beside the input half, and stay for the
+/// weight half. Recompute goes with the input half. A pair takes the longer of the compute of its two parts and of
+/// their expert and pipeline communication, which hides behind the compute of the other part (arXiv:2412.19437
+/// sec. 3.2.1); other communication counts as compute.
 /// @param transfer what shows of the sends and receives of one pass.
 WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& plan, Seconds transfer,
                       AcceleratorProfile const& accelerator);

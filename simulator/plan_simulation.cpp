@@ -99,48 +99,46 @@ PlanSimulation simulate_plan(ClosedForm& form, ParallelPlan const& plan, Simulat
 }
 
 MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph const& graph) {
-    ShapeCost const shape = form.price_shape(plan);
-    PipelineCost const pipeline = form.assemble(shape, plan);
+    PipelineCost const pipeline = form.assemble(form.price_shape(plan), plan);
     StepProgram const program = build_step_program(form, plan);
-    std::vector<BlockPrice const*> prices;
-    for (BlockPrice const& price : shape.blocks.layers)
-        prices.push_back(&price);
-    for (BlockPrice const* price : {&shape.blocks.embedding, &shape.blocks.head, &shape.blocks.mtp})
-        prices.push_back(price);
+    bool const offloads = offloads_activations(plan);
+    ParallelPlan resident = plan;
+    if (offloads) resident.offload = offloads_optimizer(plan) ? Offload::optimizer : Offload::none;
 
     // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
     std::vector<StageMemory> one;
+    std::vector<Bytes> passing;  // the layer at work and the one in transfer
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t i = 0; i < run.count; ++i) {
             StageLoad load = run.load;
             load.in_flight = 1;
-            one.push_back(stage_memory(load, plan, form.framework().memory));
+            one.push_back(stage_memory(load, resident, form.framework().memory));
+            passing.push_back(2.0 * load.kept_by_layer);
         }
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {
         StageMemory const& m = one[static_cast<std::size_t>(rank.pipeline)];
         input.fixed.push_back(m.state() + m.buffers + m.workspaces);
     }
-    std::vector<Bytes> kept;
     std::vector<Bytes> kept_by_rank(one.size());
     auto const rank_of = [&](std::size_t chunk) {
         return static_cast<std::size_t>(
             rank_of_chunk(traits_of(plan.schedule).placement, plan.pp, static_cast<std::int64_t>(chunk)));
     };
     for (std::size_t c = 0; c < program.chunks.size(); ++c) {
-        Bytes sum;
-        for (ProgramUnit const& unit : program.chunks[c])
-            sum += prices[unit.block]->kept[static_cast<std::size_t>(unit.recompute)];
-        kept.push_back(sum);
-        kept_by_rank[rank_of(c)] += sum;
-        if (traits_of(plan.schedule).parameter_copies() > 1) kept_by_rank[kept_by_rank.size() - 1 - rank_of(c)] += sum;
+        kept_by_rank[rank_of(c)] += program.kept(c);
+        if (traits_of(plan.schedule).parameter_copies() > 1)
+            kept_by_rank[kept_by_rank.size() - 1 - rank_of(c)] += program.kept(c);
     }
     for (std::size_t c = 0; c < program.chunks.size(); ++c) {
-        StageMemory const& m = one[rank_of(c)];
-        double const share = kept_by_rank[rank_of(c)] > Bytes{} ? kept[c] / kept_by_rank[rank_of(c)] : 0;
+        std::size_t const rank = rank_of(c);
+        double const share = kept_by_rank[rank] > Bytes{} ? program.kept(c) / kept_by_rank[rank] : 0;
         bool const head = c + 1 == program.chunks.size();
         bool const recomputes = plan.recompute != Recompute::none;
-        input.stages.push_back({.kept = share * m.activations, .working = head || recomputes ? m.logits : Bytes{}});
+        StageActivations needs{.kept = share * one[rank].activations,
+                               .working = head || recomputes ? one[rank].logits : Bytes{}};
+        if (offloads) needs.passing = std::min(needs.kept, passing[rank]);
+        input.stages.push_back(needs);
     }
     return input;
 }

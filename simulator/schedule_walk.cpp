@@ -91,7 +91,7 @@ private:
             case SlotKind::forward_backward: break;
         }
         StageDurations const& other = costs_.stages[static_cast<std::size_t>(slot.backward_stage)];
-        return (stage.forward + other.backward - stage.hidden).base();
+        return (stage.forward + other.backward - stage.hidden - stage.spared).base();
     }
     void pass(Slot const& slot, std::int32_t rank, double end) {
         switch (slot.kind) {
@@ -233,6 +233,19 @@ std::vector<InFlight> in_flight_over_time(PipelineSchedule const& schedule, Sche
             changes.push_back({.time = times.slots[i].end, .held = held -= less});
     }
     return changes;
+}
+
+std::array<std::int64_t, 3> most_between_halves(std::vector<Slot> const& order) {
+    std::array<std::int64_t, 3> most{-1, -1, -1};
+    std::int64_t held = 0;
+    for (Slot const& slot : order) {
+        bool const half = slot.kind == SlotKind::backward_input || slot.kind == SlotKind::backward_weight;
+        std::size_t const passes = half ? 0 : slot.kind == SlotKind::forward_backward ? 2 : 1;
+        if (slot.kind == SlotKind::backward_input) ++held;
+        most[passes] = std::max(most[passes], held);
+        if (slot.kind == SlotKind::backward_weight) --held;
+    }
+    return most;
 }
 
 std::string text_of(std::vector<WaitingSlot> const& waiting, std::size_t most) {

@@ -2,6 +2,7 @@
 
 #include "simulator/schedules/schedule.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,8 @@ struct StageDurations {
     Seconds backward;        ///< of a whole backward
     Seconds backward_input;  ///< of its halves, where the schedule splits it
     Seconds backward_weight;
-    Seconds hidden;  ///< what the pair of this stage's forward with a backward takes less than the two alone
+    Seconds hidden;    ///< what the pair of this stage's forward with a backward takes less than the two alone
+    Seconds spared{};  ///< what that pair waits less for the host than the two alone; may be negative
 };
 
 /// What a walk is told about time.
@@ -77,6 +79,10 @@ struct InFlight {
 /// How many chunk passes a rank holds, at each change, in order of time. @pre the walk did not deadlock.
 std::vector<InFlight> in_flight_over_time(PipelineSchedule const& schedule, ScheduleWalk const& walk,
                                           std::int64_t rank);
+
+/// Most chunk passes that are between the input half of their backward and their weight half, while a half runs, beside
+/// one whole pass, and beside a pair; -1 where that never is.
+std::array<std::int64_t, 3> most_between_halves(std::vector<Slot> const& order);
 
 /// "rank 1 waits with 1F0 for 0F0; rank 0 ...", in order of ranks, the first `most` of them.
 std::string text_of(std::vector<WaitingSlot> const& waiting, std::size_t most = 8);

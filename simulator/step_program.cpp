@@ -194,6 +194,9 @@ BlockProgram write_block(StepProgram& program, Block const& block, ClosedForm& f
     result.backward = writer.write(backward, Half::whole, false);
     result.backward_input = writer.write(backward, Half::input, false);
     result.backward_weight = writer.write(backward, Half::weight, false);
+    for (Recompute const policy : {Recompute::none, Recompute::selective, Recompute::full})
+        result.kept[static_cast<std::size_t>(policy)] =
+            block.kept(policy, form.framework().memory.narrow_input_bytes.value);
     for (Recompute const policy : {Recompute::selective, Recompute::full})
         result.rerun[static_cast<std::size_t>(policy)] =
             writer.write(form.pricer().price_ops(block, plan, floor, Pass::forward, policy), Half::whole, true);
@@ -234,6 +237,13 @@ std::int16_t StepProgram::group(ProgramGroup const& wanted) {
     if (found != groups.end()) return static_cast<std::int16_t>(found - groups.begin());
     groups.push_back(wanted);
     return static_cast<std::int16_t>(groups.size() - 1);
+}
+
+Bytes StepProgram::kept(std::size_t chunk) const {
+    Bytes sum;
+    for (ProgramUnit const& unit : chunks[chunk])
+        sum += blocks[unit.block].kept[static_cast<std::size_t>(unit.recompute)];
+    return sum;
 }
 
 Program const& program_of(BlockProgram const& block, TaskPass pass) {
@@ -352,6 +362,10 @@ Pair paired(Program const& forward, Program const& backward, double transfers) {
     double const shown = pair.shown;
     Program& result = pair.program;
     std::vector<Hidden> hidden;
+    auto const with_side = [](ProgramItem item, bool of_forward) {
+        item.side = of_forward ? ProgramItem::Side::forward : ProgramItem::Side::backward;
+        return item;
+    };
     for (Program const* part : {&forward, &backward})
         for (ProgramOverlap const& overlap : part->overlaps)
             hidden.push_back({.item = with_side(overlap.item, part == &forward), .start = 0});
@@ -371,10 +385,6 @@ Pair paired(Program const& forward, Program const& backward, double transfers) {
             if (item.duration <= 0) continue;
         }
         result.items.push_back(item);
-    auto const with_side = [](ProgramItem item, bool of_forward) {
-        item.side = of_forward ? ProgramItem::Side::forward : ProgramItem::Side::backward;
-        return item;
-    };
     }
     std::stable_sort(hidden.begin(), hidden.end(), [](Hidden const& x, Hidden const& y) { return x.start < y.start; });
     lay_out(result, hidden);

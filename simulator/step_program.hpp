@@ -64,6 +64,7 @@ struct BlockProgram {
     Program backward;              ///< all of it
     Program backward_input;        ///< its halves
     Program backward_weight;
+    std::array<Bytes, 3> kept{};  ///< activations kept per microbatch under each policy
 };
 
 /// One block of a model chunk: which program, and under which recompute policy.
@@ -82,6 +83,8 @@ struct StepProgram {
 
     std::uint16_t name(std::string_view text);
     std::int16_t group(ProgramGroup const& group);
+    /// Activations of one microbatch over a chunk.
+    [[nodiscard]] Bytes kept(std::size_t chunk) const;
 };
 
 /// Which program of a block a pass is.

@@ -140,7 +140,8 @@ TEST_CASE("ZeRO-3 gathers a framework's share of a layer at once", "[INV-21]") {
 TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
     std::mt19937_64 random(4);
     for (int i = 0; i < 100; ++i) {
-        StageLoad const load = random_load(random);
+        StageLoad load = random_load(random);
+        load.between_halves = {uniform(random, -1, 4), uniform(random, -1, 4), uniform(random, -1, 4)};
         ParallelPlan plan;
         plan.dp = 8;
         plan.zero = 1;
@@ -153,6 +154,27 @@ TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
             CHECK(split.reserved() <= all.reserved());
         }
     }
+}
+
+TEST_CASE("of offloaded activations there stay two layers of each pass that runs, and what weight halves wait with",
+          "[INV-21]") {
+    StageLoad load;
+    load.layers = 8;
+    load.kept_by_layer = 1 * units::GB;
+    load.kept = 8 * units::GB;
+    load.in_flight = 4;
+    ParallelPlan plan;
+    plan.offload = Offload::activations;
+    auto const staying = [&](double alone, double beside_one, double beside_pair) {
+        load.between_halves = {alone, beside_one, beside_pair};
+        return stage_memory(load, plan, plain_memory()).activations.in(units::GB);
+    };
+    CHECK(staying(-1, 0, -1) == Approx(2));
+    CHECK(staying(-1, 0, 0) == Approx(4));
+    CHECK(staying(1, 0, -1) == Approx(8));
+    CHECK(staying(2, 2, -1) == Approx(18));
+    CHECK(staying(2, 1, 0.5) == Approx(16));
+    CHECK(staying(4, 4, -1) == Approx(32));  // no more than there is
 }
 
 TEST_CASE("activations grow with the microbatches in flight, nothing else does", "[INV-21]") {

@@ -77,4 +77,18 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
     return c;
 }
 
+/// The same with activations in host memory.
+inline PlannedCase draw_offloaded(std::mt19937_64& random) {
+    PlannedCase c = draw_plan(random, false);
+    c.plan.offload = Offload::activations;
+    return c;
+}
+
+/// A machine whose link to the host is anything from too slow for all activations to fast enough.
+inline ClusterSpec cluster_with_host_link(std::mt19937_64& random) {
+    ClusterSpec machine = cluster();
+    machine.accelerator.host_bandwidth = known(pick(random, {3.0, 10.0, 30.0, 100.0}) * units::GB / units::s);
+    return machine;
+}
+
 }  // namespace sextant::fixtures

@@ -41,6 +41,28 @@ TEST_CASE("graph: without data parallelism the walk takes what the estimate says
     }
 }
 
+TEST_CASE("graph: activations that wait on the host stretch a step by what the estimate says, under every schedule",
+          "[INV-30]") {
+    std::mt19937_64 random(11);
+    int stretched = 0;
+    for (int i = 0; i < 200; ++i) {
+        ClusterSpec const machine = cluster_with_host_link(random);
+        FrameworkProfile const framework = busy_framework(random);
+        PlannedCase const c = draw_offloaded(random);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::walk);
+        double const expected = (estimate.time - estimate.breakdown.dp).base();
+        double const step = simulated(form, c.plan, {.granularity = Granularity::layer});
+        CAPTURE(i, c.plan.tp, c.plan.pp, name_of(c.plan.schedule), expected, estimate.breakdown.offload.base());
+        if (estimate.breakdown.offload.base() > 0.01 * expected) ++stretched;
+        if (c.plan.schedule == Schedule::dualpipe)  // its two copies add their gradients
+            CHECK((step > expected && step < 1.1 * (expected + estimate.breakdown.dp.base())));
+        else
+            CHECK(step == Approx(expected).epsilon(1e-9));
+    }
+    CHECK(stretched > 60);
+}
+
 TEST_CASE("graph: every rank for itself takes as long as one for all", "[INV-31]") {
     std::mt19937_64 random(6);
     ClusterSpec const machine = cluster();
