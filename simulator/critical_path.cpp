@@ -1,6 +1,10 @@
 #include "simulator/critical_path.hpp"
 
+#include "simulator/rank_activity.hpp"
+
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace sextant {
 namespace {
@@ -25,6 +29,51 @@ std::vector<std::uint32_t> chain(TaskGraph const& graph, TaskTimes const& times)
     return tasks;
 }
 
+/// On a stream of what a rank does one after another.
+bool in_line(Task const& task) {
+    return task.stream == Stream::compute || task.stream == Stream::layer_communication ||
+           task.stream == Stream::pipeline;
+}
+
+/// What the time of a task on the path counts for.
+class Bookings {
+public:
+    Bookings(TaskGraph const& graph, TaskTimes const& times) : graph_(graph), times_(times) {}
+
+    /// Calls `book(task, seconds)` for the parts of [from, to] of a task.
+    template <class Book>
+    void visit(std::uint32_t id, double from, double to, Book const& book) {
+        if (in_line(graph_.tasks[id])) {
+            book(id, to - from);
+            return;
+        }
+        std::vector<RankSpan> const& spans = spans_of(static_cast<std::size_t>(graph_.tasks[id].rank));
+        auto span = std::upper_bound(spans.begin(), spans.end(), from,
+                                     [](double time, RankSpan const& s) { return time < s.end; });
+        double own = to - from;
+        for (; span != spans.end() && span->start < to; ++span) {
+            if (span->task < 0 || !in_line(graph_.tasks[static_cast<std::size_t>(span->task)])) continue;
+            double const length = std::min(to, span->end) - std::max(from, span->start);
+            book(static_cast<std::uint32_t>(span->task), length);
+            own -= length;
+        }
+        book(id, std::max(0.0, own));
+    }
+
+private:
+    std::vector<RankSpan> const& spans_of(std::size_t rank) {
+        if (!tasks_) tasks_.emplace(graph_, times_);
+        auto const [found, is_new] = spans_.try_emplace(rank);
+        if (is_new) found->second = rank_spans(graph_, times_, (*tasks_)[rank], 0);
+        return found->second;
+    }
+
+    TaskGraph const& graph_;
+    TaskTimes const& times_;
+    std::optional<TasksByRank> tasks_;
+    std::map<std::size_t, std::vector<RankSpan>> spans_;
+};
+
 }  // namespace
 
 CriticalPath critical_path(TaskGraph const& graph, TaskTimes const& times) {
@@ -33,16 +82,20 @@ CriticalPath critical_path(TaskGraph const& graph, TaskTimes const& times) {
     path.length = times.makespan();
     path.ranks.resize(graph.ranks.size());
     std::vector<PathOp> ops(graph.names.size());
+    Bookings bookings(graph, times);
     double now = 0;
     for (std::uint32_t const id : path.tasks) {
         Task const& task = graph.tasks[id];
         path.waiting += std::max(0.0, times.start[id] - now) * units::s;
-        Seconds const time = (times.end[id] - std::max(now, times.start[id])) * units::s;
+        double const start = std::max(now, times.start[id]);
         now = times.end[id];
-        path.parts[task.part] += time;
-        path.ranks[static_cast<std::size_t>(task.rank)] += time;
-        ops[task.name].time += time;
-        ++ops[task.name].count;
+        path.ranks[static_cast<std::size_t>(task.rank)] += (now - start) * units::s;
+        bookings.visit(id, start, now, [&](std::uint32_t counted, double seconds) {
+            Task const& what = graph.tasks[counted];
+            path.parts[what.part] += seconds * units::s;
+            ops[what.name].time += seconds * units::s;
+            ++ops[what.name].count;
+        });
         Seconds const delay = (times.end[id] - times.start[id] - task.duration) * units::s;
         (computes(task) ? path.compute_delay : path.network_delay) += delay;
     }

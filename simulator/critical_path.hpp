@@ -7,7 +7,7 @@
 
 namespace sextant {
 
-/// Time of one op name on the critical path.
+/// Time of one op name along the critical path, and the tasks that it is of.
 struct PathOp {
     std::string name;
     Seconds time;
@@ -17,7 +17,10 @@ struct PathOp {
 /// The chain of tasks that decides how long the step takes: the last task to end, before it the dependency of it that
 /// ended last (of equals the one with the lowest id), and so on. Shortening anything else does not shorten the step.
 ///
-/// The parts, like the ops and the ranks, and `waiting` add up to `length`.
+/// A task on it that runs beside the passes of its rank (data parallelism, copies to the host, what is overlapped)
+/// counts for what of it shows: while the rank works on a pass, or waits for a communication of one, the time is that
+/// work's. Such transfers are stretched by the compute beside them. The parts, like the ops and the ranks, and
+/// `waiting` add up to `length`.
 struct CriticalPath {
     std::vector<std::uint32_t> tasks;  ///< from the first to the last
     Seconds length;
