@@ -46,15 +46,10 @@ void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format 
         known.emplace_back(name_of(format));
     app.add_option("--format", options.format_name, "format of the report: " + join(known) + " (default: text)")
         ->type_name("NAME");
-    written(app.add_option("--output", options.file, "write the report to this file instead of standard output"))
-        ->type_name("FILE")
-        ->check([&app](std::string const& name) -> std::string {
-            if (name.empty()) return "the file name is empty";
-            if (name.find_first_not_of("0123456789") != std::string::npos) return {};
-            bool const serves = app.get_option_no_throw("--output-tokens") != nullptr;
-            return fmt::format("'{}' is a number, not a file name{} (a file of that name: ./{})", name,
-                               serves ? "; tokens of a request are --output-tokens" : "", name);
-        });
+    bool const serves = app.get_option_no_throw("--output-tokens") != nullptr;
+    written(app.add_option("--output", options.file, "write the report to this file instead of standard output"),
+            serves ? "tokens of a request are --output-tokens" : "")
+        ->type_name("FILE");
 }
 
 void deliver(OutputOptions const& options, CommandContext& context, std::string_view report) {

@@ -112,7 +112,8 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
     app.add_option("--held-out", r.held_out,
                    "share of the runs, chosen by their names, that judge and are not fitted (default: 0.2)")
         ->option_text("SHARE");
-    app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder")
+    written(
+        app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder"))
         ->option_text("FOLDER");
     app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
     app.footer(

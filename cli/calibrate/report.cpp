@@ -2,6 +2,7 @@
 
 #include "cli/calibrate/import.hpp"
 #include "cli/calibrate/subcommand.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/validate/plots.hpp"
 #include "cli/validate/row_words.hpp"
 #include "core/error.hpp"
@@ -189,7 +190,8 @@ Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& contex
         ->option_text("FILE");
     app.add_option("--device", r.device, "of kernels, the accelerator that the rows are of (default: as they say)")
         ->option_text("NAME|FILE.json");
-    app.add_option("--plots", r.plots, "write predicted against measured times of --rows into this folder, as SVG")
+    written(
+        app.add_option("--plots", r.plots, "write predicted against measured times of --rows into this folder, as SVG"))
         ->option_text("FOLDER");
     app.footer(
         "Rows that the fit held out are scored apart from those that it saw.\n\nExamples:\n"

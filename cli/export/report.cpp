@@ -1,5 +1,6 @@
 #include "cli/export/report.hpp"
 
+#include "cli/options/written_file.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -68,8 +69,8 @@ std::string text_report(ExportOutput const& output, std::vector<ExportedFormat> 
 }  // namespace
 
 void add_export_output(CLI::App& app, ExportOutput& o) {
-    app.add_option("-o,--output", o.folder,
-                   "write all files into this folder (default: the main file to standard output)")
+    written(app.add_option("-o,--output", o.folder,
+                           "write all files into this folder (default: the main file to standard output)"))
         ->option_text("DIR");
     app.add_flag("--force", o.force, "replace files that are there already");
     app.add_option("--report", o.report, "report as text or json (default: text)")->option_text("NAME");

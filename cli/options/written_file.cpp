@@ -2,11 +2,15 @@
 
 #include "core/error.hpp"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace sextant::cli {
@@ -36,6 +40,14 @@ bool may_be_file(std::string const& word) {
     return ending.size() > 1 && std::isalpha(static_cast<unsigned char>(ending[1])) != 0;
 }
 
+/// "600", "0.5", "1e4", but neither "600.csv" nor "nan".
+bool is_number(std::string_view word) {
+    if (word.front() != '.' && std::isdigit(static_cast<unsigned char>(word.front())) == 0) return false;
+    double value = 0;
+    auto const [end, fault] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return end == word.data() + word.size() && fault != std::errc::invalid_argument;
+}
+
 bool same_file(std::string const& a, std::string const& b) {
     std::error_code fault;
     if (fs::equivalent(a, b, fault)) return true;
@@ -56,8 +68,14 @@ void collect(CLI::App& app, std::vector<GivenFile>& written_files, std::vector<G
 
 }  // namespace
 
-CLI::Option* written(CLI::Option* option) {
-    return option->check(CLI::Validator([](std::string&) { return std::string(); }, std::string(), mark));
+CLI::Option* written(CLI::Option* option, std::string_view numbers) {
+    auto const check = [hint = std::string(numbers)](std::string& name) -> std::string {
+        if (name.empty()) return "the file name is empty";
+        if (!is_number(name)) return {};
+        return fmt::format("'{}' is a number, not a file name{} (a file of that name: ./{})", name,
+                           hint.empty() ? "" : "; " + hint, name);
+    };
+    return option->check(CLI::Validator(check, std::string(), mark));
 }
 
 void refuse_files_given_twice(CLI::App& app) {

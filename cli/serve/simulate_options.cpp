@@ -113,10 +113,13 @@ void add_serve_simulate_options(CLI::App& app, ServeSimulateOptions& o) {
     add_replica_options(app, o);
     add_load_options(app, o);
     add_fleet_options(app, o);
-    written(app.add_option("--requests", o.requests_file, "a row per request"))->option_text("FILE.csv");
+    written(app.add_option("--requests", o.requests_file, "a row per request, written there (how many: --count)"),
+            "how many requests is --count")
+        ->option_text("FILE.csv");
     written(app.add_option("--timeline", o.timeline, "queue, batch, cache and tokens over time, for Perfetto"))
         ->option_text("FILE.json");
-    app.add_option("--plots", o.plots, "pictures of latencies, load and cost, and over_time.csv, into this folder")
+    written(
+        app.add_option("--plots", o.plots, "pictures of latencies, load and cost, and over_time.csv, into this folder"))
         ->option_text("FOLDER");
     app.add_flag("--progress", o.progress, "progress on stderr, even if it is no terminal");
 }

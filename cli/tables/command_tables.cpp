@@ -1,4 +1,5 @@
 #include "cli/command.hpp"
+#include "cli/options/written_file.hpp"
 #include "cli/output.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/tables/reference_tables.hpp"
@@ -80,7 +81,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     auto const o = std::make_shared<Options>();
     app.add_option("name", o->names, "training, parallelism, schedules or serving (default: all)")
         ->option_text("NAME...");
-    app.add_option("--output", o->folder, "write each as Markdown and CSV into this folder instead")
+    written(app.add_option("--output", o->folder, "write each as Markdown and CSV into this folder instead"))
         ->option_text("FOLDER");
     app.add_option("--format", o->format.format_name, "format of the report: text, csv, markdown (default: text)")
         ->option_text("NAME");

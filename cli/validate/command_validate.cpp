@@ -188,8 +188,8 @@ void add_subcommand(CLI::App& app, ValidatedKind const& what, Options& options) 
     written(sub->add_option("--rows", options.rows_file,
                             "write every input row with its prediction or the reason why there is none to this file"))
         ->type_name("OUT.csv");
-    sub->add_option("--plots", options.plots,
-                    "write predicted against measured times into this folder, an SVG per source")
+    written(sub->add_option("--plots", options.plots,
+                            "write predicted against measured times into this folder, an SVG per source"))
         ->type_name("FOLDER");
     sub->add_option("--profile", options.profile, what.profile)->type_name("NAME|file.json");
     if (what.kind == ValidationKind::kernels || what.kind == ValidationKind::collectives)

@@ -58,6 +58,20 @@ TEST_CASE("bad input: a number of tokens is no output file", "[INV-11]") {
     check_refused({"models", "--output", "7"}, "'7' is a number", "./7");
 }
 
+TEST_CASE("bad input: a number is no file or folder to write, whatever the option", "[INV-11]") {
+    Arguments const served{"serve", "simulate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--rate", "1"};
+    check_refused(served + Arguments{"--requests", "600"}, "--requests", "'600' is a number", "--count", "./600");
+    check_refused(served + Arguments{"--output", "600"}, "'600' is a number", "--output-tokens");
+    for (char const* number : {"600", "1.5", "1e4", ".5"})
+        for (char const* option : {"--requests", "--timeline", "--plots", "--output"})
+            check_refused(served + Arguments{option, number}, option, std::string(number) + "' is a number");
+    check_refused(Arguments{"export"} + llama + Arguments{"--output", "8"}, "'8' is a number");
+    check_refused({"tables", "training", "--output", "8"}, "'8' is a number");
+    ScratchFolder const scratch("numbered");
+    CHECK(run_sextant({"models", "--output", scratch.path("600")}).code == 0);
+    CHECK(scratch.count() == 1);
+}
+
 TEST_CASE("bad input: files that are missing, empty, cut off or folders are named", "[INV-11]") {
     ScratchFolder const scratch("files");
     std::string const config = sextant::read_text_file(SEXTANT_SOURCE_DIR "/models/llama-2-7b.json", 1 << 20);
