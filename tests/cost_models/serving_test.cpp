@@ -6,6 +6,7 @@
 #include "tests/catch.hpp"
 
 #include <cmath>
+#include <random>
 
 using namespace sextant;
 
@@ -376,4 +377,20 @@ TEST_CASE("serving: plans that a model cannot have are refused with what is wron
     CHECK_THROWS_WITH(IterationModel(odd), contains("30 recurrent heads"));
     CHECK_THROWS_WITH(closed_loop(IterationModel(served("llama-3.1-70b", "h100-sxm")), {.prompt = 10, .output = 10}, 1),
                       contains("does not fit the cache"));
+}
+
+TEST_CASE("serving: a decode iteration never takes less for more sequences or longer ones, on any device") {
+    std::mt19937_64 random(5);
+    for (char const* machine : {"a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200-sxm", "l40s-pcie", "mi300x"})
+        for (char const* name : {"llama-3.1-8b", "qwen2.5-7b", "gpt-oss-20b", "llama-2-7b"}) {
+            IterationModel const model(served(name, machine));
+            for (int i = 0; i < 200; ++i) {
+                double const batch = std::exp2(std::uniform_real_distribution(0.0, 8.0)(random));
+                double const context = std::exp2(std::uniform_real_distribution(4.0, 15.0)(random));
+                CAPTURE(machine, name, batch, context);
+                Seconds const time = model(decodes(batch, context)).decode;
+                CHECK(model(decodes(batch, 1.3 * context)).decode >= 0.999999 * time);
+                CHECK(model(decodes(1.3 * batch, context)).decode >= 0.999999 * time);
+            }
+        }
 }
