@@ -100,6 +100,8 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
     out.plan.ep = plan.integer("ep");
     out.plan.attention_dp = plan.integer("attention_dp");
     out.plan.weights = plan.text("weights");
+    out.plan.weights_origin = format_origin_from(plan.text("weights_origin", std::string(name_of(FormatOrigin::given))),
+                                                 plan.path_to("weights_origin"));
     out.plan.cache = cache_format_from(plan.text("kv_cache"), plan.path_to("kv_cache"));
     out.plan.max_batch = plan.integer("max_batch");
     out.plan.max_batched_tokens = plan.integer("max_batched_tokens");

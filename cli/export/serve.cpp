@@ -38,7 +38,10 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--pp")) s.pp = file.plan.pp;
     if (!given("--ep")) s.ep = file.plan.ep;
     if (!given("--attention-dp")) s.attention_dp = file.plan.attention_dp;
-    if (!given("--weights")) s.weights = file.plan.weights;
+    if (!given("--weights")) {
+        s.weights = file.plan.weights;
+        s.weights_origin = file.plan.weights_origin;
+    }
     if (!given("--kv-cache")) s.cache = name_of(file.plan.cache);
     if (!given("--max-batch")) s.max_batch = file.plan.max_batch;
     if (!given("--max-batched-tokens")) s.max_batched_tokens = file.plan.max_batched_tokens;
@@ -61,7 +64,9 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
     check_exported_text(launch.model.name, "--model");
     launch.replicas = o.replicas;
     launch.per_node = per_node;
-    ServeExport const exported = exporter.write(launch);
+    ServeExport exported = exporter.write(launch);
+    for (std::string const& note : what.format_notes)
+        exported.not_expressed.push_back({"weights", note});
     ExportFacts const facts{
         .headline = fmt::format("{} on {}: {}", what.model.name, what.cluster.name, serving_plan_text(what)),
         .nodes = (what.plan.accelerators() + per_node - 1) / per_node,

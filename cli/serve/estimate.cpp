@@ -184,6 +184,8 @@ int run(Options const& o, CommandContext& context) {
     std::vector<double> const loads = loads_of(o, report);
     if (std::string const why = misfit(report, loads); !why.empty()) {
         context.err << why;
+        for (std::string const& note : what.format_notes)
+            context.err << "note: " << note << "\n";
         return exit_code::answer_is_no;
     }
     IterationModel const model(what);
@@ -240,7 +242,7 @@ Subcommand describe_serve_estimate(CLI::App& serve, CommandContext& context) {
         "Examples:\n"
         "  sextant serve estimate --model llama-3.1-70b --cluster h100-sxm --tp 4\n"
         "  sextant serve estimate --model llama-3.1-8b --cluster l40s --prompt 2000 --output-tokens 300 --rate 1,2,4\n"
-        "  sextant serve estimate --model deepseek-v3 --cluster h200-sxm --tp 8 --weights fp8-block --concurrency "
+        "  sextant serve estimate --model deepseek-v3 --cluster h200-sxm --tp 8 --concurrency "
         "16,64\n");
     return {.app = &app, .run = [o, &context] { return run(*o, context); }};
 }

@@ -5,8 +5,8 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
-#include "cost_models/kernel_estimate.hpp"
 #include "planner/serving/serving_support.hpp"
+#include "planner/serving/usual_formats.hpp"
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
@@ -29,10 +29,14 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
         ->option_text("N");
     app.add_option("--attention-dp", o.attention_dp, "groups of tp ranks with sequences of their own (default: 1)")
         ->option_text("N");
-    app.add_option("--weights", o.weights,
-                   "bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)")
+    app.add_option(
+           "--weights", o.weights,
+           "bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by "
+           "quantization_config of its config.json, else bf16)")
         ->option_text("FORMAT");
-    app.add_option("--kv-cache", o.cache, "format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)")
+    app.add_option("--kv-cache", o.cache,
+                   "format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, "
+                   "else bf16)")
         ->option_text("FORMAT");
     app.add_option("--max-batch", o.max_batch, "sequences that decode at a time in a replica (default: 256)")
         ->option_text("N");
@@ -51,8 +55,32 @@ void add_serve_options(CLI::App& app, ServeOptions& o) {
         ->option_text("USD");
 }
 
+namespace {
+
+void choose_formats(ServeOptions const& o, CheckpointFormat const& checkpoint, ServingCase& what) {
+    ServingPlan& plan = what.plan;
+    if (o.weights.empty()) {
+        UsualWeights usual = usual_weights(checkpoint, what.cluster.accelerator, what.engine);
+        plan.weights = std::move(usual.weights);
+        plan.weights_origin = usual.from;
+        if (!usual.note.empty()) what.format_notes.push_back(std::move(usual.note));
+    } else {
+        plan.weights = o.weights;
+        plan.weights_origin = o.weights_origin;
+    }
+    if (!o.cache.empty()) {
+        plan.cache = cache_format_from(o.cache, "--kv-cache");
+    } else {
+        plan.cache = checkpoint.cache.value_or(CacheFormat::bf16);
+        plan.cache_origin = checkpoint.cache ? FormatOrigin::checkpoint : FormatOrigin::usual;
+    }
+}
+
+}  // namespace
+
 ServingCase serving_case_from(ServeOptions const& o) {
-    ServingCase what{.model = find_model(o.model),
+    StoredModel stored = find_stored_model(o.model);
+    ServingCase what{.model = std::move(stored.model),
                      .cluster = find_cluster(o.cluster, "--cluster"),
                      .plan = {},
                      .engine = find_engine(o.engine, "--engine")};
@@ -61,8 +89,7 @@ ServingCase serving_case_from(ServeOptions const& o) {
     plan.pp = o.pp;
     plan.ep = o.ep.value_or(1);
     plan.attention_dp = o.attention_dp;
-    plan.weights = o.weights.empty() ? std::string(name_of(two_byte_precision(what.cluster.accelerator))) : o.weights;
-    plan.cache = cache_format_from(o.cache, "--kv-cache");
+    choose_formats(o, stored.checkpoint, what);
     plan.max_batch = o.max_batch;
     plan.max_batched_tokens = o.max_batched_tokens;
     plan.block_tokens = o.block_tokens;
@@ -86,11 +113,15 @@ std::string serving_plan_text(ServingCase const& what) {
     if (plan.pp > 1) out += fmt::format(", pp {}", plan.pp);
     if (plan.ep > 1) out += fmt::format(", ep {}", plan.ep);
     if (plan.attention_dp > 1) out += fmt::format(", attention-dp {}", plan.attention_dp);
-    return out + fmt::format(", weights {}, cache {}, engine {}", plan.weights, name_of(plan.cache), what.engine.name);
+    auto const origin = [](FormatOrigin from) {
+        return from == FormatOrigin::checkpoint ? " as the checkpoint is" : "";
+    };
+    return out + fmt::format(", weights {}{}, cache {}{}, engine {}", plan.weights, origin(plan.weights_origin),
+                             name_of(plan.cache), origin(plan.cache_origin), what.engine.name);
 }
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
-    std::vector<std::string> out;
+    std::vector<std::string> out = what.format_notes;
     EngineProfile const& e = what.engine;
     std::string names;
     auto const note = [&](char const* name, Basis basis) {

@@ -18,8 +18,10 @@ struct ServeOptions {
     std::string model;
     std::string cluster;
     std::string engine = "vllm";
-    std::string weights;  ///< empty: the device's two-byte format
-    std::string cache = "bf16";
+    std::string weights;  ///< empty: as the checkpoint is, else the device's two-byte format
+    std::string cache;    ///< empty: as the checkpoint wants it, else bf16
+    FormatOrigin weights_origin =
+        FormatOrigin::given;  ///< where they are not empty: a file of a plan says who chose them
     std::int64_t tp = 1;
     std::int64_t pp = 1;
     std::optional<std::int64_t> ep;
@@ -42,7 +44,7 @@ ServingCase serving_case_from(ServeOptions const& options);
 /// US dollars per accelerator and hour: given, of the cluster, of the accelerator; nothing when none is known.
 std::optional<double> serving_price(ServeOptions const& options, ServingCase const& what);
 
-/// "tp 4, weights fp8, cache bf16, engine vllm"
+/// "tp 4, weights fp8 as the checkpoint is, cache bf16, engine vllm"
 std::string serving_plan_text(ServingCase const& what);
 
 /// "TPOT 0.88 to 1.45 times (412 rows), TTFT 0.78 to 1.46 times (409 rows) what is predicted": 80 % intervals.

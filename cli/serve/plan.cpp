@@ -13,6 +13,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/serving/usual_formats.hpp"
 
 #include <CLI/App.hpp>
 
@@ -38,8 +39,8 @@ struct Options {
     std::string ttft;
     std::string tpot;
     double share = 0.99;
-    std::vector<std::string> weights{"bf16"};
-    std::vector<std::string> caches{"bf16"};
+    std::vector<std::string> weights;  ///< none: as the checkpoint is
+    std::vector<std::string> caches;
     std::vector<double> prices;
     std::optional<double> most_error;
     std::optional<double> memory_utilisation;
@@ -77,9 +78,11 @@ double rate_of(Options const& o) {
     return *o.users * o.requests_per_user;
 }
 
-ServeQuestion question_of(Options const& o) {
+/// @param notes gets what is to be said of formats that nobody chose
+ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     ServeQuestion q;
-    q.model = find_model(o.model);
+    StoredModel stored = find_stored_model(o.model);
+    q.model = std::move(stored.model);
     q.engine = find_engine(o.engine, "--engine");
     for (double const price : o.prices)
         if (!(price >= 0 && price <= 1e6))
@@ -88,7 +91,12 @@ ServeQuestion question_of(Options const& o) {
     for (std::size_t i = 0; i < o.clusters.size(); ++i) {
         ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");
         std::optional<double> const price = price_of(o, cluster, i);
-        q.machines.push_back({.cluster = std::move(cluster), .usd_per_hour = price});
+        UsualWeights usual = usual_weights(stored.checkpoint, cluster.accelerator, q.engine);
+        if (o.weights.empty() && !usual.note.empty()) notes.push_back(fmt::format("{}: {}", cluster.name, usual.note));
+        q.machines.push_back({.cluster = std::move(cluster),
+                              .usd_per_hour = price,
+                              .weights = std::move(usual.weights),
+                              .weights_origin = usual.from});
     }
     q.rate = rate_of(o);
     q.prompt = length_distribution_from(o.prompt, "--prompt");
@@ -105,6 +113,10 @@ ServeQuestion question_of(Options const& o) {
     }
     for (std::string const& cache : o.caches)
         q.caches.push_back(cache_format_from(cache, "--kv-cache"));
+    if (q.caches.empty()) {
+        q.caches = {stored.checkpoint.cache.value_or(CacheFormat::bf16)};
+        q.caches_origin = stored.checkpoint.cache ? FormatOrigin::checkpoint : FormatOrigin::usual;
+    }
     q.memory_utilisation = o.memory_utilisation;
     q.most_error = o.most_error;
     if (!o.scheduler.empty()) {
@@ -125,11 +137,24 @@ ServeQuestion question_of(Options const& o) {
     return q;
 }
 
-std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced) {
+std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std::vector<std::string> const& notes) {
     ServingPlan plan;
+    plan.weights = q.weights.empty() ? q.machines.front().weights : q.weights.front();
     plan.cache = q.caches.front();
-    std::vector<std::string> out = serving_assumptions(
-        {.model = q.model, .cluster = q.machines.front().cluster, .plan = plan, .engine = q.engine});
+    std::vector<std::string> out = serving_assumptions({.model = q.model,
+                                                        .cluster = q.machines.front().cluster,
+                                                        .plan = plan,
+                                                        .engine = q.engine,
+                                                        .format_notes = notes});
+    std::string stored;
+    auto const add = [&](std::string_view part, std::string_view format) {
+        stored += fmt::format("{}{} {}", stored.empty() ? "" : ", ", part, format);
+    };
+    if (q.weights.empty() && q.machines.front().weights_origin == FormatOrigin::checkpoint)
+        add("weights", q.machines.front().weights);
+    if (q.caches_origin == FormatOrigin::checkpoint) add("cache", name_of(q.caches.front()));
+    if (!stored.empty())
+        out.insert(out.begin(), stored + ", as the checkpoint is (--weights and --kv-cache allow others)");
     out.emplace_back(
         "prompts and answers are served by the same replicas (no disaggregated prefill), one pipeline stage each");
     out.emplace_back(q.most_error
@@ -142,7 +167,8 @@ std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced) {
 int run(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     ServePlanReport report;
-    report.question = question_of(o);
+    std::vector<std::string> notes;
+    report.question = question_of(o, notes);
     ServeQuestion& q = report.question;
     report.priced =
         std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
@@ -150,7 +176,7 @@ int run(Options const& o, CommandContext& context) {
     q.stop = &interrupt.flag();
     q.progress = progress_lines(context, o.progress ? Progress::always : Progress::on_terminals);
     report.answer = plan_serving(q);
-    report.assumptions = assumptions_of(q, report.priced);
+    report.assumptions = assumptions_of(q, report.priced, notes);
     switch (format) {
         case Format::json: deliver(o.output, context, serve_plan_json(report)); break;
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;
@@ -188,10 +214,11 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--ttft", o.ttft, "time to the first token that has to be kept")->option_text("TIME");
     app.add_option("--tpot", o.tpot, "mean time per further token that has to be kept")->option_text("TIME");
     app.add_option("--share", o.share, "of the requests that keep both (default: 0.99)")->option_text("SHARE");
-    app.add_option("--weights", o.weights, "formats that may be chosen (default: bf16)")
+    app.add_option("--weights", o.weights, "formats that may be chosen (default: as the checkpoint is, else bf16)")
         ->delimiter(',')
         ->option_text("FORMAT[,...]");
-    app.add_option("--kv-cache", o.caches, "formats of the cache that may be chosen (default: bf16)")
+    app.add_option("--kv-cache", o.caches,
+                   "formats of the cache that may be chosen (default: the checkpoint's, else bf16)")
         ->delimiter(',')
         ->option_text("FORMAT[,...]");
     app.add_option("--max-error", o.most_error,

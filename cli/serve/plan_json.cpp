@@ -14,7 +14,9 @@ Json plan_json(ServingPlan const& plan) {
             {"ep", plan.ep},
             {"attention_dp", plan.attention_dp},
             {"weights", plan.weights},
+            {"weights_origin", name_of(plan.weights_origin)},
             {"kv_cache", name_of(plan.cache)},
+            {"kv_cache_origin", name_of(plan.cache_origin)},
             {"max_batch", plan.max_batch},
             {"max_batched_tokens", plan.max_batched_tokens}};
 }

@@ -5,6 +5,7 @@
 #include "cli/serve/subcommand.hpp"
 #include "core/error.hpp"
 #include "core/measurements/bench_row.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
@@ -80,7 +81,8 @@ std::vector<std::string> assumptions_of(QualityReport const& report) {
 QualityReport report_of(Options const& o) {
     QualityReport report;
     ServeOptions serve = o.serve;
-    serve.weights.clear();
+    serve.cache = "bf16";
+    serve.weights = name_of(two_byte_precision(find_cluster(serve.cluster, "--cluster").accelerator));
     report.what = serving_case_from(serve);
     report.request = request_of(o, report.what.model);
     if (!o.concurrency.empty() && !o.rate.empty())

@@ -133,13 +133,22 @@ Architecture const& find_architecture(ConfigObject& in) {
 }
 
 /// Whether the quantised checkpoint that the config belongs to left attention as it was: then the experts are what is
-/// narrow. Source: `modules_to_not_convert` of quantization_config, as Hugging Face writes it.
-bool keeps_attention(ConfigObject& in) {
+/// narrow. Source: `modules_to_not_convert` of quantization_config, as Hugging Face writes it; `ignore`, as
+/// compressed-tensors and ModelOpt do, which may also name single layers.
+bool keeps_attention(ConfigObject& in, ModelSpec const& model) {
     auto quantised = in.object("quantization_config");
     if (!quantised) return false;
+    auto const names_attention = [](std::string const& module) {
+        return module.find("self_attn") != std::string::npos;
+    };
     auto const kept = quantised->texts("modules_to_not_convert");
-    return std::any_of(kept.begin(), kept.end(),
-                       [](std::string const& module) { return module.find("self_attn") != std::string::npos; });
+    if (std::any_of(kept.begin(), kept.end(), names_attention)) return true;
+    auto const ignored = quantised->texts("ignore");
+    auto const of_all_layers = [&](std::string const& module) {
+        return names_attention(module) && module.starts_with("re:");
+    };
+    return std::any_of(ignored.begin(), ignored.end(), of_all_layers) ||
+           std::count_if(ignored.begin(), ignored.end(), names_attention) >= model.layer_count();
 }
 
 /// Sizes that are believable one by one may still not be together; past 2^53 the counts would not be exact.
@@ -178,7 +187,7 @@ ModelSpec read_hf_config(std::string_view text, std::string name) {
     ModelSpec model = architecture.read(in);
     model.name = std::move(name);
     model.architecture = architecture.name;
-    model.only_experts_narrow = model.moe && keeps_attention(in);
+    model.only_experts_narrow = model.moe && keeps_attention(in, model);
     refuse_absurd_total(model);
     return model;
 }

@@ -119,6 +119,21 @@ Config find_config(std::string_view name_or_path) {
     refuse_unknown(name_or_path);
 }
 
+/// The config under a name, with the changes behind it in its text and in the model's name.
+Config changed_config(ChangedName const& wanted) {
+    Config config = find_config(wanted.name);
+    if (!wanted.changes.empty()) config.text = change_config(config.text, wanted.changes, "model " + config.name);
+    for (ProfileChange const& change : wanted.changes)
+        config.name += fmt::format(":{}={}", change.key, change.value);
+    return config;
+}
+
+ModelSpec model_of(Config const& config) {
+    ModelSpec model = read_hf_config(config.text, config.where);
+    model.name = config.name;
+    return model;
+}
+
 /// A preset, read when it is first asked for and then kept.
 ModelSpec read_preset(EmbeddedText const& preset) {
     static std::mutex guard;
@@ -144,13 +159,12 @@ ModelSpec find_model(std::string_view name_or_path) {
     ChangedName const wanted = split_changes(name_or_path, "model");
     if (auto const* preset = preset_for(wanted.name); preset != nullptr && wanted.changes.empty())
         return read_preset(*preset);
-    Config config = find_config(wanted.name);
-    if (!wanted.changes.empty()) config.text = change_config(config.text, wanted.changes, "model " + config.name);
-    ModelSpec model = read_hf_config(config.text, config.where);
-    model.name = config.name;
-    for (ProfileChange const& change : wanted.changes)
-        model.name += fmt::format(":{}={}", change.key, change.value);
-    return model;
+    return model_of(changed_config(wanted));
+}
+
+StoredModel find_stored_model(std::string_view name_or_path) {
+    Config const config = changed_config(split_changes(name_or_path, "model"));
+    return {.model = model_of(config), .checkpoint = read_checkpoint_format(config.text, config.where)};
 }
 
 std::string model_config(std::string_view name_or_path) { return find_config(name_or_path).text; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/checkpoint_format.hpp"
 #include "core/spec/model_spec.hpp"
 
 #include <string>
@@ -19,6 +20,15 @@ std::vector<std::string> model_names();
 /// `llama-3.1-70b:num_hidden_layers=40` (core/spec/profile_change.hpp).
 /// @throws InputError: unknown name (with the nearest ones), unreadable or unusable file.
 ModelSpec find_model(std::string_view name_or_path);
+
+/// A model and how its checkpoint is stored.
+struct StoredModel {
+    ModelSpec model;
+    CheckpointFormat checkpoint;
+};
+
+/// Both from one reading of the config. @throws InputError as `find_model`.
+StoredModel find_stored_model(std::string_view name_or_path);
 
 /// The config that a name or a path stands for, as text. @throws InputError as `find_model`.
 std::string model_config(std::string_view name_or_path);

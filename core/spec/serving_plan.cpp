@@ -10,6 +10,7 @@
 namespace sextant {
 namespace {
 
+constexpr std::array format_origins{FormatOrigin::given, FormatOrigin::checkpoint, FormatOrigin::usual};
 constexpr std::array cache_formats{CacheFormat::bf16, CacheFormat::fp8, CacheFormat::int8, CacheFormat::int4};
 
 void positive(std::int64_t value, char const* name, std::int64_t most) {
@@ -46,6 +47,21 @@ CacheFormat cache_format_from(std::string_view name, std::string_view where) {
     }
     throw InputError("{}: unknown cache format '{}'{} (known: {})", where, name, did_you_mean(name, known),
                      join(known));
+}
+
+std::string_view name_of(FormatOrigin origin) {
+    switch (origin) {
+        case FormatOrigin::given: return "given";
+        case FormatOrigin::checkpoint: return "checkpoint";
+        case FormatOrigin::usual: break;
+    }
+    return "usual";
+}
+
+FormatOrigin format_origin_from(std::string_view name, std::string_view where) {
+    for (FormatOrigin const origin : format_origins)
+        if (name == name_of(origin)) return origin;
+    throw InputError("{}: unknown origin '{}' (given, checkpoint or usual)", where, name);
 }
 
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {

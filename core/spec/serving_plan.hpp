@@ -19,6 +19,12 @@ double bytes_per_value(CacheFormat format);  ///< 2, 1, 1, 0.5, without scales
 /// @throws InputError with the known names and the nearest one.
 CacheFormat cache_format_from(std::string_view name, std::string_view where);
 
+/// Who chose a number format: who asked, the checkpoint (`read_checkpoint_format`), or nobody: what is usual.
+enum class FormatOrigin : std::uint8_t { given, checkpoint, usual };
+std::string_view name_of(FormatOrigin origin);
+/// @throws InputError with the known names.
+FormatOrigin format_origin_from(std::string_view name, std::string_view where);
+
 /// How one replica of a model is split, and how its engine batches.
 ///
 /// A replica takes tp * pp * attention_dp accelerators. With attention data parallelism every group of tp ranks has its
@@ -31,6 +37,8 @@ struct ServingPlan {
     std::string weights =
         "bf16";  ///< a format of `gemm_formats`: "bf16", "fp8", "fp8-block", "int8", "int4-weights", ...
     CacheFormat cache = CacheFormat::bf16;
+    FormatOrigin weights_origin = FormatOrigin::given;
+    FormatOrigin cache_origin = FormatOrigin::given;
     std::int64_t max_batch = 256;            ///< sequences decoding at a time, of a replica
     std::int64_t max_batched_tokens = 8192;  ///< tokens of one iteration, prefill chunks included
     std::int64_t block_tokens = 16;          ///< of the paged cache

@@ -19,9 +19,12 @@ std::int64_t of_group(std::int64_t total, ServingPlan const& p) {
     return std::max<std::int64_t>(1, (total + p.attention_dp - 1) / p.attention_dp);
 }
 
+/// The engine reads the format from the checkpoint, and takes no other word for it.
+bool as_stored(ServeLaunch const& l) { return l.plan.weights_origin == FormatOrigin::checkpoint; }
+
 void note_common(ServeLaunch const& l, Notes& notes) {
     std::string const& w = l.plan.weights;
-    if (w != "bf16" && w != "fp16" && w != "fp8")
+    if (w != "bf16" && w != "fp16" && w != "fp8" && !as_stored(l))
         notes.push_back({"weights", fmt::format("{} has to come with the checkpoint that the path names", w)});
     if (l.plan.cache == CacheFormat::int4 || l.plan.cache == CacheFormat::int8)
         notes.push_back(
@@ -63,7 +66,7 @@ ServeExport vllm(ServeLaunch const& l) {
     lines.option("--block-size", p.block_tokens);
     lines.option("--gpu-memory-utilization", fmt::format("{}", p.memory_utilisation));
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
-    if (p.weights == "fp8") lines.option("--quantization", "fp8");
+    if (p.weights == "fp8" && !as_stored(l)) lines.option("--quantization", "fp8");
     if (p.cache == CacheFormat::fp8) lines.option("--kv-cache-dtype", "fp8");
     if (nodes_of(l) > 1) lines.option("--distributed-executor-backend", "ray");
     out.files.push_back({"vllm.sh", script("vLLM", "vLLM 0.11", l, out.not_expressed, "vllm serve \"$model\"", lines)});
@@ -92,7 +95,7 @@ ServeExport sglang(ServeLaunch const& l) {
     lines.option("--page-size", p.block_tokens);
     lines.option("--mem-fraction-static", fmt::format("{}", p.memory_utilisation));
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
-    if (p.weights == "fp8") lines.option("--quantization", "fp8");
+    if (p.weights == "fp8" && !as_stored(l)) lines.option("--quantization", "fp8");
     if (p.cache == CacheFormat::fp8) lines.option("--kv-cache-dtype", "fp8_e4m3");
     std::string program = "python3 -m sglang.launch_server";
     if (nodes_of(l) > 1)
@@ -108,7 +111,7 @@ ServeExport tensorrt_llm(ServeLaunch const& l) {
     ServingPlan const& p = l.plan;
     ServeExport out;
     note_common(l, out.not_expressed);
-    if (p.weights == "fp8")
+    if (p.weights == "fp8" && !as_stored(l))
         out.not_expressed.push_back({"weights", "fp8 has to come with the checkpoint that the path names"});
     out.not_expressed.push_back(
         {"memory_utilisation", "the fraction is of the memory that weights and activations leave, so less is taken"});

@@ -42,10 +42,11 @@ std::vector<std::int64_t> expert_degrees(ModelSpec const& model, std::int64_t ra
 /// Everything that could be chosen on one machine.
 void enumerate(ServeQuestion const& q, std::size_t machine, std::vector<ServeCandidate>& out) {
     ClusterSpec const& cluster = q.machines[machine].cluster;
+    std::vector<std::string> const usual{q.machines[machine].weights};
     for (std::int64_t tp = 1; tp <= std::min<std::int64_t>(cluster.domain_size, 64); tp *= 2) {
         if (!divides_heads(q.model, tp) || tp > q.most_accelerators) continue;
         for (std::int64_t const ep : expert_degrees(q.model, tp))
-            for (std::string const& weights : q.weights)
+            for (std::string const& weights : q.weights.empty() ? usual : q.weights)
                 for (CacheFormat const cache : q.caches)
                     for (std::int64_t const batch : q.batches)
                         for (std::int64_t const chunk : q.chunks) {
@@ -55,6 +56,9 @@ void enumerate(ServeQuestion const& q, std::size_t machine, std::vector<ServeCan
                             c.plan.ep = ep;
                             c.plan.weights = weights;
                             c.plan.cache = cache;
+                            c.plan.weights_origin =
+                                q.weights.empty() ? q.machines[machine].weights_origin : FormatOrigin::given;
+                            c.plan.cache_origin = q.caches_origin;
                             c.plan.max_batch = batch;
                             c.plan.max_batched_tokens = std::max(chunk, batch);
                             c.plan.memory_utilisation =

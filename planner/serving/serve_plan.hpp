@@ -19,6 +19,8 @@ namespace sextant {
 struct ServeMachine {
     ClusterSpec cluster;
     std::optional<double> usd_per_hour;  ///< of one accelerator; without it accelerators are counted
+    std::string weights = "bf16";        ///< their format here where the question has none
+    FormatOrigin weights_origin = FormatOrigin::usual;
 };
 
 struct ServeCandidate;
@@ -35,9 +37,10 @@ struct ServeQuestion {
     double variation = 1;  ///< of the intervals of gamma arrivals
     Seconds ttft{};        ///< objective; zero: none
     Seconds tpot{};
-    double share = 0.99;  ///< of the requests that keep both
-    std::vector<std::string> weights;
+    double share = 0.99;               ///< of the requests that keep both
+    std::vector<std::string> weights;  ///< that may be chosen; none: each machine's
     std::vector<CacheFormat> caches;
+    FormatOrigin caches_origin = FormatOrigin::given;
     std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
     std::vector<std::int64_t> chunks{2048, 8192};     ///< of `max_batched_tokens`
     std::optional<double> memory_utilisation{};       ///< instead of the engine's

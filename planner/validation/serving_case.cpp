@@ -6,6 +6,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "core/text.hpp"
+#include "planner/serving/usual_formats.hpp"
 #include "planner/validation/served_loop.hpp"
 #include "planner/validation/serving_model.hpp"
 
@@ -84,14 +85,13 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
         text = named.empty() ? "bf16" : named;
         assumptions.push_back("weights in " + text + " where none are stated");
     }
-    bool const fp4 = device.peak.contains(Precision::fp4);
     std::string format;
-    if (has(text, "fp4"))
-        format = fp4 ? "fp4" : "int4-weights";
+    if (has(text, "fp4") || (has(text, "fp8") && named == "fp4"))
+        format = "fp4";
     else if (has(text, "fp8") && (has(text, "block") || named == "fp8-block"))
         format = "fp8-block";
     else if (has(text, "fp8"))
-        format = named == "fp4" ? (fp4 ? "fp4" : "int4-weights") : "fp8";
+        format = "fp8";
     else if (has(text, "int4") || has(text, "w4") || has(text, "awq") || has(text, "gptq") || has(text, "nf4") ||
              has(text, "4bit") || has(text, "4-bit"))
         format = "int4-weights";
@@ -104,20 +104,10 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
         format = "bf16";
     else
         throw RowSkip(fmt::format("weights in '{}' are not known here", row.weight_dtype.substr(0, 40)));
-    if (has(text, "fp4") != (format == "fp4") && (has(text, "fp4") || named == "fp4"))
-        assumptions.emplace_back("four-bit weights, products in bf16");
-    bool const widens = engine.name.starts_with("vllm") || engine.name == "sglang";  // Marlin's kernels
-    if (format.starts_with("fp8") && widens && device.vendor == "NVIDIA" && !device.peak.contains(Precision::fp8) &&
-        device.peak.contains(Precision::bf16)) {
-        format = "int8-weights";
-        assumptions.emplace_back("fp8 weights widened for products in bf16, on devices without fp8");
-    }
-    bool const half_only = !device.peak.contains(Precision::bf16) && device.peak.contains(Precision::fp16);
-    if (format == "bf16" && half_only) format = "fp16";  // V100, T4
-    GemmFormat const* const known = find_gemm_format(format);
-    if (known == nullptr || !device.peak.contains(known->precision))
-        if (format != "bf16") throw RowSkip(fmt::format("{} has no {} products", device.name, format));
-    return format;
+    RunFormat run = run_format(format, device, engine);
+    if (!run.note.empty()) assumptions.push_back(run.note);
+    if (!run.runs && format != "bf16") throw RowSkip(fmt::format("{} has no {} products", device.name, run.weights));
+    return run.weights;
 }
 
 CacheFormat cache_of(ServingRow const& row) {

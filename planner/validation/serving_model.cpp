@@ -14,16 +14,15 @@ std::optional<ModelSpec> serving_model(std::string const& name) {
 std::string format_in_name(std::string const& model) {
     std::string const name = lower_case(model);
     auto const has = [&](char const* word) { return name.find(word) != std::string::npos; };
-    // The distilled models are called after DeepSeek-R1 and are stored as what they were distilled into.
-    bool const distilled = has("distill");
-    if (has("fp4") || has("gpt-oss")) return "fp4";
+    if (has("fp4")) return "fp4";
     if (has("awq") || has("gptq") || has("int4") || has("w4a16") || has("4bit") || has("bnb") || has("nf4"))
         return "int4-weights";
     if (has("kimi-k2.5") || has("kimi-k2-thinking")) return "int4-weights";  // as they are published
     if (has("w8a8") || has("int8")) return "int8";
     if (has("8bit") || has("w8a16")) return "int8-weights";
-    if (!distilled && (has("deepseek-v3") || has("deepseek-r1") || has("kimi-k2") || has("minimax-m2")))
-        return "fp8-block";
+    if (auto const preset = preset_called(model))
+        if (std::string stored = read_checkpoint_format(model_config(*preset), *preset).weights; !stored.empty())
+            return stored;
     if (has("fp8")) return "fp8";
     return "";
 }

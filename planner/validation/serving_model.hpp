@@ -13,7 +13,8 @@ namespace sextant {
 /// config.json of their authors. Nothing for others.
 std::optional<ModelSpec> serving_model(std::string const& name);
 
-/// The number format that a model's name says its weights have ("...-FP8"), as a format of `gemm_formats`; empty: none.
+/// The number format that a model's name says its weights have ("...-FP8"), or that the checkpoint of the preset of
+/// that name is published in, as a format of `gemm_formats`; empty: none.
 std::string format_in_name(std::string const& model);
 
 }  // namespace sextant

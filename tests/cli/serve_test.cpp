@@ -1,4 +1,6 @@
+#include "core/json/text_file.hpp"
 #include "tests/cli/questions.hpp"
+#include "tests/cli/scratch_folder.hpp"
 
 #include <algorithm>
 
@@ -172,4 +174,52 @@ TEST_CASE("serve plan: wrong questions are refused in one line") {
         CHECK(result.out.empty());
         CHECK_THAT(result.err, contains(part));
     }
+}
+
+TEST_CASE("serve: weights are as the checkpoint is where none are given, and the report says so") {
+    Arguments const deepseek{"serve", "estimate", "--model", "deepseek-v3", "--cluster", "h200-sxm", "--tp", "8"};
+    Json const stored = report(deepseek + Arguments{"--concurrency", "16"});
+    Json const given = report(deepseek + Arguments{"--concurrency", "16", "--weights", "fp8-block"});
+    CHECK(stored["plan"]["weights"] == "fp8-block");
+    CHECK(stored["plan"]["weights_origin"] == "checkpoint");
+    CHECK(stored["plan"]["kv_cache_origin"] == "usual");
+    CHECK(given["plan"]["weights_origin"] == "given");
+    CHECK(stored["rows"] == given["rows"]);
+    CHECK_THAT(run_sextant(deepseek).out, contains("weights fp8-block as the checkpoint is"));
+    CHECK_THAT(run_sextant(deepseek + Arguments{"--weights", "fp8-block"}).out, !contains("as the checkpoint is"));
+    RunResult const planned = run_sextant({"serve", "plan", "--model", "deepseek-v3", "--cluster", "h200-sxm", "--rate",
+                                           "1", "--requests", "500", "--top", "1"});
+    CHECK_THAT(planned.out, contains("weights fp8-block, as the checkpoint is"));
+}
+
+TEST_CASE("serve: a config.json says its formats, of weights and cache, and what is not known is said") {
+    ScratchFolder const scratch("quantised");
+    Json config = Json::parse(sextant::read_text_file(SEXTANT_SOURCE_DIR "/models/llama-3.1-8b.json", 1 << 20));
+    auto const asked = [&](Json const& quantisation, Arguments const& more = {}) {
+        config["quantization_config"] = quantisation;
+        return Arguments{"serve",     "estimate", "--model", scratch.file("model.json", config.dump()),
+                         "--cluster", "h100-sxm"} +
+               more;
+    };
+    Json const numbers{{"num_bits", 8}, {"type", "float"}};
+    Json const tensors{{"quant_method", "compressed-tensors"},
+                       {"kv_cache_scheme", numbers},
+                       {"config_groups", {{"group_0", {{"weights", numbers}, {"input_activations", numbers}}}}}};
+    Json const found = report(asked(tensors));
+    CHECK(found["plan"]["weights"] == "fp8");
+    CHECK(found["plan"]["kv_cache"] == "fp8");
+    CHECK(found["plan"]["kv_cache_origin"] == "checkpoint");
+    Json const other = report(asked(tensors, {"--weights", "bf16", "--kv-cache", "bf16"}));
+    CHECK(other["plan"]["weights"] == "bf16");
+    CHECK(other["plan"]["kv_cache"] == "bf16");
+    RunResult const unknown = run_sextant(asked({{"quant_method", "aqlm"}}));
+    CHECK(unknown.code == 0);
+    CHECK_THAT(unknown.out, contains("'aqlm' is not known here"));
+    CHECK_THAT(unknown.out, contains("weights bf16, cache bf16"));
+    check_refused(asked({{"quant_method", "gptq"}, {"bits", "four"}}), "quantization_config.bits", "'four'");
+    // An engine refuses to be told another method than the checkpoint's.
+    Arguments exported{"export", "serve", "--model", scratch.path("model.json"), "--cluster", "h100-sxm"};
+    static_cast<void>(asked(tensors));
+    CHECK_THAT(run_sextant(exported).out, !contains("--quantization"));
+    CHECK_THAT(run_sextant(exported + Arguments{"--weights", "fp8"}).out, contains("--quantization fp8"));
 }

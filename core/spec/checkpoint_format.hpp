@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/spec/serving_plan.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// How a checkpoint stores its matrices and wants its cache, as `quantization_config` of its config.json says.
+struct CheckpointFormat {
+    std::string method;   ///< `quant_method`, "compressed-tensors"; empty: not quantised
+    std::string weights;  ///< a format of `gemm_formats`; empty: not quantised, or `unknown`
+    std::string unknown;  ///< why `weights` is not known, a clause: "its quant_method 'aqlm' is not known"
+    std::optional<CacheFormat> cache{};  ///< where the config states one that is known
+};
+
+/// Reads it from the text of a Hugging Face config: fp8, fbgemm_fp8, compressed-tensors, modelopt, gptq, awq,
+/// auto-round, bitsandbytes and mxfp4; of any other method, or another width, the format stays unknown and is not
+/// guessed. Multimodal configs have it beside or in their `text_config`.
+/// @throws InputError naming `where` and the key: not JSON, a key of the wrong type.
+/// Source: the configurations of transformers (utils/quantization_config.py), compressed-tensors and ModelOpt.
+CheckpointFormat read_checkpoint_format(std::string_view config, std::string where);
+
+}  // namespace sextant

@@ -1,0 +1,46 @@
+#include "planner/serving/usual_formats.hpp"
+
+#include "core/spec/kernel_constants.hpp"
+#include "cost_models/kernel_estimate.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+
+RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, EngineProfile const& engine) {
+    auto const has = [&](Precision precision) { return device.peak.contains(precision); };
+    bool const widens = engine.name.starts_with("vllm") || engine.name == "sglang";  // Marlin's kernels
+    RunFormat out{.weights = std::string(stored)};
+    if (stored == "fp4" && !has(Precision::fp4)) {
+        out = {.weights = "int4-weights", .note = "four-bit weights, products in bf16"};
+    } else if (stored.starts_with("fp8") && widens && device.vendor == "NVIDIA" && !has(Precision::fp8) &&
+               has(Precision::bf16)) {
+        out = {.weights = "int8-weights", .note = "fp8 weights widened for products in bf16, on devices without fp8"};
+    } else if (stored == "bf16" && !has(Precision::bf16) && has(Precision::fp16)) {
+        out.weights = "fp16";  // V100, T4
+    }
+    GemmFormat const* const format = find_gemm_format(out.weights);
+    out.runs = format != nullptr && has(format->precision);
+    return out;
+}
+
+UsualWeights usual_weights(CheckpointFormat const& checkpoint, AcceleratorProfile const& device,
+                           EngineProfile const& engine) {
+    UsualWeights out{.weights = std::string(name_of(two_byte_precision(device)))};
+    if (checkpoint.method.empty()) return out;
+    if (checkpoint.weights.empty()) {
+        out.note = fmt::format("weights in {}, though the checkpoint is quantised: {} (--weights)", out.weights,
+                               checkpoint.unknown);
+        return out;
+    }
+    RunFormat run = run_format(checkpoint.weights, device, engine);
+    if (!run.runs) {
+        out.note = fmt::format("weights in {}, as {} has no products for the checkpoint's {} under {} (--weights)",
+                               out.weights, device.name, checkpoint.weights, engine.name);
+        return out;
+    }
+    if (!run.note.empty()) run.note = fmt::format("the checkpoint is in {}: {}", checkpoint.weights, run.note);
+    return {.weights = std::move(run.weights), .from = FormatOrigin::checkpoint, .note = std::move(run.note)};
+}
+
+}  // namespace sextant

@@ -1,0 +1,129 @@
+#include "core/spec/checkpoint_format.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/kernel_constants.hpp"
+#include "core/spec/model_catalog.hpp"
+#include "tests/catch.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+using namespace sextant;
+
+namespace {
+
+CheckpointFormat format_of(std::string const& quantisation) {
+    return read_checkpoint_format(fmt::format(R"({{"quantization_config": {}}})", quantisation), "config.json");
+}
+
+std::string numbers(char const* type, int bits, char const* strategy = "tensor") {
+    return fmt::format(R"({{"num_bits": {}, "type": "{}", "strategy": "{}"}})", bits, type, strategy);
+}
+
+std::string group(std::string const& weights, std::string const& activations) {
+    return fmt::format(R"({{"targets": ["Linear"], "weights": {}, "input_activations": {}}})", weights, activations);
+}
+
+std::string tensors(std::string const& groups, std::string const& cache = "null") {
+    return fmt::format(R"({{"quant_method": "compressed-tensors", "config_groups": {{{}}}, "kv_cache_scheme": {}}})",
+                       groups, cache);
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint format: methods as their authors write them") {
+    struct Case {
+        char const* config;
+        char const* weights;
+    };
+    // Keys as in the config.json of DeepSeek-V3, Llama-3.1-405B-FP8, gpt-oss, and of the libraries that write them.
+    for (Case const& c : {
+             Case{R"({"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]})", "fp8-block"},
+             {R"({"quant_method": "fp8", "activation_scheme": "static"})", "fp8"},
+             {R"({"quant_method": "fbgemm_fp8", "activation_scale_ub": 1200.0})", "fp8"},
+             {R"({"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]})", "fp4"},
+             {R"({"quant_method": "gptq", "bits": 4, "group_size": 128})", "int4-weights"},
+             {R"({"quant_method": "gptq", "bits": 8, "group_size": 128})", "int8-weights"},
+             {R"({"quant_method": "awq", "bits": 4, "version": "gemm"})", "int4-weights"},
+             {R"({"quant_method": "auto-round", "bits": 4, "data_type": "int"})", "int4-weights"},
+             {R"({"quant_method": "bitsandbytes", "load_in_4bit": true, "bnb_4bit_quant_type": "nf4"})",
+              "int4-weights"},
+             {R"({"load_in_8bit": true, "llm_int8_threshold": 6.0})", "int8-weights"},
+             {R"({"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8"})", "fp8"},
+             {R"({"quant_method": "modelopt", "quant_algo": "NVFP4"})", "fp4"},
+         }) {
+        CAPTURE(c.config);
+        CheckpointFormat const found = format_of(c.config);
+        CHECK(found.weights == c.weights);
+        CHECK(found.unknown.empty());
+        CHECK_FALSE(found.method.empty());
+        CHECK(find_gemm_format(found.weights) != nullptr);
+    }
+    CHECK(format_of(R"({"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_quant_algo": "FP8"})").cache ==
+          CacheFormat::fp8);
+}
+
+TEST_CASE("checkpoint format: groups of compressed-tensors by their weights and activations") {
+    CHECK(format_of(tensors(R"("group_0": )" + group(numbers("float", 8, "channel"), numbers("float", 8, "token"))))
+              .weights == "fp8");
+    CHECK(format_of(tensors(R"("group_0": )" + group(numbers("float", 8, "block"), numbers("float", 8, "group"))))
+              .weights == "fp8-block");
+    CHECK(format_of(tensors(R"("group_0": )" + group(numbers("int", 8), numbers("int", 8)))).weights == "int8");
+    CHECK(format_of(tensors(R"("group_0": )" + group(numbers("int", 8), "null"))).weights == "int8-weights");
+    CHECK(format_of(tensors(R"("group_0": )" + group(numbers("int", 4, "group"), "null"))).weights == "int4-weights");
+    CHECK(format_of(tensors(R"("group_0": )" + group(numbers("float", 4), numbers("float", 4)))).weights == "fp4");
+    std::string const fp8 = group(numbers("float", 8), numbers("float", 8));
+    CHECK(format_of(tensors(R"("a": )" + fp8 + R"(, "b": )" + fp8, numbers("float", 8))).weights == "fp8");
+    CHECK(format_of(tensors(R"("a": )" + fp8, numbers("float", 8))).cache == CacheFormat::fp8);
+    CHECK(format_of(tensors(R"("a": )" + fp8, numbers("int", 8))).cache == CacheFormat::int8);
+    CHECK_FALSE(format_of(tensors(R"("a": )" + fp8)).cache);
+}
+
+TEST_CASE("checkpoint format: what is not known is said, and is no format") {
+    std::string const mixed = tensors(R"("a": )" + group(numbers("float", 8), numbers("float", 8)) + R"(, "b": )" +
+                                      group(numbers("int", 4), "null"));
+    struct Case {
+        std::string config, reason;
+    };
+    for (Case const& c : {Case{R"({"quant_method": "aqlm"})", "'aqlm' is not known"},
+                          {R"({"bits": 4})", "quant_method is missing"},
+                          {R"({"quant_method": "gptq", "bits": 3})", "weights of 3 bits"},
+                          {R"({"quant_method": "gptq"})", "bits are not stated"},
+                          {R"({"quant_method": "auto-round", "bits": 4, "data_type": "mx_fp"})", "'mx_fp'"},
+                          {R"({"quant_method": "fp8", "weight_block_size": [1, 32]})", "128 x 128"},
+                          {R"({"quant_method": "bitsandbytes"})", "load_in_4bit"},
+                          {R"({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"})", "'W4A8_AWQ'"},
+                          {R"({"quant_method": "compressed-tensors"})", "config_groups"},
+                          {tensors(R"("a": )" + group(numbers("int", 4), numbers("int", 8))), "int 4 and activations"},
+                          {mixed, "several formats"}}) {
+        CAPTURE(c.config);
+        CheckpointFormat const found = format_of(c.config);
+        CHECK(found.weights.empty());
+        CHECK_FALSE(found.method.empty());
+        CHECK_THAT(found.unknown, contains(c.reason));
+    }
+    CHECK(read_checkpoint_format(R"({"model_type": "llama"})", "config.json").method.empty());
+    CHECK(read_checkpoint_format(R"({"quantization_config": null})", "config.json").method.empty());
+    for (char const* const wrong : {R"("fp8")", R"({"quant_method": 8})", R"({"quant_method": "gptq", "bits": "4"})",
+                                    R"({"quant_method": "fp8", "weight_block_size": 128})"})
+        CHECK_THROWS_AS(format_of(wrong), InputError);
+}
+
+TEST_CASE("checkpoint format: presets are in the format that their authors publish, and changes keep it") {
+    for (char const* const name : {"deepseek-v3", "deepseek-v3.2", "kimi-k2", "minimax-m2"})
+        CHECK(find_stored_model(name).checkpoint.weights == "fp8-block");
+    CHECK(find_stored_model("gpt-oss-20b").checkpoint.weights == "fp4");
+    CHECK(find_stored_model("llama-3.1-8b").checkpoint.method.empty());
+    CHECK(find_stored_model("deepseek-v3:num_hidden_layers=8").checkpoint.weights == "fp8-block");
+    for (std::string const& name : model_names()) {
+        CAPTURE(name);
+        StoredModel const stored = find_stored_model(name);
+        CHECK(stored.model.name == find_model(name).name);
+        CHECK(stored.checkpoint.unknown.empty());
+    }
+    CHECK(read_checkpoint_format(R"({"text_config": {"quantization_config": {"quant_method": "awq", "bits": 4}}})",
+                                 "config.json")
+              .weights == "int4-weights");
+}

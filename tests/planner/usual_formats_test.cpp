@@ -1,0 +1,54 @@
+#include "planner/serving/usual_formats.hpp"
+
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_constants.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+UsualWeights usual(CheckpointFormat const& checkpoint, char const* machine, char const* engine = "vllm") {
+    return usual_weights(checkpoint, find_cluster(machine, "test").accelerator, find_engine(engine, "test"));
+}
+
+CheckpointFormat stored(char const* weights) { return {.method = "test", .weights = weights, .unknown = {}}; }
+
+}  // namespace
+
+TEST_CASE(
+    "usual_weights: a format that every device has products for, with a note wherever it is not the checkpoint's") {
+    for (ClusterSpec const& cluster : all_clusters())
+        for (char const* engine : {"vllm", "sglang", "tensorrt-llm", "other"})
+            for (GemmFormat const& format : gemm_formats()) {
+                CAPTURE(cluster.name, engine, format.name);
+                UsualWeights const found = usual_weights(stored(std::string(format.name).c_str()), cluster.accelerator,
+                                                         find_engine(engine, "test"));
+                GemmFormat const* const run = find_gemm_format(found.weights);
+                REQUIRE(run != nullptr);
+                CHECK(cluster.accelerator.peak.contains(run->precision));
+                bool const two_bytes = format.right >= 2;
+                if (found.weights == format.name)
+                    CHECK((found.note.empty() && found.from == FormatOrigin::checkpoint));
+                else if (!two_bytes)
+                    CHECK_FALSE(found.note.empty());
+                if (found.from == FormatOrigin::checkpoint) CHECK(run->right == format.right);  // as many bytes
+            }
+}
+
+TEST_CASE("usual_weights: checkpoints on devices with and without their products") {
+    CHECK(usual(stored("fp8-block"), "h100-sxm").weights == "fp8-block");
+    CHECK(usual(stored("fp8-block"), "a100-sxm-80gb").weights == "int8-weights");
+    CHECK(usual(stored("fp8-block"), "a100-sxm-80gb", "tensorrt-llm").weights == "bf16");
+    CHECK_THAT(usual(stored("fp8-block"), "a100-sxm-80gb", "tensorrt-llm").note, contains("no products"));
+    CHECK(usual(stored("fp4"), "b200-sxm").weights == "fp4");
+    CHECK(usual(stored("fp4"), "h100-sxm").weights == "int4-weights");
+    CHECK(usual({}, "h100-sxm").weights == "bf16");
+    CHECK(usual({}, "h100-sxm").note.empty());
+    UsualWeights const unknown = usual({.method = "aqlm", .weights = {}, .unknown = "'aqlm' is not known"}, "h100-sxm");
+    CHECK(unknown.weights == "bf16");
+    CHECK(unknown.from == FormatOrigin::usual);
+    CHECK_THAT(unknown.note, contains("'aqlm' is not known"));
+    CHECK_THAT(unknown.note, contains("--weights"));
+}
