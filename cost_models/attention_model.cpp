@@ -105,6 +105,14 @@ DecodeSharing sharing_of(DecodeAttention const& shape) {
     return group <= most_sharing ? DecodeSharing::grouped : DecodeSharing::unshared;
 }
 
+DecodeSharing sharing_of(DecodeAttention const& shape, GroupedHeads kernels) {
+    DecodeSharing const sharing = sharing_of(shape);
+    if (sharing != DecodeSharing::grouped) return sharing;
+    bool const eight = shape.heads == 8 * shape.kv_heads && shape.head_dim == 128;
+    bool const shared = kernels == GroupedHeads::shared || (kernels == GroupedHeads::eights && eight);
+    return shared ? sharing : DecodeSharing::unshared;
+}
+
 std::string_view name_of(DecodeSharing sharing) {
     switch (sharing) {
         case DecodeSharing::single: return "single";
@@ -115,13 +123,13 @@ std::string_view name_of(DecodeSharing sharing) {
 }
 
 Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
-                     CacheState cache) {
+                     CacheState cache, DecodeSharing sharing) {
     Values<DecodeConstant> const c{constants};
     auto const batch = static_cast<double>(shape.batch);
     auto const heads = static_cast<double>(shape.heads);
     auto const keys = static_cast<double>(shape.keys);
     auto const width = static_cast<double>(shape.head_dim);
-    double const readers = sharing_of(shape) == DecodeSharing::unshared ? heads : static_cast<double>(shape.kv_heads);
+    double const readers = sharing == DecodeSharing::unshared ? heads : static_cast<double>(shape.kv_heads);
     double const group = heads / readers;
 
     double const bytes = 2 * batch * readers * keys * width * shape.cache_bytes + 4 * batch * heads * width;

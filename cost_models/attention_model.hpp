@@ -51,6 +51,8 @@ enum class DecodeSharing : std::uint8_t {
     unshared,  ///< more: kernels fall back to reading keys and values once per head
 };
 DecodeSharing sharing_of(DecodeAttention const& shape);
+/// The same of kernels that share at most these group sizes: others fall back to `unshared`.
+DecodeSharing sharing_of(DecodeAttention const& shape, GroupedHeads kernels);
 std::string_view name_of(DecodeSharing sharing);
 
 /// Time of one decode step of attention, a query per sequence over the keys and values before it:
@@ -65,7 +67,11 @@ std::string_view name_of(DecodeSharing sharing);
 /// to 16. `constants` in the order of `DecodeConstant`. Source: FlashDecoding (pytorch.org/blog/flash-decoding); the
 /// form was chosen by its error on held-out shapes of five devices (docs/calibration.md).
 Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
-                     CacheState cache);
+                     CacheState cache, DecodeSharing sharing);
+inline Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
+                            CacheState cache) {
+    return decode_model(shape, rates, constants, cache, sharing_of(shape));
+}
 
 /// Where the shape lies on the residual grid of decode: log2 of batch * key-value heads, of the keys, of the head size
 /// and of heads per key-value head.

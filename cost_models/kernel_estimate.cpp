@@ -168,11 +168,12 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
 }
 
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
-                               AcceleratorProfile const& accelerator, CacheState cache) {
-    std::string const full = std::string(variant) + "/" + std::string(name_of(sharing_of(shape)));
+                               AcceleratorProfile const& accelerator, CacheState cache, GroupedHeads kernels) {
+    DecodeSharing const sharing = sharing_of(shape, kernels);
+    std::string const full = std::string(variant) + "/" + std::string(name_of(sharing));
     Choice const choice = choose(accelerator, KernelKind::decode, full);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
-    return finish(decode_model(shape, rates, choice.constants(), cache), choice, decode_coordinates(shape));
+    return finish(decode_model(shape, rates, choice.constants(), cache, sharing), choice, decode_coordinates(shape));
 }
 
 KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,

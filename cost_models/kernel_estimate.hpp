@@ -44,8 +44,10 @@ KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant
                                 PrefillUse const& use);
 
 /// One decode step of attention in a variant "bf16/bf16", by `decode_model`.
+/// @param kernels which groups of heads the kernels share the keys and values among
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
-                               AcceleratorProfile const& accelerator, CacheState cache);
+                               AcceleratorProfile const& accelerator, CacheState cache,
+                               GroupedHeads kernels = GroupedHeads::shared);
 
 /// A kernel bound by the memory it touches, by `memory_model` with the constants of this kernel ("rmsnorm bf16"), else
 /// of the device's memory-bound kernels all together.

@@ -166,6 +166,7 @@ set(SEXTANT_FRAMEWORK_FILES
 set(SEXTANT_ENGINE_FILES
   hardware_profiles/engines/vllm.json
   hardware_profiles/engines/vllm-v0.json
+  hardware_profiles/engines/vllm-v0-rocm.json
   hardware_profiles/engines/sglang.json
   hardware_profiles/engines/tensorrt-llm.json
   hardware_profiles/engines/lmdeploy.json

@@ -37,7 +37,9 @@ double seconds_of(ServedPrediction const& p, ServedQuantity quantity) {
 /// far off that something else is in them.
 std::string why_not(ServedCase const& c, ServedPrediction const& p) {
     auto const& kernels = c.what.cluster.accelerator.kernels;
-    if (!kernels || kernels->name == "class-any") return "kernels of the device have no measurement";
+    bool const measured = kernels && kernels->name != "class-any";
+    // An engine that stands for such devices alone is what is known of them.
+    if (!measured && c.what.engine.vendor.empty()) return "kernels of the device have no measurement";
     if (p.saturated) return "more than is served, or than the cache holds";
     if (c.load == ServedLoad::unlimited) return "the batch is not stated";
     return "";
@@ -215,7 +217,7 @@ private:
     static std::vector<EngineFit const*> others(Fits const& fits, std::string const& name) {
         std::vector<EngineFit const*> out;
         for (auto const& [other, fit] : fits)
-            if (other != name) out.push_back(&fit);
+            if (other != name && fit.profile.vendor.empty()) out.push_back(&fit);
         return out;
     }
 

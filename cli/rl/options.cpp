@@ -167,6 +167,7 @@ RlQuestion rl_question(RlOptions const& o) {
     q.machine.constraints = search_constraints(o.plan, machine.cluster);
     q.accelerators = one_number_of_gpus(o, machine.cluster);
     q.engine = find_engine(o.engine, "--engine");
+    check_engine_vendor(q.engine, machine.cluster.accelerator.vendor, "--engine");
     q.rollout = engine_plan(o, machine.cluster, q.engine);
     q.rollout_tp = degrees_from(o.rollout_tp);
     q.machine.cluster = std::move(machine.cluster);

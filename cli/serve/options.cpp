@@ -84,6 +84,7 @@ ServingCase serving_case_from(ServeOptions const& o) {
                      .cluster = find_cluster(o.cluster, "--cluster"),
                      .plan = {},
                      .engine = find_engine(o.engine, "--engine")};
+    check_engine_vendor(what.engine, what.cluster.accelerator.vendor, "--engine");
     ServingPlan& plan = what.plan;
     plan.tp = o.tp;
     plan.pp = o.pp;

@@ -90,6 +90,7 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     if (o.prices.size() > o.clusters.size()) throw InputError("--price: more prices than clusters");
     for (std::size_t i = 0; i < o.clusters.size(); ++i) {
         ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");
+        check_engine_vendor(q.engine, cluster.accelerator.vendor, "--engine");
         std::optional<double> const price = price_of(o, cluster, i);
         UsualWeights usual = usual_weights(stored.checkpoint, cluster.accelerator, q.engine);
         if (o.weights.empty() && !usual.note.empty()) notes.push_back(fmt::format("{}: {}", cluster.name, usual.note));

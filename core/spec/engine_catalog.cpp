@@ -1,6 +1,7 @@
 #include "core/spec/engine_catalog.hpp"
 
 #include "core/embedded_text.hpp"
+#include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/profile_change.hpp"
 #include "core/text.hpp"
@@ -54,6 +55,12 @@ EngineProfile const* known_engine(std::string_view name) {
     for (EngineProfile const& engine : all_engines())
         if (std::any_of(engine.aliases.begin(), engine.aliases.end(), same)) return &engine;
     return nullptr;
+}
+
+void check_engine_vendor(EngineProfile const& engine, std::string_view vendor, std::string_view where) {
+    if (!engine.vendor.empty() && engine.vendor != vendor)
+        throw InputError("{}: '{}' stands for devices of {} alone, not of {} (known: {})", where, engine.name,
+                         engine.vendor, vendor, join(engine_names()));
 }
 
 EngineProfile find_engine(std::string_view name, std::string_view where) {

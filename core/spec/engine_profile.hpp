@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/spec/kernel_constants.hpp"
 #include "core/spec/sourced.hpp"
 #include "core/units.hpp"
 
@@ -63,6 +64,8 @@ struct EngineProfile {
     PromptOrder prompts = PromptOrder::mixed;  ///< as the engine comes, when nobody sets it
     IterationPlanning planning = IterationPlanning::in_turn;
     WindowCache window_cache = WindowCache::window;
+    GroupedHeads grouped_heads = GroupedHeads::shared;
+    std::string vendor;                     ///< of the devices that it stands for; empty: any
     EngineInterval interval{};              ///< of the time of an output token, and so of the throughput
     EngineInterval first_token_interval{};  ///< of the time to the first token
 };

@@ -4,9 +4,11 @@
 #include "core/spec/value_checks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <span>
 
 namespace sextant {
 namespace {
@@ -23,15 +25,16 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
 constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
 constexpr std::array window_caches{"window", "whole"};
+constexpr std::array grouped_heads{"shared", "eights", "apart"};
 
-/// The value of an optional key that is one of two names.
+/// The value of an optional key that is one of some names.
 template <class Choice>
-Choice choice_of(ObjectReader& in, char const* key, std::array<char const*, 2> const& names) {
+Choice choice_of(ObjectReader& in, char const* key, std::span<char const* const> names) {
     if (!in.has(key)) return {};
     std::string const name = in.text(key);
     for (std::size_t i = 0; i < names.size(); ++i)
         if (name == names[i]) return static_cast<Choice>(i);
-    throw InputError("{}.{}: unknown '{}' (allowed: {}, {})", in.where(), key, name.substr(0, 60), names[0], names[1]);
+    throw InputError("{}.{}: unknown '{}' (allowed: {})", in.where(), key, name.substr(0, 60), fmt::join(names, ", "));
 }
 
 std::string text_of(EngineInterval const& interval) {
@@ -64,6 +67,8 @@ EngineProfile read_engine(ObjectReader in) {
     engine.prompts = choice_of<PromptOrder>(in, "prompts", prompt_orders);
     engine.planning = choice_of<IterationPlanning>(in, "planning", plannings);
     engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
+    engine.grouped_heads = choice_of<GroupedHeads>(in, "grouped_heads", grouped_heads);
+    engine.vendor = in.text("vendor", "");
     read_interval(in, "time_interval", engine.interval);
     read_interval(in, "first_token_interval", engine.first_token_interval);
     in.finish();
@@ -85,12 +90,14 @@ std::string engine_json(EngineProfile const& engine) {
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
         "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"window_cache\": \"{}\",\n  "
+        "\"grouped_heads\": \"{}\",\n  \"vendor\": {},\n  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
         Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
-        window_caches.at(static_cast<std::size_t>(engine.window_cache)), text_of(engine.interval),
-        text_of(engine.first_token_interval));
+        window_caches.at(static_cast<std::size_t>(engine.window_cache)),
+        grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)), Json(engine.vendor).dump(),
+        text_of(engine.interval), text_of(engine.first_token_interval));
 }
 
 }  // namespace sextant

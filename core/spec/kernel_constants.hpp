@@ -128,6 +128,13 @@ std::span<KernelConstant const> kernel_constants(KernelKind kind);
 /// that has gone through all its other tensors since.
 enum class CacheState : std::uint8_t { hot, cold };
 
+/// Among which groups of query heads the decode kernels of an engine share what they read of keys and values.
+enum class GroupedHeads : std::uint8_t {
+    shared,  ///< all of usual size
+    eights,  ///< groups of 8 heads of 128, the others read once per head
+    apart    ///< none: once per head
+};
+
 /// How a matrix product stores its operands: bytes per element of [m, k], [k, n] and [m, n], the peak that bounds it,
 /// and whether the activations are quantised with it.
 struct GemmFormat {

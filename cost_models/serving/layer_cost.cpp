@@ -278,7 +278,8 @@ Seconds LayerCosts::cache_attention(std::int64_t sequences, std::int64_t context
             shape.heads = std::min(heads, most_shared);
             shape.head_dim = (a.latent->kv_rank + a.latent->rope_head_dim) / 2;
         }
-        Seconds time = estimate_decode(shape, variant, device_, CacheState::cold).time;
+        GroupedHeads const kernels = a.latent ? GroupedHeads::shared : what_.engine.grouped_heads;
+        Seconds time = estimate_decode(shape, variant, device_, CacheState::cold, kernels).time;
         if (a.latent) {
             double const flops = 2.0 * static_cast<double>(sequences * keys * heads) *
                                  static_cast<double>(2 * a.latent->kv_rank + a.latent->rope_head_dim);

@@ -29,6 +29,16 @@ void check_engine(std::string const& engine) {
     if (engine.empty()) throw RowSkip("engine is not stated");
 }
 
+/// TensorRT-LLM's kernels that share keys and values among heads (XQA) came as an option, from 0.8 on by default for
+/// groups of eight heads of 128, and from 0.11 on for others. Source: decoderXQARunner.h of these releases ("nbHeads")
+/// and docs/source/advanced/gpt-attention.md.
+EngineProfile tensorrt_of(ServingRow const& row, EngineProfile engine) {
+    if (!row.engine_version.starts_with("0.")) return engine;
+    std::int64_t const minor = row.minor_version().value_or(11);
+    if (minor < 11) engine.grouped_heads = minor < 8 ? GroupedHeads::apart : GroupedHeads::eights;
+    return engine;
+}
+
 EngineProfile engine_of(ServingRow const& row, std::vector<std::string>& assumptions) {
     if (auto const* known = known_engine(row.engine)) {
         // vLLM's engine was written anew in 0.8.
@@ -39,6 +49,7 @@ EngineProfile engine_of(ServingRow const& row, std::vector<std::string>& assumpt
             return find_engine("other", "engine");
         }
         if (known->name == "vllm" && of_2024) assumptions.emplace_back("vLLM before 0.8: the measurements are of 2024");
+        if (known->name == "tensorrt-llm") return tensorrt_of(row, *known);
         return known->name == "vllm" && (before || of_2024) ? find_engine("vllm-v0", "engine") : *known;
     }
     check_engine(row.engine);
@@ -130,14 +141,23 @@ std::int64_t counted_twice(ServingRow const& row, double ranks) {
     return squared && row.source_id.starts_with("inferencex") ? ep : 1;
 }
 
+/// Devices of what a row calls one: an MI250 is two to the engines, and that suite runs models on "one" (Mixtral 8x7B
+/// in two bytes, 64 sequences of Llama 2 7B) that only both hold. Source: arXiv:2411.00136 table 2.
+std::int64_t dies_of(ServingRow const& row, ServedCase& out) {
+    if (!row.source_id.starts_with("argonne") || out.what.cluster.accelerator.generation != "cdna2") return 1;
+    out.assumptions.emplace_back("both dies of an MI250, tensor parallel");
+    return 2;
+}
+
 /// tp, pp, ep, attention data parallelism and replicas.
 void apply_layout(ServingRow const& row, ServedCase& out) {
     ServingPlan& plan = out.what.plan;
-    std::int64_t gpus = std::max<std::int64_t>(1, row.num_gpus.value_or(0));
+    std::int64_t const dies = dies_of(row, out);
+    std::int64_t gpus = dies * std::max<std::int64_t>(1, row.num_gpus.value_or(0));
     std::int64_t const pp = std::max<std::int64_t>(1, row.pp.value_or(1));
     std::int64_t dp = std::max<std::int64_t>(1, row.dp.value_or(1));
     plan.pp = pp;
-    plan.tp = row.tp ? std::max<std::int64_t>(1, *row.tp) : std::max<std::int64_t>(1, gpus / (pp * dp));
+    plan.tp = row.tp ? dies * std::max<std::int64_t>(1, *row.tp) : std::max<std::int64_t>(1, gpus / (pp * dp));
     if (!row.tp && !row.num_gpus) throw RowSkip("neither tp nor num_gpus is stated");
     std::int64_t const ep = std::max<std::int64_t>(1, row.ep.value_or(1));
     if (auto const twice = counted_twice(row, static_cast<double>(plan.tp) * static_cast<double>(dp)); twice > 1) {
@@ -303,6 +323,8 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     // Engines on these run PyTorch's extension instead of kernels of their own, several times slower than on others.
     if (out.what.cluster.accelerator.generation == "xe-hpc")
         throw RowSkip(fmt::format("no profile for engine '{}' on Intel GPUs", row.engine.substr(0, 40)));
+    if (engine == nullptr && out.what.engine.name == "vllm-v0" && out.what.cluster.accelerator.vendor == "AMD")
+        out.what.engine = find_engine("vllm-v0-rocm", "engine");
     apply_layout(row, out);
     out.what.plan.weights = weights_of(row, out.what.cluster.accelerator, out.what.engine, out.assumptions);
     out.what.plan.cache = cache_of(row);
@@ -312,10 +334,10 @@ ServedCase served_case(ServingRow const& row, EngineProfile const* engine) {
     apply_measured(row, out);
     ServingPlan const& p = out.what.plan;
     bool const first = out.what.engine.prompts == PromptOrder::first;
-    out.key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
+    out.key = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", out.what.model.name, out.what.cluster.name,
                           out.what.engine.name, out.load == ServedLoad::static_batch ? "batch" : "server", p.tp, p.pp,
                           p.ep, p.attention_dp, p.weights, name_of(p.cache), p.max_batch, p.max_batched_tokens,
-                          first ? "first" : "mixed");
+                          first ? "first" : "mixed", static_cast<int>(out.what.engine.grouped_heads));
     return out;
 }
 

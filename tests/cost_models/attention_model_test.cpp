@@ -109,6 +109,20 @@ TEST_CASE("decode_model: groups that no kernel shares read the cache once per he
     CHECK(decode_seconds(step(64, 64, 1, 8192)) > 10 * decode_seconds(step(64, 32, 1, 8192)));
 }
 
+TEST_CASE(
+    "decode_model: kernels that share among groups of eight alone, or among none, read the others once per head") {
+    using enum DecodeSharing;
+    for (GroupedHeads const kernels : {GroupedHeads::shared, GroupedHeads::eights, GroupedHeads::apart}) {
+        CHECK(sharing_of(step(1, 32, 32, 1), kernels) == single);
+        CHECK(sharing_of(step(1, 64, 1, 1), kernels) == unshared);
+        CHECK(sharing_of(step(1, 64, 8, 1), kernels) == (kernels == GroupedHeads::apart ? unshared : grouped));
+        CHECK(sharing_of(step(1, 32, 8, 1), kernels) == (kernels == GroupedHeads::shared ? grouped : unshared));
+    }
+    DecodeAttention narrow = step(1, 64, 8, 1);
+    narrow.head_dim = 64;
+    CHECK(sharing_of(narrow, GroupedHeads::eights) == unshared);
+}
+
 TEST_CASE("decode_model: more sequences or tokens never take less time, a hot cache never more", "[INV-15]") {
     std::mt19937_64 random(9);
     for (int i = 0; i < 300; ++i) {

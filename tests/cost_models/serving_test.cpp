@@ -394,3 +394,17 @@ TEST_CASE("serving: a decode iteration never takes less for more sequences or lo
             }
         }
 }
+
+TEST_CASE("serving: an engine whose kernels read once per head decodes groups more slowly, and single heads alike") {
+    for (char const* machine : {"a100-sxm-80gb", "h100-sxm", "mi300x"})
+        for (char const* name : {"llama-3.1-8b", "qwen2.5-7b", "llama-2-7b", "deepseek-v2-lite"}) {
+            ServingCase what = served(name, machine);
+            IterationLoad const load = decodes(128, 2048);
+            Seconds const shared = IterationModel(what)(load).decode;
+            what.engine.grouped_heads = GroupedHeads::apart;
+            Seconds const apart = IterationModel(what)(load).decode;
+            CAPTURE(machine, name);
+            bool const grouped = what.model.attention.heads > what.model.attention.kv_heads;
+            CHECK((grouped ? apart > 1.3 * shared : apart.base() == shared.base()));
+        }
+}

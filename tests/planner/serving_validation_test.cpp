@@ -169,6 +169,36 @@ TEST_CASE("fp8 weights on a device without fp8 are read as one byte each and mul
     CHECK(narrow < 2 * wide);
 }
 
+TEST_CASE("TensorRT-LLM of before 0.11 reads the cache of grouped heads once per head, but for eights from 0.8 on") {
+    auto const at = [&](char const* version, char const* model) {
+        return throughput({{"gpu", "NVIDIA H100 80GB HBM3"},
+                           {"engine", "TensorRT-LLM"},
+                           {"engine_version", version},
+                           {"model", model},
+                           {"num_gpus", "8"},
+                           {"tp", "8"},
+                           {"input_len", "2048"},
+                           {"output_len", "128"},
+                           {"concurrency_or_batch", "128"},
+                           {"notes", "static batch"}});
+    };
+    for (char const* grouped : {"LLaMA v3 70B", "Falcon 180B", "LLaMA v2 7B"}) {
+        CAPTURE(grouped);
+        bool const eights = std::string_view(grouped) == "LLaMA v3 70B";
+        bool const single = std::string_view(grouped) == "LLaMA v2 7B";
+        CHECK((at("0.6.1", grouped) < at("0.11.0", grouped)) == !single);
+        CHECK((at("0.9.0", grouped) < at("0.11.0", grouped)) == !(single || eights));
+        CHECK(at("1.0.0", grouped) == at("0.11.0", grouped));
+    }
+}
+
+TEST_CASE("one MI250 of the suite that calls it so is both of its dies") {
+    Cells const one{{"gpu", "AMD MI250 GPU"}, {"num_gpus", "1"}, {"tp", ""}, {"notes", "static batch"}};
+    double const suite = throughput(with(one, {{"source_id", "argonne-all"}}));
+    double const other = throughput(with(one, {{"source_id", "test"}, {"engine_version", "0.6"}}));
+    CHECK(suite > 1.2 * other);
+}
+
 TEST_CASE("cells of a serving table that are no numbers are refused with their line") {
     ServingPredictor predictor;
     for (char const* cell : {"nan", "-1", "inf", "8 tokens", "1e999"}) {

@@ -57,8 +57,9 @@ TEST_CASE("an engine is found under the names that measurements give it") {
     }
     CHECK(known_engine("") == nullptr);
     CHECK(known_engine("llama.cpp") == nullptr);
-    CHECK_THROWS_WITH(find_engine("sglan", "--engine"),
-                      contains("did you mean 'sglang'") && contains("known: vllm, vllm-v0, sglang, tensorrt-llm"));
+    CHECK_THROWS_WITH(
+        find_engine("sglan", "--engine"),
+        contains("did you mean 'sglang'") && contains("known: vllm, vllm-v0, vllm-v0-rocm, sglang, tensorrt-llm"));
     CHECK_THROWS_AS(find_engine("missing-engine.json", "--engine"), InputError);
 }
 
@@ -72,12 +73,16 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     drop_line("  \"prompt_launch\"");
     drop_line("  \"expert_launch\"");
     drop_line("  \"window_cache\"");
+    drop_line("  \"grouped_heads\"");
+    drop_line("  \"vendor\"");
     drop_line("  \"planning\"");
     EngineProfile const engine = read_text(text);
     CHECK(engine.prompt_launch.value == Seconds{});
     CHECK(engine.prompt_launch.basis == Basis::assumed);
     CHECK(engine.expert_launch.value == Seconds{});
     CHECK(engine.window_cache == WindowCache::window);
+    CHECK(engine.grouped_heads == GroupedHeads::shared);
+    CHECK(engine.vendor.empty());
     CHECK(engine.planning == IterationPlanning::in_turn);
     drop_line("  \"kernel_gap\"");
     CHECK_THROWS_WITH(read_text(text), contains("kernel_gap"));
@@ -89,6 +94,8 @@ TEST_CASE("an engine that is written reads back with equal values") {
     engine.kernel_gap.value = 2.5 * units::us;
     engine.prompts = PromptOrder::first;
     engine.window_cache = WindowCache::whole;
+    engine.grouped_heads = GroupedHeads::eights;
+    engine.vendor = "AMD";
     engine.planning = IterationPlanning::ahead;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
     engine.first_token_interval = {.low = 0.7, .high = 1.6, .rows = 60};
@@ -98,6 +105,10 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.gemm_scale.source == engine.gemm_scale.source);
     CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
     CHECK(again.window_cache == WindowCache::whole);
+    CHECK(again.grouped_heads == GroupedHeads::eights);
+    CHECK(again.vendor == "AMD");
+    CHECK_NOTHROW(check_engine_vendor(again, "AMD", "--engine"));
+    CHECK_THROWS_WITH(check_engine_vendor(again, "NVIDIA", "--engine"), contains("devices of AMD alone"));
     CHECK(again.planning == IterationPlanning::ahead);
     CHECK(again.memory_overhead.value.base() == engine.memory_overhead.value.base());
     CHECK(again.interval.rows == 70);
@@ -114,6 +125,7 @@ TEST_CASE("an engine's file with a fault is refused and the fault is named") {
     };
     refused("\"version\": 2", "\"version\": 1", "version");
     refused("\"prompts\": \"first\"", "\"prompts\": \"later\"", "mixed, first");
+    refused("\"grouped_heads\": \"shared\"", "\"grouped_heads\": \"pairs\"", "shared, eights, apart");
     refused("\"gemm_scale\"", "\"gem_scale\"", "gemm_scale");
     refused("\"memory_utilisation\": {\"value\": 0.9", "\"memory_utilisation\": {\"value\": 1.9", "memory_utilisation");
     refused(" us\"", " GB\"", "GB");
