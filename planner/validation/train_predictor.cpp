@@ -86,6 +86,7 @@ std::optional<TrainPredictor::Predicted> TrainPredictor::with_more_sharding(Trai
             Predicted out = predict_case(sharded);
             if (out.prediction.fits != true) continue;
             out.prediction.assumptions.push_back(fmt::format("ZeRO-{}, the least stage that fits", stage));
+            out.prediction.ran.reset();  // that it fits was put in
             return out;
         } catch (RowSkip const&) {  // not with this plan
         }
@@ -113,6 +114,7 @@ TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     p.memory_reason = std::move(c.memory_reason);
     p.measured_time = measured_time(row, c);
     bool const oom = ran_out_of_memory(row);
+    // A row without that mark is of a run that fitted, and an assumption by which it does not is wrong.
     if (!oom && !*p.fits && !c.zero_is_stated)
         if (auto sharded = with_more_sharding(row, c)) return *std::move(sharded);
     if (!oom && !*p.fits && !c.has_to_fit.empty()) throw RowSkip(c.has_to_fit);
