@@ -1074,8 +1074,8 @@ class _ServeEstimate(Command):
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
-            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)
-            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
+            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration, prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
@@ -1167,8 +1167,8 @@ class _ServeSimulate(Command):
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
-            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)
-            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
+            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration, prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
@@ -1217,7 +1217,7 @@ class _ServeSimulate(Command):
             replica_repair: until it serves again (default: a cold start)
             drain_at: takes a replica out (default: the first, the second, ...); may be repeated
             drain_for: until drained replicas serve again (default: never)
-            requests: a row per request
+            requests: a row per request, written there (how many: --count)
             timeline: queue, batch, cache and tokens over time, for Perfetto
             plots: pictures of latencies, load and cost, and over_time.csv, into this folder
             config: take options from this TOML file (gpus = 64); those given here win
@@ -1270,8 +1270,8 @@ class _ServePlan(Command):
             ttft: time to the first token that has to be kept
             tpot: mean time per further token that has to be kept
             share: of the requests that keep both (default: 0.99)
-            weights: formats that may be chosen (default: bf16)
-            kv_cache: formats of the cache that may be chosen (default: bf16)
+            weights: formats that may be chosen (default: as the checkpoint is, else bf16)
+            kv_cache: formats of the cache that may be chosen (default: the checkpoint's, else bf16)
             max_error: largest rms output error a format may have, as a share (see serve quality; default: any)
             price: US dollars per accelerator and hour, one or one per cluster (default: the profiles')
             memory_utilisation: share of device memory (default: the engine's)
@@ -1534,8 +1534,8 @@ class _ExportServe(Command):
             pp: pipeline stages of a replica (default: 1)
             ep: ranks that the experts are divided over: tp x attention-dp, or 1 to cut each over tp (default: 1)
             attention_dp: groups of tp ranks with sequences of their own (default: 1)
-            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: bf16)
-            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: bf16)
+            weights: bf16, fp16, fp8, fp8-block, fp4, int8, int8-weights, int4-weights (default: as the checkpoint is, by quantization_config of its config.json, else bf16)
+            kv_cache: format of the key-value cache: bf16, fp8, int8, int4 (default: the checkpoint's, else bf16)
             max_batch: sequences that decode at a time in a replica (default: 256)
             max_batched_tokens: tokens of one iteration, prompt chunks included (default: 8192)
             block_tokens: tokens of a block of the paged cache (default: 16)
