@@ -5,13 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 
 namespace sextant {
-namespace {
 
-/// Optimal string alignment distance: insertions, deletions, substitutions, adjacent transpositions.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1);
     std::vector<std::size_t> previous(b.size() + 1);
@@ -30,8 +27,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
     return previous[b.size()];
 }
-
-}  // namespace
 
 std::string nearest_name(std::string_view name, std::span<std::string const> known) {
     constexpr std::size_t longest_compared = 128;  // a pasted file is not a misspelt name

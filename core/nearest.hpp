@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sextant {
+
+/// Letters inserted, left out, replaced or swapped with their neighbour that make `b` of `a` (optimal string
+/// alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The known name with the smallest edit distance to `name` (case-insensitive, transpositions count
 /// one), or empty if none is near enough (more than half of the letters differ).

@@ -1,6 +1,7 @@
 #include "core/measurements/row_cells.hpp"
 
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "core/text.hpp"
 
 #include <algorithm>
@@ -57,7 +58,8 @@ std::optional<double> read_number(std::string_view cell, std::string_view column
     return std::nullopt;
 }
 
-/// "Seq Len" for seq_len, "global_batch" for global_batch_seqs, "tp_size" for tp, "iter_time_ms" for iter_time_s.
+/// "Seq Len" for seq_len, "global_batch" for global_batch_seqs, "tp_size" for tp, "iter_time_ms" for iter_time_s,
+/// "micro_bach" for micro_batch.
 bool is_slip(std::string_view column, std::string_view wanted) {
     auto const longer = [](std::string_view a, std::string_view b) {
         return a.size() > b.size() && a.starts_with(b) && a[b.size()] == '_';
@@ -69,7 +71,7 @@ bool is_slip(std::string_view column, std::string_view wanted) {
     std::size_t same = 0;
     while (same < shorter && a[same] == b[same])
         ++same;
-    return a == b || (shorter > 5 && 5 * same >= 4 * shorter);
+    return a == b || (shorter > 5 && (5 * same >= 4 * shorter || edit_distance(a, b) == 1));
 }
 
 }  // namespace

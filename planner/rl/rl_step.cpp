@@ -42,6 +42,9 @@ std::string engine_label(ServingPlan const& plan) {
     return plan.pp > 1 ? fmt::format("engine tp {} pp {}", plan.tp, plan.pp) : fmt::format("engine tp {}", plan.tp);
 }
 
+/// Whether the states of policy and critic take turns on the accelerators.
+bool takes_turns(RlStep const& step) { return step.phases.swaps > Seconds{}; }
+
 }  // namespace
 
 double RlStep::mean_age() const { return AsynchronousStep{.step = {}, .age = age}.mean_age(); }
@@ -114,9 +117,18 @@ void RlPlanner::add_reward(RlStep& step, Trainer& trainer) {
                            .remark = "beside the policy's weights; waits in host memory"});
 }
 
+TrainerRole const& RlPlanner::critic_role(RlStep const& step, Trainer& trainer) const {
+    return trainer.role(question_.critic ? *question_.critic : question_.policy, step.train_accelerators);
+}
+
+std::string RlPlanner::lacks_host_memory(Bytes waiting) const {
+    Bytes const limit = question_.machine.limit.host;
+    if (waiting <= limit) return {};
+    return fmt::format("host memory: {} a GPU for what waits there, of {}", human(waiting), human(limit));
+}
+
 bool RlPlanner::train_critic(RlStep& step, Trainer& trainer) {
-    ModelSpec const& model = question_.critic ? *question_.critic : question_.policy;
-    TrainerRole const critic = trainer.role(model, step.train_accelerators);
+    TrainerRole const critic = critic_role(step, trainer);
     if (!critic.report) {
         step.reason = "critic: " + critic.reason;
         return false;
@@ -200,13 +212,8 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
     StageMemory const& policy = step.training->estimate.memory;
     Bytes state = policy.state();
     Bytes host = step.waiting_weights;
-    if (question_.algorithm == RlAlgorithm::ppo && step.phases.swaps == Seconds{}) {
-        ModelSpec const& critic = question_.critic ? *question_.critic : question_.policy;
-        state += beside_engines_.role(critic, step.train_accelerators).state;
-    } else if (question_.algorithm == RlAlgorithm::ppo) {
-        ModelSpec const& critic = question_.critic ? *question_.critic : question_.policy;
-        host += beside_engines_.role(critic, step.train_accelerators).state;
-    }
+    if (question_.algorithm == RlAlgorithm::ppo)
+        (takes_turns(step) ? host : state) += critic_role(step, beside_engines_).state;
     Seconds const transfer = 2 * state / host_rate(question_);
     std::optional<RlStep> best;
     std::string why;
@@ -216,11 +223,7 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
         candidate.state_offloaded = offloaded;
         candidate.phases.offload = offloaded ? transfer : Seconds{};
         Bytes const on_host = offloaded ? host + state : host;
-        if (on_host > question_.machine.limit.host) {
-            why = fmt::format("host memory: {} a GPU for what waits there, of {}", human(on_host),
-                              human(question_.machine.limit.host));
-            continue;
-        }
+        if (why = lacks_host_memory(on_host); !why.empty()) continue;
         if (!generate(candidate, engine, offloaded ? Bytes{} : state)) {
             why = candidate.reason;
             continue;
@@ -241,6 +244,11 @@ void RlPlanner::colocated(RlStep& step, Engine const& engine) {
 
 void RlPlanner::apart(RlStep& step, Engine const& engine) {
     if (!train(step, apart_)) return;
+    Bytes host = step.waiting_weights;
+    if (takes_turns(step)) host += std::max(step.training->estimate.memory.state(), critic_role(step, apart_).state);
+    if (step.reason = lacks_host_memory(host); !step.possible()) return;
+    if (host > Bytes{})
+        step.memory.push_back({.role = "host memory", .needed = host, .usable = question_.machine.limit.host});
     synchronise(step, engine, RolloutPlacement::split);
     if (!generate(step, engine, {})) return;
     if (step.mode == RlMode::asynchronous) return;

@@ -94,6 +94,9 @@ private:
     Engine const& engine(std::int64_t tp);
     bool train(RlStep& step, Trainer& trainer);
     bool train_critic(RlStep& step, Trainer& trainer);
+    TrainerRole const& critic_role(RlStep const& step, Trainer& trainer) const;
+    /// Why so much per accelerator cannot wait in host memory; empty: it can.
+    [[nodiscard]] std::string lacks_host_memory(Bytes waiting) const;
     void add_reward(RlStep& step, Trainer& trainer);
     bool generate(RlStep& step, Engine const& engine, Bytes taken);
     void synchronise(RlStep& step, Engine const& engine, RolloutPlacement placement);

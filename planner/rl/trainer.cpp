@@ -1,11 +1,13 @@
 #include "planner/rl/trainer.hpp"
 
+#include "core/spec/parameters.hpp"
 #include "planner/rl/scoring.hpp"
 
 namespace sextant {
 
 TrainerRole const& Trainer::role(ModelSpec const& model, std::int64_t accelerators) {
-    auto const [found, is_new] = roles_.try_emplace({model.name, accelerators});
+    // Files in folders of one name make models of one name.
+    auto const [found, is_new] = roles_.try_emplace({model.name, count_parameters(model).total, accelerators});
     TrainerRole& role = found->second;
     if (!is_new) return role;
     PlannedStep planned = plan_step(setting_, model, update_, accelerators);

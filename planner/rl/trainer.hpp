@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace sextant {
@@ -35,7 +36,7 @@ private:
     RunSetting setting_;
     Workload update_;
     RlOverheads overheads_;
-    std::map<std::pair<std::string, std::int64_t>, TrainerRole> roles_;
+    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, TrainerRole> roles_;
 };
 
 }  // namespace sextant

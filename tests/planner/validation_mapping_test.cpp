@@ -190,7 +190,8 @@ TEST_CASE("a table may lack columns, and is refused where it seems to misname on
         }
         return std::string();
     };
-    for (char const* const column : {"Seq Len", "global_batch", "micro_batch_size", "tp_size", "iter_time_ms", "mfu"})
+    for (char const* const column :
+         {"Seq Len", "global_batch", "micro_batch_size", "tp_size", "iter_time_ms", "mfu", "micro_bach", "reocmpute"})
         CHECK(refused(column).find(std::string("column '") + column + "' is not known here") != std::string::npos);
     CHECK(refused("pred_low").empty());
     CHECK(refused("my_extra").empty());

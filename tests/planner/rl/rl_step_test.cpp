@@ -3,6 +3,7 @@
 #include "tests/catch.hpp"
 #include "tests/planner/rl/rl_case.hpp"
 
+#include <algorithm>
 #include <limits>
 
 using namespace sextant;
@@ -65,6 +66,29 @@ TEST_CASE("rl_step: each further role takes time of its own") {
     CHECK((step_of(q).step - ppo.step).base() == Approx(7));
     q.epochs = 3;
     CHECK(step_of(q).phases.policy_training / ppo.phases.policy_training == Approx(3));
+}
+
+TEST_CASE("rl_step: a critic is its own model, whatever it is called") {
+    RlQuestion q = small_question();
+    q.algorithm = RlAlgorithm::ppo;
+    q.critic = find_model("qwen2.5-0.5b");
+    q.critic->name = q.policy.name;
+    RlStep const ppo = step_of(q);
+    CHECK(ppo.phases.critic_training < 0.7 * ppo.phases.policy_training);
+}
+
+TEST_CASE("rl_step: trainers apart from engines need the host memory of what waits in it") {
+    RlQuestion q = small_question();
+    q.reference = ReferenceModel::kept;
+    auto const split = [&] { return RlPlanner(q).step(RlMode::split, 4, 1); };
+    RlStep const enough = split();
+    REQUIRE(enough.possible());
+    auto const host = std::find_if(enough.memory.begin(), enough.memory.end(),
+                                   [](auto const& use) { return use.role == "host memory"; });
+    REQUIRE(host != enough.memory.end());
+    CHECK(host->needed > Bytes{});
+    q.machine.limit.host = 0.9 * host->needed;
+    CHECK_THAT(split().reason, contains("host memory: "));
 }
 
 TEST_CASE("scoring: a forward pass takes between a fifth and a half of a training step") {
