@@ -157,9 +157,8 @@ LaneTasks LaneWriter::beside(std::int64_t rank, ProgramItem const& item, Stream 
 
 bool LaneWriter::leaves(std::int64_t size, std::int64_t from, std::int64_t to, std::int64_t lane) const {
     if (size == 0) return false;
-    std::int64_t const first = lane;
     std::int64_t const end = shape_.lanes == 1 ? shape_.width : lane + 1;
-    for (std::int64_t l = first; l < end; ++l)
+    for (std::int64_t l = lane; l < end; ++l)
         if ((from * shape_.width + l) / size != (to * shape_.width + l) / size) return true;
     return false;
 }
