@@ -14,13 +14,15 @@ namespace {
 using Triplets = std::vector<Eigen::Triplet<double>>;
 using Sparse = Eigen::SparseMatrix<double>;
 
+constexpr int rounds = 4;  ///< of reweighting
+
 /// Knots from the last one below the points to the first one above them.
-GridAxis trimmed_axis(GridAxis axis, std::size_t a, std::span<ResidualPoint const> points) {
-    double low = points.front().at[a];
+GridAxis trimmed_axis(GridAxis axis, std::size_t coordinate, std::span<ResidualPoint const> points) {
+    double low = points.front().at[coordinate];
     double high = low;
     for (ResidualPoint const& p : points) {
-        low = std::min(low, p.at[a]);
-        high = std::max(high, p.at[a]);
+        low = std::min(low, p.at[coordinate]);
+        high = std::max(high, p.at[coordinate]);
     }
     auto& knots = axis.knots;
     while (knots.size() > 2 && knots[1] <= low)
@@ -30,10 +32,11 @@ GridAxis trimmed_axis(GridAxis axis, std::size_t a, std::span<ResidualPoint cons
     return axis;
 }
 
-/// Adds rows of penalties along one axis to the normal matrix.
+/// Adds the penalties of one grid to the normal matrix, its values from row `first` on.
 class Penalty {
 public:
-    Penalty(std::vector<GridAxis> const& axes, Triplets& out) : axes_(axes), out_(out) {
+    Penalty(std::vector<GridAxis> const& axes, std::size_t first, Triplets& out)
+        : axes_(axes), first_(first), out_(out) {
         strides_.assign(axes.size(), 1);
         for (std::size_t a = axes.size() - 1; a > 0; --a)
             strides_[a - 1] = strides_[a] * axes[a].knots.size();
@@ -42,6 +45,14 @@ public:
 
     [[nodiscard]] std::size_t count() const { return count_; }
 
+    void add(ResidualSmoothing const& smoothing) {
+        for (std::size_t a = 0; a < axes_.size(); ++a)
+            add_axis(a, smoothing);
+        for (std::size_t i = 0; i < count_; ++i)
+            add({{i, smoothing.size}});
+    }
+
+private:
     void add_axis(std::size_t a, ResidualSmoothing const& s) {
         auto const& knots = axes_[a].knots;
         for (std::size_t i = 0; i < count_; ++i) {
@@ -59,14 +70,14 @@ public:
         }
     }
 
-private:
     void add(std::vector<std::pair<std::size_t, double>> const& row) {
         for (auto const& [i, v] : row)
             for (auto const& [j, w] : row)
-                out_.emplace_back(static_cast<int>(i), static_cast<int>(j), v * w);
+                out_.emplace_back(static_cast<int>(first_ + i), static_cast<int>(first_ + j), v * w);
     }
 
     std::vector<GridAxis> const& axes_;
+    std::size_t first_;
     Triplets& out_;
     std::vector<std::size_t> strides_;
     std::size_t count_ = 0;
@@ -74,36 +85,36 @@ private:
 
 }  // namespace
 
-ResidualGrid fit_residual(std::span<ResidualPoint const> points, std::vector<GridAxis> axes,
-                          ResidualSmoothing const& smoothing) {
+std::vector<ResidualGrid> fit_residual(std::span<ResidualPoint const> points, std::vector<ResidualLayer> layers,
+                                       double robust_scale) {
     if (points.empty()) throw InputError("residual: no points to fit");
-    for (std::size_t a = 0; a < axes.size(); ++a)
-        axes[a] = trimmed_axis(std::move(axes[a]), a, points);
     Triplets fixed;
-    Penalty penalty(axes, fixed);
-    for (std::size_t a = 0; a < axes.size(); ++a)
-        penalty.add_axis(a, smoothing);
-    std::size_t const n = penalty.count();
-    for (std::size_t i = 0; i < n; ++i)
-        fixed.emplace_back(static_cast<int>(i), static_cast<int>(i), smoothing.size * smoothing.size);
-
-    ResidualGrid grid(axes, std::vector<double>(n, 0.0));
-    std::vector<std::vector<std::pair<std::size_t, double>>> rows;
-    rows.reserve(points.size());
-    for (ResidualPoint const& p : points)
-        rows.push_back(grid.weights(std::span(p.at).first(axes.size())));
+    std::vector<ResidualGrid> grids;
+    std::vector<std::vector<std::pair<std::size_t, double>>> rows(points.size());
+    std::size_t n = 0;
+    for (ResidualLayer& layer : layers) {
+        for (std::size_t a = 0; a < layer.axes.size(); ++a)
+            layer.axes[a] = trimmed_axis(std::move(layer.axes[a]), layer.first + a, points);
+        Penalty penalty(layer.axes, n, fixed);
+        penalty.add(layer.smoothing);
+        grids.emplace_back(layer.axes, std::vector<double>(penalty.count(), 0.0));
+        for (std::size_t p = 0; p < points.size(); ++p)
+            for (auto const& [i, weight] : grids.back().weights(layer.of(points[p])))
+                rows[p].emplace_back(n + i, weight);
+        n += penalty.count();
+    }
 
     auto const size = static_cast<Eigen::Index>(n);
     Eigen::VectorXd values = Eigen::VectorXd::Zero(size);
     Eigen::SimplicialLDLT<Sparse> solver;
-    for (int round = 0; round < smoothing.rounds; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         Triplets entries = fixed;
         Eigen::VectorXd right = Eigen::VectorXd::Zero(size);
         for (std::size_t p = 0; p < rows.size(); ++p) {
             double left = points[p].log_ratio;
             for (auto const& [i, w] : rows[p])
                 left -= w * values[static_cast<Eigen::Index>(i)];
-            double const scaled = left / smoothing.robust_scale;
+            double const scaled = left / robust_scale;
             double const weight = round == 0 ? 1 : 1 / std::sqrt(1 + scaled * scaled);
             for (auto const& [i, w] : rows[p]) {
                 right[static_cast<Eigen::Index>(i)] += weight * w * points[p].log_ratio;
@@ -117,7 +128,13 @@ ResidualGrid fit_residual(std::span<ResidualPoint const> points, std::vector<Gri
         solver.factorize(matrix);
         values = solver.solve(right);
     }
-    return {std::move(axes), std::vector<double>(values.begin(), values.end())};
+    auto next = values.begin();
+    for (std::size_t g = 0; g < grids.size(); ++g) {
+        auto const end = next + static_cast<std::ptrdiff_t>(grids[g].values().size());
+        grids[g] = {std::move(layers[g].axes), std::vector<double>(next, end)};
+        next = end;
+    }
+    return grids;
 }
 
 }  // namespace sextant

@@ -26,6 +26,8 @@ double round_up(double x) {
     return whole < x ? whole + 1 : whole;
 }
 
+double log2_of(std::int64_t count) { return std::log2(static_cast<double>(std::max<std::int64_t>(1, count))); }
+
 /// Constants by name.
 struct Values {
     std::span<double const> all;
@@ -92,10 +94,15 @@ Seconds quantise_model(GemmShape const& shape, KernelRates const& rates, std::sp
 }
 
 std::array<double, 3> gemm_coordinates(GemmShape const& shape) {
-    auto const log2_of = [](std::int64_t value) {
-        return std::log2(static_cast<double>(std::max<std::int64_t>(1, value)));
-    };
     return {log2_of(shape.groups * shape.m), log2_of(shape.n), log2_of(shape.k)};
+}
+
+std::array<double, 3> gemm_wave_coordinates(GemmShape const& shape, KernelRates const& rates) {
+    constexpr Tile tile{128, 256};
+    double const count =
+        round_up(static_cast<double>(shape.m) / tile.m) * round_up(static_cast<double>(shape.n) / tile.n);
+    double const waves = count / rates.processors;
+    return {std::log2(waves), std::log2(round_up(waves) / waves), log2_of(shape.k)};
 }
 
 }  // namespace sextant

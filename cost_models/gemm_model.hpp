@@ -46,4 +46,9 @@ Seconds quantise_model(GemmShape const& shape, KernelRates const& rates, std::sp
 /// Where the shape lies on the residual grid of products: log2 of m (of all groups), n and k.
 std::array<double, 3> gemm_coordinates(GemmShape const& shape);
 
+/// Where a single product lies on the grid of waves: log2 of the waves that 128 x 256 tiles of its output make, of what
+/// rounding them up to whole waves costs, and of k. Libraries keep to such tiles where the model would take smaller
+/// ones.
+std::array<double, 3> gemm_wave_coordinates(GemmShape const& shape, KernelRates const& rates);
+
 }  // namespace sextant

@@ -38,7 +38,8 @@ struct KernelFit {
     std::string variant;                         ///< of a product its format, of attention "bf16/fp8" (compute/cache)
     std::vector<double> constants;               ///< in the order of `kernel_constants(kind)`
     std::vector<std::optional<double>> spreads;  ///< one standard deviation of each logarithm; absent: not identified
-    ResidualGrid residual;                       ///< logarithm of a factor on the time
+    ResidualGrid residual;                       ///< over the shape: logarithm of a factor on the time
+    ResidualGrid waves;                          ///< of products, over `gemm_wave_coordinates`: of another such factor
     double large_efficiency = 0;                 ///< median fraction of peak of the largest shapes; 0: not known
     std::int64_t rows = 0;                       ///< that the constants were fitted to
     HeldOutError held_out;

@@ -63,8 +63,12 @@ KernelFit read_fit(ObjectReader in) {
     fit.kind = kernel_kind_from(in.text("kernel"), in.path_to("kernel"));
     fit.variant = in.text("variant");
     read_constants(in.object("constants"), fit);
-    in.allow("residual");
-    if (in.has("residual")) fit.residual = read_grid(in.object("residual"));
+    auto const read_optional_grid = [&](std::string_view key, ResidualGrid& grid) {
+        in.allow(key);
+        if (in.has(key)) grid = read_grid(in.object(key));
+    };
+    read_optional_grid("residual", fit.residual);
+    if (fit.kind == KernelKind::gemm) read_optional_grid("waves", fit.waves);
     fit.large_efficiency = in.number("large_efficiency", 0);
     check_range(fit.large_efficiency, 0, 2, in, "large_efficiency");
     fit.rows = row_count(in);
@@ -126,6 +130,7 @@ std::string fit_json(KernelFit const& fit) {
     }
     out += "},\n";
     if (!fit.residual.empty()) out += fmt::format("     \"residual\": {},\n", grid_json(fit.residual));
+    if (!fit.waves.empty()) out += fmt::format("     \"waves\": {},\n", grid_json(fit.waves));
     out += fmt::format(
         "     \"large_efficiency\": {:.4g},\n"
         "     \"held_out\": {{\"rows\": {}, \"median_pct\": {:.3g}, \"p95_pct\": {:.3g}, \"bias_pct\": {:.3g}}},\n"

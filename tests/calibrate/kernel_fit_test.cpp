@@ -53,11 +53,12 @@ TEST_CASE("fit_residual: a smooth surface is found, and what no point supports s
         double const x = uniform(random, 0, 4), y = uniform(random, 0, 4);
         points.push_back({.at = {x, y}, .log_ratio = 0.2 * std::sin(x) + (i % 40 == 0 ? 3 : 0)});  // wrong rows
     }
-    ResidualGrid const grid = fit_residual(points, {{"x", {0, 1, 2, 3, 4, 8, 16}}, {"y", {0, 2, 4}}}, {});
+    ResidualLayer const layer{.axes = {{"x", {0, 1, 2, 3, 4, 8, 16}}, {"y", {0, 2, 4}}}, .smoothing = {}};
+    ResidualGrid const grid = fit_residual(points, {layer}, 0.08).front();
     for (double const x : {0.5, 1.5, 2.5, 3.5})
         CHECK(grid.value(std::array{x, 1.0}) == Approx(0.2 * std::sin(x)).margin(0.04));
     CHECK(grid.axes()[0].knots.back() == 4);  // no knots where there are no points
-    CHECK_THROWS_AS(fit_residual({}, {{"x", {0, 1}}}, {}), InputError);
+    CHECK_THROWS_AS(fit_residual({}, {layer}, 0.08), InputError);
 }
 
 TEST_CASE("fit_kernel: shapes that were held out are predicted within the noise") {
@@ -75,6 +76,32 @@ TEST_CASE("fit_kernel: shapes that were held out are predicted within the noise"
         CHECK(band.factors.high > 1);
         CHECK(band.factors.high < 1.4);
     }
+}
+
+TEST_CASE("fit_kernel: a library that keeps to large tiles is learnt from its last waves") {
+    AcceleratorProfile const device = accelerator();
+    KernelRates const rates = kernel_rates(device, Precision::bf16);
+    auto rows = products(device, known_constants(), fixtures::cases(800, 400), 0.02);
+    for (KernelMeasurement& row : rows) {
+        auto const& g = std::get<Gemm>(row.row.what);
+        double const lost = gemm_wave_coordinates({.m = g.m, .n = g.n, .k = g.k}, rates)[1];
+        row.row.measured = *row.row.measured * (1 + 0.6 * std::min(lost, 1.0));
+    }
+    KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
+    KernelFit shape_alone = fit;
+    shape_alone.waves = {};
+    double with_waves = 0;
+    double without = 0;
+    for (KernelMeasurement const& row : rows) {
+        if (!is_held_out(row.row)) continue;
+        with_waves += std::abs(std::log(fitted_seconds(row, fit) / row.row.measured->base()));
+        without += std::abs(std::log(fitted_seconds(row, shape_alone) / row.row.measured->base()));
+    }
+    CHECK(with_waves < 0.8 * without);
+    CHECK(fit.held_out.median_pct < 5);
+    // Half a wave more than a whole one costs more than a whole one, whatever the depth.
+    for (double const log2_k : {9.0, 10.0, 12.0})
+        CHECK(fit.waves.value(std::array{1.0, 0.5, log2_k}) > fit.waves.value(std::array{1.0, 0.0, log2_k}));
 }
 
 TEST_CASE("fit_kernel: 80 % intervals contain about 80 % of rows that were not in the fit") {

@@ -1,5 +1,7 @@
 #include "cost_models/gemm_model.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
+#include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -116,6 +118,35 @@ TEST_CASE("gemm_model: never faster than the peak or the memory allow", "[INV-14
         CAPTURE(s.m, s.n, s.k);
         CHECK(seconds(s, c) >= 2 * m * n * k / rates.peak);
         CHECK(seconds(s, c) >= 2 * (m * k + k * n + m * n) / rates.bandwidth);
+    }
+}
+
+TEST_CASE("gemm_wave_coordinates: whole waves lose nothing, one tile more loses nearly one of them") {
+    KernelRates const rates{.peak = 1e15, .bandwidth = 1e12, .cache = 1e7, .processors = 100};
+    auto const full = gemm_wave_coordinates({.m = 10 * 128, .n = 20 * 256, .k = 1024}, rates);
+    CHECK(full[0] == Approx(1));  // 200 tiles: two waves
+    CHECK(full[1] == Approx(0).margin(1e-12));
+    CHECK(full[2] == 10);
+    auto const one_more = gemm_wave_coordinates({.m = 128, .n = 101 * 256, .k = 1}, rates);
+    CHECK(one_more[1] == Approx(std::log2(200. / 101)));
+    // A tile that is not full counts as one.
+    CHECK(gemm_wave_coordinates({.m = 1, .n = 1, .k = 1}, rates)[0] == Approx(std::log2(0.01)));
+}
+
+TEST_CASE("estimate_product: no grid of a calibration makes a product faster than its device", "[INV-14]") {
+    std::mt19937_64 random(5);
+    for (char const* const name : {"a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200-sxm", "l40s"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        for (int i = 0; i < 2000; ++i) {
+            auto const size = [&] { return static_cast<std::int64_t>(std::exp2(fixtures::uniform(random, 0, 17))); };
+            GemmShape const shape{.groups = 1, .m = size(), .n = size(), .k = size()};
+            double const work =
+                2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+            INFO(name << " " << shape.m << " x " << shape.n << " x " << shape.k);
+            auto const estimate = estimate_product(shape, gemm_format(Precision::bf16), device,
+                                                   {.cache = CacheState::hot}, Quantising::included);
+            CHECK(estimate.time.base() >= work / device.peak_of(Precision::bf16).value.base());
+        }
     }
 }
 

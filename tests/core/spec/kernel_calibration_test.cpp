@@ -61,6 +61,24 @@ TEST_CASE("kernel calibration: what is written is read back") {
     CHECK(back.find(KernelKind::prefill, "bf16/bf16") == nullptr);
 }
 
+TEST_CASE("kernel calibration: products alone have a grid of waves") {
+    KernelCalibration with_product = sample();
+    KernelFit fit = with_product.fits[0];
+    fit.kind = KernelKind::gemm;
+    fit.variant = "bf16";
+    fit.constants.clear();
+    for (KernelConstant const& constant : kernel_constants(fit.kind))
+        fit.constants.push_back(constant.start);
+    fit.waves = ResidualGrid({{"log2_waves", {0, 2}}}, {0.2, -0.1});
+    with_product.fits.push_back(fit);
+    std::string const text = kernel_calibration_json(with_product);
+    KernelCalibration const back = read(text);
+    CHECK(back.find(KernelKind::gemm, "bf16")->waves.values() == fit.waves.values());
+    CHECK(back.find(KernelKind::prefill, "bf16/fp8")->waves.empty());
+    with_product.fits[0].waves = fit.waves;
+    CHECK_THROWS_WITH(read(kernel_calibration_json(with_product)), contains("waves"));
+}
+
 TEST_CASE("kernel calibration: wrong files are refused with what is wrong") {
     std::string const text = kernel_calibration_json(sample());
     CHECK_THROWS_WITH(read(replaced(text, "\"launch\"", "\"lanch\"")), contains("launch"));
