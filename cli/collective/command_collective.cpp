@@ -38,7 +38,8 @@ std::vector<Bytes> sizes_from(std::string const& list) {
         std::size_t const end = std::min(list.find(',', begin), list.size());
         std::size_t const first = std::min(list.find_first_not_of(' ', begin), end);
         std::string const text = list.substr(first, end - first);
-        auto const bytes = parse_quantity<Bytes>(text, "--bytes");
+        bool const is_count = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        auto const bytes = parse_quantity<Bytes>(is_count ? text + " B" : text, "--bytes");
         if (!(bytes >= 1 * units::B && bytes <= largest_buffer))
             throw InputError("--bytes: '{}' (1 B to {})", text, human(largest_buffer));
         sizes.push_back(bytes);
@@ -147,7 +148,7 @@ Action describe(CLI::App& app, CommandContext& context) {
            "--kind", o->kind,
            "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-receive (default: all-reduce)")
         ->option_text("KIND");
-    app.add_option("--bytes", o->sizes, "buffer as nccl-tests counts it; a list asks for each (default: 1 GiB)")
+    app.add_option("--bytes", o->sizes, "buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)")
         ->option_text("SIZE[,SIZE...]");
     app.add_option("--algorithm", o->algorithm, "one algorithm (default: all that do this kind)")
         ->option_text("NAME|all");

@@ -1694,7 +1694,7 @@ class _Collective(Command):
             cluster: cluster (see 'sextant hardware') or a cluster file
             gpus: accelerators that take part, the first ones of the cluster
             kind: all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-receive (default: all-reduce)
-            bytes: buffer as nccl-tests counts it; a list asks for each (default: 1 GiB)
+            bytes: buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)
             algorithm: one algorithm (default: all that do this kind)
             network: fair: flows that meet on a link share it; ideal: each has its links for itself (default: fair)
             degrade_link: a link with less bandwidth, * for any text in its name; may be repeated

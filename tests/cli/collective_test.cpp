@@ -74,6 +74,13 @@ TEST_CASE("collective: every kind has an algorithm, and every format shows the s
     }
 }
 
+TEST_CASE("collective: --bytes without a unit are bytes") {
+    Json const json = report({"collective", "-c", "h100-sxm", "-n", "8", "--bytes", "1048576,1 MiB"});
+    CHECK(json.at("closed_form").at(0) == json.at("closed_form").at(1));
+    for (char const* const wrong : {"1M", "-5", "1e6", "0"})
+        CHECK(run_sextant({"collective", "-c", "h100-sxm", "-n", "8", "--bytes", wrong}).code == 2);
+}
+
 TEST_CASE("collective: the same question has the same bytes of answer", "[INV-12]") {
     CHECK(run_sextant(on_h100).out == run_sextant(on_h100).out);
 }
@@ -132,7 +139,7 @@ TEST_CASE("collective: bad input is refused with what is allowed", "[INV-11]") {
     check_refused({"collective", "-c", "h100-sxm", "-n", "8192", "--algorithm", "tree"}, "--algorithm",
                   "tree cannot run", "meet at the same time");
     for (char const* bytes :
-         {"1", "0 B", "-1 GB", "1 s", "", "1 GB,", ",1 GB", "1 GB,,2 GB", "nan GB", "1e30 B", "inf B"})
+         {"1.5", "0 B", "-1 GB", "1 s", "", "1 GB,", ",1 GB", "1 GB,,2 GB", "nan GB", "1e30 B", "inf B"})
         check_refused(on_h100 + Arguments{"--bytes", bytes}, "--bytes");
     check_refused(on_h100 + Arguments{"--network", "fast"}, "--network", "ideal", "fair");
     for (char const* link : {"node0.gpu0.nic.out", "node0.gpu0.nic.out:", ":0.5", "x:0", "x:1.5", "x:-1", "x:nan",
