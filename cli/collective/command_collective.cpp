@@ -148,7 +148,8 @@ Action describe(CLI::App& app, CommandContext& context) {
            "--kind", o->kind,
            "all-reduce, all-gather, reduce-scatter, all-to-all, broadcast or send-receive (default: all-reduce)")
         ->option_text("KIND");
-    app.add_option("--bytes", o->sizes, "buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)")
+    app.add_option("--bytes", o->sizes,
+                   "buffer as nccl-tests counts it, without a unit in bytes; a list asks for each (default: 1 GiB)")
         ->option_text("SIZE[,SIZE...]");
     app.add_option("--algorithm", o->algorithm, "one algorithm (default: all that do this kind)")
         ->option_text("NAME|all");
