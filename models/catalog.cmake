@@ -9,14 +9,16 @@ set(SEXTANT_MODEL_FILES
   models/bloom-3b.json
   models/bloom-560m.json
   models/bloom-7b1.json
+  models/chatglm2-6b.json
+  models/chatglm3-6b.json
   models/codellama-13b.json
   models/codellama-34b.json
   models/codellama-70b.json
   models/codellama-7b.json
   models/codestral-22b.json
   models/command-a-111b.json
-  models/command-r-plus.json
   models/command-r.json
+  models/command-r-plus.json
   models/command-r7b.json
   models/dbrx-132b.json
   models/deepseek-coder-1.3b.json
@@ -24,11 +26,14 @@ set(SEXTANT_MODEL_FILES
   models/deepseek-coder-6.7b.json
   models/deepseek-llm-67b.json
   models/deepseek-llm-7b.json
-  models/deepseek-v2-lite.json
+  models/deepseek-moe-16b.json
   models/deepseek-v2.json
-  models/deepseek-v3.2.json
+  models/deepseek-v2-lite.json
   models/deepseek-v3.json
+  models/deepseek-v3.2.json
   models/ernie-4.5-21b-a3b.json
+  models/exaone-3.5-32b.json
+  models/exaone-3.5-7.8b.json
   models/falcon-180b.json
   models/falcon-40b.json
   models/falcon-7b.json
@@ -47,19 +52,21 @@ set(SEXTANT_MODEL_FILES
   models/gemma-7b.json
   models/glm-4-32b.json
   models/glm-4-9b.json
-  models/glm-4.5-air.json
   models/glm-4.5.json
+  models/glm-4.5-air.json
   models/glm-4.6.json
   models/glm-4.7-flash.json
   models/glm-5.json
   models/gpt-j-6b.json
+  models/gpt-neo-1.3b.json
+  models/gpt-neo-2.7b.json
   models/gpt-neox-20b.json
   models/gpt-oss-120b.json
   models/gpt-oss-20b.json
+  models/gpt2.json
   models/gpt2-large.json
   models/gpt2-medium.json
   models/gpt2-xl.json
-  models/gpt2.json
   models/gpt3-1.3b.json
   models/gpt3-125m.json
   models/gpt3-13b.json
@@ -82,6 +89,9 @@ set(SEXTANT_MODEL_FILES
   models/internlm3-8b.json
   models/kimi-k2.json
   models/korthikanti-22b.json
+  models/ling-1t.json
+  models/ling-lite.json
+  models/ling-mini-2.0.json
   models/llama-13b.json
   models/llama-2-13b.json
   models/llama-2-70b.json
@@ -146,8 +156,8 @@ set(SEXTANT_MODEL_FILES
   models/phi-3-medium.json
   models/phi-3-mini.json
   models/phi-3.5-moe.json
-  models/phi-4-mini.json
   models/phi-4.json
+  models/phi-4-mini.json
   models/pythia-1.4b.json
   models/pythia-12b.json
   models/pythia-160m.json
@@ -155,6 +165,9 @@ set(SEXTANT_MODEL_FILES
   models/pythia-2.8b.json
   models/pythia-410m.json
   models/pythia-6.9b.json
+  models/qwen-14b.json
+  models/qwen-72b.json
+  models/qwen-7b.json
   models/qwen1.5-0.5b.json
   models/qwen1.5-1.8b.json
   models/qwen1.5-110b.json

@@ -47,6 +47,26 @@ def known(config):
         layers, heads = config["num_hidden_layers"], config["num_attention_heads"] + config["num_key_value_heads"]
         config |= {"model_type": "qwen3_moe", "num_experts": config["num_local_experts"], "moe_intermediate_size": config["intermediate_size"]}
         return config, layers * (config["head_dim"] * (heads - 2) + config["num_local_experts"])
+    elif kind == "qwen":  # both halves of the gate in one width
+        config |= {"model_type": "qwen2", "intermediate_size": config["intermediate_size"] // 2}
+        config |= {"num_key_value_heads": config["num_attention_heads"]}
+        config["head_dim"] = config.get("kv_channels", config["hidden_size"] // config["num_attention_heads"])
+    elif kind == "chatglm" and config["add_qkv_bias"] and not config.get("add_bias_linear"):
+        grouped = config.get("multi_query_attention")
+        config |= {"model_type": "qwen2", "num_hidden_layers": config["num_layers"], "intermediate_size": config["ffn_hidden_size"]}
+        config |= {"num_key_value_heads": config["multi_query_group_num"] if grouped else config["num_attention_heads"]}
+        config |= {"head_dim": config["kv_channels"], "tie_word_embeddings": config.get("tie_word_embeddings", False)}
+    elif kind == "exaone":
+        config |= {"model_type": "llama", "num_hidden_layers": config["num_layers"]}
+    elif kind in ("deepseek", "bailing_moe"):  # Qwen2's experts, whose shared ones have a gate more
+        dense = config.get("first_k_dense_replace", 0)
+        shared = config.get("n_shared_experts", config.get("num_shared_experts", 0))
+        config |= {"model_type": "qwen2_moe", "mlp_only_layers": list(range(dense)), "qkv_bias": config.get("use_qkv_bias", False)}
+        config |= {"num_experts": config.get("n_routed_experts", config.get("num_experts"))}
+        config |= {"shared_expert_intermediate_size": shared * config["moe_intermediate_size"]}
+        return config, -(config["num_hidden_layers"] - dense) * config["hidden_size"]
+    elif kind == "bailing_moe_v2":
+        config |= {"model_type": "dots1", "n_routed_experts": config["num_experts"], "n_shared_experts": config["num_shared_experts"]}
     elif kind == "apertus":  # two learned values of the activation in each layer are not counted
         return config, -2 * config["num_hidden_layers"]
     return config, 0

@@ -5,8 +5,9 @@
 namespace sextant::hf {
 
 // One reader per architecture. Defaults are those of the Hugging Face configuration class of the same name
-// (transformers 4.57, src/transformers/models/<name>/configuration_<name>.py); of InternLM, Baichuan, Kimi K2 and
-// MiniMax M2, which it does not have, those of the class that is published with the checkpoints.
+// (transformers 4.57, src/transformers/models/<name>/configuration_<name>.py); of InternLM, Baichuan, Kimi K2,
+// MiniMax M2, the first Qwen, ChatGLM, EXAONE 3, DeepSeekMoE and Ling, which it does not have, those of the class that
+// is published with the checkpoints.
 
 ModelSpec read_llama(ConfigObject& in);
 ModelSpec read_mistral(ConfigObject& in);
@@ -21,6 +22,7 @@ ModelSpec read_gemma3_text(ConfigObject& in);
 ModelSpec read_gemma4_text(ConfigObject& in);
 
 ModelSpec read_gpt2(ConfigObject& in);
+ModelSpec read_gpt_neo(ConfigObject& in);
 ModelSpec read_gpt_neox(ConfigObject& in);
 ModelSpec read_opt(ConfigObject& in);
 ModelSpec read_bloom(ConfigObject& in);
@@ -41,6 +43,9 @@ ModelSpec read_internlm(ConfigObject& in);
 ModelSpec read_internlm2(ConfigObject& in);
 ModelSpec read_internlm3(ConfigObject& in);
 ModelSpec read_baichuan(ConfigObject& in);
+ModelSpec read_qwen(ConfigObject& in);
+ModelSpec read_chatglm(ConfigObject& in);
+ModelSpec read_exaone(ConfigObject& in);
 ModelSpec read_granite(ConfigObject& in);
 ModelSpec read_olmo(ConfigObject& in);
 ModelSpec read_smollm3(ConfigObject& in);
@@ -115,6 +120,9 @@ ModelSpec read_qwen3_vl(ConfigObject& in);
 ModelSpec read_qwen3_vl_moe(ConfigObject& in);
 ModelSpec read_kimi_k25(ConfigObject& in);
 
+ModelSpec read_deepseek(ConfigObject& in);
+ModelSpec read_bailing_moe(ConfigObject& in);
+ModelSpec read_bailing_moe_v2(ConfigObject& in);
 ModelSpec read_deepseek_v2(ConfigObject& in);
 ModelSpec read_deepseek_v3(ConfigObject& in);
 ModelSpec read_glm4_moe(ConfigObject& in);

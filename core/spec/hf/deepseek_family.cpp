@@ -83,6 +83,37 @@ void read_experts(ConfigObject& in, ModelSpec& model, ExpertDefaults defaults, E
 
 }  // namespace
 
+// DeepSeekMoE: Llama's attention beside DeepSeek's experts. A config without experts is a Llama.
+ModelSpec read_deepseek(ConfigObject& in) {
+    ModelSpec model = read_common(in, 2048);
+    read_grouped_attention(in, model, model.attention.heads);
+    read_attention_bias(in, model, false);
+    if (in.has("n_routed_experts"))
+        read_experts(in, model, {.experts = 64, .top_k = 6, .intermediate = 1407, .shared = 0, .dense_layers = 0});
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Ling and Ring; the second version has norms of queries and keys and corrects the scores of its experts.
+ModelSpec read_bailing_moe(ConfigObject& in) {
+    ModelSpec model = read_common(in, 16384);
+    read_grouped_attention(in, model, model.attention.heads);
+    model.attention.qkv_bias = in.flag("use_qkv_bias", false);
+    model.attention.output_bias = in.flag("use_bias", false);
+    read_experts(in, model, {.experts = 16, .top_k = 2, .intermediate = 1408, .shared = 0, .dense_layers = 0},
+                 {.experts = "num_experts", .shared = "num_shared_experts"});
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_bailing_moe_v2(ConfigObject& in) {
+    ModelSpec model = read_bailing_moe(in);
+    if (in.flag("use_qk_norm", true)) model.attention.query_key_norm = AttentionSpec::QueryKeyNorm::shared_head;
+    if (model.moe) model.moe->correction_bias = in.flag("moe_router_enable_expert_bias", true);
+    model.mtp_modules = in.count("num_nextn_predict_layers", 0);
+    return model;
+}
+
 ModelSpec read_deepseek_v2(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_latent_attention(in, model);

@@ -73,6 +73,29 @@ ModelSpec read_opt(ConfigObject& in) {
     return model;
 }
 
+// Queries, keys and values have no biases. Layers take turns, global first, unless `attention_layers` says otherwise.
+ModelSpec read_gpt_neo(ConfigObject& in) {
+    std::int64_t const hidden = in.size_of({"hidden_size", "n_embd"}, Size::width);
+    std::int64_t const heads = in.size_of({"num_heads", "num_attention_heads"}, Size::heads);
+    ModelSpec model =
+        gpt_like(in, hidden, heads, "num_heads", in.size_of({"num_layers", "num_hidden_layers"}, Size::layers));
+    model.attention.qkv_bias = false;
+    model.mlp.intermediate = in.size("intermediate_size", Size::width, 4 * hidden);
+    model.position = PositionKind::learned;
+    model.max_positions = in.size("max_position_embeddings", Size::positions, 2048);
+    model.position_rows = model.max_positions;
+    model.attention.window = in.size("window_size", Size::positions, 256);
+    std::vector<std::string> const kinds = layer_texts(in, "attention_layers", model);
+    for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
+        std::string const kind = kinds.empty() ? (layer % 2 == 0 ? "global" : "local") : kinds[layer];
+        if (kind != "global" && kind != "local")
+            throw InputError("{}: '{}' (global and local are known)", in.path_to("attention_layers"), kind);
+        model.layers[layer].sliding = kind == "local";
+    }
+    model.tied_embeddings = in.flag("tie_word_embeddings", true);
+    return model;
+}
+
 ModelSpec read_bloom(ConfigObject& in) {
     std::int64_t const hidden = in.size_of({"n_embed", "hidden_size"}, Size::width);
     std::string_view const heads_key = in.has("n_head") ? "n_head" : "num_attention_heads";

@@ -56,6 +56,59 @@ ModelSpec read_baichuan(ConfigObject& in) {
     return model;
 }
 
+// The first Qwen: biases on queries, keys and values; `intermediate_size` is that of both halves of the gate together.
+ModelSpec read_qwen(ConfigObject& in) {
+    ModelSpec model = read_common(in, in.size("seq_length", Size::positions, 8192));
+    AttentionSpec& attention = model.attention;
+    attention.head_dim = in.has("kv_channels")
+                             ? in.size("kv_channels", Size::width)
+                             : divided_head_dim(in, model.hidden, attention.heads, "num_attention_heads");
+    attention.value_head_dim = attention.head_dim;
+    attention.qkv_bias = true;
+    attention.output_bias = !in.flag("no_bias", true);
+    if (model.mlp.intermediate % 2 != 0)
+        throw InputError("{}: is odd (the width of two halves)", in.path_to("intermediate_size"));
+    model.mlp.intermediate /= 2;
+    model.mlp.bias = attention.output_bias;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+ModelSpec read_chatglm(ConfigObject& in) {
+    ModelSpec model;
+    model.hidden = in.size("hidden_size", Size::width);
+    model.vocab = in.size_of({"padded_vocab_size", "vocab_size"}, Size::vocabulary);
+    model.layers.resize(static_cast<std::size_t>(in.size_of({"num_layers", "num_hidden_layers"}, Size::layers)));
+    model.max_positions = in.size("seq_length", Size::positions, 2048);
+    AttentionSpec& attention = model.attention;
+    attention.heads = in.size("num_attention_heads", Size::heads);
+    attention.kv_heads =
+        in.flag("multi_query_attention", false) ? in.size("multi_query_group_num", Size::heads, 1) : attention.heads;
+    check_kv_heads(in, "multi_query_group_num", attention.kv_heads, attention.heads);
+    attention.head_dim = in.size("kv_channels", Size::width, 128);
+    attention.value_head_dim = attention.head_dim;
+    bool const bias = in.flag("add_bias_linear", false);
+    attention.qkv_bias = bias || in.flag("add_qkv_bias", false);
+    attention.output_bias = bias;
+    model.mlp = {.intermediate = in.size("ffn_hidden_size", Size::width, 13696), .gated = true, .bias = bias};
+    if (!in.flag("rmsnorm", true)) {
+        model.norm = NormKind::layer;
+        model.norm_bias = true;
+    }
+    model.final_norm = in.flag("post_layer_norm", true);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// EXAONE 3 and 3.5: Llama with a key of its own for the layers.
+ModelSpec read_exaone(ConfigObject& in) {
+    ModelSpec model = read_common(
+        in, ClassSizes{.positions = 2048, .layers = in.size_of({"num_layers", "num_hidden_layers"}, Size::layers)});
+    read_grouped_attention(in, model, model.attention.heads);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
 ModelSpec read_granite(ConfigObject& in) {
     ModelSpec model = read_common(in, 2048);
     read_grouped_attention(in, model, model.attention.heads);
