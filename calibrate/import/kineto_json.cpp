@@ -110,6 +110,9 @@ public:
                 out_.skipped["a kernel of no operator (was the trace taken with CPU activities?)"] += launched.kernels;
             else if (launched.microseconds > 0)
                 guarded([this, &id = id, &launched = launched] { add(operators_.at(id), launched.microseconds); });
+        if (launched_.empty() && collectives_.empty() && out_.skipped.empty() && !operators_.empty())
+            out_.skipped["an operator without a kernel on a GPU (was the trace taken with ProfilerActivity.CUDA?)"] =
+                operators_.size();
         for (auto const& [key, entry] : products_) {
             out_.products.push_back(entry.row);
             out_.products.back().microseconds = median(entry.times);

@@ -282,6 +282,17 @@ TEST_CASE("Kineto: kernels belong to their operator, repeated shapes give a medi
     CHECK(cases_of(t).size() == 3);
 }
 
+TEST_CASE("Kineto: a trace of the processor alone says that it has no kernels") {
+    std::string text = kineto;
+    for (std::size_t at = text.find("\"kernel\""); at != std::string::npos; at = text.find("\"kernel\""))
+        text.replace(at, 8, "\"python_function\"");
+    ImportedTables const t = imported(text);
+    CHECK(t.rows() == 0);
+    REQUIRE(t.skipped.size() == 1);
+    CHECK_THAT(t.skipped.begin()->first, contains("ProfilerActivity.CUDA"));
+    CHECK(t.skipped.begin()->second == 5);
+}
+
 TEST_CASE("Kineto: the order of events, and where the device is named, make no difference") {
     auto const trace = [](std::string const& before, std::string const& events, std::string const& after) {
         return "{" + before + "\"traceEvents\": [" + events + "]" + after +

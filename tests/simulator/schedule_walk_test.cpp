@@ -221,3 +221,17 @@ TEST_CASE("walk_schedule: a deadlock names every slot that waits and what it wai
     CHECK(stuck.ranks[0].slots.size() == 2);
     CHECK(text_of(stuck.waiting, 1) == "rank 0 waits with 0B0 for the backward of stage 1, microbatch 0; and 1 more");
 }
+
+TEST_CASE("most_between_halves: counted apart beside halves, beside one pass and beside a pair") {
+    auto const slot = [](SlotKind kind, std::int32_t microbatch) {
+        return Slot{.kind = kind, .stage = 0, .microbatch = microbatch};
+    };
+    using enum SlotKind;
+    // Two input halves before the first weight half; a forward while one is open, a pair while none is.
+    std::vector<Slot> const order{slot(forward, 0),        slot(forward_backward, 9), slot(backward_input, 0),
+                                  slot(forward, 1),        slot(backward_input, 1),   slot(backward_weight, 0),
+                                  slot(backward_weight, 1)};
+    CHECK(most_between_halves(order) == std::array<std::int64_t, 3>{2, 1, 0});
+    CHECK(most_between_halves({slot(forward, 0), slot(backward, 0)}) == std::array<std::int64_t, 3>{-1, 0, -1});
+    CHECK(most_between_halves({}) == std::array<std::int64_t, 3>{-1, -1, -1});
+}
