@@ -129,7 +129,9 @@ private:
             plan.recompute_layers = layers;
             std::optional<ShapeCost>& cost = recomputes_by_op(plan) ? costs.by_op : costs.usual;
             if (!cost) cost = form_.price_shape(plan);
-            PipelineCost const pipeline = form_.assemble(*cost, plan);
+            // Passes take longer where gradients are added up than where they are reduced at once (ZeRO 2 and 3).
+            std::optional<PipelineCost> added;
+            std::optional<PipelineCost> reduced;
             for (std::size_t z = 0; z < zeros; ++z) {
                 plan.zero = space.zero[z];
                 if (!zero_suits_pipeline(plan)) {
@@ -138,9 +140,11 @@ private:
                         static_cast<std::int64_t>(space.offload.size());
                     continue;
                 }
+                std::optional<PipelineCost>& pipeline = plan.zero >= 2 ? reduced : added;
+                if (!pipeline) pipeline = form_.assemble(*cost, plan);
                 for (Offload const offload : space.offload) {
                     plan.offload = offload;
-                    consider(pipeline, plan);
+                    consider(*pipeline, plan);
                 }
             }
         }
