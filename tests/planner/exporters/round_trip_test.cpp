@@ -134,3 +134,32 @@ TEST_CASE("an exported plan comes back as the plan its file expresses, and all e
     }
     CHECK(whole > (std::string_view(format) == "megatron" ? rounds / 12 : 5));
 }
+
+TEST_CASE("normal_form: what has no effect is undone, and nothing that has one") {
+    ModelSpec const model = find_model("llama-3.2-1b");  // 16 layers
+    ParallelPlan plan;
+    plan.dp = 8;
+    plan.pp = 2;
+    plan.zero = 1;
+    plan.recompute = Recompute::full;
+    for (std::int64_t layers = 0; layers <= 16; ++layers) {
+        plan.recompute_layers = layers;
+        CHECK(normal_form(plan, model).recompute_layers == (layers < 8 ? layers : 0));
+    }
+    plan.recompute_layers = 3;
+    plan.recompute = Recompute::none;
+    CHECK(normal_form(plan, model).recompute_layers == 0);
+    for (std::int64_t const group : {0, 1, 2, 8}) {
+        plan.shard_group = group;
+        ParallelPlan const normal = normal_form(plan, model);
+        CHECK(normal.zero == (group == 1 ? 0 : 1));
+        CHECK(normal.shard_group == (group == 2 ? 2 : 0));
+    }
+    plan.dp = 1;
+    plan.shard_group = 0;
+    CHECK(normal_form(plan, model).zero == 0);
+    plan.stage_layers = {8, 8};
+    CHECK(normal_form(plan, model).stage_layers.empty());
+    plan.stage_layers = {7, 9};
+    CHECK(normal_form(plan, model).stage_layers == plan.stage_layers);
+}
