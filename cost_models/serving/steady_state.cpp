@@ -67,6 +67,11 @@ Mix mix_at(IterationModel const& model, RequestShape const& request, double deco
     return mix;
 }
 
+/// Requests a second of a group that decodes `decodes` sequences.
+double rate_at(IterationModel const& model, RequestShape const& request, double decodes) {
+    return decodes / (decoding_iterations(request) * (mix_at(model, request, decodes).mean / units::s));
+}
+
 /// @param busy probability that an iteration runs when a request comes
 ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes, Mix const& mix,
                             double busy) {
@@ -143,13 +148,15 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     }
     ServingEstimate out = estimate_at(model, request, decodes, mix, busy);
     Seconds const alone = out.ttft.total() + (request.output - 1) * out.tpot;
-    // When the batch is full the rest waits: Little's law over the whole cycle.
-    double const served = decodes / ((request.output - 1) * mix.mean / units::s + 1e-12);
-    double const rate =
-        std::min(wanted / (alone / units::s), request.output > 1 ? served : wanted / (alone / units::s));
+    // When the batch is full the rest waits: Little's law over the whole cycle. Answers of one token are never in the
+    // batch: what they wait for is the tokens of prompts that an iteration takes.
+    bool const decoding = request.output >= 2;
+    double const served =
+        decoding ? decodes / ((request.output - 1) * mix.mean / units::s) : rate_at(model, request, most);
+    double const rate = std::min(wanted / (alone / units::s), served);
     out.requests_per_s = rate * groups;
     Seconds const cycle = wanted / rate * units::s;
-    if (decodes >= most && cycle > alone) out.ttft.queue += cycle - alone;
+    if ((decodes >= most || !decoding) && cycle > alone) out.ttft.queue += cycle - alone;
     finish(out, model, request);
     return out;
 }
@@ -158,14 +165,12 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     double const groups = groups_of(model);
     double const most = most_decodes(model, request);
     double const arriving = rate / groups;
-    auto const rate_at = [&](double decodes) {  // requests a second of one group that decodes so many
-        return decodes / (decoding_iterations(request) * (mix_at(model, request, decodes).mean / units::s));
-    };
     ServingEstimate out;
-    if (rate_at(most) <= arriving) {
+    double const capacity = rate_at(model, request, most);
+    if (capacity <= arriving) {
         out = estimate_at(model, request, most, mix_at(model, request, most), 1);
         out.saturated = true;
-        out.requests_per_s = rate_at(most) * groups;
+        out.requests_per_s = capacity * groups;
         finish(out, model, request);
         return out;
     }
@@ -173,7 +178,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     double high = most;
     for (int step = 0; step < 60; ++step) {
         double const middle = (low + high) / 2;
-        (rate_at(middle) < arriving ? low : high) = middle;
+        (rate_at(model, request, middle) < arriving ? low : high) = middle;
     }
     Mix const mix = mix_at(model, request, high);
     out = estimate_at(model, request, high, mix, -std::expm1(-high));  // Poisson: at least one decodes
@@ -185,9 +190,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
 }
 
 double serving_capacity(IterationModel const& model, RequestShape const& request) {
-    double const most = most_decodes(model, request);
-    double const mean = mix_at(model, request, most).mean / units::s;
-    return groups_of(model) * most / (decoding_iterations(request) * mean);
+    return groups_of(model) * rate_at(model, request, most_decodes(model, request));
 }
 
 }  // namespace sextant

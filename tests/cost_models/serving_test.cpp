@@ -68,19 +68,24 @@ TEST_CASE("serving: a faster device never lowers throughput at a fixed load") {
     }
 }
 
-TEST_CASE("serving: requests in flight are rate times latency (Little) at every load, batch limit and plan") {
+TEST_CASE("serving: requests in flight are rate times latency (Little), and their rate no more than the capacity") {
     for (std::int64_t const max_batch : {8, 64, 512})
         for (std::int64_t const pp : {1, 2})
-            for (double const concurrency : {1.0, 10.0, 300.0}) {
-                CAPTURE(max_batch, pp, concurrency);
+            for (double const output : {1.0, 2.0, 7.0, 200.0}) {
                 ServingPlan plan;
                 plan.tp = 2;
                 plan.pp = pp;
                 plan.max_batch = max_batch;
-                ServingEstimate const e = closed_loop(IterationModel(served("llama-3.1-8b", "h100-sxm", plan)),
-                                                      {.prompt = 900, .output = 200}, concurrency);
-                CHECK(e.requests_per_s * (e.latency / units::s) == Approx(concurrency).epsilon(1e-6));
-                CHECK(e.decodes <= static_cast<double>(max_batch) * (1 + 1e-9));
+                IterationModel const model(served("llama-3.1-8b", "h100-sxm", plan));
+                RequestShape const request{.prompt = 900, .output = output};
+                double const capacity = serving_capacity(model, request);
+                for (double const concurrency : {1.0, 2.0, 10.0, 300.0}) {
+                    CAPTURE(max_batch, pp, output, concurrency);
+                    ServingEstimate const e = closed_loop(model, request, concurrency);
+                    CHECK(e.requests_per_s * (e.latency / units::s) == Approx(concurrency).epsilon(1e-3));
+                    CHECK(e.requests_per_s <= capacity * 1.001);
+                    CHECK(e.decodes <= static_cast<double>(max_batch) * (1 + 1e-9));
+                }
             }
 }
 
