@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <tuple>
 
 namespace sextant {
 namespace {
@@ -176,16 +178,25 @@ FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelK
     return problem;
 }
 
+/// Sorted by what the rows say, so that the order of a table decides nothing: sums differ in their last digits by it,
+/// and constants that the rows hardly narrow by per cents.
+std::vector<KernelMeasurement const*> in_one_order(std::vector<KernelMeasurement const*> rows) {
+    auto const key = [](KernelMeasurement const* m) {
+        return std::tuple(shape_hash(m->row), std::string_view(m->device->name), m->row.cache, m->row.quantised,
+                          *m->row.measured);
+    };
+    std::sort(rows.begin(), rows.end(), [&](auto const* a, auto const* b) { return key(a) < key(b); });
+    return rows;
+}
+
 /// The constants that explain the rows best, in a KernelFit without residual.
-KernelFit fit_constants(std::vector<KernelMeasurement const*> rows, KernelFitChoices const& choices) {
+KernelFit fit_constants(std::vector<KernelMeasurement const*> const& all, KernelFitChoices const& choices) {
+    std::vector<KernelMeasurement const*> rows = in_one_order(all);
     KernelFit fit;
     fit.kind = rows.front()->kind;
     fit.variant = rows.front()->variant;
     fit.rows = static_cast<std::int64_t>(rows.size());
-    if (rows.size() > choices.most_rows) {
-        std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return shape_hash(a->row) < shape_hash(b->row); });
-        rows.resize(choices.most_rows);
-    }
+    if (rows.size() > choices.most_rows) rows.resize(choices.most_rows);  // the least hashes
     FitResult const result = fit_least_squares(
         problem_of(rows, fit.kind, choices.kin),
         {.robust_scale = huber_scale, .starts = choices.starts, .iterations = 60, .threads = choices.threads});
@@ -341,6 +352,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     if (used.size() < fewest_rows(kind))
         throw InputError("fit of {} {}: has {} rows (at least {} are needed)", name_of(kind), rows.front().variant,
                          used.size(), fewest_rows(kind));
+    used = in_one_order(std::move(used));
     KernelFit fit = fit_constants(used, choices);
     fit.large_efficiency = large_efficiency(used);
 
@@ -384,7 +396,8 @@ std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& row
             found = groups.insert(groups.end(), {.kind = row.kind, .variant = row.variant, .rows = {}});
         found->rows.push_back(row);
     }
-    std::stable_sort(groups.begin(), groups.end(), [](auto const& a, auto const& b) { return a.kind < b.kind; });
+    std::sort(groups.begin(), groups.end(),
+              [](auto const& a, auto const& b) { return std::tie(a.kind, a.variant) < std::tie(b.kind, b.variant); });
     return groups;
 }
 

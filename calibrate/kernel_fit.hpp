@@ -33,13 +33,13 @@ struct KernelFitChoices {
 
 /// Fits one kernel in one variant: constants (robust, with weak priors at the starts of `kernel_constants`), then the
 /// residual grid on what they leave, then intervals from residuals of rows that the grid did not see (five folds) and
-/// of those held out. @throws InputError when there are fewer than 30 rows.
+/// of those held out. The order of the rows decides nothing. @throws InputError when there are fewer than 30 rows.
 KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices);
 
 /// Predicted seconds of a row by a fit; without the residual when `with_residual` is off.
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit);
 
-/// Rows grouped by kernel and variant, in the order of `KernelKind` and of first appearance.
+/// Rows grouped by kernel and variant, in the order of `KernelKind` and of the variants' names.
 struct KernelGroup {
     KernelKind kind = KernelKind::gemm;
     std::string variant;

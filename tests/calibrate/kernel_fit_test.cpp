@@ -7,7 +7,9 @@
 #include "tests/fixtures.hpp"
 #include "tests/sanitized.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -137,6 +139,35 @@ TEST_CASE("fit_kernel: the same shapes are held out whatever the device and the 
     }
     CHECK(held > 5);
     CHECK(held < 45);
+}
+
+TEST_CASE("fit_kernel: rows in any order give the same fit to the last digit, and groups in the same order") {
+    AcceleratorProfile const device = accelerator();
+    auto rows = products(device, known_constants(), fixtures::cases(300, 120), 0.1);
+    for (std::size_t i = 0; i < rows.size(); i += 3)
+        rows[i].variant = rows[i].row.variant = "fp16";
+    for (std::size_t i = 0; i < rows.size(); i += 4)
+        rows[i].row.cache = CacheState::cold;
+    KernelFitChoices const choices{.threads = 1, .starts = 1};
+    auto const groups = group_kernels(rows);
+    std::mt19937_64 random(5);
+    for (int draw = 0; draw < 3; ++draw) {
+        std::shuffle(rows.begin(), rows.end(), random);
+        auto const shuffled = group_kernels(rows);
+        REQUIRE(shuffled.size() == 2);
+        for (std::size_t g = 0; g < groups.size(); ++g) {
+            CAPTURE(draw, g);
+            REQUIRE(shuffled[g].variant == groups[g].variant);
+            KernelFit const a = fit_kernel(groups[g].rows, choices);
+            KernelFit const b = fit_kernel(shuffled[g].rows, choices);
+            CHECK(a.constants == b.constants);
+            CHECK(a.spreads == b.spreads);
+            CHECK(a.outside.low == b.outside.low);
+            CHECK(a.held_out.median_pct == b.held_out.median_pct);
+            for (KernelMeasurement const& row : rows)
+                if (row.variant == groups[g].variant) CHECK(fitted_seconds(row, a) == fitted_seconds(row, b));
+        }
+    }
 }
 
 TEST_CASE("fit_kernel: too few rows are refused, transfer needs two devices") {
