@@ -134,14 +134,20 @@ ModelSpec model_of(Config const& config) {
     return model;
 }
 
+StoredModel stored_model_of(Config const& config) {
+    return {.model = model_of(config), .checkpoint = read_checkpoint_format(config.text, config.where)};
+}
+
 /// A preset, read when it is first asked for and then kept.
-ModelSpec read_preset(EmbeddedText const& preset) {
+StoredModel const& read_preset(EmbeddedText const& preset) {
     static std::mutex guard;
-    static std::map<std::string_view, ModelSpec> kept;
+    static std::map<std::string_view, StoredModel> kept;  // nodes stay where they are
     std::lock_guard const lock(guard);
     auto found = kept.find(preset.name);
-    if (found == kept.end())
-        found = kept.emplace(preset.name, read_hf_config(preset.text, std::string(preset.name))).first;
+    if (found == kept.end()) {
+        std::string const name(preset.name);
+        found = kept.emplace(preset.name, stored_model_of({name, name, std::string(preset.text)})).first;
+    }
     return found->second;
 }
 
@@ -158,13 +164,15 @@ std::vector<std::string> model_names() {
 ModelSpec find_model(std::string_view name_or_path) {
     ChangedName const wanted = split_changes(name_or_path, "model");
     if (auto const* preset = preset_for(wanted.name); preset != nullptr && wanted.changes.empty())
-        return read_preset(*preset);
-    return model_of(changed_config(wanted));
+        return read_preset(*preset).model;
+    return model_of(changed_config(wanted));  // whatever its checkpoint is stored in
 }
 
 StoredModel find_stored_model(std::string_view name_or_path) {
-    Config const config = changed_config(split_changes(name_or_path, "model"));
-    return {.model = model_of(config), .checkpoint = read_checkpoint_format(config.text, config.where)};
+    ChangedName const wanted = split_changes(name_or_path, "model");
+    if (auto const* preset = preset_for(wanted.name); preset != nullptr && wanted.changes.empty())
+        return read_preset(*preset);
+    return stored_model_of(changed_config(wanted));
 }
 
 std::string model_config(std::string_view name_or_path) { return find_config(name_or_path).text; }

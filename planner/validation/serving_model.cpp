@@ -21,8 +21,7 @@ std::string format_in_name(std::string const& model) {
     if (has("w8a8") || has("int8")) return "int8";
     if (has("8bit") || has("w8a16")) return "int8-weights";
     if (auto const preset = preset_called(model))
-        if (std::string stored = read_checkpoint_format(model_config(*preset), *preset).weights; !stored.empty())
-            return stored;
+        if (std::string stored = find_stored_model(*preset).checkpoint.weights; !stored.empty()) return stored;
     if (has("fp8")) return "fp8";
     return "";
 }
