@@ -62,7 +62,8 @@ double dense_shards(ParallelPlan const& plan) {
 
 double expert_shards(ParallelPlan const& plan) {
     auto const group = static_cast<double>(plan.expert_dp());
-    return plan.shard_group > 0 ? std::min(group, static_cast<double>(plan.shard_group)) : group;
+    bool const whole = plan.shard_group == 0 || plan.shard_group == plan.dp * plan.cp;
+    return whole ? group : std::min(group, static_cast<double>(plan.shard_group));
 }
 
 StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
@@ -173,7 +174,9 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
 
 }  // namespace
 
-StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+StageMemory stage_memory(StageLoad const& load, ParallelPlan const& asked, FrameworkMemory const& framework) {
+    ParallelPlan plan = asked;
+    if (plan.shard_group == 1 && plan.dp * plan.cp > 1) plan.zero = 0;  // nothing is sharded, nor gathered
     StageMemory m;
     fill_state(m, load, plan, framework);
     m.buffers = buffers(load, plan, framework);

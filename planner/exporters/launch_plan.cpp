@@ -95,18 +95,23 @@ std::int64_t most_layers_of_stage(ParallelPlan const& plan, ModelSpec const& mod
     return most;
 }
 
+std::int64_t most_copies(ParallelPlan const& plan, ModelSpec const& model) {
+    std::int64_t const ranks = plan.dp * plan.cp;
+    return model.moe ? std::max(ranks, plan.expert_dp()) : ranks;
+}
+
 ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     std::int64_t const ranks = plan.dp * plan.cp;
-    if (ranks == 1 || plan.shard_group == 1) plan.zero = 0;
-    if (plan.zero == 0 || plan.shard_group == ranks) plan.shard_group = 0;
+    if (plan.shard_group == ranks) plan.shard_group = 0;
+    if (most_copies(plan, model) == 1 || plan.shard_group == 1) plan.zero = 0;
+    if (plan.zero == 0) plan.shard_group = 0;
     if (plan.cp == 1) plan.cp_mode = ContextParallel::ring;
     if (plan.recompute != Recompute::full) plan.recompute_layers = 0;
     if (plan.recompute != Recompute::selective) plan.recompute_modules = attention_core;
     // A plan whose chunks no rule fills (they come out of a translation) is left as it is.
     bool const splits = can_split(model.layer_count(), plan.pp, plan.vpp);
     if (plan.stage_layers.empty() && !splits) return plan;
-    if (plan.recompute_layers > 0 && plan.recompute_layers >= most_layers_of_stage(plan, model))
-        plan.recompute_layers = 0;
+    if (plan.recompute_layers >= most_layers_of_stage(plan, model)) plan.recompute_layers = 0;
     if (splits && plan.stage_layers == balanced_split(model.layer_count(), plan.pp, plan.vpp))
         plan.stage_layers.clear();
     return plan;

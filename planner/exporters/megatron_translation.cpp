@@ -11,7 +11,7 @@ void translate_schedule(Translation& t, ModelSpec const& model) {
     t.replace(&ParallelPlan::schedule, kept, "schedule",
               "Megatron-LM runs 1F1B, interleaved where a stage has several chunks, and no {}; the file runs {}",
               name_of(t.plan.schedule), name_of(kept));
-    if (t.plan.vpp == 1 || t.plan.recompute_layers % t.plan.vpp == 0) return;
+    if (t.plan.recompute_layers % t.plan.vpp == 0) return;
     std::int64_t const each = (t.plan.recompute_layers + t.plan.vpp - 1) / t.plan.vpp;
     t.replace(&ParallelPlan::recompute_layers, each * t.plan.vpp, "recompute_layers",
               "layers are recomputed per chunk, {} in each of the {} chunks of a stage", each, t.plan.vpp);
@@ -37,7 +37,7 @@ void keep_optimizer_here(Translation& t, char const* why) {
               "{}", why);
 }
 
-void translate_state(Translation& t) {
+void translate_state(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     if (p.optimizer == Optimizer::muon) {
         if (p.zero >= 2)
@@ -47,7 +47,7 @@ void translate_state(Translation& t) {
     }
     if (p.optimizer == Optimizer::muon || p.optimizer == Optimizer::sgd)
         keep_optimizer_here(t, "only Adam's state can be offloaded; it stays");
-    if (p.zero == 0 && p.dp * p.cp > 1) {
+    if (p.zero == 0 && most_copies(p, model) > 1) {
         keep_optimizer_here(t, "the state is offloaded with the distributed optimizer (ZeRO 1) only; it stays");
         if (precision_aware(p))
             t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
@@ -82,7 +82,7 @@ bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
 void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_schedule(t, launch.model);
     translate_recompute(t);
-    translate_state(t);
+    translate_state(t, launch.model);
     note_refusals(t, launch);
 }
 

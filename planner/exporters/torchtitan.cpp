@@ -47,11 +47,16 @@ void translate_schedule(Translation& t, std::int64_t microbatches) {
 
 /// Without a pipeline FSDP2 frees the weights after the forward pass (ZeRO 3) or keeps them (ZeRO 2); with one, it
 /// keeps them and reduces gradients once a step, which is what ZeRO 1 costs. It always shards over context-parallel
-/// ranks, too.
-void translate_sharding(Translation& t) {
+/// ranks, too, and experts over what expert parallelism leaves of one replica.
+void translate_sharding(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     std::int64_t const ranks = p.dp * p.cp;
-    if (ranks == 1) return;
+    if (most_copies(p, model) == 1) return;
+    if (ranks == 1 && p.zero == 0) {
+        t.cannot("zero", "ranks that hold copies of experts always share their state; the file shards over them");
+        p.zero = p.pp > 1 ? 1 : 2;
+        return;
+    }
     if (p.zero == 0 && p.cp > 1) {
         t.cannot("zero", "context-parallel ranks always share the state; the file shards over them");
         p.zero = p.pp > 1 ? 1 : 2;
@@ -230,8 +235,8 @@ Export write(LaunchPlan const& launch) {
     t.leave_out_adapters();
     t.leave_out_gradients();
     translate_schedule(t, launch.microbatches());
-    translate_sharding(t);
     translate_experts(t, launch.model);
+    translate_sharding(t, launch.model);
     translate_recompute(t, launch.model);
     translate_rest(t);
     t.settle(launch);

@@ -108,7 +108,7 @@ void read_sharding(TomlValues& in, ForeignPlan& out) {
     p.dp = replicas * shards;
     out.accelerators = p.dp * p.tp * p.pp * p.cp;
     std::int64_t const group = shards * p.cp;
-    if (group == 1) p.zero = 0;
+    if (group == 1 && (replicas > 1 || p.ep == 1)) p.zero = 0;
     p.shard_group = group > 1 && replicas > 1 ? group : 0;
 }
 
