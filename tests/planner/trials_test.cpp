@@ -5,9 +5,11 @@
 #include "planner/trials/transfer_advice.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 
 using namespace sextant;
 
@@ -207,6 +209,30 @@ TEST_CASE("searches out of range are refused") {
     many.trials = 10000000;
     CHECK_THROWS_AS(simulate_search(many, quiet_machine(1), 1, 0), InputError);
     CHECK_THROWS_WITH(search_method_from("hyperbound", "--method"), contains("hyperband"));
+}
+
+TEST_CASE("the warm-up ends at the first step that has its tokens, however the batch grows") {
+    std::mt19937_64 random(23);
+    std::uniform_real_distribution<double> share(0.001, 1);
+    for (int i = 0; i < 200; ++i) {
+        CalendarSpec spec = plain_calendar();
+        double const first = 1e5 * std::ceil(10 * share(random));
+        spec.batches = linear_batch_ramp(first, first * (1 + 20 * share(random)), spec.tokens * share(random));
+        spec.warmup_tokens = spec.tokens * share(random);
+        TrainingCalendar const calendar(spec);
+        CAPTURE(first, spec.warmup_tokens);
+        double tokens = 0;
+        std::int64_t step = 0;
+        while (tokens < spec.warmup_tokens * (1 - 1e-9))
+            tokens += calendar.row(++step).batch_tokens;
+        CHECK(calendar.row(step).tokens == Approx(tokens).epsilon(1e-9));
+        std::vector<CalendarRow> const rows = calendar.rows(10);
+        auto const end = std::find_if(rows.begin(), rows.end(), [](CalendarRow const& row) {
+            return row.event.find("warm-up ends") != std::string::npos;
+        });
+        REQUIRE(end != rows.end());
+        CHECK(end->step == step);
+    }
 }
 
 TEST_CASE("learning rates: warm-up reaches the peak, every shape ends where it should and never rises after") {

@@ -161,7 +161,11 @@ TEST_CASE("in every trial the uses of time add up to the wall clock, and so do t
         REQUIRE(outcome.finished);
         check_conserved(outcome);
         CHECK(outcome.use.useful.base() == Approx(run.work.base()).epsilon(1e-9));
-        Seconds rewind, detection, restart, by_cause, cost;
+        Seconds rewind, detection, restart;
+        // Of each failure process; then injected faults, spikes, rejoins.
+        std::size_t const slots = run.failures.size() + 3;
+        std::vector<Seconds> cost(slots);
+        std::vector<std::int64_t> count(slots);
         Seconds before{};
         for (Incident const& incident : outcome.incidents) {
             CHECK(incident.at >= before);
@@ -169,14 +173,21 @@ TEST_CASE("in every trial the uses of time add up to the wall clock, and so do t
             rewind += incident.rewind;
             detection += incident.detection;
             restart += incident.restart;
-            if (incident.kind != IncidentKind::maintenance) cost += incident.cost();
+            if (incident.kind == IncidentKind::maintenance) continue;
+            auto const after = static_cast<std::size_t>(incident.kind) - 1;  // of the processes
+            std::size_t const slot = incident.kind == IncidentKind::failure ? static_cast<std::size_t>(incident.cause)
+                                                                            : run.failures.size() + after;
+            cost[slot] += incident.cost();
+            ++count[slot];
         }
-        for (Seconds const lost : outcome.lost_by_cause)
-            by_cause += lost;
+        CHECK(count[run.failures.size() + 1] > 0);
+        CHECK(outcome.incidents_by_cause == count);
+        REQUIRE(outcome.lost_by_cause.size() == slots);
         CHECK(rewind.base() == Approx(outcome.use.rewind.base()).epsilon(1e-9));
         CHECK(detection.base() == Approx(outcome.use.detection.base()).epsilon(1e-9));
         CHECK(restart.base() == Approx(outcome.use.restart.base()).epsilon(1e-9));
-        CHECK(by_cause.base() == Approx(cost.base()).epsilon(1e-9));
+        for (std::size_t i = 0; i < slots; ++i)
+            CHECK(outcome.lost_by_cause[i].base() == Approx(cost[i].base()).epsilon(1e-9));
     }
 }
 

@@ -1,43 +1,12 @@
-#include "simulator/serving/gap_histogram.hpp"
 #include "simulator/serving/latency_record.hpp"
 #include "simulator/serving/overload_watch.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <array>
 
 using namespace sextant;
 using namespace sextant::fixtures;
-
-TEST_CASE("gap histogram: quantiles are those of the sorted times to half of a bin, those below a microsecond too") {
-    std::mt19937_64 random(3);
-    for (double const least : {1e-7, 1e-5}) {
-        GapHistogram first, second;
-        std::vector<double> all;
-        for (int i = 0; i < 500; ++i) {
-            double const gap = least * std::exp(uniform(random, 0, 9));
-            auto const count = static_cast<std::int64_t>(1 + random() % 3);
-            (i % 2 == 0 ? first : second).add(gap * units::s, count);
-            all.insert(all.end(), static_cast<std::size_t>(count), gap);
-        }
-        first.add(second);
-        std::sort(all.begin(), all.end());
-        REQUIRE(first.count() == static_cast<std::int64_t>(all.size()));
-        CHECK(first.largest().base() == all.back());
-        double sum = 0;
-        for (double const gap : all)
-            sum += gap;
-        CHECK(first.mean().base() == Approx(sum / static_cast<double>(all.size())));
-        for (double const q : {0.0, 0.02, 0.3, 0.5, 0.9, 0.99, 1.0}) {
-            double const exact = all[static_cast<std::size_t>(q * static_cast<double>(all.size() - 1))];
-            double const found = first.quantile(q).base();
-            INFO(least << " " << q);
-            // All that is shorter than a microsecond lies in the first bin.
-            CHECK(found == Approx(std::max(exact, 1e-6)).epsilon(exact < 1e-6 ? 0.006 : 0.003));
-        }
-    }
-}
 
 TEST_CASE("overload watch: arrivals a second are those from the middle sample on") {
     std::mt19937_64 random(4);
