@@ -311,6 +311,22 @@ TEST_CASE("blocks on one device hold every parameter of the model once", "[INV-9
     }
 }
 
+TEST_CASE("a layer runs every norm that it has parameters of, and keeps the input of each") {
+    ModelSpec model = llama(1024, 8, 8, 2, 4096);
+    ParallelPlan const plan{.micro_batch = 2};
+    auto const kept_with = [&](int norms) {
+        model.norms_per_layer = norms;
+        Block const block = build_layer(model, {}, plan, 512);
+        auto const is_norm = [](Op const& op) { return op.name.ends_with("norm") && op.in(Pass::forward); };
+        CAPTURE(norms);
+        CHECK(std::count_if(block.ops.begin(), block.ops.end(), is_norm) == norms);
+        return block.kept(Recompute::none).base();
+    };
+    double const two = kept_with(2);
+    for (int const norms : {4, 8})
+        CHECK(kept_with(norms) - two == Approx((norms - 2) * 2.0 * 2 * 512 * 1024));
+}
+
 TEST_CASE("tensor parallelism divides matrices and repeats norms", "[INV-9]") {
     ModelSpec const model = llama(4096, 32, 8, 1, 14336);
     double const norms = 2 * 4096;

@@ -79,6 +79,29 @@ TEST_CASE("collective curves grow with the bytes, and never faster than in propo
         }
 }
 
+TEST_CASE("the latency of a curve is all of what next to nothing takes, none of what very much takes, and never more",
+          "[INV-16]") {
+    std::mt19937_64 random(6);
+    for (int i = 0; i < 300; ++i) {
+        Seconds const first = uniform(random, 1, 100) * units::us;
+        Seconds const second = first * uniform(random, 1, 10);  // later, and then faster
+        SecondsPerByte const slope = 1 / (uniform(random, 1, 400) * units::GB / units::s);
+        CollectiveCurve curve;
+        curve.add(first, slope);
+        bool const two = i % 2 == 0;
+        if (two) curve.add(second, slope * 0.5);
+        Bytes const small = uniform(random, 0.01, 0.9) * (second - first) / slope;
+        CHECK(curve.latency(small) == first);
+        CHECK((curve.time(small) - curve.latency(small)).base() == Approx((small * slope).base()));
+        CHECK(curve.latency(1e3 * second / slope) == (two ? second : first));
+        // Corrected, the parts keep their shares.
+        double const share = curve.latency(small) / curve.time(small);
+        curve.correct([](double log2_bytes) { return 0.3 - 0.01 * log2_bytes; });
+        CHECK(curve.latency(small) / curve.time(small) == Approx(share));
+    }
+    CHECK(CollectiveCurve().latency(1 * units::GB) == Seconds{});
+}
+
 TEST_CASE("collectives in one domain never beat its bandwidth", "[INV-17]") {
     for (ClusterSpec const& machine : {cluster(), with_in_network_reduction()})
         for (std::int64_t const n : {2, 4, 8})

@@ -61,6 +61,26 @@ TEST_CASE("a higher ZeRO stage never holds more state, and never has a higher pe
     }
 }
 
+TEST_CASE("schedules that run all forwards first hold the logits of every microbatch, others those of one",
+          "[INV-21]") {
+    std::mt19937_64 random(4);
+    for (int i = 0; i < 100; ++i) {
+        StageLoad load = random_load(random);
+        load.logits = uniform(random, 1e6, 1e9);
+        ParallelPlan plan{.pp = pick<std::int64_t>(random, {2, 4, 8})};
+        auto const logits = [&](Schedule schedule) {
+            plan.schedule = schedule;
+            return stage_memory(load, plan, plain_memory()).logits;
+        };
+        Bytes const one = logits(Schedule::one_f_one_b);
+        CHECK(one.base() == Approx(6 * load.logits));
+        for (Schedule const all : {Schedule::gpipe, Schedule::breadth_first})
+            CHECK(logits(all) / one == Approx(load.microbatches));
+        plan.pp = 1;
+        CHECK(logits(Schedule::gpipe) == one);
+    }
+}
+
 TEST_CASE("more ranks to shard over never hold more", "[INV-20]") {
     std::mt19937_64 random(2);
     for (int i = 0; i < 100; ++i) {

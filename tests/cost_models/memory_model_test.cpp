@@ -34,6 +34,21 @@ TEST_CASE("memory_model: large kernels take bytes over bandwidth, small ones the
           Approx(launch + cold_start).epsilon(1e-3));
 }
 
+TEST_CASE(
+    "memory_model: operands far smaller than the cache come at its speed, far larger ones from memory, half between") {
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 100; ++i) {
+        CacheTerm const cache{
+            .speed = uniform(random, 1, 8), .share = uniform(random, 0.1, 2), .edge = uniform(random, 1, 6)};
+        double const filled = cache.share * core.cache;
+        auto const share = [&](double bytes) { return cached_share_of_time(bytes, core, cache, CacheState::hot); };
+        CHECK(share(1e-9 * filled) == Approx(1 / cache.speed).epsilon(1e-6));
+        CHECK(share(1e9 * filled) == Approx(1).epsilon(1e-6));
+        CHECK(share(filled) == Approx((1 + 1 / cache.speed) / 2));
+        CHECK(cached_share_of_time(filled, core, cache, CacheState::cold) == 1);
+    }
+}
+
 TEST_CASE("memory_model: the cache only helps, fades with size, and arithmetic bounds it [INV-7]") {
     auto constants = starts(KernelKind::memory);
     auto const at = [&](double bytes, CacheState state) {

@@ -68,6 +68,23 @@ TEST_CASE("rl_step: each further role takes time of its own") {
     CHECK(step_of(q).phases.policy_training / ppo.phases.policy_training == Approx(3));
 }
 
+TEST_CASE(
+    "rl_step: weights that wait in host memory take their bytes over the host link, beside their forward passes") {
+    RlQuestion q = small_question();
+    q.reference = ReferenceModel::kept;
+    q.reward = find_model("qwen2.5-3b");
+    auto const phases_at = [&](double rate) {
+        q.machine.cluster.accelerator.host_bandwidth.value = rate * units::GB / units::s;
+        RlStep const step = step_of(q);
+        return std::pair(step.phases.reward + step.phases.reference_scores, step.waiting_weights);
+    };
+    auto const [slow, waiting] = phases_at(10);
+    auto const [fast, same] = phases_at(40);
+    CHECK(waiting == same);
+    // Less is read in 1/10 than in 1/40 of a second per gigabyte.
+    CHECK((slow - fast).base() == Approx(waiting.base() / 10e9 - waiting.base() / 40e9).epsilon(1e-9));
+}
+
 TEST_CASE("rl_step: a critic is its own model, whatever it is called") {
     RlQuestion q = small_question();
     q.algorithm = RlAlgorithm::ppo;

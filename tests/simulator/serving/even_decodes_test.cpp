@@ -1,6 +1,7 @@
 #include "simulator/serving/even_decodes.hpp"
 
 #include "core/random_stream.hpp"
+#include "simulator/serving/speculative_decodes.hpp"
 #include "tests/catch.hpp"
 
 #include <map>
@@ -48,4 +49,34 @@ TEST_CASE("even decodes: blocks wanted are those that each sequence lacks, joine
             contexts.erase(gone.slot);
         }
     }
+}
+
+TEST_CASE("speculative decodes: the context is what was there and what came, and none is left when all have left") {
+    auto const seed = GENERATE(range(1U, 9U));
+    RandomStream random(seed, 0, 8);
+    CacheShape const shape{.block_tokens = 16};
+    SpeculativeDecodes decodes(shape, {.tokens = 1 + random.below(6), .acceptance = random.uniform()}, seed);
+    std::map<std::int32_t, std::int64_t> whole;  // of each slot, once all of its tokens are there
+    std::int64_t expected = 0;
+    for (std::int32_t slot = 0; slot < 12; ++slot) {
+        std::int64_t const context = 1 + random.below(100);
+        std::int64_t const remaining = 1 + random.below(200);
+        decodes.join(slot, context, remaining);
+        whole[slot] = context + remaining;
+        expected += context;
+    }
+    for (int step = 0; step < 1000 && decodes.count() > 0; ++step) {
+        decodes.take_blocks();
+        std::vector<Decodes::Progress> ended;
+        expected += decodes.step(ended);
+        for (Decodes::Progress const& gone : ended) {
+            CHECK(gone.blocks >= shape.blocks(whole[gone.slot]));
+            expected -= whole[gone.slot];
+            whole.erase(gone.slot);
+        }
+        REQUIRE(decodes.context() == expected);
+        REQUIRE(decodes.count() == static_cast<std::int64_t>(whole.size()));
+    }
+    CHECK(whole.empty());
+    CHECK(decodes.context() == 0);
 }

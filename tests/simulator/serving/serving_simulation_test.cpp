@@ -4,9 +4,11 @@
 #include "tests/catch.hpp"
 #include "tests/simulator/serving/conserved.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <random>
 
 using namespace sextant;
 using units::ms;
@@ -247,6 +249,46 @@ TEST_CASE("serve: priorities are served first under load, tenants get equal shar
     auto const late = [](ServingRequest const& r) { return r.tenant == 1; };
     CHECK(mean("priority", urgent) < 0.75 * mean("chunked", urgent));
     CHECK(mean("fair", late) < 0.8 * mean("chunked", late));
+}
+
+TEST_CASE("serve: figures of tenants are those of their requests, one by one") {
+    ServingSetup setup;
+    setup.limits.max_batch = 4;
+    setup.limits.blocks = 1000;
+    setup.tenants = 3;
+    setup.warmup_share = 0;
+    setup.objective.ttft = 400 * ms;
+    std::mt19937_64 random(29);
+    std::vector<ServingRequest> requests;
+    for (int i = 0; i < 200; ++i)
+        requests.push_back({.arrival = 0.05 * i * s,
+                            .prompt = 1 + static_cast<std::int32_t>(random() % 50),
+                            .output = 1 + static_cast<std::int32_t>(random() % 30),
+                            .tenant = static_cast<std::int32_t>(random() % 3)});
+    std::array<TenantOutcome, 3> expected;
+    std::array<Seconds, 3> waited{};
+    ServingHooks hooks;
+    hooks.finished = [&](FinishedRequest const& r) {
+        TenantOutcome& own = expected.at(static_cast<std::size_t>(r.request.tenant));
+        ++own.measured;
+        own.good += r.ttft() <= setup.objective.ttft ? 1 : 0;
+        own.prompt_tokens += r.request.prompt;
+        own.output_tokens += r.request.output;
+        waited.at(static_cast<std::size_t>(r.request.tenant)) += r.ttft();
+    };
+    ListedSource source(requests);
+    ServingOutcome const out = simulate_serving(setup, FixedService(20 * ms), source, hooks);
+    REQUIRE(out.tenants.size() == 3);
+    CHECK(out.good > 0);
+    CHECK(out.good < 200);
+    for (std::size_t i = 0; i < 3; ++i) {
+        TenantOutcome const& tenant = out.tenants[i];
+        CHECK(tenant.measured == expected[i].measured);
+        CHECK(tenant.good == expected[i].good);
+        CHECK(tenant.prompt_tokens == expected[i].prompt_tokens);
+        CHECK(tenant.output_tokens == expected[i].output_tokens);
+        CHECK(tenant.ttft.mean.base() == Approx(waited[i].base() / static_cast<double>(tenant.measured)));
+    }
 }
 
 TEST_CASE("serve: what is good is counted against both objectives") {
