@@ -1,5 +1,6 @@
 #include "cli/calibrate/describe_host.hpp"
 #include "core/error.hpp"
+#include "core/json/json_text.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/measurements/kernel_row.hpp"
 
@@ -155,7 +156,7 @@ std::string host_cluster_json(CsvTable const& rows, HostFacts const& facts) {
                         {"base_latency", sourced(base, "measured", "quickest collective, sextant-bench")},
                         {"hop_latency", base}};
     json["host_memory"] = bytes_value(facts.memory_bytes, "memory", 16e9);
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 std::string host_profile_json(CsvTable const& rows, HostFacts const& facts) {
@@ -188,7 +189,7 @@ std::string host_profile_json(CsvTable const& rows, HostFacts const& facts) {
                                  ? sourced(fmt::format("{:.4g} us", std::max(1e-3, 1e6 * reached.call_seconds)),
                                            "measured", "function call, " + when)
                                  : sourced("0.1 us", "assumed", "a call and its checks");
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

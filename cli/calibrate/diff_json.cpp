@@ -1,5 +1,7 @@
 #include "cli/calibrate/diff.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -41,7 +43,7 @@ std::string calibration_diff_json(CalibrationDiff const& diff) {
                                  {"least_at", t.least_at},
                                  {"ratio_largest", t.largest},
                                  {"largest_at", t.largest_at}});
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

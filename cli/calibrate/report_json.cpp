@@ -1,5 +1,7 @@
 #include "cli/calibrate/report.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -64,7 +66,7 @@ std::string calibration_report_json(CalibrationReport const& report) {
                                  {"error_pct", row.error_pct()},
                                  {"split", row.split},
                                  {"reason", row.reason}});
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

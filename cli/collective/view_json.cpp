@@ -1,5 +1,7 @@
 #include "cli/collective/view.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -83,7 +85,7 @@ std::string collective_json(CollectiveReport const& report) {
     json["algorithms"] = Json::array();
     for (CollectiveRun const& run : report.runs)
         json["algorithms"].push_back(run_json(report, run));
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

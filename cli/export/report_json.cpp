@@ -1,5 +1,7 @@
 #include "cli/export/report.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
@@ -30,7 +32,7 @@ std::string export_json(ExportOutput const& output, std::vector<ExportedFormat> 
             json["not_expressed"].push_back(
                 {{"format", format.format}, {"field", note.field}, {"message", note.message}});
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,7 @@
 #include "cli/goodput/view.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -172,7 +174,7 @@ std::string goodput_json(GoodputReport const& report) {
     if (report.search) json["interval_search"] = search_json(*report.search);
     if (report.timeline) json["timeline"] = timeline_json(report);
     json["assumptions"] = subject.assumptions;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,4 +1,5 @@
 #include "cli/inventory/hardware_view.hpp"
+#include "core/json/json_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/profile_values.hpp"
 
@@ -73,7 +74,7 @@ std::string hardware_list_json() {
     out["frameworks"] = Json::array();
     for (auto const& entry : all_frameworks())
         out["frameworks"].push_back(framework_json(entry));
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 std::string hardware_details_json(HardwareSelection const& selection) {
@@ -84,7 +85,7 @@ std::string hardware_details_json(HardwareSelection const& selection) {
     }
     if (selection.accelerator) out["accelerator"] = accelerator_json(*selection.accelerator);
     if (selection.framework) out["framework"] = framework_json(*selection.framework);
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

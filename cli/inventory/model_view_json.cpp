@@ -1,5 +1,6 @@
 #include "cli/inventory/model_view.hpp"
 #include "core/graph/model_flops.hpp"
+#include "core/json/json_text.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 
@@ -72,7 +73,7 @@ std::string model_list_json() {
     out["models"] = Json::array();
     for (auto const& name : model_names())
         out["models"].push_back(summary(find_model(name)));
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 std::string model_details_json(ModelSpec const& model, std::int64_t sequence) {
@@ -89,7 +90,7 @@ std::string model_details_json(ModelSpec const& model, std::int64_t sequence) {
         out["layer_kinds"].push_back({{"kind", kind_text(kind)},
                                       {"layers", layers},
                                       {"parameters_per_layer", total_count(layer_parameters(model, kind))}});
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/plan/flops_view.hpp"
 #include "core/graph/model_flops.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -55,7 +56,7 @@ std::string flops_json(FlopsSheet const& sheet) {
         {"stages", std::move(stages)},
         {"ops", std::move(ops)},
         {"graph_digest", digest(g)}};
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

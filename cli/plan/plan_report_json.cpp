@@ -1,5 +1,6 @@
 #include "cli/plan/plan_report_json.hpp"
 
+#include "core/json/json_text.hpp"
 #include "planner/explain.hpp"
 
 #include <nlohmann/json.hpp>
@@ -122,11 +123,11 @@ Json candidate_list(std::vector<StepReport> const& reports) {
     return list;
 }
 
-std::string text(Json const& json) { return json.dump(2) + "\n"; }
+std::string text(Json const& json) { return json_text(json, 2) + "\n"; }
 
 }  // namespace
 
-std::string plan_object_json(ParallelPlan const& plan) { return plan_object(plan).dump(); }
+std::string plan_object_json(ParallelPlan const& plan) { return json_text(plan_object(plan)); }
 
 std::string step_report_json(PlanQuestion const& question, StepReport const& report,
                              std::vector<std::string> const& explanation) {

@@ -1,4 +1,5 @@
 #include "cli/rl/rows_view.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -43,7 +44,7 @@ std::string rl_rows_json(std::vector<RlRow> const& rows) {
         entry["assumptions"] = row.assumptions;
         json["rows"].push_back(entry);
     }
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/plan/plan_report_json.hpp"
 #include "cli/rl/view.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -150,7 +151,7 @@ std::string rl_json(RlReport const& report) {
     json["speed_up_of_asynchrony"] = speed_up_object(report.answer);
     json["assumptions"] = rl_assumptions(report);
     json["interrupted"] = report.answer.interrupted;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/plan/plan_report_json.hpp"
 #include "cli/run_plan/view.hpp"
+#include "core/json/json_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/global_batch.hpp"
@@ -193,7 +194,7 @@ std::string model_config_json(ModelSpec const& m) {
                     {"attention_bias", false},
                     {"mlp_bias", false},
                     {"rms_norm_eps", 1e-5}};
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 std::string run_plan_json(RunPlanReport const& report) {
@@ -228,7 +229,7 @@ std::string run_plan_json(RunPlanReport const& report) {
     json["unsupported"] = answer.run ? answer.run->step.unsupported : std::vector<std::string>{};
     json["assumptions"] = run_assumptions(report);
     json["interrupted"] = answer.interrupted || (report.curve && report.curve->interrupted);
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,4 +1,5 @@
 #include "cli/scaling/fit.hpp"
+#include "core/json/json_text.hpp"
 #include "cost_models/scaling/fitted_law.hpp"
 
 #include <nlohmann/json.hpp>
@@ -158,7 +159,7 @@ std::string scaling_fit_json(ScalingFitReport const& r) {
     if (r.study) add_study(out, r);
     add_curves(out, r);
     out["assumptions"] = r.assumptions;
-    std::string text = out.dump(2);
+    std::string text = json_text(out, 2);
     std::size_t const resamples = law.find("\n  \"resamples\":");
     if (resamples == std::string::npos) return text + "\n";
     text.resize(text.size() - 2);  // the closing brace and its line end

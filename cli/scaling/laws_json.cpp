@@ -1,4 +1,5 @@
 #include "cli/scaling/laws.hpp"
+#include "core/json/json_text.hpp"
 #include "cost_models/scaling/rate_laws.hpp"
 
 #include <nlohmann/json.hpp>
@@ -25,7 +26,7 @@ std::string law_list_json(std::vector<PublishedLaw> const& laws) {
     for (RateLaw const& law : rate_laws())
         out["rate_laws"].push_back(
             {{"name", law.name}, {"formula", law.formula}, {"basis", law.basis}, {"source", law.source}});
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

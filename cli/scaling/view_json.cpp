@@ -1,5 +1,6 @@
 #include "cli/scaling/optimum.hpp"
 #include "cli/scaling/predict.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -213,7 +214,7 @@ std::string optimum_json(OptimumReport const& report) {
     }
     out["left_out"] = report.left_out;
     out["assumptions"] = report.assumptions;
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 std::string predict_json(PredictReport const& report) {
@@ -256,7 +257,7 @@ std::string predict_json(PredictReport const& report) {
                       {"cost_usd", report.cost->money.base() > 0 ? Json(report.cost->money.base()) : Json(nullptr)}};
     }
     out["assumptions"] = report.assumptions;
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

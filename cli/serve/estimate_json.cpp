@@ -1,5 +1,6 @@
 #include "cli/serve/estimate.hpp"
 #include "cli/serve/support_json.hpp"
+#include "core/json/json_text.hpp"
 #include "cost_models/serving/format_quality.hpp"
 
 #include <nlohmann/json.hpp>
@@ -104,7 +105,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
     if (report.price) out["usd_per_gpu_hour"] = *report.price;
     for (ServeRow const& row : report.rows)
         out["rows"].push_back(row_json(report, row));
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/support_json.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -76,7 +77,7 @@ std::string serve_plan_json(ServePlanReport const& report) {
                                    {"concurrency", p.concurrency},
                                    {"tokens_per_s_per_user", p.tokens_per_s_user},
                                    {"output_tokens_per_s_per_gpu", p.tokens_per_s_accelerator}});
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,4 +1,5 @@
 #include "cli/serve/quality_report.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -67,7 +68,7 @@ std::string quality_json(QualityReport const& report) {
              {"assumptions", report.assumptions}};
     for (FormatChoice const& c : report.choices)
         out["choices"].push_back(choice_json(report, c));
-    return out.dump(2) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/serve/simulate_report.hpp"
 #include "cli/serve/support_json.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -211,7 +212,7 @@ std::string serve_simulate_json(ServeSimulateReport const& report) {
     json["series"] = series_json(o);
     json["time_interval"] = Json::parse(support_json(serving_support(report.what)));
     json["assumptions"] = report.assumptions;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,7 @@
 #include "cli/serve/support_json.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -9,9 +11,8 @@ std::string support_json(ServingSupport const& support) {
     auto const interval = [](EngineInterval const& i) {
         return Json{{"low", i.low}, {"high", i.high}, {"rows", i.rows}};
     };
-    return Json{
-        {"tpot", interval(support.interval)}, {"ttft", interval(support.first_token)}, {"unsupported", support.terms}}
-        .dump();
+    return json_text(Json{
+        {"tpot", interval(support.interval)}, {"ttft", interval(support.first_token)}, {"unsupported", support.terms}});
 }
 
 }  // namespace sextant::cli

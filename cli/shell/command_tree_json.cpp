@@ -1,5 +1,7 @@
 #include "cli/shell/command_tree.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -49,7 +51,7 @@ std::string commands_json(std::vector<CommandDescription> const& commands, std::
         all.push_back(command_json(command));
     Json const json{
         {"format", "commands"}, {"version", 1}, {"program_version", program_version}, {"commands", std::move(all)}};
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,7 @@
 #include "cli/shell/doctor.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -22,7 +24,7 @@ std::string doctor_json(DoctorReport const& report) {
                                      {"cores", report.cores},
                                      {"memory_bytes", report.memory_bytes},
                                      {"findings", std::move(findings)}};
-    return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return json_text(out, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,6 @@
 #include "cli/plan/plan_report_json.hpp"
 #include "cli/simulate/view.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -171,7 +172,7 @@ std::string simulation_json(SimulationReport const& r) {
         json["least_bubble_share"] = r.analysis.least_bubble_share();
     }
     if (r.wall_time) json["wall_time_s"] = r.wall_time->base();
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -3,6 +3,7 @@
 #include "cli/sweep/report_cells.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
+#include "core/json/json_text.hpp"
 #include "core/json/object_reader.hpp"
 #include "core/json/text_file.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// JSON of a text that may hold anything.
-std::string quoted(std::string const& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string quoted(std::string const& text) { return json_text(Json(text)); }
 
 std::string json_of(SweepCell const& cell) {
     switch (cell.kind) {
@@ -150,7 +151,7 @@ void write_record(std::string const& path, SweepRecord const& record) {
     json["points"] = record.points;
     json["shard"] = record.shard;
     json["shards"] = record.shards;
-    write_text_file(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_text_file(path, json_text(json, 2) + "\n");
 }
 
 std::string row_line(SweepRecord const& record, SweepRow const& row) {

@@ -1,5 +1,6 @@
 #include "cli/sweep/report_cells.hpp"
 #include "cli/sweep/view.hpp"
+#include "core/json/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -57,7 +58,7 @@ std::string sweep_json(SweepTable const& table) {
                                 {"reason", row.reason}});
     }
     if (table.sensitivity) json["sensitivity"] = json_of(*table.sensitivity);
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

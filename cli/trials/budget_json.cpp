@@ -1,5 +1,7 @@
 #include "cli/trials/budget.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -70,7 +72,7 @@ std::string budget_json(BudgetReport const& report) {
         json["methods"].push_back(std::move(entry));
     }
     json["assumptions"] = report.assumptions;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,7 @@
 #include "cli/trials/schedule.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -27,7 +29,7 @@ std::string schedule_json(ScheduleReport const& report) {
                                 {"batch_tokens", row.batch_tokens},
                                 {"learning_rate", row.rate},
                                 {"event", row.event}});
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,7 @@
 #include "cli/trials/transfer.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace sextant::cli {
@@ -18,7 +20,7 @@ std::string transfer_json(TransferReport const& report) {
                                  {"carry_over", rule.carry_over},
                                  {"basis", rule.basis},
                                  {"source", rule.source}});
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,5 +1,7 @@
 #include "cli/validate/view.hpp"
 
+#include "core/json/json_text.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -91,7 +93,7 @@ std::string validation_json(Validation const& v) {
                                  {"reason", row.reason}});
     if (v.kind != ValidationKind::train) json["groups"] = groups_array(v);
     // Cells of a foreign file may hold anything; what is not UTF-8 is replaced.
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant::cli

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/json/json_text.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/profile_change.hpp"
 
@@ -123,7 +124,7 @@ std::string change_config(std::string_view config, std::vector<ProfileChange> co
         }
         set_value(*value, change.value, at);
     }
-    return document.dump();
+    return json_text(document);
 }
 
 std::vector<std::string> changeable_config_keys(std::string_view config) {

@@ -1,3 +1,4 @@
+#include "core/json/json_text.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/engine_fields.hpp"
 #include "core/spec/interval_reader.hpp"
@@ -81,7 +82,7 @@ std::string engine_json(EngineProfile const& engine) {
         for (auto const& field : fields) {
             auto const& value = engine.*field.member;
             lines += fmt::format("  \"{}\": {{\"value\": {}, \"basis\": \"{}\", \"source\": {}}},\n", field.key,
-                                 text_of(value.value), name_of(value.basis), Json(value.source).dump());
+                                 text_of(value.value), name_of(value.basis), json_text(Json(value.source)));
         }
     };
     add(engine_numbers);
@@ -92,11 +93,11 @@ std::string engine_json(EngineProfile const& engine) {
         "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"window_cache\": \"{}\",\n  "
         "\"grouped_heads\": \"{}\",\n  \"vendor\": {},\n  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
-        Json(engine.name).dump(), Json(engine.title).dump(), Json(engine.aliases).dump(), lines,
+        json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
         window_caches.at(static_cast<std::size_t>(engine.window_cache)),
-        grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)), Json(engine.vendor).dump(),
+        grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)), json_text(Json(engine.vendor)),
         text_of(engine.interval), text_of(engine.first_token_interval));
 }
 

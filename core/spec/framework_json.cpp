@@ -1,3 +1,4 @@
+#include "core/json/json_text.hpp"
 #include "core/spec/framework_fields.hpp"
 #include "core/spec/hardware_json.hpp"
 #include "core/spec/interval_reader.hpp"
@@ -71,7 +72,7 @@ std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(
 template <class Value>
 std::string line(std::string_view key, Sourced<Value> const& value) {
     return fmt::format("      \"{}\": {{\"value\": {}, \"basis\": \"{}\", \"source\": {}}}", key, text_of(value.value),
-                       name_of(value.basis), Json(value.source).dump());
+                       name_of(value.basis), json_text(Json(value.source)));
 }
 
 template <class Value>
@@ -137,7 +138,7 @@ std::string framework_json(FrameworkProfile const& framework) {
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
         "  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
-        Json(framework.name).dump(), Json(framework.title).dump(), Json(framework.aliases).dump(), entries,
+        json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)), entries,
         memory_json(framework.memory), framework.interval.low, framework.interval.high, framework.interval.rows);
 }
 

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/json/json_text.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "core/spec/value_checks.hpp"
 
@@ -92,8 +93,6 @@ KernelFit read_fit(ObjectReader in) {
 
 std::string digits(double value) { return fmt::format("{:.5g}", value); }
 
-std::string json_text(std::string_view text) { return Json(text).dump(); }
-
 std::string interval_json(TimeInterval const& factors) {
     return fmt::format("\"low\": {}, \"high\": {}", digits(factors.low), digits(factors.high));
 }
@@ -105,8 +104,8 @@ std::string grid_json(ResidualGrid const& grid) {
         std::vector<std::string> knots;
         for (double const knot : grid.axes()[a].knots)
             knots.push_back(digits(knot));
-        out += fmt::format("{}{{\"name\": {}, \"knots\": [{}]}}", a > 0 ? ", " : "", json_text(grid.axes()[a].name),
-                           fmt::join(knots, ", "));
+        out += fmt::format("{}{{\"name\": {}, \"knots\": [{}]}}", a > 0 ? ", " : "",
+                           json_text(Json(grid.axes()[a].name)), fmt::join(knots, ", "));
     }
     out += "],\n       \"values\": [";
     std::size_t const run = grid.axes().back().knots.size();
@@ -120,10 +119,10 @@ std::string grid_json(ResidualGrid const& grid) {
 
 std::string fit_json(KernelFit const& fit) {
     std::string out = fmt::format("    {{\"kernel\": {}, \"variant\": {}, \"rows\": {},\n     \"constants\": {{",
-                                  json_text(name_of(fit.kind)), json_text(fit.variant), fit.rows);
+                                  json_text(Json(name_of(fit.kind))), json_text(Json(fit.variant)), fit.rows);
     auto const constants = kernel_constants(fit.kind);
     for (std::size_t i = 0; i < constants.size(); ++i) {
-        out += fmt::format("{}\n       {}: {{\"value\": {}", i > 0 ? "," : "", json_text(constants[i].name),
+        out += fmt::format("{}\n       {}: {{\"value\": {}", i > 0 ? "," : "", json_text(Json(constants[i].name)),
                            digits(fit.constants[i]));
         if (i < fit.spreads.size() && fit.spreads[i]) out += fmt::format(", \"spread\": {:.3g}", *fit.spreads[i]);
         out += "}";
@@ -170,7 +169,7 @@ std::string kernel_calibration_json(KernelCalibration const& calibration) {
         head["devices"] = calibration.devices;
     head["command"] = calibration.command;
     head["sources"] = calibration.sources;
-    std::string out = head.dump(2);
+    std::string out = json_text(head, 2);
     out.resize(out.rfind('\n'));
     out += ",\n  \"fits\": [\n";
     for (std::size_t i = 0; i < calibration.fits.size(); ++i)

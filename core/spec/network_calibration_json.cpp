@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/json/json_text.hpp"
 #include "core/spec/network_calibration.hpp"
 #include "core/spec/value_checks.hpp"
 
@@ -215,12 +216,12 @@ std::string with_flat_entries(Json document, std::vector<std::string> const& lis
     for (std::string const& list : lists) {
         std::string lines;
         for (auto const& entry : document[list])
-            lines += (lines.empty() ? "\n    " : ",\n    ") + entry.dump();
+            lines += (lines.empty() ? "\n    " : ",\n    ") + json_text(entry);
         std::string const mark = "@" + list + "@";
         flat.emplace_back("\"" + mark + "\"", lines.empty() ? "[]" : "[" + lines + "\n  ]");
         document[list] = mark;
     }
-    std::string text = document.dump(2);
+    std::string text = json_text(document, 2);
     for (auto const& [mark, lines] : flat)
         text.replace(text.find(mark), mark.size(), lines);
     return text + "\n";

@@ -1,6 +1,7 @@
 #include "cost_models/scaling/fitted_law.hpp"
 
 #include "core/error.hpp"
+#include "core/json/json_text.hpp"
 #include "core/json/object_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -115,12 +116,12 @@ std::string fitted_law_text(FittedLaw const& law) {
         out["ranges"] = ranges;
     }
     if (!law.warnings.empty()) out["warnings"] = law.warnings;
-    if (law.resamples.empty()) return out.dump(2) + "\n";
+    if (law.resamples.empty()) return json_text(out, 2) + "\n";
     out["resamples"] = {{"names", law.names}, {"rows", "@rows"}};
     std::string rows;  // one line each: a number to a line would be five times as long
     for (auto const& row : law.resamples)
-        rows += (rows.empty() ? "\n   " : ",\n   ") + Json(row).dump();
-    std::string text = out.dump(2);
+        rows += (rows.empty() ? "\n   " : ",\n   ") + json_text(Json(row));
+    std::string text = json_text(out, 2);
     return text.replace(text.find("\"@rows\""), 7, "[" + rows + "]") + "\n";
 }
 

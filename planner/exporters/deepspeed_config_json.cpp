@@ -1,3 +1,4 @@
+#include "core/json/json_text.hpp"
 #include "planner/exporters/deepspeed_settings.hpp"
 
 #include <nlohmann/json.hpp>
@@ -37,7 +38,7 @@ std::string deepspeed_config(LaunchPlan const& launch, ParallelPlan const& p) {
         json["activation_checkpointing"] = {{"partition_activations", false},
                                             {"cpu_checkpointing", offloads_activations(p)}};
     json["gradient_clipping"] = 1.0;
-    return json.dump(2) + "\n";
+    return json_text(json, 2) + "\n";
 }
 
 }  // namespace sextant
