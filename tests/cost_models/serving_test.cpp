@@ -32,6 +32,42 @@ TEST_CASE("serving: decoding a 70B model in two bytes reads all of its weights o
     CHECK(model(decodes(1, 512)).total().in(units::ms) < 70);
 }
 
+TEST_CASE("serving: the time per token of a batch is the mean of its iterations as their contexts grow") {
+    std::mt19937_64 random(31);
+    for (char const* name : {"llama-3.1-8b", "mixtral-8x7b"}) {
+        ServingPlan plan;
+        plan.tp = 2;
+        IterationModel const model(served(name, "h100-sxm", plan));
+        for (int i = 0; i < 10; ++i) {
+            RequestShape request;
+            request.prompt = static_cast<double>(16 + random() % 4000);
+            request.output = static_cast<double>(2 + random() % 400);
+            auto const batch = static_cast<double>(1 + random() % 64);
+            double sum = 0;
+            for (double done = 0.5; done < request.output; ++done)
+                sum += model(decodes(batch, request.prompt + done)).total().base();
+            CAPTURE(name, request.prompt, request.output, batch);
+            CHECK(static_batch(model, request, batch).tpot.base() == Approx(sum / request.output).epsilon(0.01));
+        }
+    }
+}
+
+TEST_CASE("serving: a longer gap between kernels never makes an iteration shorter, whatever the format") {
+    for (char const* format : {"bf16", "fp8", "fp8-block", "int8", "int4-weights"}) {
+        ServingPlan plan;
+        plan.weights = format;
+        ServingCase what = served("llama-3.1-8b", "h100-sxm", plan);
+        Seconds before{};
+        for (double const gap : {0.0, 2.0, 20.0}) {
+            what.engine.kernel_gap.value = gap * units::us;
+            Seconds const time = IterationModel(what)(decodes(16, 700)).total();
+            CAPTURE(format, gap);
+            CHECK(time > before);
+            before = time;
+        }
+    }
+}
+
 TEST_CASE("serving: an iteration takes no less for more tokens, more context or more sequences") {
     for (char const* name :
          {"llama-3.1-8b", "mixtral-8x7b", "deepseek-v2-lite", "gemma-2-9b", "nemotron-h-8b", "deepseek-v3.2"}) {
