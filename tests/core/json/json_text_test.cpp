@@ -8,7 +8,8 @@
 
 using namespace sextant;
 
-TEST_CASE("json_text: whatever bytes a text has, the document can be read again, and is the same where they are UTF-8") {
+TEST_CASE(
+    "json_text: whatever bytes a text has, the document can be read again, and is the same where they are UTF-8") {
     std::mt19937_64 random(37);
     for (int i = 0; i < 500; ++i) {
         std::string bytes;
