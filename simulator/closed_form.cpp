@@ -270,11 +270,12 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
         StageCost const& stage = pipeline.stages[i];
         AcceleratorProfile const& accelerator = cluster_.accelerator;
-        Seconds const forward = stage.forward.total();
-        Seconds const backward = stage.backward.total() + stage.rerun.total();
-        times[i] = {.forward = forward + transfer + offload_wait(plan, accelerator, stage.load.kept, forward),
-                    .backward = backward + transfer + offload_wait(plan, accelerator, stage.load.kept, backward),
-                    .count = stage.count};
+        // Passes with what they wait for copies to the host: what data parallelism sends runs beside that as well.
+        Seconds const run = stage.forward.total();
+        Seconds const run_back = stage.backward.total() + stage.rerun.total();
+        Seconds const forward = run + offload_wait(plan, accelerator, stage.load.kept, run);
+        Seconds const backward = run_back + offload_wait(plan, accelerator, stage.load.kept, run_back);
+        times[i] = {.forward = forward + transfer, .backward = backward + transfer, .count = stage.count};
         DataParallelTime const d =
             data_parallel_time(stage.load, plan, forward, backward, pipeline.data_parallel, accelerator, timing_);
         // Stages reduce at the same time; the step waits for the slowest.
