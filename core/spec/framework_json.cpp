@@ -18,6 +18,8 @@ Sourced<Q> bounded_quantity(ObjectReader& in, std::string_view key, double most)
     return value;
 }
 
+constexpr double least_scale = 1e-3;  // no kernel is a thousand times slower in a step, and times stay numbers
+
 /// `base` is the entry for everything, or null while that one is read.
 FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     read_default_provenance(in);
@@ -40,7 +42,9 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     }
     for (auto const* divisor :
          {&timing.gemm_scale, &timing.grouped_gemm_scale, &timing.attention_scale, &timing.memory_scale})
-        if (!(divisor->value > 0)) throw InputError("{}: a scale is zero (it must be positive)", in.where());
+        if (!(divisor->value >= least_scale))
+            throw InputError("{}: a scale is {:g} (at least {:g} of the speed of kernels alone is expected)",
+                             in.where(), divisor->value, least_scale);
     if (double const stops = timing.early_stop.value; stops != 0 && stops != 1)
         throw InputError("{}: is {} (0 or 1)", in.path_to("early_stop"), stops);
     in.finish();

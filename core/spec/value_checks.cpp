@@ -16,8 +16,9 @@ void check_range(double value, double low, double high, ObjectReader const& in, 
 
 Sourced<double> efficiency(ObjectReader& in, std::string_view key) {
     auto value = in.sourced_number(key);
-    if (!(value.value > 0) || value.value > 1)
-        throw InputError("{}: is {} (a fraction above 0 and up to 1 is expected)", in.path_to(key), value.value);
+    constexpr double least = 1e-6;  // times by less would not stay numbers
+    if (!(value.value >= least) || value.value > 1)
+        throw InputError("{}: is {:g} (a fraction above 0 and up to 1 is expected)", in.path_to(key), value.value);
     return value;
 }
 

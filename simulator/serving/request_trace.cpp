@@ -76,7 +76,13 @@ public:
     }
     [[nodiscard]] bool there() const { return id_.has_value(); }
     void read(Row const& in, ServingRequest& request) {
-        if (!id_ || in.cell(*id_).empty()) return;
+        if (!id_) return;
+        if (in.cell(*id_).empty()) {
+            if (!in.cell(*tokens_).empty() && in.number(*tokens_) != 0)
+                throw InputError("{}: {} tokens of no prefix (prefix_id is empty)", in.where("prefix_tokens"),
+                                 in.cell(*tokens_));
+            return;
+        }
         request.prefix = names_.number(in.cell(*id_));
         request.prefix_tokens = in.whole(*tokens_, 1, request.prompt);
         auto const number = static_cast<std::size_t>(request.prefix);

@@ -182,6 +182,8 @@ TEST_CASE("serve simulate: traces that make no sense are refused with their line
     refused("arrival_s,prompt,output,speed\n0,1,1,1\n", "unknown column 'speed'");
     refused("arrival_s,prompt,output,prefix_id\n0,1,1,a\n", "only make sense together");
     refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,20\n", "line 2, prefix_tokens: 20");
+    refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,,5\n", "prefix_tokens: 5 tokens of no prefix");
+    refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,,-inf\n", "prefix_tokens: '-inf' is no number");
     refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,5\n1,10,1,a,6\n", "line 3, prefix_tokens: 6");
     check_refused(simulate({"--trace", folder.path("none.csv")}), "none.csv");
     std::string const good = folder.file("g.csv", header + "0,10,10\n");

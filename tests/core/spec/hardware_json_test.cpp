@@ -63,6 +63,7 @@ TEST_CASE("read_accelerator refuses bad values with the key and what is allowed"
     refused("\"bf16\": \"989.4", "\"bf17\": \"989.4", "unknown precision 'bf17'; did you mean 'bf16'?");
     refused("\"multiprocessors\": 132", "\"multiprocessors\": 0", "at least 1");
     refused("\"value\": 0.62", "\"value\": 1.62", "a fraction above 0 and up to 1");
+    refused("\"value\": 0.62", "\"value\": 1e-320", "a fraction above 0 and up to 1");
 }
 
 TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed") {
@@ -189,7 +190,9 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
     refused("\"kernel_gap\"", "\"kernel_gab\"", "'kernel_gap' is missing");
     refused("\"reserved_low\": {\"value\": 0.", "\"reserved_low\": {\"value\": 1.", "do not ascend");
     refused("\"tp_overlap\": {\"value\": ", "\"tp_overlap\": {\"value\": 1", "between 0 and 1");  // ten and more
-    refused("\"grouped_gemm_scale\": {\"value\": 1", "\"grouped_gemm_scale\": {\"value\": 0", "a scale is zero");
+    for (char const* scale : {"0", "1e-320"})
+        refused("\"grouped_gemm_scale\": {\"value\": 1", fmt::format("\"grouped_gemm_scale\": {{\"value\": {}", scale),
+                "a scale is");
     refused("\"early_stop\": {\"value\": ", "\"early_stop\": {\"value\": 0.5", "early_stop: is 0.5");
     refused("\"low\": 0.", "\"low\": 1.", "time_interval: is no interval around 1");
 }
