@@ -1,12 +1,12 @@
 #include "planner/support.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "core/spec/network_calibration.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -42,9 +42,7 @@ std::vector<std::string> unmeasured_networks(ClusterSpec const& cluster, std::in
     return out;
 }
 
-bool is_measured(Schedule schedule) {
-    return std::find(measured_schedules.begin(), measured_schedules.end(), schedule) != measured_schedules.end();
-}
+bool is_measured(Schedule schedule) { return is_one_of(measured_schedules, schedule); }
 
 std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec const& cluster,
                                            FrameworkProfile const& framework, ParallelPlan const& plan) {

@@ -1,13 +1,13 @@
 #include "cli/sweep/profile_axis.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/profile_change.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace sextant::cli {
@@ -37,10 +37,6 @@ std::string first_name(CommandOption const& option, std::vector<std::string> con
     return split_changes(name, "--axis").name;
 }
 
-bool contains(std::vector<std::string> const& names, std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 }  // namespace
 
 AxisTarget profile_target(std::string const& name, CommandOptions const& options,
@@ -55,7 +51,7 @@ AxisTarget profile_target(std::string const& name, CommandOptions const& options
         std::vector<std::string> const keys = owner.keys(whose);
         std::string const prefix = std::string(owner.option) + ".";
         std::string const bare = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
-        if (contains(keys, bare)) {
+        if (is_one_of(keys, bare)) {
             found.push_back(&owner);
             key = bare;
         }

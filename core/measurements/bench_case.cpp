@@ -1,11 +1,11 @@
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "core/spec/kernel_constants.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 namespace sextant {
@@ -15,11 +15,6 @@ namespace {
 constexpr std::array memory_benches{"norm",      "activation", "loss",         "rows",
                                     "optimizer", "cast",       "memory_bound", "copies"};
 constexpr std::array plain_products{"cublaslt", "eigen", "blocked_loop"};
-
-template <std::size_t N>
-bool is_one_of(std::array<char const*, N> const& names, std::string const& name) {
-    return std::any_of(names.begin(), names.end(), [&](char const* n) { return name == n; });
-}
 
 std::int64_t size(RowCells const& row, char const* column) { return need(row.count(column), column); }
 

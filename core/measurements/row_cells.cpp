@@ -1,6 +1,7 @@
 #include "core/measurements/row_cells.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "core/text.hpp"
 
@@ -79,9 +80,7 @@ bool is_slip(std::string_view column, std::string_view wanted) {
 void require_columns(CsvTable const& table, std::vector<std::string_view> const& needed,
                      std::vector<std::string_view> const& known) {
     static_cast<void>(table.require(needed));
-    auto const is_known = [&](std::string_view column) {
-        return std::find(known.begin(), known.end(), column) != known.end();
-    };
+    auto const is_known = [&](std::string_view column) { return is_one_of(known, column); };
     for (std::string const& column : table.header) {
         if (is_known(column)) continue;
         for (std::string_view const wanted : known)
@@ -97,7 +96,7 @@ bool is_blank_cell(std::string_view cell) {
     constexpr std::array words{"",  "-",       "--",  "n/a",        "na",           "#n/a",        "null",
                                "?", "unknown", "tbd", "not stated", "\xe2\x80\x93", "\xe2\x80\x94"};  // en and em dash
     std::string const text = lower_case(trimmed(cell));
-    return std::find(words.begin(), words.end(), text) != words.end();
+    return is_one_of(words, text);
 }
 
 std::optional<double> number_in(std::string_view cell, std::string_view column, std::string& problem) {

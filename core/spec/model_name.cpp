@@ -1,5 +1,6 @@
 #include "core/spec/model_name.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/text.hpp"
 
@@ -186,11 +187,6 @@ std::string joined(Words const& words) {
     return text;
 }
 
-template <class List>
-bool contains(List const& list, std::string_view word) {
-    return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 /// The month of a date in two words ("08-2024").
 bool is_month(std::string_view word, std::string_view next) {
     return word.size() == 2 && is_number(word) && word <= "12" && next.size() == 4 && next.starts_with("20") &&
@@ -224,9 +220,9 @@ std::optional<std::string> preset_called(std::string_view name) {
         return found == known.end() ? std::nullopt : std::optional(found->second);
     };
     if (auto found = meant()) return found;
-    std::erase_if(words, [](std::string const& word) { return contains(silent, word); });
+    std::erase_if(words, [](std::string const& word) { return is_one_of(silent, word); });
     if (auto found = meant()) return found;
-    if (words.size() > 1 && contains(owners, words.front())) words.erase(words.begin());
+    if (words.size() > 1 && is_one_of(owners, words.front())) words.erase(words.begin());
     if (auto found = meant()) return found;
     if (words.empty()) return std::nullopt;
     for (std::size_t i = 1; i + 1 < words.size(); ++i)

@@ -1,6 +1,7 @@
 #include "core/spec/network_calibration.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -15,8 +16,7 @@ template <class Constants>
 bool is_named(NetworkCalibration const& calibration, SectionMember<Constants> member, std::string const& cluster) {
     auto const& section = calibration.*member;
     if (!section) return false;
-    auto const& names = section->scope.clusters;
-    return std::find(names.begin(), names.end(), cluster) != names.end();
+    return is_one_of(section->scope.clusters, cluster);
 }
 
 bool fits(NetworkScope const& scope, std::string_view kind, std::string const& generation) {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/block.hpp"
+#include "core/is_one_of.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "cost_models/kernel_time.hpp"
 
@@ -18,9 +19,7 @@ constexpr std::array training_only{"expert gather", "expert reduce", "moe gather
 /// What `prompt_attention` and `cache_attention` price, as it depends on the tokens before.
 bool is_of_attention(std::string_view name) { return name == "index choice"; }
 
-bool is_training_only(std::string_view name) {
-    return std::find(training_only.begin(), training_only.end(), name) != training_only.end();
-}
+bool is_training_only(std::string_view name) { return is_one_of(training_only, name); }
 
 /// Engines multiply by both down projections of latent attention in one product: "kv down".
 /// Source: vLLM fused_qkv_a_proj, SGLang fused_qkv_a_proj_with_mqa, TensorRT-LLM fused_a.

@@ -3,6 +3,7 @@
 #include "planner/validation/row_adapters.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/text.hpp"
 
 #include <algorithm>
@@ -27,11 +28,6 @@ void recompute_layers(TrainingCase& out, std::int64_t layers) {
     std::int64_t const per_stage = std::max<std::int64_t>(1, out.model.layer_count() / out.plan.pp);
     out.plan.recompute = Recompute::full;
     out.plan.recompute_layers = layers >= per_stage ? 0 : std::max<std::int64_t>(1, layers);
-}
-
-template <class Words>
-bool is_one_of(Words const& words, std::string_view text) {
-    return std::find(words.begin(), words.end(), text) != words.end();
 }
 
 /// What says that something is recomputed, and not what.

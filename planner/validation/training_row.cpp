@@ -1,11 +1,11 @@
 #include "planner/validation/training_row.hpp"
 
+#include "core/is_one_of.hpp"
 #include "core/measurements/row_cells.hpp"
 #include "core/text.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -138,17 +138,14 @@ constexpr std::array no_words{"no", "false", "off", "n", "gelu", "relu", "none",
 std::string without_words(std::string_view cell, std::string_view column) {
     constexpr std::array flags{"gated_mlp", "tied_embed", "sequence_parallel", "flash_attention"};
     std::string text = lower_case(trimmed(cell));
-    auto const is_one_of = [&](auto const& words) {
-        return std::find(words.begin(), words.end(), text) != words.end();
-    };
     if (column == "zero_stage") {
         for (std::string_view const word : {"zero", "stage"})
             if (auto const at = text.find(word); at != std::string::npos) text.erase(at, word.size());
         return std::string(trimmed(text, " \t-_"));
     }
-    if (std::find(flags.begin(), flags.end(), column) == flags.end()) return text == "none" ? "" : std::string(cell);
-    if (is_one_of(yes_words) || (column == "flash_attention" && text.starts_with("flash"))) return "1";
-    if (is_one_of(no_words)) return "0";
+    if (!is_one_of(flags, column)) return text == "none" ? "" : std::string(cell);
+    if (is_one_of(yes_words, text) || (column == "flash_attention" && text.starts_with("flash"))) return "1";
+    if (is_one_of(no_words, text)) return "0";
     return std::string(cell);
 }
 
