@@ -136,7 +136,7 @@ TEST_CASE("an exported plan comes back as the plan its file expresses, and all e
     CHECK(whole > (std::string_view(format) == "megatron" ? rounds / 12 : 5));
 }
 
-TEST_CASE("the normal form of a plan is the same plan: as long a step, as much memory", "[export]") {
+TEST_CASE("the normal form of a plan is the same plan: as long a step, as much memory", "[export][INV-69]") {
     ClusterSpec const cluster = find_cluster("h100-sxm", "--cluster");
     FrameworkProfile const framework = find_framework("megatron", "--framework");
     Random random(11);
