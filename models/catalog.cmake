@@ -1,6 +1,7 @@
 # Every model preset: one Hugging Face config.json each.
 set(SEXTANT_MODEL_FILES
   models/aquila-7b.json
+  models/arctic-480b.json
   models/baichuan-13b.json
   models/baichuan-7b.json
   models/baichuan2-13b.json
@@ -9,6 +10,7 @@ set(SEXTANT_MODEL_FILES
   models/bloom-3b.json
   models/bloom-560m.json
   models/bloom-7b1.json
+  models/bloomberggpt-50b.json
   models/chatglm2-6b.json
   models/chatglm3-6b.json
   models/codellama-13b.json
@@ -31,9 +33,11 @@ set(SEXTANT_MODEL_FILES
   models/deepseek-v2-lite.json
   models/deepseek-v3.json
   models/deepseek-v3.2.json
+  models/dots.llm1-142b.json
   models/ernie-4.5-21b-a3b.json
   models/exaone-3.5-32b.json
   models/exaone-3.5-7.8b.json
+  models/exaone-4.0-32b.json
   models/falcon-180b.json
   models/falcon-40b.json
   models/falcon-7b.json
@@ -45,11 +49,13 @@ set(SEXTANT_MODEL_FILES
   models/gemma-2b.json
   models/gemma-3-12b.json
   models/gemma-3-1b.json
+  models/gemma-3-270m.json
   models/gemma-3-27b.json
   models/gemma-3-4b.json
   models/gemma-4-26b-a4b.json
   models/gemma-4-31b.json
   models/gemma-7b.json
+  models/glm-130b.json
   models/glm-4-32b.json
   models/glm-4-9b.json
   models/glm-4.5.json
@@ -81,6 +87,9 @@ set(SEXTANT_MODEL_FILES
   models/granite-3.3-2b.json
   models/granite-3.3-8b.json
   models/granite-4.0-h-small.json
+  models/grok-1.json
+  models/grok-2.json
+  models/hunyuan-a13b.json
   models/internlm-20b.json
   models/internlm-7b.json
   models/internlm2-1.8b.json
@@ -90,6 +99,7 @@ set(SEXTANT_MODEL_FILES
   models/kimi-k2.json
   models/korthikanti-22b.json
   models/ling-1t.json
+  models/ling-flash-2.0.json
   models/ling-lite.json
   models/ling-mini-2.0.json
   models/llama-13b.json
@@ -120,6 +130,7 @@ set(SEXTANT_MODEL_FILES
   models/megatron-7.5b.json
   models/megatron-76b.json
   models/minimax-m2.json
+  models/ministral-8b.json
   models/mistral-7b.json
   models/mistral-large-123b.json
   models/mistral-nemo-12b.json
@@ -140,8 +151,11 @@ set(SEXTANT_MODEL_FILES
   models/olmo-2-1b.json
   models/olmo-2-32b.json
   models/olmo-2-7b.json
+  models/olmo-3-32b.json
+  models/olmo-3-7b.json
   models/olmo-7b.json
   models/olmoe-1b-7b.json
+  models/open-llama-3b.json
   models/opt-1.3b.json
   models/opt-125m.json
   models/opt-13b.json
@@ -151,6 +165,9 @@ set(SEXTANT_MODEL_FILES
   models/opt-350m.json
   models/opt-6.7b.json
   models/opt-66b.json
+  models/palm-540b.json
+  models/palm-62b.json
+  models/palm-8b.json
   models/phi-1.5.json
   models/phi-2.json
   models/phi-3-medium.json

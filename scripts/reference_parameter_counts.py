@@ -34,7 +34,7 @@ OUTPUT = ROOT / "tests/data/hf_reference/expected.json"
 def known(config):
     """The config in the words of a class that transformers has, and how many parameters more the model's own class has."""
     config = dict(config)
-    kind = config["model_type"]
+    kind = "grok-1" if config.get("architectures") == ["Grok1ForCausalLM"] else config["model_type"]
     if kind in ("internlm", "internlm2", "baichuan"):  # Llama's matrices; all four projections of attention with biases or none
         config |= {"model_type": "llama", "attention_bias": config.pop("bias", kind != "baichuan")}
     elif kind == "internlm3" and not config.get("bias") and not config.get("qkv_bias"):
@@ -56,6 +56,11 @@ def known(config):
         config |= {"model_type": "qwen2", "num_hidden_layers": config["num_layers"], "intermediate_size": config["ffn_hidden_size"]}
         config |= {"num_key_value_heads": config["multi_query_group_num"] if grouped else config["num_attention_heads"]}
         config |= {"head_dim": config["kv_channels"], "tie_word_embeddings": config.get("tie_word_embeddings", False)}
+    elif kind == "chatglm" and config.get("add_bias_linear") and not config.get("rmsnorm", True):  # Llama's, and norms with biases
+        layers = config["num_layers"]
+        config |= {"model_type": "llama", "num_hidden_layers": layers, "intermediate_size": config["ffn_hidden_size"], "head_dim": config["kv_channels"]}
+        config |= {"vocab_size": config["padded_vocab_size"], "attention_bias": True, "mlp_bias": True}
+        return config, (2 * layers + 1) * config["hidden_size"]
     elif kind == "exaone":
         config |= {"model_type": "llama", "num_hidden_layers": config["num_layers"]}
     elif kind in ("deepseek", "bailing_moe"):  # Qwen2's experts, whose shared ones have a gate more
@@ -67,6 +72,16 @@ def known(config):
         return config, -(config["num_hidden_layers"] - dense) * config["hidden_size"]
     elif kind == "bailing_moe_v2":
         config |= {"model_type": "dots1", "n_routed_experts": config["num_experts"], "n_shared_experts": config["num_shared_experts"]}
+    elif kind in ("grok-1", "arctic"):  # Mixtral's, with two norms or with a dense half and its norm more in every layer
+        layers, hidden, dense = config["num_hidden_layers"], config["hidden_size"], 0
+        if kind == "grok-1":
+            dense = config["intermediate_size"] if config.get("residual_moe") else 0
+            norms = 2
+        else:
+            dense = hidden if config.get("parallel_attn_mlp_res") else 0
+            norms = 1 if dense else 0
+        config |= {"model_type": "mixtral", "intermediate_size": config.get("moe_intermediate_size", config["intermediate_size"])}
+        return config, layers * hidden * (norms + 3 * dense)
     elif kind == "apertus":  # two learned values of the activation in each layer are not counted
         return config, -2 * config["num_hidden_layers"]
     return config, 0

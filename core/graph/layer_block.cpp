@@ -150,8 +150,8 @@ Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& pl
         b.residual("residual");
         append_input_norm(b, "mlp norm", NormInput::own, output_for_feed_forward(b, kind));
         append_feed_forward(b, kind);
-        for (int norm = 3; norm < model.norms_per_layer; ++norm) {
-            b.norm("post-mlp norm");
+        for (int norm = sandwich ? 3 : 2; norm < model.norms_per_layer; ++norm) {
+            b.norm(sandwich ? "post-mlp norm" : "expert norm");
             b.keep("norm input", "2 T h [/t with SP]", 2 * b.norm_tokens * b.hidden);
         }
         b.residual("residual");

@@ -2,6 +2,7 @@
 
 #include "core/nearest.hpp"
 #include "core/spec/hf/architectures.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ constexpr std::array architectures{
     Architecture{"afmoe", "AfmoeForCausalLM", hf::read_afmoe},
     Architecture{"apertus", "ApertusForCausalLM", hf::read_apertus},
     Architecture{"arcee", "ArceeForCausalLM", hf::read_arcee},
+    Architecture{"arctic", "ArcticForCausalLM", hf::read_arctic},
     Architecture{"baichuan", "BaichuanForCausalLM", hf::read_baichuan},
     Architecture{"bailing_moe", "BailingMoeForCausalLM", hf::read_bailing_moe},
     Architecture{"bailing_moe_v2", "BailingMoeV2ForCausalLM", hf::read_bailing_moe_v2},
@@ -63,6 +65,8 @@ constexpr std::array architectures{
     Architecture{"granitemoehybrid", "GraniteMoeHybridForCausalLM", hf::read_granitemoehybrid},
     Architecture{"granitemoe_swa", "GraniteMoeSWAForCausalLM", hf::read_granitemoe_swa},
     Architecture{"granitemoeshared", "GraniteMoeSharedForCausalLM", hf::read_granitemoeshared},
+    Architecture{"grok-1", "Grok1ModelForCausalLM", hf::read_grok},
+    Architecture{"grok-2", "Grok1ForCausalLM", hf::read_grok},
     Architecture{"helium", "HeliumForCausalLM", hf::read_helium},
     Architecture{"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", hf::read_hunyuan_v1_dense},
     Architecture{"hunyuan_v1_moe", "HunYuanMoEV1ForCausalLM", hf::read_hunyuan_v1_moe},
@@ -120,22 +124,33 @@ constexpr std::array architectures{
     Architecture{"youtu", "YoutuForCausalLM", hf::read_youtu},
 };
 
-/// By `model_type`, or, where that is missing, by the first entry of `architectures`.
+Architecture const* of_class(std::vector<std::string> const& classes) {
+    for (auto const& entry : architectures)
+        if (!classes.empty() && entry.model_class == classes.front()) return &entry;
+    return nullptr;
+}
+
+/// By `model_type`, or, where that is missing or says nothing (Grok-2's is that of a model for images), by the first
+/// entry of `architectures`.
 Architecture const& find_architecture(ConfigObject& in) {
     auto const known = known_architectures();
+    auto const classes = in.texts("architectures");
     if (in.has("model_type")) {
         auto const type = in.text("model_type", "");
         for (auto const& entry : architectures)
             if (entry.name == type) return entry;
+        if (auto const* entry = of_class(classes)) return *entry;
+        if (auto const why = why_not_modelled(type); !why.empty())
+            throw InputError("{}: '{}': {}", in.path_to("model_type"), type.substr(0, 60), why);
         throw InputError("{}: unknown architecture '{}'{} (known: {})", in.path_to("model_type"), type.substr(0, 60),
                          did_you_mean(type, known), join(known));
     }
-    auto const classes = in.texts("architectures");
     if (classes.empty())
         throw InputError("{}: is missing (it names the architecture; known: {})", in.path_to("model_type"),
                          join(known));
-    for (auto const& entry : architectures)
-        if (entry.model_class == classes.front()) return entry;
+    if (auto const* entry = of_class(classes)) return *entry;
+    if (auto const why = why_not_modelled(classes.front()); !why.empty())
+        throw InputError("{}: '{}': {}", in.path_to("architectures"), classes.front().substr(0, 60), why);
     throw InputError("{}: model_type is missing, and '{}' is an unknown class (known model types: {})",
                      in.path_to("architectures"), classes.front().substr(0, 60), join(known));
 }

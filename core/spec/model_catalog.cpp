@@ -6,6 +6,7 @@
 #include "core/nearest.hpp"
 #include "core/spec/hf_config.hpp"
 #include "core/spec/model_name.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/profile_change.hpp"
 
 #include <algorithm>
@@ -83,6 +84,8 @@ EmbeddedText const* preset_for(std::string_view name) {
 }
 
 [[noreturn]] void refuse_unknown(std::string_view name) {
+    if (auto const why = why_not_modelled(name); !why.empty())
+        throw InputError("model '{}': {}", name.substr(0, 100), why);
     auto const names = model_names();
     throw InputError("model '{}': unknown{} (give one of 'sextant models' or the path of a Hugging Face config.json)",
                      name.substr(0, 100), did_you_mean(name, names));
@@ -114,7 +117,11 @@ Config find_config(std::string_view name_or_path) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "config.json", ignored))
         return config_in_file(path / "config.json");
-    bool const looks_like_path = name_or_path.ends_with(".json") || name_or_path.find('/') != std::string_view::npos;
+    // "owner/name" that is no file and no folder is the id of a model on the Hub.
+    auto const slash = name_or_path.find('/');
+    bool const is_id = slash != std::string_view::npos && slash > 0 && name_or_path.rfind('/') == slash &&
+                       name_or_path.front() != '.' && !std::filesystem::exists(path.parent_path(), ignored);
+    bool const looks_like_path = name_or_path.ends_with(".json") || (slash != std::string_view::npos && !is_id);
     if (looks_like_path || std::filesystem::is_regular_file(path, ignored)) return config_in_file(path);
     refuse_unknown(name_or_path);
 }

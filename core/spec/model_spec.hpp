@@ -121,7 +121,7 @@ struct ModelSpec {
     bool norm_bias = false;
     bool norm_scale = true;       ///< false: norms without learned parameters
     int norms_per_layer = 2;      ///< half of them in layers that are a mixer or a feed-forward alone; 1: parallel
-                                  ///< attention and MLP on one norm; 4: before and after both (Gemma 2);
+                                  ///< halves on one norm; 3: experts have one (Arctic); 4: before and after (Gemma 2);
                                   ///< 8: experts and router have norms beside those of the shared expert (Gemma 4)
     bool parallel_block = false;  ///< attention and MLP read the same input (Falcon, Cohere, GPT-NeoX)
     /// Tensor-parallel ranks add what attention and MLP leave and sum it once. Source: Falcon in vLLM and TensorRT-LLM,

@@ -100,7 +100,8 @@ std::vector<std::string> without_argument(ModelSpec const& model) {
         if (holds) missing.emplace_back(what);
     };
     note(model.parallel_block, "attention and feed-forward in parallel");
-    note(model.norms_per_layer > 2, "norms after attention and feed-forward");
+    note(model.norms_per_layer > 3, "norms after attention and feed-forward");
+    note(model.norms_per_layer == 3, "a norm of the experts' own");
     note(model.norm == NormKind::layer && !model.norm_bias, "a LayerNorm without biases");
     note(!model.norm_scale, "norms without learned values");
     note(!model.final_norm, "leaving out the norm after the last layer");

@@ -1,5 +1,6 @@
 #include "core/graph/block.hpp"
 
+#include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -378,5 +379,21 @@ TEST_CASE("Newton-Schulz steps of a layer are those of its matrices, cut along t
         CHECK(local.dense_orthogonal == Approx(4 * steps(h / t, h) + 2 * steps(h, 4 * h / t)));
         CHECK(local.largest_orthogonal == Approx(steps(h, 4 * h / t)));
         CHECK(local.expert_orthogonal == 0);
+    }
+}
+
+TEST_CASE("a layer runs as many norms of its width as its parameters hold", "[INV-9]") {
+    for (std::string const& name : model_names()) {
+        ModelSpec const model = find_model(name);
+        for (LayerKind const kind : model.layers) {
+            INFO(name);
+            if (kind.mixer == Mixer::none || !kind.feed_forward || model.norms_per_layer == 8) continue;
+            auto const ops = build_layer(model, kind, {}, 1024).ops;
+            auto const run = std::count_if(ops.begin(), ops.end(), [](Op const& op) {
+                return op.name == "input norm" || op.name == "mlp norm" || op.name == "expert norm" ||
+                       op.name == "post-attention norm" || op.name == "post-mlp norm";
+            });
+            CHECK(run == model.norms_per_layer);
+        }
     }
 }

@@ -108,8 +108,25 @@ TEST_CASE("config: an unknown architecture is refused with what is known and the
     for (auto const& known : known_architectures())
         CHECK(has(message, known));
     check_refused(R"({"hidden_size": 5})", "model_type", "missing");
-    check_refused(R"({"architectures": ["MambaForCausalLM"]})", "MambaForCausalLM", "llama");
+    check_refused(R"({"architectures": ["NoSuchForCausalLM"]})", "NoSuchForCausalLM", "llama");
     check_refused(R"({"model_type": 7})", "model_type");
+}
+
+TEST_CASE("config: an architecture that is known not to be modelled is refused with what of it is not") {
+    check_refused(R"({"architectures": ["MambaForCausalLM"]})", "MambaForCausalLM", "recurrent layers alone");
+    check_refused(R"({"model_type": "t5"})", "model_type", "'t5'", "encoders and decoders");
+    check_refused(R"({"model_type": "jamba"})", "Mamba's first kind", "nemotron_h");
+}
+
+TEST_CASE("config: a model_type that says nothing leaves the class to tell the architecture") {
+    auto const model = read_hf_config(R"({"model_type": "git", "architectures": ["Grok1ForCausalLM"],
+        "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "vocab_size": 1000, "residual_moe": true, "moe_intermediate_size": 32})",
+                                      "test.json");
+    CHECK(model.architecture == "grok-2");
+    REQUIRE(model.moe);
+    CHECK(model.moe->intermediate == 32);
+    CHECK(model.moe->shared_intermediate == 128);
 }
 
 TEST_CASE("config: without model_type, the class name tells the architecture") {

@@ -6,8 +6,8 @@ namespace sextant::hf {
 
 // One reader per architecture. Defaults are those of the Hugging Face configuration class of the same name
 // (transformers 4.57, src/transformers/models/<name>/configuration_<name>.py); of InternLM, Baichuan, Kimi K2,
-// MiniMax M2, the first Qwen, ChatGLM, EXAONE 3, DeepSeekMoE and Ling, which it does not have, those of the class that
-// is published with the checkpoints.
+// MiniMax M2, the first Qwen, ChatGLM, EXAONE 3, DeepSeekMoE, Ling, Arctic and Grok, which it does not have, those of
+// the class that is published with the checkpoints.
 
 ModelSpec read_llama(ConfigObject& in);
 ModelSpec read_mistral(ConfigObject& in);
@@ -65,6 +65,8 @@ ModelSpec read_phimoe(ConfigObject& in);
 ModelSpec read_olmoe(ConfigObject& in);
 ModelSpec read_ernie4_5_moe(ConfigObject& in);
 ModelSpec read_minimax_m2(ConfigObject& in);
+ModelSpec read_arctic(ConfigObject& in);
+ModelSpec read_grok(ConfigObject& in);
 
 ModelSpec read_qwen3_next(ConfigObject& in);
 ModelSpec read_qwen3_5_text(ConfigObject& in);

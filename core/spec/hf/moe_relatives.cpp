@@ -259,4 +259,42 @@ ModelSpec read_hunyuan_v1_moe(ConfigObject& in) {
     return model;
 }
 
+// Norms before and after attention and experts. Grok-2 adds to the experts a dense half that reads the same norm
+// (`residual_moe`), which costs what a shared expert does.
+// Source: github.com/xai-org/grok-1 (model.py, pytorch/configuration_grok_1.py); Grok1DecoderLayer of SGLang for
+// Grok-2.
+ModelSpec read_grok(ConfigObject& in) {
+    ModelSpec model = read_common(in, 8192);
+    read_grouped_attention(in, model, model.attention.heads);
+    read_experts_everywhere(in, model, in.has("num_experts") ? "num_experts" : "num_local_experts", 8, 2);
+    model.moe->intermediate = in.size("moe_intermediate_size", Size::width, model.mlp.intermediate);
+    if (in.flag("residual_moe", false)) model.moe->shared_intermediate = model.mlp.intermediate;
+    model.norms_per_layer = 4;
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
+// Experts beside a dense half that is as wide as the model and reads a norm of its own: it costs what a shared expert
+// does. The two are added at the end, after attention has run beside the experts.
+// Source: modeling_arctic.py, published with the checkpoint.
+ModelSpec read_arctic(ConfigObject& in) {
+    ModelSpec model = read_common(in, 4096);
+    read_grouped_attention(in, model, model.attention.heads);
+    std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
+    std::int64_t const every = in.size("moe_layer_frequency", Size::layers, 2);
+    if (every > 1)
+        throw InputError("{}: is {} (experts in every layer, 1, are modelled)", in.path_to("moe_layer_frequency"),
+                         every);
+    model.moe = MoeSpec{.experts = experts,
+                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 1),
+                        .intermediate = model.mlp.intermediate};
+    if (in.flag("parallel_attn_mlp_res", false)) {
+        model.moe->shared_intermediate = model.hidden;
+        model.norms_per_layer = 3;
+    }
+    place_experts_everywhere(model);
+    model.tied_embeddings = in.flag("tie_word_embeddings", false);
+    return model;
+}
+
 }  // namespace sextant::hf

@@ -1,6 +1,7 @@
 #include "core/spec/model_name.hpp"
 
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 #include "tests/catch.hpp"
 
@@ -89,6 +90,13 @@ TEST_CASE("model names: Hugging Face ids and the spellings of tables mean their 
          {"Qwen/Qwen3.6-27B", "qwen3.5-27b"},
          {"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-FP8", "nemotron-3-nano-30b-a3b"},
          {"Nemotron-3-Nano", "nemotron-3-nano-30b-a3b"},
+         {"mistralai/Mistral-Small-Instruct-2409", "codestral-22b"},
+         {"Snowflake/snowflake-arctic-instruct", "arctic-480b"},
+         {"PaLM (540B)", "palm-540b"},
+         {"xai-org/grok-1", "grok-1"},
+         {"inclusionAI/Ring-1T", "ling-1t"},
+         {"allenai/Olmo-3-32B-Think", "olmo-3-32b"},
+         {"tencent/Hunyuan-A13B-Instruct", "hunyuan-a13b"},
          {"nvidia/Nemotron-H-8B-Base-8K", "nemotron-h-8b"}}));
     CHECK(called(name) == preset);
 }
@@ -97,8 +105,33 @@ TEST_CASE("model names: a name that no preset has means none, however near") {
     auto const* const name =
         GENERATE("", "instruct", "7b", "Deci/DeciLM-7B", "deepseek-ai/DeepSeek-V5", "Qwen/Qwen3-Next-40B",
                  "Llama-3-70B (truncated)", "Llama-70B int4 verifier + Llama-7B int4 draft", "Llama-like-7B",
-                 "mistralai/Mistral-Small-Instruct-2409", "llama-3-9b", "LLaMA", "lama-3-8b");
+                 "mistralai/Mistral-Medium-2312", "llama-3-9b", "LLaMA", "lama-3-8b");
     CHECK(called(name) == "none");
+}
+
+TEST_CASE("model names: no preset is kept from use by a reason why models are not modelled") {
+    for (std::string const& preset : model_names()) {
+        INFO(preset);
+        CHECK(why_not_modelled(preset).empty());
+        CHECK(why_not_modelled(find_model(preset).architecture).empty());
+    }
+}
+
+TEST_CASE("model names: a known model that cannot be a preset is refused with the reason") {
+    auto const [name, part] =
+        GENERATE(table<char const*, char const*>({{"chinchilla-70b", "relative positions"},
+                                                  {"google/t5-v1_1-xxl", "only decoders"},
+                                                  {"bert-large-uncased", "look"},
+                                                  {"ai21labs/AI21-Jamba-1.5-Large", "Mamba's first kind"},
+                                                  {"moonshotai/Kimi-Linear-48B-A3B-Instruct", "recurrent layers"},
+                                                  {"GPT-4o", "not published"}}));
+    INFO(name);
+    CHECK_THROWS_WITH(find_model(name), contains(part) && contains("model '") && !contains("did you mean"));
+}
+
+TEST_CASE("model names: the id of an unknown model is not taken for a file") {
+    CHECK_THROWS_WITH(find_model("nobody/no-such-model"), contains("unknown"));
+    CHECK_THROWS_WITH(find_model("./no-such-model"), contains("cannot be opened"));
 }
 
 TEST_CASE("model names: a command's --model takes them") {

@@ -1,0 +1,103 @@
+#include "core/spec/not_modelled.hpp"
+
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sextant {
+namespace {
+
+constexpr std::string_view encoder_decoder =
+    "encoders and decoders with attention between them are not modelled, only decoders (a decoder of the same width "
+    "and as many layers as both halves together has about the same products)";
+constexpr std::string_view encoder =
+    "encoders, whose attention looks both ways, are not modelled, only decoders (a gpt2 or llama config of the same "
+    "sizes has the same products but in the attention, which looks at half the tokens)";
+constexpr std::string_view relative_positions =
+    "attention with Transformer-XL's relative positions, a thirteenth of its parameters, is not modelled (give a "
+    "config of "
+    "the same layers, heads and width without them as model_type gpt_neox)";
+constexpr std::string_view first_mamba =
+    "recurrent layers of Mamba's first kind are not modelled (Mamba-2 beside attention is: nemotron_h, "
+    "granitemoehybrid, bamba)";
+constexpr std::string_view recurrent_alone = "models of recurrent layers alone are not modelled";
+constexpr std::string_view other_recurrence =
+    "its recurrent layers are of a kind that is not modelled (Mamba-2 and the gated delta rule are: nemotron_h, "
+    "qwen3_next)";
+constexpr std::string_view mixed_experts =
+    "layers with a gated feed-forward beside layers whose experts have no gate are not modelled";
+constexpr std::string_view shared_caches = "keys and values that layers share are not modelled";
+constexpr std::string_view uneven_layers =
+    "layers that differ in heads or width are not modelled (give a config of their average)";
+constexpr std::string_view factorised_queries =
+    "queries of low rank over keys of full rank are not modelled (a config without the low rank comes near)";
+constexpr std::string_view beside_attention = "recurrent heads beside attention in one layer are not modelled";
+constexpr std::string_view unpublished =
+    "its sizes are not published (give a Hugging Face config.json with the sizes that you assume)";
+
+struct Reason {
+    std::string_view beginning;  ///< of a name, as letters and digits
+    std::string_view why;
+};
+
+constexpr std::array reasons{
+    Reason{"ai21jamba", first_mamba},
+    Reason{"bart", encoder_decoder},
+    Reason{"bert", encoder},
+    Reason{"chinchilla", relative_positions},
+    Reason{"claude", unpublished},
+    Reason{"deberta", encoder},
+    Reason{"decilm", uneven_layers},
+    Reason{"distilbert", encoder},
+    Reason{"electra", encoder},
+    Reason{"falconh1", beside_attention},
+    Reason{"falconmamba", recurrent_alone},
+    Reason{"flant5", encoder_decoder},
+    Reason{"flanul2", encoder_decoder},
+    Reason{"gemini", unpublished},
+    Reason{"glam", mixed_experts},
+    Reason{"gopher", relative_positions},
+    Reason{"gpt35turbo", unpublished},
+    Reason{"gpt4", unpublished},
+    Reason{"gpt5", unpublished},
+    Reason{"grok3", unpublished},
+    Reason{"grok4", unpublished},
+    Reason{"hunyuanlarge", shared_caches},
+    Reason{"jamba", first_mamba},
+    Reason{"kimilinear", other_recurrence},
+    Reason{"llama33nemotronsuper", uneven_layers},
+    Reason{"llama31nemotronultra", uneven_layers},
+    Reason{"mamba", recurrent_alone},
+    Reason{"mbart", encoder_decoder},
+    Reason{"minimax01", other_recurrence},
+    Reason{"minimaxm1", other_recurrence},
+    Reason{"minimaxtext01", other_recurrence},
+    Reason{"modernbert", encoder},
+    Reason{"mt5", encoder_decoder},
+    Reason{"openelm", uneven_layers},
+    Reason{"palm2", unpublished},
+    Reason{"recurrentgemma", other_recurrence},
+    Reason{"roberta", encoder},
+    Reason{"rwkv", recurrent_alone},
+    Reason{"step3", factorised_queries},
+    Reason{"switch", encoder_decoder},
+    Reason{"t5", encoder_decoder},
+    Reason{"ul2", encoder_decoder},
+    Reason{"umt5", encoder_decoder},
+    Reason{"whisper", encoder_decoder},
+    Reason{"xlmroberta", encoder},
+    Reason{"zamba", other_recurrence},
+};
+
+}  // namespace
+
+std::string_view why_not_modelled(std::string_view name) {
+    auto const slash = name.rfind('/');
+    auto const letters = letters_and_digits(slash == std::string_view::npos ? name : name.substr(slash + 1));
+    auto const found = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](Reason const& reason) { return letters.starts_with(reason.beginning); });
+    return found == reasons.end() ? std::string_view() : found->why;
+}
+
+}  // namespace sextant

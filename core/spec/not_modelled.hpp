@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+namespace sextant {
+
+/// Why a model, named as people and tables do or by its `model_type`, is not in the catalog and cannot be: what of its
+/// architecture is not modelled, or that its sizes are not published, with what to do instead. Empty for names that it
+/// does not know.
+std::string_view why_not_modelled(std::string_view name);
+
+}  // namespace sextant
