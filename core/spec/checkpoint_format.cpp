@@ -143,11 +143,16 @@ CheckpointFormat read_checkpoint_format(std::string_view config, std::string whe
     out.method = in->text("quant_method", "");
     // transformers wrote none for bitsandbytes at first.
     if (out.method.empty() && (in->has("load_in_4bit") || in->has("load_in_8bit"))) out.method = "bitsandbytes";
+    out.cache = cache_of(*in);
+    // ModelOpt narrows the cache alone, too: then the matrices are as they were.
+    if (out.method == "modelopt" && !in->has("quant_algo") && !in->has("config_groups")) {
+        out.method.clear();
+        return out;
+    }
     Weights const weights = weights_of(*in, out.method);
     if (out.method.empty()) out.method = "quantization_config";
     out.weights = weights.format;
     out.unknown = weights.unknown;
-    out.cache = cache_of(*in);
     return out;
 }
 

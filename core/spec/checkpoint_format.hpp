@@ -8,7 +8,8 @@
 
 namespace sextant {
 
-/// How a checkpoint stores its matrices and wants its cache, as `quantization_config` of its config.json says.
+/// How a checkpoint stores its matrices and wants its cache, as `quantization_config` of its config.json says (or
+/// ModelOpt's `hf_quant_config.json` beside it, see `with_quantisation`).
 struct CheckpointFormat {
     std::string method;   ///< `quant_method`, "compressed-tensors"; empty: not quantised
     std::string weights;  ///< a format of `gemm_formats`; empty: not quantised, or `unknown`

@@ -157,7 +157,7 @@ Architecture const& find_architecture(ConfigObject& in) {
 
 /// Whether the quantised checkpoint that the config belongs to left attention as it was: then the experts are what is
 /// narrow. Source: `modules_to_not_convert` of quantization_config, as Hugging Face writes it; `ignore`, as
-/// compressed-tensors and ModelOpt do, which may also name single layers.
+/// compressed-tensors and ModelOpt do, which may also name single layers, or all by a pattern.
 bool keeps_attention(ConfigObject& in, ModelSpec const& model) {
     auto quantised = in.object("quantization_config");
     if (!quantised) return false;
@@ -168,7 +168,7 @@ bool keeps_attention(ConfigObject& in, ModelSpec const& model) {
     if (std::any_of(kept.begin(), kept.end(), names_attention)) return true;
     auto const ignored = quantised->texts("ignore");
     auto const of_all_layers = [&](std::string const& module) {
-        return names_attention(module) && module.starts_with("re:");
+        return names_attention(module) && (module.starts_with("re:") || module.find('*') < module.find("self_attn"));
     };
     return std::any_of(ignored.begin(), ignored.end(), of_all_layers) ||
            std::count_if(ignored.begin(), ignored.end(), names_attention) >= model.layer_count();

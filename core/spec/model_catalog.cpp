@@ -8,6 +8,7 @@
 #include "core/spec/model_name.hpp"
 #include "core/spec/not_modelled.hpp"
 #include "core/spec/profile_change.hpp"
+#include "core/spec/quantisation_file.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -106,7 +107,12 @@ struct Config {
 };
 
 Config config_in_file(std::filesystem::path const& path) {
-    return {.name = name_of_file(path), .where = path.string(), .text = read_text_file(path.string())};
+    Config config{.name = name_of_file(path), .where = path.string(), .text = read_text_file(path.string())};
+    std::error_code ignored;
+    if (auto const beside = path.parent_path() / "hf_quant_config.json";
+        path.filename() == "config.json" && std::filesystem::exists(beside, ignored))
+        config.text = with_quantisation(config.text, read_text_file(beside.string()), beside.string());
+    return config;
 }
 
 Config find_config(std::string_view name_or_path) {

@@ -1,12 +1,17 @@
 #include "core/spec/checkpoint_format.hpp"
 
 #include "core/error.hpp"
+#include "core/json/text_file.hpp"
 #include "core/spec/kernel_constants.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/quantisation_file.hpp"
 #include "tests/catch.hpp"
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -126,4 +131,52 @@ TEST_CASE("checkpoint format: presets are in the format that their authors publi
     CHECK(read_checkpoint_format(R"({"text_config": {"quantization_config": {"quant_method": "awq", "bits": 4}}})",
                                  "config.json")
               .weights == "int4-weights");
+}
+
+TEST_CASE("checkpoint format: ModelOpt's file beside the config says what the config does not") {
+    char const* const plain = R"({"model_type": "llama", "num_hidden_layers": 2})";
+    auto const format = [&](std::string_view config, std::string_view file) {
+        return read_checkpoint_format(with_quantisation(config, file, "hf_quant_config.json"), "config.json");
+    };
+    CheckpointFormat const fp4 =
+        format(plain, R"({"producer": {"name": "modelopt", "version": "0.29.0"}, "quantization": {"quant_algo": "NVFP4",
+               "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": ["lm_head"]}})");
+    CHECK(fp4.weights == "fp4");
+    CHECK(fp4.cache == CacheFormat::fp8);
+    // The cache alone.
+    CheckpointFormat const cache =
+        format(plain, R"({"quantization": {"quant_algo": null, "kv_cache_quant_algo": "FP8"}})");
+    CHECK(cache.method.empty());
+    CHECK(cache.unknown.empty());
+    CHECK(cache.cache == CacheFormat::fp8);
+    CHECK_THAT(format(plain, R"({"quantization": {"quant_algo": "MIXED_PRECISION", "quantized_layers": {}}})").unknown,
+               contains("MIXED_PRECISION"));
+    // What the config says itself goes first.
+    CHECK(format(R"({"quantization_config": {"quant_method": "fp8"}})", R"({"quantization": {"quant_algo": "NVFP4"}})")
+              .weights == "fp8");
+    for (char const* const wrong : {"", "[]", "{}", R"({"quantization": "FP8"})"})
+        CHECK_THROWS_WITH(format(plain, wrong), contains("hf_quant_config.json"));
+}
+
+TEST_CASE("checkpoint format: a folder's hf_quant_config.json is read, with what it leaves as it was") {
+    auto const folder = std::filesystem::temp_directory_path() / fmt::format("sextant_modelopt_{}", ::getpid());
+    std::filesystem::create_directories(folder);
+    write_text_file((folder / "config.json").string(), model_config("qwen3-30b-a3b"));
+    std::string const path = folder.string();
+    CHECK(find_stored_model(path).checkpoint.method.empty());
+    auto const write = [&](char const* excluded) {
+        write_text_file((folder / "hf_quant_config.json").string(),
+                        fmt::format(R"({{"quantization": {{"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8",
+                                        "exclude_modules": ["lm_head"{}]}}}})",
+                                    excluded));
+    };
+    write("");
+    CHECK(find_stored_model(path).checkpoint.weights == "fp4");
+    CHECK(find_stored_model(path).checkpoint.cache == CacheFormat::fp8);
+    CHECK_FALSE(find_stored_model(path).model.only_experts_narrow);
+    CHECK(find_stored_model(path + "/config.json:num_hidden_layers=4").checkpoint.weights == "fp4");
+    write(R"(, "model.layers.*.self_attn*")");
+    CHECK(find_stored_model(path).model.only_experts_narrow);
+    CHECK(find_stored_model(path).model.layer_count() == find_model("qwen3-30b-a3b").layer_count());
+    std::filesystem::remove_all(folder);
 }
