@@ -1,11 +1,14 @@
 # Every profile that the program carries. The order is that of listings, and the first cluster with an accelerator is the one assumed
 # for a device that a measurement names without its network.
 set(SEXTANT_ACCELERATOR_FILES
+  hardware_profiles/accelerators/p100-sxm-16gb.json
+  hardware_profiles/accelerators/p100-pcie-16gb.json
   hardware_profiles/accelerators/v100-sxm-16gb.json
   hardware_profiles/accelerators/v100-sxm-32gb.json
   hardware_profiles/accelerators/v100-pcie-16gb.json
   hardware_profiles/accelerators/v100-pcie-32gb.json
   hardware_profiles/accelerators/t4.json
+  hardware_profiles/accelerators/rtx-2080-ti.json
   hardware_profiles/accelerators/a100-sxm-40gb.json
   hardware_profiles/accelerators/a100-sxm-80gb.json
   hardware_profiles/accelerators/a100-pcie-40gb.json
@@ -17,6 +20,8 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/a40.json
   hardware_profiles/accelerators/rtx-a5000.json
   hardware_profiles/accelerators/rtx-a6000.json
+  hardware_profiles/accelerators/rtx-3060.json
+  hardware_profiles/accelerators/rtx-3080.json
   hardware_profiles/accelerators/rtx-3090.json
   hardware_profiles/accelerators/h100-sxm.json
   hardware_profiles/accelerators/h100-sxm-96gb.json
@@ -28,6 +33,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/h200-nvl.json
   hardware_profiles/accelerators/gh200-96gb.json
   hardware_profiles/accelerators/gh200-144gb.json
+  hardware_profiles/accelerators/b100-sxm.json
   hardware_profiles/accelerators/b200-sxm.json
   hardware_profiles/accelerators/gb200.json
   hardware_profiles/accelerators/b300-sxm.json
@@ -37,10 +43,14 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/l40.json
   hardware_profiles/accelerators/l20.json
   hardware_profiles/accelerators/rtx-6000-ada.json
+  hardware_profiles/accelerators/rtx-4080.json
   hardware_profiles/accelerators/rtx-4090.json
   hardware_profiles/accelerators/rtx-4090d.json
+  hardware_profiles/accelerators/rtx-5080.json
   hardware_profiles/accelerators/rtx-5090.json
   hardware_profiles/accelerators/rtx-pro-6000.json
+  hardware_profiles/accelerators/gb10.json
+  hardware_profiles/accelerators/mi100.json
   hardware_profiles/accelerators/mi250x-gcd.json
   hardware_profiles/accelerators/mi250-gcd.json
   hardware_profiles/accelerators/mi210.json
@@ -49,6 +59,7 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/mi325x.json
   hardware_profiles/accelerators/mi350x.json
   hardware_profiles/accelerators/mi355x.json
+  hardware_profiles/accelerators/tpu-v2.json
   hardware_profiles/accelerators/tpu-v3.json
   hardware_profiles/accelerators/tpu-v4.json
   hardware_profiles/accelerators/tpu-v5e.json
@@ -61,6 +72,8 @@ set(SEXTANT_ACCELERATOR_FILES
   hardware_profiles/accelerators/gaudi2.json
   hardware_profiles/accelerators/gaudi3.json
   hardware_profiles/accelerators/max-1550.json
+  hardware_profiles/accelerators/ascend-910b.json
+  hardware_profiles/accelerators/ascend-910c.json
 )
 set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a100-sxm-80gb.json
@@ -70,6 +83,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/a100-roce-400.json
   hardware_profiles/clusters/aws-p4d.json
   hardware_profiles/clusters/gcp-a2-high.json
+  hardware_profiles/clusters/gcp-a2-ultra.json
   hardware_profiles/clusters/aws-p4de.json
   hardware_profiles/clusters/a100-pcie.json
   hardware_profiles/clusters/a100-pcie-40gb.json
@@ -94,18 +108,22 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/h200-nvl.json
   hardware_profiles/clusters/gh200.json
   hardware_profiles/clusters/gh200-144gb.json
+  hardware_profiles/clusters/b100-sxm.json
   hardware_profiles/clusters/b200-sxm.json
   hardware_profiles/clusters/b200-roce.json
   hardware_profiles/clusters/aws-p6-b200.json
   hardware_profiles/clusters/b300-sxm.json
   hardware_profiles/clusters/b300-roce.json
+  hardware_profiles/clusters/aws-p6-b300.json
   hardware_profiles/clusters/gb200-nvl72.json
   hardware_profiles/clusters/gb200-roce.json
   hardware_profiles/clusters/aws-p6e-gb200.json
   hardware_profiles/clusters/gb300-nvl72.json
   hardware_profiles/clusters/gb300-roce.json
+  hardware_profiles/clusters/dgx-1-p100.json
   hardware_profiles/clusters/dgx-1-v100.json
   hardware_profiles/clusters/v100-16gb.json
+  hardware_profiles/clusters/aws-p3.json
   hardware_profiles/clusters/dgx-2-v100.json
   hardware_profiles/clusters/v100-roce.json
   hardware_profiles/clusters/aws-p3dn.json
@@ -113,13 +131,17 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/v100-16gb-jean-zay.json
   hardware_profiles/clusters/v100-pcie.json
   hardware_profiles/clusters/v100-pcie-16gb.json
+  hardware_profiles/clusters/p100-pcie.json
   hardware_profiles/clusters/t4-pcie.json
+  hardware_profiles/clusters/rtx-2080-ti-box.json
   hardware_profiles/clusters/a10-pcie.json
   hardware_profiles/clusters/a10g-pcie.json
   hardware_profiles/clusters/a30-pcie.json
   hardware_profiles/clusters/a40-pcie.json
   hardware_profiles/clusters/rtx-a5000-pcie.json
   hardware_profiles/clusters/rtx-a6000-pcie.json
+  hardware_profiles/clusters/rtx-3060-box.json
+  hardware_profiles/clusters/rtx-3080-box.json
   hardware_profiles/clusters/rtx-3090-box.json
   hardware_profiles/clusters/l40s-pcie.json
   hardware_profiles/clusters/l40s-p2p.json
@@ -128,10 +150,14 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/l20-pcie.json
   hardware_profiles/clusters/rtx-6000-ada-pcie.json
   hardware_profiles/clusters/l4-pcie.json
+  hardware_profiles/clusters/rtx-4080-box.json
   hardware_profiles/clusters/rtx-4090-box.json
   hardware_profiles/clusters/rtx-4090d-box.json
+  hardware_profiles/clusters/rtx-5080-box.json
   hardware_profiles/clusters/rtx-5090-box.json
   hardware_profiles/clusters/rtx-pro-6000-pcie.json
+  hardware_profiles/clusters/dgx-spark.json
+  hardware_profiles/clusters/mi100-pcie.json
   hardware_profiles/clusters/mi250x.json
   hardware_profiles/clusters/mi250.json
   hardware_profiles/clusters/mi210-pcie.json
@@ -141,6 +167,7 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/mi325x.json
   hardware_profiles/clusters/mi350x.json
   hardware_profiles/clusters/mi355x.json
+  hardware_profiles/clusters/tpu-v2.json
   hardware_profiles/clusters/tpu-v3.json
   hardware_profiles/clusters/tpu-v4.json
   hardware_profiles/clusters/tpu-v5e.json
@@ -153,6 +180,8 @@ set(SEXTANT_CLUSTER_FILES
   hardware_profiles/clusters/gaudi2.json
   hardware_profiles/clusters/gaudi3.json
   hardware_profiles/clusters/max-1550.json
+  hardware_profiles/clusters/ascend-910b.json
+  hardware_profiles/clusters/cloudmatrix384.json
 )
 set(SEXTANT_FRAMEWORK_FILES
   hardware_profiles/frameworks/megatron.json

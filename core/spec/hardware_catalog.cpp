@@ -77,9 +77,17 @@ private:
     std::map<std::string_view, Entry> kept_;
 };
 
+/// A name without the word that Azure puts before all its instances ("Standard_ND96isr_H100_v5").
+std::string letters_of_name(std::string_view name) {
+    constexpr std::string_view azure = "standard";
+    std::string letters = letters_and_digits(name);
+    if (letters.starts_with(azure)) letters.erase(0, azure.size());
+    return letters;
+}
+
 template <class Entry>
 Entry const* entry_called(std::vector<Entry> const& entries, std::string_view name) {
-    auto const wanted = letters_and_digits(name);
+    auto const wanted = letters_of_name(name);
     for (auto const& entry : entries)  // a name goes before any alias
         if (letters_and_digits(entry.name) == wanted) return &entry;
     if (wanted.empty()) return nullptr;

@@ -95,7 +95,9 @@ TEST_CASE("accelerators keep the order that physics gives their figures") {
         CHECK(entry.gemm_efficiency.size() >= entry.peak.size());
         for (auto const& [precision, peak] : entry.peak) {
             CHECK(entry.gemm_efficiency.contains(precision));
-            CHECK(peak.value >= entry.peak.begin()->second.value * 0.99);  // narrower formats are not slower
+            auto const& [widest, least] = *entry.peak.begin();
+            if (widest == Precision::fp16 && precision == Precision::bf16) continue;  // as wide: half the rate on MI100
+            CHECK(peak.value >= least.value * 0.99);                                  // narrower ones are not slower
         }
         CHECK(entry.attention_backward_efficiency.value <= entry.attention_forward_efficiency.value);
         CHECK(entry.host_bandwidth.value < entry.memory_bandwidth.value);
