@@ -5,6 +5,7 @@
 #include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "cli/progress.hpp"
+#include "cli/view/rows_csv.hpp"
 #include "core/error.hpp"
 #include "planner/explain.hpp"
 #include "planner/refine.hpp"
@@ -175,6 +176,7 @@ void deliver_plans(Options const& o, Format format, PlanQuestion const& question
     switch (format) {
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
+        case Format::csv: deliver(o.output, context, rows_csv(plan_json(question, answer), "candidates")); break;
         case Format::html: deliver(o.output, context, plan_page(question, answer)); break;
         default: deliver(o.output, context, render(plan_table(answer), format)); break;
     }

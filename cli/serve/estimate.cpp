@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/subcommand.hpp"
+#include "cli/view/rows_csv.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
@@ -195,6 +196,7 @@ int run(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, serve_estimate_json(report)); break;
         case Format::text: deliver(o.output, context, serve_estimate_text(report)); break;
+        case Format::csv: deliver(o.output, context, rows_csv(serve_estimate_json(report), "rows")); break;
         case Format::html: deliver(o.output, context, serve_estimate_page(report)); break;
         default: deliver(o.output, context, render(serve_estimate_table(report), format)); break;
     }

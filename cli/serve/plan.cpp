@@ -7,6 +7,7 @@
 #include "cli/serve/pages.hpp"
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/subcommand.hpp"
+#include "cli/view/rows_csv.hpp"
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/engine_catalog.hpp"
@@ -181,6 +182,7 @@ int run(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, serve_plan_json(report)); break;
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;
+        case Format::csv: deliver(o.output, context, rows_csv(serve_plan_json(report), "candidates")); break;
         case Format::html: deliver(o.output, context, serve_plan_page(report)); break;
         default: deliver(o.output, context, render(serve_plan_table(report), format)); break;
     }
