@@ -33,21 +33,23 @@ constexpr std::string_view what_it_is =
     "why.\n\n";
 
 void print_overview(std::ostream& out) {
-    out << what_it_is << "Usage: sextant COMMAND [OPTIONS]\n\nCommands:\n";
+    std::string text = std::string(what_it_is) + "Usage: sextant COMMAND [OPTIONS]\n\nCommands:\n";
     std::size_t width = 0;
     for (auto const* entry : command_catalog())
         width = std::max(width, std::string_view(entry->name).size());
     for (auto const* entry : command_catalog())
-        out << fmt::format("  {:{}}  {}\n", entry->name, width, entry->summary);
-    out << "\nOptions:\n"
-           "  -h, --help  this text; 'sextant COMMAND --help' explains one command, with examples\n"
-           "  --version   the version of this program\n";
+        text += fmt::format("  {:{}}  {}\n", entry->name, width, entry->summary);
+    text +=
+        "\nOptions:\n"
+        "  -h, --help  this text; 'sextant COMMAND --help' explains one command, with examples\n"
+        "  --version   the version of this program\n";
+    out << fit_text(text, terminal_of(out).columns);
 }
 
 /// What to type first: questions in the words of their commands, each of which runs as it stands.
 void print_first_steps(std::ostream& out) {
     auto const heading = [&](std::string_view text) { return in_bold(text, terminal_of(out)); };
-    out << what_it_is << "Usage: sextant COMMAND [OPTIONS]\n\n"
+    out << fit_text(what_it_is, terminal_of(out).columns) << "Usage: sextant COMMAND [OPTIONS]\n\n"
         << heading("Try first:")
         << "\n"
            "  sextant plan -m llama-3.1-8b -c h100-sxm -n 64\n"
@@ -167,10 +169,15 @@ Ending run_arguments(std::vector<std::string> arguments, CommandContext& context
 
 int run(std::vector<std::string> arguments, CommandContext& context) {
     Ending const ending = run_arguments(std::move(arguments), context);
-    if (ending.exit_code == exit_code::our_bug)
-        context.err << "sextant: internal error: " << ending.error << "\n";
-    else if (!ending.error.empty())
-        context.err << "sextant: " << in_red("error:", terminal_of(context.err)) << " " << ending.error << "\n";
+    Terminal const terminal = terminal_of(context.err);
+    constexpr std::string_view program = "sextant: ";
+    constexpr std::string_view word = "error:";
+    if (ending.exit_code == exit_code::our_bug) {
+        context.err << program << "internal error: " << ending.error << "\n";
+    } else if (!ending.error.empty()) {
+        std::string const text = fit_text(fmt::format("{}{} {}\n", program, word, ending.error), terminal.columns);
+        context.err << program << in_red(word, terminal) << text.substr(program.size() + word.size());
+    }
     return ending.exit_code;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/collective/view.hpp"
 
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "simulator/collectives/collective_graph.hpp"
 
@@ -68,8 +69,7 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
             table.add_row(std::move(cells));
             continue;
         }
-        add(std::move(cells), timing.time,
-            {fmt::format("{:+.1f} %", 100 * (timing.time / formula - 1)), busiest(timing)});
+        add(std::move(cells), timing.time, {signed_percent(timing.time / formula - 1), busiest(timing)});
     }
     TimeFactors const factors = report.interval[size];
     std::string text = table.text() + fmt::format("closed form, 80 %: {} to {} ({})\n", human(factors.low * formula),

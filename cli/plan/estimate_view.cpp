@@ -1,4 +1,6 @@
 #include "cli/plan/report_view.hpp"
+
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
@@ -9,8 +11,6 @@ namespace sextant::cli {
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 /// "41.9 M of 8.03 B parameters (0.52 %): rank 16 on attention, base weights nf4".
 std::string trained_text(PlanQuestion const& q, StepReport const& r) {

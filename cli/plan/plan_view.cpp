@@ -1,4 +1,5 @@
 #include "cli/plan/report_view.hpp"
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
@@ -87,7 +88,7 @@ std::string against_best(StepReport const& r, StepReport const& best) {
         }
     }
     if (growth <= Seconds{}) return "as fast as the first, ranked by memory";
-    return fmt::format("+{:.1f} %: {} {} more", 100 * (r.estimate.time / best.estimate.time - 1), human(growth),
+    return fmt::format("{}: {} {} more", signed_percent(r.estimate.time / best.estimate.time - 1), human(growth),
                        mine[worst].first);
 }
 

@@ -1,4 +1,6 @@
 #include "cli/rl/rows_view.hpp"
+
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
@@ -10,8 +12,8 @@ namespace sextant::cli {
 namespace {
 
 std::string errors_text(std::string const& name, ErrorStatistics const& e) {
-    return fmt::format("  {}: {} row{}, median error {:.1f} %, mean {:.1f} %, bias {:+.1f} %\n", name, e.n,
-                       e.n == 1 ? "" : "s", e.median_ape_pct, e.mape_pct, e.bias_pct);
+    return fmt::format("  {}: {} row{}, median error {:.1f} %, mean {:.1f} %, bias {}\n", name, e.n,
+                       e.n == 1 ? "" : "s", e.median_ape_pct, e.mape_pct, signed_percent(e.bias_pct / 100));
 }
 
 std::string speed_ups_text(std::vector<RlRow> const& rows) {
@@ -20,7 +22,7 @@ std::string speed_ups_text(std::vector<RlRow> const& rows) {
     Table table({{"  model"}, {"measured", Align::right}, {"predicted", Align::right}, {"error", Align::right}});
     for (RlSpeedUp const& pair : pairs)
         table.add_row({"  " + pair.model, fmt::format("{:.2f}", pair.measured), fmt::format("{:.2f}", pair.predicted),
-                       fmt::format("{:+.1f} %", 100 * (pair.predicted / pair.measured - 1))});
+                       signed_percent(pair.predicted / pair.measured - 1)});
     return "\nresponses a second and GPU, asynchronous over colocated:\n" + table.text() +
            errors_text("all", speed_up_errors(pairs));
 }
@@ -49,9 +51,8 @@ std::string rl_rows_text(std::vector<RlRow> const& rows) {
         if (!row.scored()) continue;
         RlStep const& s = *row.predicted;
         RlPhases const& p = s.phases;
-        table.add_row({row.model, row.mode, divided(s), human(row.measured), human(s.step),
-                       fmt::format("{:+.1f} %", 100 * row.error()), human(p.generation),
-                       human(p.policy_scores + p.reference_scores + p.reward + p.critic_values),
+        table.add_row({row.model, row.mode, divided(s), human(row.measured), human(s.step), signed_percent(row.error()),
+                       human(p.generation), human(p.policy_scores + p.reference_scores + p.reward + p.critic_values),
                        human(p.policy_training + p.critic_training + p.swaps)});
         for (std::string const& what : row.assumptions)
             ++assumed[what];

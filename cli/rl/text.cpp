@@ -1,4 +1,6 @@
 #include "cli/rl/view.hpp"
+
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
@@ -8,8 +10,6 @@ namespace sextant::cli {
 namespace {
 
 constexpr std::size_t most_split_rows = 24;
-
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 std::string gpus_text(RlStep const& step) {
     if (step.mode == RlMode::colocated) return grouped_digits(step.rollout_accelerators);
@@ -67,8 +67,8 @@ std::string modes_text(RlReport const& report) {
         std::size_t i = 0;
         for (std::string const& cell :
              {gpus_text(s), engine_text(s), human(s.step), human(s.phases.generation), human(scores(s.phases)),
-              human(training(s.phases)), human(s.phases.sync + s.phases.offload), percent(s.rollout_busy),
-              percent(s.train_busy), fmt::format("{:.4g}", s.responses_per_s),
+              human(training(s.phases)), human(s.phases.sync + s.phases.offload), percent(s.rollout_busy, 0),
+              percent(s.train_busy, 0), fmt::format("{:.4g}", s.responses_per_s),
               fmt::format("{:.4g}", s.tokens_per_s_per_gpu)})
             rows[i++].push_back(cell);
         if (ranged) rows[i++].push_back(range_text(report.question.overheads, s.step));
@@ -133,7 +133,7 @@ std::string phases_text(RlStep const& step) {
         fmt::format("{:.0f} responses an engine, {:.0f} decoding on average; {} with prompts", g.most_batch,
                     g.mean_batch, human(g.prefill)));
     add("  long tail", g.straggling(),
-        fmt::format("{} of it: responses of equal length end after {}", percent(g.straggling() / g.time),
+        fmt::format("{} of it: responses of equal length end after {}", percent(g.straggling() / g.time, 0),
                     human(g.even)));
     add("reward", p.reward);
     add("policy scores", p.policy_scores);
@@ -179,7 +179,7 @@ std::string splits_text(RlModeAnswer const& mode) {
         if (i % every != 0 && !best) continue;
         std::vector<std::string> row{grouped_digits(s.rollout_accelerators), grouped_digits(s.train_accelerators)};
         if (s.possible())
-            row.insert(row.end(), {engine_text(s), human(s.step), percent(s.rollout_busy), percent(s.train_busy),
+            row.insert(row.end(), {engine_text(s), human(s.step), percent(s.rollout_busy, 0), percent(s.train_busy, 0),
                                    fmt::format("{:.4g}", s.responses_per_s), best ? "best" : ""});
         else
             row.insert(row.end(), {"", "-"});

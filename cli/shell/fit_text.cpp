@@ -217,6 +217,7 @@ std::string whole_sentence(std::vector<std::string_view> const& lines, std::size
         std::string_view const next = lines[i + 1];
         std::size_t const indent = next.find_first_not_of(' ');
         if ((indent != text && indent != text + 2) || is_picture(next)) break;
+        if (next.find("  ", indent) != std::string_view::npos) break;  // a name and its value
         std::string_view const word = next.substr(indent, next.find(' ', indent) - indent);
         if (width_of(lines[i]) + 1 + width_of(word) <= width_of_reports) break;
         sentence += " " + std::string(next.substr(indent));

@@ -42,11 +42,13 @@ std::string fitted_line(std::string const& line, std::size_t columns) {
 std::string help_for(CLI::App const& app, Terminal const& terminal) {
     std::string const help = without_defaults_of_flags(app.help(words_before(app)));
     if (terminal.columns == 0 && terminal.colour == Colour::never) return help;
+    constexpr std::size_t longest_heading = 40;  // what is longer is a sentence
     std::string out;
     for (std::size_t at = 0; at < help.size();) {
         std::size_t const end = std::min(help.find('\n', at), help.size());
         std::string const line = help.substr(at, end - at);
-        bool const heading = !line.empty() && line.front() != ' ' && line.back() == ':';
+        bool const heading =
+            !line.empty() && line.size() <= longest_heading && line.front() != ' ' && line.back() == ':';
         if (heading)
             out += in_bold(line, terminal) + "\n";
         else

@@ -118,7 +118,7 @@ interrupted
 if set to anything, no colour; there is none either when the output is not a terminal
 .TP
 \fBCOLUMNS\fR
-how wide the terminal is
+how wide text reports may be, on a terminal (default: as wide as it is), in a pipe and in a file (default: as wide as they are)
 )";
 
 }  // namespace

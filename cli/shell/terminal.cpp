@@ -47,12 +47,12 @@ Terminal terminal_of(std::ios_base& stream) {
 }
 
 Terminal terminal_behind(int file_descriptor) {
-    if (isatty(file_descriptor) == 0) return {};
     Terminal terminal;
     std::string_view const asked = environment("COLUMNS");
     std::size_t columns = 0;
     if (std::from_chars(asked.data(), asked.data() + asked.size(), columns).ptr == asked.data() + asked.size())
         terminal.columns = plausible(columns);
+    if (isatty(file_descriptor) == 0) return terminal;
     winsize size{};
     if (terminal.columns == 0 && ioctl(file_descriptor, TIOCGWINSZ, &size) == 0)
         terminal.columns = plausible(size.ws_col);

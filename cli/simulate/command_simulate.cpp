@@ -11,6 +11,7 @@
 #include "cli/simulate/svg.hpp"
 #include "cli/simulate/timeline.hpp"
 #include "cli/simulate/view.hpp"
+#include "cli/view/percent_text.hpp"
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/json/text_file.hpp"
@@ -72,7 +73,7 @@ std::string tuning_text(std::vector<MicrobatchRow> const& rows, std::int64_t cho
     for (MicrobatchRow const& row : rows)
         table.add_row(
             {fmt::format("{}", row.micro_batch), fmt::format("{}", row.microbatches), human(row.time),
-             fmt::format("{:.1f} %", 100 * row.bubble), human(row.peak),
+             percent(row.bubble), human(row.peak),
              fmt::format("{}{}", row.fits ? "" : "does not fit", row.micro_batch == chosen ? " <- this" : "")});
     return "\nmicro-batch size (nothing contended):\n" + table.text();
 }

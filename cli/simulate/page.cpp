@@ -3,6 +3,7 @@
 #include "cli/page/page_cells.hpp"
 #include "cli/plan/step_blocks.hpp"
 #include "cli/simulate/timeline_chart.hpp"
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +19,6 @@ constexpr std::size_t most_bars = 24;
 constexpr std::size_t most_rows = 2000;
 constexpr std::size_t most_links = 500;
 constexpr std::size_t most_memory_points = 3000;  ///< of one line
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string rank_name(SimulationReport const& r, std::size_t i) {
     return fmt::format("rank {} (stage {})", r.graph.ranks[i].rank, r.graph.ranks[i].pipeline);

@@ -1,6 +1,7 @@
 #include "cli/simulate/svg.hpp"
 
 #include "cli/simulate/timeline_cells.hpp"
+#include "cli/view/percent_text.hpp"
 #include "cli/view/svg_text.hpp"
 
 #include <fmt/format.h>
@@ -215,8 +216,8 @@ public:
             out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">rank {}, stage {}{}</text>",
                                number(left - 8), number(y), rank.rank, rank.pipeline,
                                rank.stands_for > 1 ? fmt::format(" (x{})", rank.stands_for) : "");
-            out += fmt::format("<text x=\"{}\" y=\"{}\">{:.1f} %</text>\n", number(left + body + 8), number(y),
-                               100 * idle_share(lanes_[i].front(), until_));
+            out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", number(left + body + 8), number(y),
+                               percent(idle_share(lanes_[i].front(), until_)));
         }
         return out + fmt::format("<text x=\"{}\" y=\"{}\">idle</text>\n", number(left + body + 8), number(top - 8));
     }

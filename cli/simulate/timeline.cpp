@@ -1,6 +1,7 @@
 #include "cli/simulate/timeline.hpp"
 
 #include "cli/simulate/timeline_cells.hpp"
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -139,7 +140,7 @@ std::string simulation_timeline(TaskGraph const& graph, TaskTimes const& times, 
         double const idle = idle_share(spans, until);
         if (next < shown.size() && shown[next] == rank) {
             text +=
-                fmt::format("{:<{}}  {}  {:5.1f} %\n", label(rank), label_width, painter.row(rank, spans), 100 * idle);
+                fmt::format("{:<{}}  {}  {:>7}\n", label(rank), label_width, painter.row(rank, spans), percent(idle));
             ++next;
         } else {
             least = std::min(least, idle);
@@ -148,8 +149,8 @@ std::string simulation_timeline(TaskGraph const& graph, TaskTimes const& times, 
     }
     text += std::string(label_width + 2, ' ') + axis(columns, until * units::s) + "     idle\n";
     if (shown.size() < graph.ranks.size())
-        text += fmt::format("{} more ranks are not shown; they idle {:.1f} to {:.1f} %\n",
-                            graph.ranks.size() - shown.size(), 100 * least, 100 * most);
+        text += fmt::format("{} more ranks are not shown; they idle {} to {}\n", graph.ranks.size() - shown.size(),
+                            percent(least), percent(most));
     return text + "\n" + folded_legend(painter.legend(), room.columns);
 }
 

@@ -1,5 +1,6 @@
 #include "cli/simulate/view.hpp"
 
+#include "cli/view/percent_text.hpp"
 #include "core/quantile.hpp"
 #include "core/quantity_text.hpp"
 
@@ -16,8 +17,6 @@ constexpr TaskPart communications[] = {TaskPart::tp, TaskPart::cp, TaskPart::ep,
                                        TaskPart::pp, TaskPart::dp, TaskPart::offload};
 constexpr std::size_t most_rows = 32;
 constexpr std::size_t columns_wide = 80;
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 double share(Seconds part, Seconds whole) { return whole > Seconds{} ? part / whole : 0; }
 
@@ -45,7 +44,7 @@ std::string rank_label(SimulationReport const& r, std::size_t rank) {
 }
 
 std::string against(Seconds time, Seconds other) {
-    return fmt::format("{}, {:+.1f} %", human(other), 100 * (time / other - 1));
+    return fmt::format("{}, {}", human(other), signed_percent(time / other - 1));
 }
 
 std::string repetitions_text(SimulationReport const& r) {

@@ -1,4 +1,6 @@
 #include "cli/tables/reference_tables.hpp"
+
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/tables/compared_plans.hpp"
 #include "planner/tables/serving_rows.hpp"
@@ -9,7 +11,6 @@ namespace sextant::cli {
 namespace {
 
 std::string number(double value) { return fmt::format("{:.6g}", value); }
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 Table figures_table() {
     return Table({{"model"},

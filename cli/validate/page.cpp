@@ -3,6 +3,7 @@
 #include "cli/page/page_cells.hpp"
 #include "cli/validate/plots.hpp"
 #include "cli/validate/view.hpp"
+#include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ Chart against_measured(ValidationPoints::Figure const& figure) {
             if (place++ % stride != 0) continue;
             series.x.push_back(p.measured);
             series.y.push_back(p.predicted);
-            series.labels.push_back(fmt::format("{} ({:+.0f} %)", p.label, error_pct(p)));
+            series.labels.push_back(fmt::format("{} ({})", p.label, signed_percent(error_pct(p) / 100, 0)));
         }
     }
     auto const line = [&](char const* name, Draw draw, double factor) {
@@ -219,8 +220,8 @@ void add_answer(Page& page, Validation const& v) {
         if (figure.errors.n > 0)
             page.figures.push_back({figure.name + ", median error",
                                     fmt::format("{:.1f} %", figure.errors.median_ape_pct),
-                                    fmt::format("90 % within {:.1f} %, bias {:+.1f} %, {} rows",
-                                                figure.errors.p90_ape_pct, figure.errors.bias_pct, figure.errors.n)});
+                                    fmt::format("90 % within {:.1f} %, bias {}, {} rows", figure.errors.p90_ape_pct,
+                                                signed_percent(figure.errors.bias_pct / 100), figure.errors.n)});
     if (auto const inside = inside_interval_pct(all))
         page.figures.push_back({"inside the 80 % interval", fmt::format("{:.0f} %", *inside), "of the measured rows"});
     if (all.oom.n > 0)

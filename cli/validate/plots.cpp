@@ -1,5 +1,6 @@
 #include "cli/validate/plots.hpp"
 
+#include "cli/view/percent_text.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 
@@ -28,8 +29,8 @@ RowGroup colour_group(ScoredRow const& row) {
 
 std::string error_line(ErrorStatistics const& errors) {
     if (errors.n == 0) return "no row is scored";
-    return fmt::format("{} rows, error: median {:.1f} %, 90 % quantile {:.1f} %, bias {:+.1f} %", errors.n,
-                       errors.median_ape_pct, errors.p90_ape_pct, errors.bias_pct);
+    return fmt::format("{} rows, error: median {:.1f} %, 90 % quantile {:.1f} %, bias {}", errors.n,
+                       errors.median_ape_pct, errors.p90_ape_pct, signed_percent(errors.bias_pct / 100));
 }
 
 void ValidationPlots::add(ScoredRow const& row) {

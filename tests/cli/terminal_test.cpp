@@ -5,7 +5,10 @@
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 using namespace sextant::cli;
@@ -102,6 +105,55 @@ TEST_CASE("fit_text keeps every word of every report within the terminal") {
         CHECK(before == after);
         if (columns >= 80) CHECK(longest_line(fitted) <= std::max<std::size_t>(columns, 110));
     }
+}
+
+TEST_CASE("fit_text keeps names with their values, however long those are") {
+    std::string const shorter(50, 'x');
+    std::string const report =
+        aligned_pairs({{"energy", shorter + " and some more words that are long enough"}, {"tokens/s", "776 K"}}, "  ");
+    REQUIRE(longest_line(report) > 80);
+    REQUIRE(longest_line(report) <= 110);
+    std::string const fitted = fit_text(report, 80);
+    CHECK_THAT(fitted, contains("\n  tokens/s  776 K\n"));
+    CHECK(longest_line(fitted) <= 80);
+    for (std::vector<std::string> const& question :
+         {std::vector<std::string>{"run-plan", "--dollars", "2e6", "--cluster", "h100-sxm"},
+          std::vector<std::string>{"goodput", "--parameters", "70B", "--gpus", "1024"}}) {
+        std::string const page = fit_text(run_sextant(question).out, 80);
+        INFO(page);
+        CHECK(longest_line(page) <= 80);
+    }
+}
+
+TEST_CASE("a pipe is as wide as COLUMNS says, and has no width without it") {
+    struct Pipe {
+        int ends[2]{};
+        Pipe() { REQUIRE(::pipe(ends) == 0); }
+        Pipe(Pipe const&) = delete;
+        Pipe& operator=(Pipe const&) = delete;
+        ~Pipe() {
+            ::close(ends[0]);
+            ::close(ends[1]);
+        }
+    } const pipe;
+    ::unsetenv("COLUMNS");
+    CHECK(terminal_behind(pipe.ends[1]).columns == 0);
+    ::setenv("COLUMNS", "72", 1);
+    CHECK(terminal_behind(pipe.ends[1]).columns == 72);
+    CHECK(terminal_behind(pipe.ends[1]).colour == Colour::never);
+    ::setenv("COLUMNS", "wide", 1);
+    CHECK(terminal_behind(pipe.ends[1]).columns == 0);
+    ::unsetenv("COLUMNS");
+}
+
+TEST_CASE("the list of commands and errors fit the terminal") {
+    Terminal const terminal{.columns = 80, .colour = Colour::never};
+    std::string const overview = run_for(terminal, {"--help"}).out;
+    CHECK(longest_line(overview) <= 80);
+    CHECK(sorted_words(overview) == sorted_words(run_sextant({"--help"}).out));
+    RunResult const wrong = run_for(terminal, {"estimate", "-m", "t5-11b", "-c", "h100-sxm"});
+    CHECK(longest_line(wrong.err) <= 80);
+    CHECK(sorted_words(wrong.err) == sorted_words(run_sextant({"estimate", "-m", "t5-11b", "-c", "h100-sxm"}).err));
 }
 
 TEST_CASE("colour is for terminals alone, and changes no letter") {
