@@ -7,6 +7,7 @@
 #include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hourly_price.hpp"
+#include "core/text.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -37,8 +38,9 @@ MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster
     MemoryLimit limit{.capacity = capacity, .usable = {}, .host = cluster.host_memory.value};
     if (text.ends_with('%')) {
         double percent = 0;
-        char const* const end = text.data() + text.size() - 1;
-        auto const [stop, error] = std::from_chars(text.data(), end, percent);
+        std::string_view const number = trimmed(text.substr(0, text.size() - 1));  // reports write "90 %"
+        char const* const end = number.data() + number.size();
+        auto const [stop, error] = std::from_chars(number.data(), end, percent);
         if (error != std::errc{} || stop != end || !std::isfinite(percent))
             throw InputError("{}: '{}' is not a percentage (such as 90%)", where, text);
         limit.usable = percent / 100 * capacity;

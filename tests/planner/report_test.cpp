@@ -166,7 +166,8 @@ TEST_CASE("memory limit: a share, an amount, or the framework's usable fraction"
     CHECK(usual.capacity == 80 * units::GB);
     CHECK(usual.usable.base() == Approx(76e9));
     CHECK(usual.host == 256 * units::GB);
-    CHECK(parse_memory_limit("50%", machine, "x").usable.base() == Approx(40e9));
+    for (char const* half : {"50%", "50 %", " 50 %"})
+        CHECK(parse_memory_limit(half, machine, "x").usable.base() == Approx(40e9));
     CHECK(parse_memory_limit("100%", machine, "x").usable.base() == Approx(80e9));
     CHECK(parse_memory_limit("70 GB", machine, "x").usable.base() == Approx(70e9));
     CHECK(parse_memory_limit("64 GiB", machine, "x").usable.base() == Approx(68719476736.0));
