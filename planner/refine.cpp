@@ -6,6 +6,8 @@
 
 namespace sextant {
 
+std::size_t reserve_for(std::size_t top) { return std::max<std::size_t>(top, 9); }
+
 void refine(SearchResult& result, ClosedForm& form, SearchOptions const& options) {
     double const price = accelerator_price(form.cluster());
     auto const time_again = [&](Candidate& candidate) {

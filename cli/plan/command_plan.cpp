@@ -42,7 +42,7 @@ SearchOptions search_options(Options const& o) {
         throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
     if (o.verify < 0 || o.verify > 1000) throw InputError("--verify: {} is out of range (0 to 1000)", o.verify);
     options.top = static_cast<std::size_t>(std::max(o.top, o.verify));
-    options.reserve = options.top;
+    options.reserve = reserve_for(options.top);
     options.threads = static_cast<unsigned>(o.threads);
     options.grouping = o.every_plan ? Grouping::none : Grouping::layout;
     return options;

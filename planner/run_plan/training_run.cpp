@@ -69,7 +69,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     }
     SearchOptions options;
     options.top = 1;
-    options.reserve = 9;  // the walk of a schedule may turn the first few round
+    options.reserve = reserve_for(options.top);
     options.threads = setting.threads;
     options.stop = setting.stop;
     SearchResult result = search(model, workload, setting.cluster, setting.framework, spaces, setting.limit, options);

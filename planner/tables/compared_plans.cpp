@@ -6,6 +6,7 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "planner/explain.hpp"
+#include "planner/refine.hpp"
 #include "planner/search.hpp"
 
 #include <algorithm>
@@ -105,7 +106,8 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
     FrameworkProfile const framework = find_framework("megatron", "tables");
     SearchOptions options;
     options.top = 1;
-    SearchResult const found =
+    options.reserve = reserve_for(options.top);
+    SearchResult found =
         search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, accelerators, {})},
                default_memory_limit(cluster, framework), options);
     if (found.best.empty())
@@ -115,6 +117,9 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
                 .framework = "megatron",
                 .report = {},
                 .remark = "nothing fits"};
+    ClosedForm form(model, workload, cluster, framework, found.best.front().plan.precision);
+    found.pareto.clear();
+    refine(found, form, options);
     ParallelPlan const& plan = found.best.front().plan;
     return compared(model_name, workload, plan, "3D: " + plan_label(plan), "megatron");
 }

@@ -6,6 +6,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/refine.hpp"
 #include "planner/search.hpp"
 
 #include <array>
@@ -61,9 +62,10 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     }
     SearchOptions options;
     options.top = 1;
+    options.reserve = reserve_for(options.top);
     options.threads = 1;
     SearchSpace const space = make_search_space(model, workload, cluster, run.accelerators, {});
-    SearchResult const found = search(model, workload, cluster, framework, {space}, limit, options);
+    SearchResult found = search(model, workload, cluster, framework, {space}, limit, options);
     if (found.best.empty()) {
         auto const& least = found.smallest_misfit;
         answer.missing =
@@ -72,6 +74,8 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
         return answer;
     }
     ClosedForm form(model, workload, cluster, framework, found.best.front().plan.precision);
+    found.pareto.clear();
+    refine(found, form, options);
     answer.report = make_report(form, found.best.front().plan, limit, found.best.front().estimate);
     add_cost(answer, cluster);
     return answer;

@@ -2,6 +2,8 @@
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -64,6 +66,27 @@ TEST_CASE("training table: every row fits its memory and adds up, or says what i
         CHECK(std::abs(value(row, "days") - days) < 1e-4 * days);
     }
     CHECK(fit > 60);
+}
+
+TEST_CASE("training table: a row is what plan answers to the same question, whether it shows one plan or many") {
+    std::size_t asked = 0;
+    for (auto const& row : rows_of("training")) {
+        if (row.at("fits") == "no" || value(row, "accelerators") > 512) continue;
+        INFO(row.at("model") << " on " << row.at("accelerators") << " " << row.at("cluster"));
+        bool const tpu = row.at("cluster").starts_with("tpu");
+        for (char const* top : {"1", "12"}) {
+            RunResult const plan = run_sextant({"plan", "--model", row.at("model"), "--cluster", row.at("cluster"),
+                                                "--gpus", row.at("accelerators"), "--seq", row.at("sequence"),
+                                                "--global-batch", row.at("global_batch"), "--framework",
+                                                tpu ? "maxtext" : "megatron", "--top", top, "--format", "json"});
+            REQUIRE(plan.code == 0);
+            auto const best = nlohmann::json::parse(plan.out).at("candidates").at(0).at("report");
+            CHECK(value(row, "step_time_s") == Approx(best.at("iteration_time_s").get<double>()).epsilon(1e-5));
+            CHECK(value(row, "peak_bytes") == Approx(best.at("memory").at("peak_bytes").get<double>()).epsilon(1e-5));
+        }
+        ++asked;
+    }
+    CHECK(asked > 30);
 }
 
 TEST_CASE("training table: the same for any number of threads") {
