@@ -146,10 +146,11 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     if (quantising == Quantising::included && format.quantises)
         time += quantise_model(shape, rates, choice.constants());
     KernelEstimate out = finish(time, choice, gemm_coordinates(shape));
-    if (choice.fit != nullptr) out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
-    if (shape.groups > 1) {  // the residual belongs to single products
+    if (shape.groups > 1) {  // the grids belong to single products
         out.time = time;
         if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
+    } else if (choice.fit != nullptr && !choice.fit->waves.empty()) {
+        out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
     }
     return out;
 }

@@ -174,9 +174,12 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
 
 }  // namespace
 
-StageMemory stage_memory(StageLoad const& load, ParallelPlan const& asked, FrameworkMemory const& framework) {
-    ParallelPlan plan = asked;
-    if (plan.shard_group == 1 && plan.dp * plan.cp > 1) plan.zero = 0;  // nothing is sharded, nor gathered
+StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
+    if (plan.zero > 0 && plan.shard_group == 1 && plan.dp * plan.cp > 1) {  // nothing is sharded, nor gathered
+        ParallelPlan whole = plan;
+        whole.zero = 0;
+        return stage_memory(load, whole, framework);
+    }
     StageMemory m;
     fill_state(m, load, plan, framework);
     m.buffers = buffers(load, plan, framework);

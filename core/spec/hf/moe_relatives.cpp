@@ -280,19 +280,15 @@ ModelSpec read_grok(ConfigObject& in) {
 ModelSpec read_arctic(ConfigObject& in) {
     ModelSpec model = read_common(in, 4096);
     read_grouped_attention(in, model, model.attention.heads);
-    std::int64_t const experts = in.size("num_local_experts", Size::experts, 8);
+    read_experts_everywhere(in, model, "num_local_experts", 8, 1);
     std::int64_t const every = in.size("moe_layer_frequency", Size::layers, 2);
     if (every > 1)
         throw InputError("{}: is {} (experts in every layer, 1, are modelled)", in.path_to("moe_layer_frequency"),
                          every);
-    model.moe = MoeSpec{.experts = experts,
-                        .top_k = read_top_k(in, "num_experts_per_tok", experts, 1),
-                        .intermediate = model.mlp.intermediate};
     if (in.flag("parallel_attn_mlp_res", false)) {
         model.moe->shared_intermediate = model.hidden;
         model.norms_per_layer = 3;
     }
-    place_experts_everywhere(model);
     model.tied_embeddings = in.flag("tie_word_embeddings", false);
     return model;
 }
