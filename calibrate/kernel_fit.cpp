@@ -1,8 +1,8 @@
 #include "calibrate/kernel_fit.hpp"
 
+#include "calibrate/kernel_grids.hpp"
 #include "calibrate/large_efficiency.hpp"
 #include "calibrate/least_squares.hpp"
-#include "calibrate/residual_fit.hpp"
 #include "core/error.hpp"
 #include "core/quantile.hpp"
 #include "cost_models/kernel_estimate.hpp"
@@ -21,7 +21,6 @@ constexpr double huber_scale = 0.1;
 constexpr double prior_spread = 1.5;   ///< of a constant's logarithm about its start
 constexpr double prior_weight = 0.05;  ///< residual that one prior spread counts as
 constexpr int folds = 5;
-constexpr std::size_t first_wave_coordinate = ResidualGrid::most_axes;  ///< of a ResidualPoint
 constexpr double kin_spread = 10;  ///< the same about the constants of like kernels
 constexpr std::size_t fewest_transfer_rows = 30;
 constexpr std::size_t fewest_banded_rows = 20;   ///< of fewer no quantiles are taken, and the outer interval is doubled
@@ -70,93 +69,6 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
         }
     };
     return std::visit(Visitor{row, device, constants}, row.row.what).base();
-}
-
-/// Coordinates of the grid over the shape, then, of products, those of the grid of waves.
-ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
-    ResidualPoint point{.at = {}, .log_ratio = log_ratio};
-    auto const put = [&](auto const& coordinates, std::size_t first = 0) {
-        std::copy(coordinates.begin(), coordinates.end(), point.at.begin() + static_cast<std::ptrdiff_t>(first));
-    };
-    std::visit(
-        [&]<class Shape>(Shape const& s) {
-            if constexpr (std::is_same_v<Shape, Gemm>) {
-                GemmShape const shape{.groups = 1, .m = s.m, .n = s.n, .k = s.k};
-                put(gemm_coordinates(shape));
-                KernelRates const rates = kernel_rates(*row.device, find_gemm_format(row.variant)->precision);
-                if (row.kind == KernelKind::gemm) put(gemm_wave_coordinates(shape, rates), first_wave_coordinate);
-            } else if constexpr (std::is_same_v<Shape, Attention>)
-                put(prefill_coordinates(s));
-            else if constexpr (std::is_same_v<Shape, DecodeAttention>)
-                put(decode_coordinates(s));
-            else
-                put(memory_coordinates(s.moved));
-        },
-        row.row.what);
-    return point;
-}
-
-/// Where the knots of the residuals lie: denser where libraries change their kernels.
-std::vector<GridAxis> knots_of(KernelKind kind) {
-    switch (kind) {
-        case KernelKind::gemm:
-            return {{"log2_m", {0, 3, 4, 5, 5.585, 6, 7, 8, 9, 10, 11, 12, 13, 15}},
-                    {"log2_n", {5, 7, 8, 9, 10, 11, 12, 13, 14, 16}},
-                    {"log2_k", {5, 7, 9, 10, 11, 12, 13, 14, 16}}};
-        case KernelKind::prefill:
-            return {{"log2_batch_heads", {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14}},
-                    {"log2_keys", {0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}},
-                    {"log2_head_size", {6, 7, 7.585, 8, 9}},
-                    {"log2_sharing", {0, 2, 7}}};
-        case KernelKind::decode:
-            return {{"log2_batch_heads", {0, 2, 4, 6, 7, 8, 9, 10, 11, 12, 14, 17}},
-                    {"log2_keys", {1, 4, 7, 9, 11, 13, 15, 17}},
-                    {"log2_head_size", {6, 7, 7.585, 8, 9}},
-                    {"log2_sharing", {0, 1, 2, 3, 4, 5, 6, 7}}};
-        case KernelKind::host_gemm:
-            return {{"log2_m", {0, 2, 4, 6, 8, 10, 12}},
-                    {"log2_n", {0, 2, 4, 6, 8, 10, 12}},
-                    {"log2_k", {0, 2, 4, 6, 8, 10, 12}}};
-        case KernelKind::memory: return {{"log2_bytes", {10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32}}};
-    }
-    return {};
-}
-
-/// Chosen by the error over five folds. Libraries change the kernels of products at once: steps, and rows that are off
-/// by one such change are doubted. Attention is one kernel, whose time bends smoothly.
-ResidualSmoothing smoothing_of(KernelKind kind) {
-    if (kind == KernelKind::gemm) return {.curvature = 0.2, .slope = 0.15};
-    return {};
-}
-double robust_scale_of(KernelKind kind) { return kind == KernelKind::gemm ? 0.04 : 0.08; }
-
-/// What full and broken waves cost beside the shape; knots and smoothing by the error over five folds.
-ResidualLayer wave_layer() {
-    return {
-        .axes = {{"log2_waves", {-2, 0, 1, 2, 4}}, {"log2_rounding", {0, 0.25, 0.5, 1}}, {"log2_k", {5, 9, 11, 13}}},
-        .smoothing = {.curvature = 0.06, .slope = 0.06},
-        .first = first_wave_coordinate};
-}
-
-/// Lowest and highest coordinate of the points.
-std::pair<double, double> range_of(std::vector<ResidualPoint> const& points, std::size_t coordinate) {
-    auto const [low, high] = std::minmax_element(points.begin(), points.end(), [&](auto const& p, auto const& q) {
-        return p.at[coordinate] < q.at[coordinate];
-    });
-    return {low->at[coordinate], high->at[coordinate]};
-}
-
-/// The grids that a kernel gets, over what the points spread over.
-std::vector<ResidualLayer> layers_of(KernelKind kind, std::vector<ResidualPoint> const& points) {
-    std::vector<ResidualLayer> layers{{.axes = knots_of(kind), .smoothing = smoothing_of(kind)}};
-    if (kind == KernelKind::gemm) layers.push_back(wave_layer());
-    for (ResidualLayer& layer : layers)
-        for (std::size_t a = 0; a < layer.axes.size(); ++a) {
-            auto const [low, high] = range_of(points, layer.first + a);
-            // A coordinate that all rows share gets the two knots around it: the grid is then constant along it.
-            if (low == high) layer.axes[a].knots = {low - 0.01, low + 0.01};
-        }
-    return layers;
 }
 
 FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind, KernelFit const* kin) {
@@ -254,51 +166,27 @@ HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
             .bias_pct = quantile_of(signed_errors, 0.5)};
 }
 
-/// The logarithm of what the grids of a fit make of a time.
-double correction(ResidualPoint const& point, ResidualGrid const& residual, ResidualGrid const& waves) {
-    auto const at = std::span(point.at);
-    return residual.value(at.first(residual.axes().size())) +
-           waves.value(at.subspan(first_wave_coordinate, waves.axes().size()));
-}
-
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                 std::vector<ResidualPoint> const& points) {
-    auto const layers = layers_of(fit.kind, points);
-    auto const fit_to = [&](std::vector<ResidualPoint> const& some) {
-        auto grids = fit_residual(some, layers, robust_scale_of(fit.kind));
-        grids.resize(2);
-        return grids;
-    };
+    auto const layers = grid_layers(fit.kind, points);
     std::vector<Residual> unseen;
     for (int fold = 0; fold < folds; ++fold) {
         std::vector<ResidualPoint> seen;
         for (std::size_t i = 0; i < used.size(); ++i)
             if (fold_of(*used[i]) != fold) seen.push_back(points[i]);
         if (seen.empty()) continue;
-        auto const grids = fit_to(seen);
+        KernelGrids const grids = fit_kernel_grids(fit.kind, seen, layers);
         for (std::size_t i = 0; i < used.size(); ++i) {
             if (fold_of(*used[i]) != fold) continue;
-            double const value = correction(points[i], grids[0], grids[1]);
+            double const value = grid_correction(points[i], grids.residual, grids.waves);
             unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), points[i].log_ratio - value});
         }
     }
-    auto grids = fit_to(points);
-    fit.residual = std::move(grids[0]);
-    fit.waves = std::move(grids[1]);
+    KernelGrids grids = fit_kernel_grids(fit.kind, points, layers);
+    fit.residual = std::move(grids.residual);
+    fit.waves = std::move(grids.waves);
     return unseen;
-}
-
-/// A grid without correction over what the points cover, so that a fit without one knows its range too.
-ResidualGrid empty_grid(KernelKind kind, std::vector<ResidualPoint> const& points) {
-    std::vector<GridAxis> axes = knots_of(kind);
-    std::size_t corners = 1;
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-        auto const [low, high] = range_of(points, a);
-        axes[a].knots = {low - 0.01, high + 0.01};
-        corners *= 2;
-    }
-    return {std::move(axes), std::vector<double>(corners, 0.0)};
 }
 
 /// What constants that did not see a row leave of it (five folds).
@@ -340,7 +228,7 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
 
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
     double const seconds = model_seconds(row, fit.constants);
-    return seconds * std::exp(correction(point_of(row, 0), fit.residual, fit.waves));
+    return seconds * std::exp(grid_correction(point_of(row, 0), fit.residual, fit.waves));
 }
 
 KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices) {

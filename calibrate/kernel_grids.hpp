@@ -1,0 +1,31 @@
+#pragma once
+
+#include "calibrate/kernel_fit.hpp"
+#include "calibrate/residual_fit.hpp"
+
+#include <vector>
+
+namespace sextant {
+
+/// Where a row lies on the grids of its kernel, over the shape and, of products, over its waves, and the logarithm of
+/// measured / predicted there.
+ResidualPoint point_of(KernelMeasurement const& row, double log_ratio);
+
+/// The grids that a kernel gets, over what the points spread over.
+std::vector<ResidualLayer> grid_layers(KernelKind kind, std::vector<ResidualPoint> const& points);
+
+/// What `KernelFit` holds beside its constants.
+struct KernelGrids {
+    ResidualGrid residual, waves;
+};
+/// @throws InputError without points.
+KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points,
+                             std::vector<ResidualLayer> const& layers);
+
+/// The logarithm of what the grids make of a time at a point.
+double grid_correction(ResidualPoint const& point, ResidualGrid const& residual, ResidualGrid const& waves);
+
+/// A grid without correction over what the points cover, so that a fit without one knows its range too.
+ResidualGrid empty_grid(KernelKind kind, std::vector<ResidualPoint> const& points);
+
+}  // namespace sextant
