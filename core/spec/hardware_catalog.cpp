@@ -215,7 +215,10 @@ FrameworkProfile find_framework(std::string_view name, std::string_view where) {
 
 std::optional<ClusterSpec> cluster_for_device(std::string_view device) {
     auto const* const accelerator = known_accelerator(device);
-    if (accelerator == nullptr) return std::nullopt;
+    if (accelerator == nullptr) {  // tables also write the machine: "p4de.24xlarge"
+        auto const* const machine = known_cluster(device);
+        return machine == nullptr ? std::nullopt : std::optional(*machine);
+    }
     for (auto const& cluster : all_clusters())
         if (cluster.accelerator.name == accelerator->name) return cluster;
     return std::nullopt;

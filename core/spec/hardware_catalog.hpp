@@ -42,8 +42,8 @@ ClusterSpec const* known_cluster(std::string_view name);
 FrameworkProfile const* known_framework(std::string_view name);
 
 /// The cluster to assume for a device as measurement files write it ("NVIDIA H100 80GB HBM3", "A100-SXM4-80GB", "TPU
-/// v5p"): the first in the catalog with that accelerator. Nothing for a device that has no profile: that is a skip, not
-/// a guess.
+/// v5p"): the first in the catalog with that accelerator; or the machine that they name ("p4de.24xlarge"). Nothing for
+/// a device that has no profile: that is a skip, not a guess.
 std::optional<ClusterSpec> cluster_for_device(std::string_view device);
 
 }  // namespace sextant

@@ -270,3 +270,14 @@ TEST_CASE("every accelerator that ships has a cluster of its own") {
         CHECK(cluster_for_device(entry.name));
     }
 }
+
+TEST_CASE("a table that names the machine in place of its device means that cluster") {
+    auto const [machine, cluster] = GENERATE(table<char const*, char const*>({{"p4de.24xlarge", "aws-p4de"},
+                                                                              {"a3-megagpu-8g", "gcp-a3-mega"},
+                                                                              {"Standard_ND96isr_H100_v5", "h100-sxm"},
+                                                                              {"trn1.32xlarge", "trainium1"}}));
+    auto const found = cluster_for_device(machine);
+    REQUIRE(found);
+    CHECK(found->name == cluster);
+    CHECK_FALSE(cluster_for_device("p9.48xlarge"));
+}
