@@ -3,6 +3,7 @@
 #include "calibrate/network_catalogue.hpp"
 #include "core/error.hpp"
 #include "cost_models/nccl_curve.hpp"
+#include "cost_models/network_correction.hpp"
 
 #include <fmt/format.h>
 
@@ -204,6 +205,21 @@ private:
     std::vector<FitParameter> parameters_;
 };
 
+/// The rows as they would be without these corrections.
+std::vector<CollectiveMeasurement> without(std::vector<NetworkCorrection> const& known, MeasurementList const& rows) {
+    std::vector<CollectiveMeasurement> out;
+    for (CollectiveMeasurement const* row : rows) {
+        out.push_back(*row);
+        double const size = std::log2(std::max(row->bytes.base(), 1.0));
+        NetworkCorrection const* const own = correction_of(known, row->kind, row->group());
+        double const factor =
+            std::exp(-correction_at(known, row->kind, row->group(), size) - (own != nullptr ? own->jump_at(size) : 0));
+        out.back().measured *= factor;
+        out.back().target *= factor;
+    }
+    return out;
+}
+
 double rounded(double value) { return value == 0 ? 0 : std::stod(fmt::format("{:.4g}", value)); }
 
 template <class Constants, class Times, class Numbers>
@@ -284,10 +300,14 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, Scal
     return section;
 }
 
-NetworkCalibration fit_network(MeasurementList const& rows, NetworkFitChoices const& choices) {
-    if (rows.empty()) throw InputError("{}: no rows (at least one is needed)", choices.name);
+NetworkCalibration fit_network(MeasurementList const& all, NetworkFitChoices const& choices) {
+    if (all.empty()) throw InputError("{}: no rows (at least one is needed)", choices.name);
     NetworkCalibration out{.name = choices.name, .title = choices.title};
-    out.provenance = provenance_of(rows, choices.command);
+    out.provenance = provenance_of(all, choices.command);
+    std::vector<CollectiveMeasurement> const plain = without(choices.known, all);
+    MeasurementList rows;
+    for (CollectiveMeasurement const& row : plain)
+        rows.push_back(&row);
     if (!rows_of(rows, NetworkPart::scale_up).empty()) {
         out.scale_up =
             fit_scale_up(rows, choices.up_start.value_or(tuner_scale_up()), choices.spreads, choices.options);
@@ -308,7 +328,15 @@ NetworkCalibration fit_network(MeasurementList const& rows, NetworkFitChoices co
     CurveOf const curve_of = [&](CollectiveMeasurement const& row) {
         return structural_curve(row, up_of(row), row.between_domains() ? &out.scale_out->constants : nullptr);
     };
-    out.corrections = fit_corrections(rows, curve_of, choices.options);
+    out.corrections = fit_corrections(all, curve_of, choices.options);
+    for (NetworkCorrection const& known : choices.known) {
+        bool const has_part = known.domains > 1 ? out.scale_out.has_value() : out.scale_up.has_value();
+        bool const has_rows = std::any_of(out.corrections.begin(), out.corrections.end(), [&](auto const& own) {
+            return own.kind == known.kind && own.ranks_per_domain == known.ranks_per_domain &&
+                   own.domains == known.domains;
+        });
+        if (has_part && !has_rows) out.corrections.push_back(known);
+    }
     return out;
 }
 

@@ -63,6 +63,9 @@ struct NetworkFitChoices {
     /// Scale-up constants that a scale-out section stands on when `rows` have none; absent: the cluster's network
     /// model, else the tuner's.
     ScaleUpOf up_of{};
+    /// What is known of these ranks: the constants are fitted to what it leaves of times, and it stays for collectives
+    /// and arrangements of ranks that the rows do not have.
+    std::vector<NetworkCorrection> known{};
     NetworkPriorSpreads spreads{};
     FitOptions options{};
 };

@@ -32,13 +32,26 @@ NetworkFitChoices choices_of(ClusterSpec const& cluster, FitChoices const& choic
                           .scope = {.clusters = {cluster.name}, .kind = {}},
                           .spreads = {.latency = 0.4, .rate = 0.2, .hop = 0.25, .latency_scale = 0.6},
                           .options = choices.options};
-    ClusterSpec const base = of_class(cluster);
-    if (base.network_model) {
-        out.up_start = base.network_model->up;
-        out.out_start = base.network_model->out;
-        out.up_of = [up = base.network_model->up](CollectiveMeasurement const&) { return up; };
+    // A cluster that a calibration names starts from that, others from their class.
+    if (cluster.network_model) {
+        out.up_start = cluster.network_model->up;
+        out.out_start = cluster.network_model->out;
+        out.up_of = [up = cluster.network_model->up](CollectiveMeasurement const&) { return up; };
+        out.known = cluster.network_model->corrections;
     }
     return out;
+}
+
+/// Says of a fit that a calibration of the same cluster is what it started from.
+void add_start(NetworkCalibration& calibration, ClusterSpec const& cluster) {
+    if (!cluster.network_model) return;
+    NetworkModel const& model = *cluster.network_model;
+    auto const add = [&](NetworkModel::Part const& part) {
+        if (part.range != CalibrationRange::by_class)
+            calibration.provenance.sources.push_back(fmt::format("shipped calibration '{}'", part.calibration));
+    };
+    if (calibration.scale_up) add(model.up_part);
+    if (calibration.scale_out) add(model.out_part);
 }
 
 MeasurementList rows_that(MeasurementList const& rows, std::function<bool(CollectiveMeasurement const&)> const& take) {
@@ -145,6 +158,7 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
         out.provenance.method = runs.size() < 2 ? "nothing was held out: there is one run"
                                                 : "each run left out in turn; then fitted to all rows";
     }
+    add_start(out, cluster);
     out.provenance.held_out = errors_from(scored, out.name);
     set_intervals(out, scored, of_class(cluster));
     return out;

@@ -258,6 +258,42 @@ TEST_CASE("fit_with_held_out: runs are chosen by their names, never fitted, and 
     CHECK(split.provenance.rows + judged == static_cast<std::int64_t>(rows.size()));
 }
 
+TEST_CASE("fit_with_held_out: runs that a cluster's own constants explain leave what they say of other collectives") {
+    using enum CollectiveKind;
+    for (char const* name : {"h100-sxm", "a100-sxm-80gb", "b200-sxm"})
+        for (auto const measured : {all_reduce, all_to_all}) {
+            CollectiveMachine known;
+            known.cluster = find_cluster(name, "test");
+            known.group = place_group(8, 1, 8);
+            auto const where = std::make_shared<CollectiveMachine const>(known);
+            std::vector<CollectiveMeasurement> rows;
+            for (double size = 1024; size <= 4e9; size *= 4) {
+                CollectiveMeasurement row{.run = "mine",
+                                          .source = "synthetic",
+                                          .library_version = "2.29",
+                                          .machine = where,
+                                          .kind = measured,
+                                          .bytes = size * units::B};
+                row.measured = collective_curve(known.cluster, measured, known.group).time(row.bytes);
+                row.target = row.measured;
+                rows.push_back(row);
+            }
+            ClusterSpec mine = known.cluster;
+            apply_network_calibration(
+                mine,
+                fit_with_held_out(list(rows), known.cluster, {.held_out = 0, .command = "test", .options = one_thread}),
+                all_network_calibrations());
+            for (auto const kind : {all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive})
+                for (double size = 1024; size <= 4e9; size *= 2) {
+                    CAPTURE(name, name_of(measured), name_of(kind), size);
+                    auto const time = [&](ClusterSpec const& cluster) {
+                        return collective_curve(cluster, kind, known.group).time(size * units::B);
+                    };
+                    CHECK(time(mine) / time(known.cluster) == Approx(1).epsilon(0.2));
+                }
+        }
+}
+
 TEST_CASE("score_entries: on an excerpt of real runs, platforms that a fit has not seen are met by their class") {
     auto read = collective_measurements(read_csv(SEXTANT_SOURCE_DIR "/tests/data/collectives_excerpt.csv"), nullptr);
     REQUIRE(read.rows.size() > 180);
