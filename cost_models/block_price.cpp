@@ -231,7 +231,7 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
                         .rerun = rerun,
                         .floor = pass == Pass::forward ? least.forward : least.backward,
                         .last = last_rerun(),
-                        .sums = plan.zero >= 2 ? GradientSums::reduced : GradientSums::added};
+                        .sums = plan.zero >= 2 && plan.dp * plan.cp > 1 ? GradientSums::reduced : GradientSums::added};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
     PricedPass priced;
     Seconds attention, ring, total, weight;

@@ -1,6 +1,7 @@
 #include "simulator/closed_form.hpp"
 
 #include "core/graph/plan_check.hpp"
+#include "simulator/schedules/orders.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,9 +19,11 @@ constexpr std::int64_t most_slots_of_a_report = 500'000;
 ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
     ChunkCost cost;
     auto const policy = static_cast<std::size_t>(plan.recompute);
+    // One rank has nobody to reduce its gradients with, and sums them up.
+    bool const reduced = plan.zero >= 2 && plan.dp * plan.cp > 1;
     auto const add_backward = [&](double n, BlockPrice const& price) {
-        cost.backward += n * (plan.zero >= 2 ? price.reduced_backward : price.backward);
-        cost.weight += n * (plan.zero >= 2 ? price.reduced_weight : price.weight);
+        cost.backward += n * (reduced ? price.reduced_backward : price.backward);
+        cost.weight += n * (reduced ? price.reduced_weight : price.weight);
     };
     for (std::size_t k = 0; k < shape.blocks.layers.size(); ++k) {
         double const n = as_double(content.layers_of_kind[k]);
@@ -87,6 +90,27 @@ StageLoad load_of(StageCost const& run, PipelineCost const& pipeline, ParallelPl
     for (std::size_t passes = 0; passes < most.size(); ++passes)
         load.between_halves[passes] = as_double(most[passes]) / chunks;
     return load;
+}
+
+/// How the chunks of a run of ranks take turns: `sink(turns)` for each way that they do.
+template <class Sink>
+void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCost const& run, Sink const& sink) {
+    if (plan.vpp == 1 && traits_of(plan.schedule).parameter_copies() == 1) {
+        sink(ChunkTurns{});
+        return;
+    }
+    if (!pipeline.schedule) {
+        orders::MicrobatchGroups const groups(
+            {.ranks = plan.pp, .microbatches = pipeline.microbatches, .chunks = plan.vpp});
+        sink(chunk_turns(plan.vpp, groups.largest(), groups.last()));
+        return;
+    }
+    ChunkTurns last;
+    for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank) {
+        ChunkTurns const turns = chunk_turns(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)]);
+        if (rank == run.first || turns != last) sink(turns);
+        last = turns;
+    }
 }
 
 /// What the passes of the slowest stage add to a step of `m` microbatches. Pairs of passes that run side by side hide
@@ -266,20 +290,42 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
 
     // Every microbatch enters and leaves a stage once per chunk and pass.
     Seconds const transfer = as_double(plan.vpp) * (1 - timing_.pp_overlap.value) * pipeline.transfer;
+    bool const split = traits_of(plan.schedule).split_backward == Switch::on;
     DataParallelTime data;
+    Seconds begun, ended;
     for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
         StageCost const& stage = pipeline.stages[i];
         AcceleratorProfile const& accelerator = cluster_.accelerator;
-        // Passes with what they wait for copies to the host: what data parallelism sends runs beside that as well.
-        Seconds const run = stage.forward.total();
-        Seconds const run_back = stage.backward.total() + stage.rerun.total();
-        Seconds const forward = run + offload_wait(plan, accelerator, stage.load.kept, run);
-        Seconds const backward = run_back + offload_wait(plan, accelerator, stage.load.kept, run_back);
-        times[i] = {.forward = forward + transfer, .backward = backward + transfer, .count = stage.count};
-        DataParallelTime const d =
-            data_parallel_time(stage.load, plan, forward, backward, pipeline.data_parallel, accelerator, timing_);
-        // Stages reduce at the same time; the step waits for the slowest.
-        if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
+        Seconds const forward = stage.forward.total();
+        Seconds const backward = stage.backward.total() + stage.rerun.total();
+        Seconds const weight = split ? stage.weight.total() : backward;
+        Bytes const kept = stage.load.kept / as_double(traits_of(plan.schedule).parameter_copies());
+        Seconds const forward_wait = offload_wait(plan, accelerator, kept, forward);
+        Seconds const backward_wait = offload_wait(plan, accelerator, kept, split ? backward - weight : backward);
+        times[i] = {.forward = forward + transfer + forward_wait,
+                    .backward = backward + transfer + backward_wait,
+                    .count = stage.count};
+        PassesBeside beside{.forward = forward,
+                            .backward = backward,
+                            .weight = weight,
+                            .forward_wait = forward_wait,
+                            .backward_wait = backward_wait,
+                            .begins_later = begun,
+                            .ends_earlier = ended,
+                            .chunks = as_double(plan.vpp)};
+        // The first microbatch comes down the pipeline, the last one goes back up, a chunk on every rank. With halves
+        // of backwards the last of them fill the way back, and a pipeline that runs both ways begins and ends at both.
+        bool const one_way = traits_of(plan.schedule).parameter_copies() == 1;
+        auto const ranks = as_double(stage.count) / as_double(plan.vpp);
+        if (one_way) begun += ranks * times[i].forward;
+        if (one_way && !split) ended += ranks * times[i].backward;
+        each_turns(pipeline, plan, stage, [&](ChunkTurns const& turns) {
+            beside.turns = turns;
+            DataParallelTime const d =
+                data_parallel_time(stage.load, plan, beside, pipeline.data_parallel, accelerator, timing_);
+            // Stages reduce at the same time; the step waits for the slowest.
+            if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
+        });
     }
     Seconds hidden;
     PipelineTime const pipe = time_of_pipeline(pipeline, plan, times, hidden);

@@ -103,9 +103,25 @@ void each_call(StageLoad const& load, ParallelPlan const& plan, DataParallelCurv
             .build(plan, f);
 }
 
-/// What remains of a transfer beside `compute`: of the time in which both could run, the share `overlap` is gained.
-Seconds exposed(Seconds transfer, Seconds compute, double overlap, double layers) {
-    return std::max(transfer - overlap * std::min(transfer, compute), transfer / layers);
+/// Compute that a transfer runs beside, and waiting, where it hides for nothing.
+struct Window {
+    Seconds compute;
+    Seconds wait;
+};
+
+/// What remains of a transfer: of the time in which it and the compute could run, the share `overlap` is gained.
+Seconds remaining(Seconds transfer, Window const& beside, double overlap) {
+    return transfer - overlap * std::min(transfer, beside.compute) - beside.wait;
+}
+
+/// What shows of a transfer that runs chunk by chunk: that of the chunk whose turn is the last one beside one pass, or
+/// all of it beside that pass and those `between`, or one layer's part. (The number of chunks still to come would make
+/// a convex function: its ends decide.)
+Seconds exposed(Seconds transfer, Window const& pass, Window const& between, double overlap, double layers,
+                double chunks = 1) {
+    Window const all{.compute = pass.compute + between.compute, .wait = pass.wait + between.wait};
+    return std::max(
+        {remaining(transfer / chunks, pass, overlap), remaining(transfer, all, overlap), transfer / layers});
 }
 
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator
@@ -201,6 +217,53 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
     return calls;
 }
 
+ChunkTurns chunk_turns(std::int64_t chunks, std::int64_t first_group, std::int64_t last_group) {
+    auto const others = static_cast<double>(chunks - 1);
+    ChunkTurns turns{.chunks = static_cast<double>(chunks)};
+    turns.forwards_ahead = others * static_cast<double>(first_group);
+    turns.inputs_after = turns.weights_after = others * static_cast<double>(last_group);
+    return turns;
+}
+
+ChunkTurns chunk_turns(std::vector<Slot> const& order) {
+    struct Turn {
+        std::int32_t stage;
+        std::size_t first, last;  // positions of its first forward and its last backward
+    };
+    std::vector<Turn> turns;
+    auto const turn_of = [&](std::int32_t stage, std::size_t position) -> Turn& {
+        auto found = std::find_if(turns.begin(), turns.end(), [&](Turn const& turn) { return turn.stage == stage; });
+        if (found == turns.end()) found = turns.insert(found, {.stage = stage, .first = position, .last = position});
+        return *found;
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        Turn& turn = turn_of(order[i].stage, i);
+        if (order[i].kind == SlotKind::forward_backward)
+            turn_of(order[i].backward_stage, i).last = i;
+        else if (order[i].kind != SlotKind::forward)
+            turn.last = i;
+    }
+    ChunkTurns result{.chunks = static_cast<double>(turns.size())};
+    std::size_t begun = 0, ended = order.size();
+    for (Turn const& turn : turns) {
+        begun = std::max(begun, turn.first);
+        ended = std::min(ended, turn.last);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        SlotKind const kind = order[i].kind;
+        bool const pair = kind == SlotKind::forward_backward;
+        bool const whole = kind == SlotKind::backward || pair;
+        if (i < begun) {
+            result.forwards_ahead += kind == SlotKind::forward || pair ? 1 : 0;
+            result.backwards_ahead += whole ? 1 : 0;
+        } else if (i > ended) {
+            result.inputs_after += kind == SlotKind::backward_input || whole ? 1 : 0;
+            result.weights_after += kind == SlotKind::backward_weight || whole ? 1 : 0;
+        }
+    }
+    return result;
+}
+
 double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& f) {
     bool const each = moment == Moment::forward_each || moment == Moment::backward_each;
     return each && plan.zero >= 3 ? f.fsdp_overlap.value : f.dp_overlap.value;
@@ -221,7 +284,7 @@ Seconds orthogonalization_time(LocalParameters const& p, double dense_ranks, dou
 
 }  // namespace
 
-DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, Seconds forward, Seconds backward,
+DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, PassesBeside const& beside,
                                     DataParallelCurves const& curves, AcceleratorProfile const& accelerator,
                                     FrameworkTiming const& f) {
     DataParallelTime time;
@@ -233,15 +296,35 @@ DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& p
     });
     transfers[static_cast<std::size_t>(Moment::backward_last)] += exchange_of_copies(load, plan, curves, f);
     if (std::any_of(transfers.begin(), transfers.end(), [](Seconds t) { return t > Seconds{}; })) {
-        auto const shown = [&](Moment moment, Seconds compute) {
-            return exposed(transfers[static_cast<std::size_t>(moment)], compute, data_parallel_overlap(moment, plan, f),
-                           layers);
+        auto const shown = [&](Moment moment, Window const& pass) {
+            return exposed(transfers[static_cast<std::size_t>(moment)], pass, {},
+                           data_parallel_overlap(moment, plan, f), layers);
+        };
+        auto const shown_by_chunk = [&](Moment moment, Window const& pass, Window const& between) {
+            return exposed(transfers[static_cast<std::size_t>(moment)], pass, between,
+                           data_parallel_overlap(moment, plan, f), layers, beside.turns.chunks);
         };
         // What every backward pass sends comes first in the last one, too.
         Seconds const each = transfers[static_cast<std::size_t>(Moment::backward_each)];
-        time.exposed =
-            load.microbatches * (shown(Moment::forward_each, forward) + shown(Moment::backward_each, backward)) +
-            shown(Moment::backward_last, std::max(Seconds{}, backward - each)) + shown(Moment::forward_first, forward);
+        double const chunk = 1 / beside.chunks;
+        // A weight half has all that it reads.
+        Seconds const last_wait = beside.weight < beside.backward ? Seconds{} : beside.backward_wait;
+        ChunkTurns const& turns = beside.turns;
+        Seconds const reduced = shown_by_chunk(
+            Moment::backward_last,
+            {.compute = chunk * std::max(Seconds{}, beside.weight - each), .wait = chunk * last_wait},
+            {.compute =
+                 chunk * (turns.inputs_after * (beside.backward - beside.weight) + turns.weights_after * beside.weight),
+             .wait = chunk * turns.inputs_after * beside.backward_wait});
+        Seconds const gathered = shown_by_chunk(
+            Moment::forward_first, {.compute = chunk * beside.forward, .wait = chunk * beside.forward_wait},
+            {.compute = chunk * (turns.forwards_ahead * beside.forward + turns.backwards_ahead * beside.backward),
+             .wait = chunk * turns.forwards_ahead * beside.forward_wait});
+        time.exposed = load.microbatches *
+                           (shown(Moment::forward_each, {.compute = beside.forward, .wait = beside.forward_wait}) +
+                            shown(Moment::backward_each, {.compute = beside.weight, .wait = beside.backward_wait})) +
+                       std::max(Seconds{}, reduced - beside.ends_earlier) +
+                       std::max(Seconds{}, gathered - beside.begins_later);
     }
 
     double const dense_ranks = plan.zero >= 1 ? dense_shards(plan) : 1;

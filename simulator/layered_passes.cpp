@@ -53,30 +53,49 @@ double LayeredPasses::time_of(DataParallelCall const& call, double all, double c
     double const overlap = data_parallel_overlap(call.moment, plan_, form_.timing());
     return all > 0 ? call.time.base() * stretched(all, compute, overlap) / all : 0;
 }
+
+/// What compute is slowed by beside calls that take `time`.
+double LayeredPasses::lost_to(Moment moment, double time, double compute) const {
+    return (1 - data_parallel_overlap(moment, plan_, form_.timing())) * std::min(time, compute);
+}
+
+void LayeredPasses::lose(std::int64_t rank, SlotTag const& tag, Seconds time) {
+    if (time > Seconds{})
+        writer_.run_item(
+            rank, {.name = program_.name("slowed by data parallelism"), .part = TaskPart::dp, .duration = time.base()},
+            Stream::layer_communication, tag);
+}
+
 void LayeredPasses::gather_first_weights(std::int64_t rank, DataParallelCalls const& calls,
                                          std::vector<FirstForward> const& forwards) {
     if (calls.at(Moment::forward_first) <= Seconds{}) return;
     std::vector<LaneTasks> const start = writer_.tail(rank);
     bool beside_compute = false;
-    for (auto const& [stage, microbatch] : forwards) {
+    for (auto const& [stage, microbatch, passes] : forwards) {
         SlotTag const tag{static_cast<std::int16_t>(stage), microbatch, TaskPass::forward};
         auto& gathered = gathered_[{rank, stage}];
         gathered.clear();
+        double& lost = lost_[{rank, stage}];
+        lost = 0;
         for (ProgramUnit const& unit : programs_.units_of(stage)) {
             std::vector<LaneTasks> tasks;
             double const all = time_at(calls, Moment::forward_first, unit);
-            double const compute = beside_compute ? programs_.of_unit(unit, TaskPass::forward).duration() : 0;
+            double const pass = programs_.of_unit(unit, TaskPass::forward).duration();
+            double const slowed = lost_to(Moment::forward_first, all, passes * pass);
+            lost += slowed;
             for (DataParallelCall const& call : calls)
                 if (call.moment == Moment::forward_first && has_call(call, unit)) {
-                    tasks.push_back(writer_.beside(rank, call_item(call, time_of(call, all, compute)),
-                                                   Stream::data_parallel, start, tag));
+                    double const time = passes > 0 ? call.time.base() * (1 + slowed / all)
+                                                   : time_of(call, all, beside_compute ? pass : 0);
+                    tasks.push_back(writer_.beside(rank, call_item(call, time), Stream::data_parallel, start, tag));
                     beside_compute = true;
                 }
             gathered.push_back(std::move(tasks));
         }
     }
 }
-void LayeredPasses::run_gathered(std::int64_t rank, SlotTag const& tag) {
+
+Seconds LayeredPasses::run_gathered(std::int64_t rank, SlotTag const& tag) {
     auto const& gathered = gathered_.at({rank, tag.stage});
     std::vector<ProgramUnit> const& units = programs_.units_of(tag.stage);
     for (std::size_t u = 0; u < units.size(); ++u) {
@@ -84,10 +103,12 @@ void LayeredPasses::run_gathered(std::int64_t rank, SlotTag const& tag) {
             writer_.wait_for(rank, tasks);
         writer_.run(rank, programs_.of_unit(units[u], tag.pass), tag);
     }
+    return lost_.at({rank, tag.stage}) * units::s;
 }
 
-void LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls, Moment gather,
-                        Moment reduce) {
+Seconds LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls, Moment gather,
+                           Moment reduce, double passes) {
+    double lost = 0;
     std::vector<ProgramUnit> units = programs_.units_of(tag.stage);
     if (tag.pass != TaskPass::forward) std::reverse(units.begin(), units.end());
     auto const wanted = [&](DataParallelCall const& call) { return call.moment == gather || call.moment == reduce; };
@@ -108,11 +129,14 @@ void LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCalls
             }
     };
     auto const reduce_unit = [&](std::size_t u, std::vector<LaneTasks> const& after) {
+        double const all = all_of(units[u]);
+        double const slowed = lost_to(reduce, all, passes * programs_.of_unit(units[u], tag.pass).duration());
+        lost += slowed;
         for (DataParallelCall const& call : calls) {
             if (!wanted(call) || is_gather(call) || !has_call(call, units[u])) continue;
             double const compute = u + 1 < units.size() ? programs_.of_unit(units[u + 1], tag.pass).duration() : 0;
-            writer_.beside(rank, call_item(call, time_of(call, all_of(units[u]), compute)), Stream::data_parallel,
-                           after, tag);
+            double const time = passes > 0 ? call.time.base() * (1 + slowed / all) : time_of(call, all, compute);
+            writer_.beside(rank, call_item(call, time), Stream::data_parallel, after, tag);
         }
     };
     std::vector<LaneTasks> finished;
@@ -126,6 +150,7 @@ void LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCalls
         finished = writer_.tail(rank);
     }
     if (!units.empty()) reduce_unit(units.size() - 1, finished);
+    return lost * units::s;
 }
 
 void LayeredPasses::reduce_stage(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls) {

@@ -15,8 +15,10 @@ namespace sextant {
 /// Passes beside which data parallelism runs, laid out layer by layer: weights are gathered ahead of a layer, gradients
 /// reduced behind it, in order, on a stream of their own.
 ///
-/// Beside compute c a transfer of time t takes min(t / o, t + (1 - o) c), o the framework's overlap: it hides o c of
-/// itself, as in the closed form.
+/// Of a transfer t and the compute c beside it the share o of what they have in common is gained, o the framework's
+/// overlap, as in the closed form: both are done after max(t, c) + (1 - o) min(t, c). Traffic of a chunk with another
+/// chunk's passes behind it (gradients) or before it (weights) ends long before the rank does; what it slows the passes
+/// by, (1 - o) min(t, c) with the passes of a group of microbatches in c, the rank loses then, after the pass.
 class LayeredPasses {
 public:
     /// @param prefetch layers that are gathered ahead of the one at work.
@@ -28,21 +30,28 @@ public:
     struct FirstForward {
         std::int32_t stage = 0;
         std::int32_t microbatch = 0;
+        double passes = 0;  ///< of the chunk before, in which its weights are gathered; 0: its own first one
     };
     /// ZeRO 1 and 2: the weights of all layers of a rank follow one another from the beginning of the step on.
     void gather_first_weights(std::int64_t rank, DataParallelCalls const& calls,
                               std::vector<FirstForward> const& forwards);
     /// The first forward of a stage, each layer after its own weights. @pre gather_first_weights
-    void run_gathered(std::int64_t rank, SlotTag const& tag);
+    /// @return what the rank loses by them.
+    Seconds run_gathered(std::int64_t rank, SlotTag const& tag);
     /// A pass with calls of the moments `gather` and `reduce` beside it: gathers ahead, all others behind.
-    void run(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls, DataParallelMoment gather,
-             DataParallelMoment reduce);
+    /// @param passes of another chunk that follow, beside which gradients are reduced; 0: none.
+    /// @return what the rank loses by that.
+    Seconds run(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls, DataParallelMoment gather,
+                DataParallelMoment reduce, double passes = 0);
+    /// The rank stands still for that long.
+    void lose(std::int64_t rank, SlotTag const& tag, Seconds time);
     /// All gradients of a stage at once, after what the rank has done so far.
     void reduce_stage(std::int64_t rank, SlotTag const& tag, DataParallelCalls const& calls);
 
 private:
     ProgramItem call_item(DataParallelCall const& call, double time);
     [[nodiscard]] double time_of(DataParallelCall const& call, double all, double compute) const;
+    [[nodiscard]] double lost_to(DataParallelMoment moment, double time, double compute) const;
 
     ClosedForm const& form_;
     ParallelPlan const& plan_;
@@ -51,6 +60,7 @@ private:
     LaneWriter& writer_;
     std::int64_t prefetch_;
     std::map<std::pair<std::int64_t, std::int32_t>, std::vector<std::vector<LaneTasks>>> gathered_;
+    std::map<std::pair<std::int64_t, std::int32_t>, double> lost_;
 };
 
 }  // namespace sextant

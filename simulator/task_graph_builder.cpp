@@ -51,6 +51,8 @@ public:
                 ranks_.push_back(
                     {.cost = &run,
                      .calls = data_parallel_calls(run.load, plan, pipeline_.data_parallel, form.timing())});
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            mark_turns(ranks_[r], chunk_turns(schedule_.ranks[r]));
         set_transfer();
         mark_ends();
     }
@@ -65,6 +67,8 @@ private:
     struct Rank {
         StageCost const* cost;
         DataParallelCalls calls;
+        /// Passes between two turns of its chunks, as many first forwards and last backwards (weight halves) take.
+        double forwards_between = 0, backwards_between = 0;
         std::size_t position = 0;
     };
     /// A pass that has been laid out, and what its neighbour waits for.
@@ -73,6 +77,18 @@ private:
         std::int64_t rank = -1;
         std::vector<LaneTasks> tasks;
     };
+
+    void mark_turns(Rank& rank, ChunkTurns const& turns) const {
+        if (turns.chunks < 2) return;
+        double const forward = rank.cost->forward.total().base();
+        double const backward = (rank.cost->backward.total() + rank.cost->rerun.total()).base();
+        bool const split = traits_of(plan_.schedule).split_backward == Switch::on;
+        double const weight = split ? rank.cost->weight.total().base() : backward;
+        if (forward <= 0 || weight <= 0) return;
+        double const gaps = turns.chunks - 1;
+        rank.forwards_between = (turns.forwards_ahead + turns.backwards_ahead * backward / forward) / gaps;
+        rank.backwards_between = (turns.weights_after + turns.inputs_after * (backward - weight) / weight) / gaps;
+    }
 
     void set_transfer() {
         if (plan_.pp == 1) return;
@@ -108,7 +124,10 @@ private:
                 Slot const& slot = order[i];
                 bool const pair = slot.kind == SlotKind::forward_backward;
                 if (is_forward(slot) || pair) first_forward_.try_emplace({rank, slot.stage}, i);
-                if (!is_forward(slot)) last_backward_[{rank, pair ? slot.backward_stage : slot.stage}] = i;
+                if (!is_forward(slot)) {
+                    last_backward_[{rank, pair ? slot.backward_stage : slot.stage}] = i;
+                    end_.insert_or_assign(rank, i);
+                }
             }
         }
     }
@@ -142,7 +161,9 @@ private:
             if (key.first == rank) by_position.emplace(position, key.second);
         std::vector<LayeredPasses::FirstForward> forwards;
         for (auto const& [position, stage] : by_position)
-            forwards.push_back({.stage = stage, .microbatch = schedule_.ranks[rank][position].microbatch});
+            forwards.push_back({.stage = stage,
+                                .microbatch = schedule_.ranks[rank][position].microbatch,
+                                .passes = forwards.empty() ? 0 : ranks_[rank].forwards_between});
         return forwards;
     }
 
@@ -152,9 +173,8 @@ private:
         writer_.barrier("gradient norm");
         for (std::int64_t r = 0; r < plan_.pp; ++r) {
             StageCost const& cost = *ranks_[static_cast<std::size_t>(r)].cost;
-            DataParallelTime const time =
-                data_parallel_time(cost.load, plan_, cost.forward.total(), cost.backward.total() + cost.rerun.total(),
-                                   pipeline_.data_parallel, form_.cluster().accelerator, form_.timing());
+            DataParallelTime const time = data_parallel_time(cost.load, plan_, {}, pipeline_.data_parallel,
+                                                             form_.cluster().accelerator, form_.timing());
             add_step_item(r, "optimizer", TaskPart::optimizer, Stream::compute, time.optimizer);
             add_step_item(r, "optimizer on the host", TaskPart::offload, Stream::to_host, time.offload);
             add_step_item(r, "step", TaskPart::fixed, Stream::compute, form_.timing().fixed_per_step.value);
@@ -232,12 +252,11 @@ private:
         if (pass == TaskPass::backward || pass == TaskPass::backward_input)
             await_backward(rank, slot.stage, slot.microbatch);
         std::vector<LaneTasks> const before = writer_.tail(rank);
-        if (pass == TaskPass::forward)
-            add_forward(rank, tag, position);
-        else
-            add_backward(rank, tag, position);
+        Seconds const lost =
+            pass == TaskPass::forward ? add_forward(rank, tag, position) : add_backward(rank, tag, position);
         add_activation_copy(rank, tag, before);
         if (pass != TaskPass::backward_weight) pass_on(rank, tag);
+        layered_.lose(rank, tag, lost);
     }
 
     /// Exposed transfer to the neighbour (a share `shown` of it), and note for it.
@@ -302,30 +321,32 @@ private:
             layered_.reduce_stage(rank, backward, ranks_[static_cast<std::size_t>(rank)].calls);
     }
 
-    // Passes with and without data parallelism beside them.
+    // Passes with and without data parallelism beside them: what the rank loses by it once the pass is passed on.
 
-    void add_forward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
+    Seconds add_forward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
         DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
         bool const first = first_forward_.at({static_cast<std::size_t>(rank), tag.stage}) == position;
         if (calls.at(Moment::forward_each) > Seconds{})
-            layered_.run(rank, tag, calls, Moment::forward_each, Moment::forward_each);
-        else if (first && calls.at(Moment::forward_first) > Seconds{})
-            layered_.run_gathered(rank, tag);
-        else
-            writer_.run(rank, programs_.of_stage(tag.stage, tag.pass), tag);
+            return layered_.run(rank, tag, calls, Moment::forward_each, Moment::forward_each);
+        if (first && calls.at(Moment::forward_first) > Seconds{}) return layered_.run_gathered(rank, tag);
+        writer_.run(rank, programs_.of_stage(tag.stage, tag.pass), tag);
+        return {};
     }
 
-    void add_backward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
+    Seconds add_backward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
         DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
         bool const last_one = ends(rank, tag.stage, position);
         bool const each = calls.at(Moment::backward_each) > Seconds{};
         bool const once = last_one && calls.at(Moment::backward_last) > Seconds{};
         // A split backward has its gradients with the weight half.
-        if (tag.pass == TaskPass::backward_input || !(each || once))
+        if (tag.pass == TaskPass::backward_input || !(each || once)) {
             writer_.run(rank, programs_.of_stage(tag.stage, tag.pass), tag);
-        else
-            layered_.run(rank, tag, calls, each ? Moment::backward_each : Moment::backward_last,
-                         once ? Moment::backward_last : Moment::backward_each);
+            return {};
+        }
+        bool const another_follows = last_one && end_.at(static_cast<std::size_t>(rank)) != position;
+        return layered_.run(rank, tag, calls, each ? Moment::backward_each : Moment::backward_last,
+                            once ? Moment::backward_last : Moment::backward_each,
+                            another_follows ? ranks_[static_cast<std::size_t>(rank)].backwards_between : 0);
     }
 
     [[nodiscard]] bool ends(std::int64_t rank, std::int32_t stage, std::size_t position) const {
@@ -346,6 +367,7 @@ private:
     ProgramItem transfer_;
     LaneWriter::Nearer transfer_nearer_;
     std::map<std::pair<std::size_t, std::int32_t>, std::size_t> first_forward_, last_backward_;
+    std::map<std::size_t, std::size_t> end_;  ///< position of a rank's last backward
     std::vector<Arrival> forwards_, backwards_;
     std::vector<std::int32_t> owners_;
 };

@@ -158,13 +158,15 @@ TEST_CASE("price: adding a microbatch's gradients moves their bytes, unless each
     BlockPrice const widened = Pricer(machine, framework).price(layer, {}, HostFloor::none);
     CHECK((widened.reduced_backward.total() - without).base() == Approx(5 * weights / rate));
     framework.gradient_bytes_sent = known(2.0);
-    ParallelPlan plan;
-    for (plan.zero = 0; plan.zero <= 3; ++plan.zero) {
-        Seconds sum;
-        for (PricedOp const& op : pricer.price_ops(layer, plan, HostFloor::none, Pass::backward).ops)
-            sum += op.compute + op.gap;
-        CHECK(sum.base() == Approx((plan.zero >= 2 ? price.reduced_backward : price.backward).total().base()));
-    }
+    for (std::int64_t const dp : {1, 8})
+        for (int zero = 0; zero <= 3; ++zero) {
+            ParallelPlan const plan{.dp = dp, .zero = zero};
+            bool const reduced = dp > 1 && zero >= 2;  // one rank has nobody to reduce them with
+            Seconds sum;
+            for (PricedOp const& op : pricer.price_ops(layer, plan, HostFloor::none, Pass::backward).ops)
+                sum += op.compute + op.gap;
+            CHECK(sum.base() == Approx((reduced ? price.reduced_backward : price.backward).total().base()));
+        }
 }
 
 TEST_CASE("price: where recompute stops early, it leaves out the last product and what is sent of it") {

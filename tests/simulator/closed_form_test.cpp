@@ -99,6 +99,20 @@ TEST_CASE("the breakdown adds up to the step time, and no part is negative", "[I
     }
 }
 
+TEST_CASE("on one data-parallel rank every ZeRO stage takes the same time") {
+    ClusterSpec const machine = cluster();
+    ModelSpec const model = model_of(1);
+    for (double const summed : {0.0, 6.0, 12.0}) {
+        FrameworkProfile framework = neutral_framework();
+        framework.timing.front().gradient_sum_bytes = known(summed);
+        ClosedForm form(model, workload, machine, framework, Precision::bf16);
+        ParallelPlan plan{.tp = 8};
+        Seconds const whole = form.evaluate(plan).time;
+        for (plan.zero = 1; plan.zero <= 3; ++plan.zero)
+            CHECK(form.evaluate(plan).time.base() == whole.base());
+    }
+}
+
 TEST_CASE("a step is never shorter than its FLOPs at the peak of all accelerators", "[INV-14]") {
     std::mt19937_64 random(2);
     for (std::size_t i = 0; i < 200; ++i) {

@@ -1,5 +1,6 @@
 #include "simulator/data_parallel.hpp"
 
+#include "simulator/schedules/catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -34,8 +35,8 @@ StageLoad load_of(double parameters, double layers) {
 DataParallelTime time_of(StageLoad const& load, ParallelPlan const& plan, ClusterSpec const& machine,
                          FrameworkTiming const& framework, Seconds forward = {}, Seconds backward = {}) {
     Pricer pricer(machine, framework);
-    return data_parallel_time(load, plan, forward, backward, data_parallel_curves(plan, pricer), machine.accelerator,
-                              framework);
+    return data_parallel_time(load, plan, {.forward = forward, .backward = backward, .weight = backward},
+                              data_parallel_curves(plan, pricer), machine.accelerator, framework);
 }
 
 }  // namespace
@@ -120,6 +121,59 @@ TEST_CASE("data_parallel_time: compute hides all but one layer's part, and never
             CHECK(now <= before);
             before = now;
         }
+    }
+}
+
+TEST_CASE("chunk_turns: of an interleaved order they are what the groups of its microbatches say", "[INV-24]") {
+    std::mt19937_64 random(4);
+    for (int i = 0; i < 60; ++i) {
+        ParallelPlan plan;
+        plan.schedule = Schedule::interleaved;
+        plan.pp = pick<std::int64_t>(random, {2, 3, 4, 8});
+        plan.vpp = pick<std::int64_t>(random, {2, 3, 5});
+        std::int64_t const microbatches = plan.pp * pick<std::int64_t>(random, {1, 2, 5});
+        PipelineSchedule const schedule = build_schedule(
+            entry_of(plan.schedule), {.ranks = plan.pp, .microbatches = microbatches, .chunks = plan.vpp}, "test");
+        ChunkTurns const expected = chunk_turns(plan.vpp, plan.pp, plan.pp);
+        for (std::vector<Slot> const& order : schedule.ranks) {
+            ChunkTurns const turns = chunk_turns(order);
+            CAPTURE(plan.pp, plan.vpp, microbatches);
+            CHECK(turns.chunks == expected.chunks);
+            CHECK(turns.forwards_ahead == expected.forwards_ahead);
+            CHECK(turns.weights_after == expected.weights_after);
+            CHECK(turns.inputs_after == expected.inputs_after);
+        }
+    }
+}
+
+TEST_CASE("data_parallel_time: more passes between the turns of chunks, and more waiting, never show more",
+          "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    StageLoad const load = load_of(4e9, 32);
+    std::mt19937_64 random(6);
+    for (int i = 0; i < 200; ++i) {
+        FrameworkTiming framework = two_bytes();
+        framework.dp_overlap = known(uniform(random, 0, 1));
+        ParallelPlan const plan{.dp = 64, .zero = static_cast<int>(random() % 2)};
+        Pricer pricer(machine, framework);
+        Seconds const backward = uniform(random, 0, 1) * units::s;
+        PassesBeside beside{.forward = uniform(random, 0, 1) * units::s, .backward = backward, .weight = backward};
+        auto const exposed = [&] {
+            return data_parallel_time(load, plan, beside, data_parallel_curves(plan, pricer), machine.accelerator,
+                                      framework)
+                .exposed;
+        };
+        Seconds const one_chunk = exposed();
+        beside.chunks = 4;
+        Seconds last = one_chunk;
+        for (std::int64_t const group : {1, 2, 4, 16}) {
+            beside.turns = chunk_turns(4, group, group);
+            Seconds const now = exposed();
+            CHECK(now.base() <= last.base() * (1 + 1e-9));
+            last = now;
+        }
+        beside.forward_wait = beside.backward_wait = uniform(random, 0, 1) * units::s;
+        CHECK(exposed() <= last);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "tests/simulator/planned_case.hpp"
 
 #include <atomic>
+#include <cmath>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -104,6 +105,30 @@ TEST_CASE("graph: what data parallelism adds is near the closed form, and at lea
             CHECK(step == Approx(estimate.time.base()).epsilon(0.15));
         if (c.plan.dp * c.plan.cp == 1 && c.plan.ep <= 1) CHECK(step == Approx(without).epsilon(1e-9));
     }
+}
+
+TEST_CASE("graph: what data parallelism adds to a pipeline is what the estimate says, under every schedule and overlap",
+          "[INV-30]") {
+    std::mt19937_64 random(23);
+    ClusterSpec const machine = cluster();
+    int chunked = 0, near = 0, drawn = 0;
+    while (drawn < 300) {
+        PlannedCase const c = draw_plan(random, true);
+        FrameworkProfile const framework = busy_framework(random);
+        if (c.plan.pp == 1 || c.plan.dp * c.plan.cp == 1) continue;
+        ++drawn;
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        StepEstimate const estimate = form.evaluate(c.plan, PipelineMethod::walk);
+        double const ratio = simulated(form, c.plan, {.granularity = Granularity::layer}) / estimate.time.base();
+        CAPTURE(drawn, c.plan.tp, c.plan.pp, c.plan.dp, c.plan.vpp, c.plan.zero, name_of(c.plan.schedule), ratio,
+                estimate.breakdown.dp / estimate.time);
+        if (c.plan.vpp > 1) ++chunked;
+        if (std::abs(ratio - 1) < 0.03) ++near;
+        CHECK(ratio > 0.9);
+        CHECK(ratio < 1.1);
+    }
+    CHECK(chunked > 50);
+    CHECK(near > 0.9 * drawn);
 }
 
 TEST_CASE("graph: a straggler slows the step by what the slowest rank needs, and jitter is the same for a seed") {
