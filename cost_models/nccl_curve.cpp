@@ -197,8 +197,10 @@ double share_outside(GroupPlacement const& group) {
 double share_beyond_pod(NcclMachine const& machine, CollectiveKind kind, GroupPlacement const& group) {
     if (machine.pod_domains == 0) return 0;
     auto const pod = static_cast<double>(machine.pod_domains);
-    if (kind == CollectiveKind::send_receive && group.pipeline > 0) {
+    if (group.pipeline > 0) {
         if (group.pipeline * group.stride <= machine.pod_domains * machine.domain_size) return 0;
+        // The two copies of a stage are as far from either end: in two pods, but for those of the one in the middle.
+        if (kind != CollectiveKind::send_receive) return 1;
         // Wherever stages begin, as many ranks at the end of a pod send out of it as a stage has.
         return std::min(1.0,
                         std::ceil(static_cast<double>(group.stride) / static_cast<double>(machine.domain_size)) / pod);

@@ -69,9 +69,32 @@ LayerCosts::LayerCosts(ServingCase const& what)
     }
     if (plan.ep > 1)
         exchange_ = collective_curve(what.cluster, CollectiveKind::all_to_all, place_group(plan.ep, 1, what.cluster));
-    if (plan.pp > 1)
-        send_ = collective_curve(what.cluster, CollectiveKind::send_receive,
-                                 place_group(2, plan.tp * plan.attention_dp, what.cluster.domain_size));
+    if (plan.pp > 1) add_sends();
+}
+
+/// Sends from stage to stage, by what they cross: the border of a domain, of a pod, or neither.
+void LayerCosts::add_sends() {
+    ClusterSpec const& cluster = what_.cluster;
+    std::int64_t const stride = what_.plan.tp * what_.plan.attention_dp;
+    std::int64_t const pod = cluster.scale_out ? cluster.scale_out->pod_domains * cluster.domain_size : 0;
+    auto const leaves = [&](std::int64_t stage, std::int64_t size) {
+        for (std::int64_t rank = stage * stride; size > 0 && rank < (stage + 1) * stride; ++rank)
+            if (rank / size != (rank + stride) / size) return true;
+        return false;
+    };
+    std::array<std::int64_t, 3> crossing{};
+    for (std::int64_t stage = 0; stage + 1 < what_.plan.pp; ++stage)
+        ++crossing[leaves(stage, pod) ? 2 : leaves(stage, cluster.domain_size) ? 1 : 0];
+    for (std::size_t far = 0; far < crossing.size(); ++far) {
+        if (crossing[far] == 0) continue;
+        GroupPlacement const between{.size = 2,
+                                     .ranks_per_domain = far > 0 ? 1 : 2,
+                                     .domains = far > 0 ? 2 : 1,
+                                     .stride = stride,
+                                     .pipeline = far == 2 ? what_.plan.pp : 2};
+        sends_.emplace_back(static_cast<double>(crossing[far]),
+                            collective_curve(cluster, CollectiveKind::send_receive, between));
+    }
 }
 
 Seconds LayerCosts::product(std::int64_t m, std::int64_t n, std::int64_t k, GemmFormat const& format) const {
@@ -178,7 +201,8 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
     }
     for (Op const& op : build_embedding(model, plan_, tokens).ops)
         add_op(op, tokens, total);
-    if (what_.plan.pp > 1) total.communication += static_cast<double>(what_.plan.pp - 1) * send_.time(hidden);
+    for (auto const& [count, send] : sends_)
+        total.communication += count * send.time(hidden);
     return total;
 }
 

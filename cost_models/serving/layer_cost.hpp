@@ -4,6 +4,8 @@
 #include "cost_models/serving/iteration_model.hpp"
 
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace sextant {
 
@@ -54,6 +56,7 @@ private:
     /// and read by what chooses.
     [[nodiscard]] Seconds index_step(std::int64_t sequences, std::int64_t context) const;
     void add_op(Op const& op, std::int64_t tokens, LayerTime& time);
+    void add_sends();
 
     ServingCase const& what_;
     AcceleratorProfile const& device_;
@@ -63,7 +66,7 @@ private:
     CollectiveCurve reduce_;
     CollectiveCurve gather_;
     CollectiveCurve exchange_;
-    CollectiveCurve send_;
+    std::vector<std::pair<double, CollectiveCurve>> sends_;  ///< between stages, and how many are alike
 };
 
 }  // namespace sextant

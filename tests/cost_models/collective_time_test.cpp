@@ -264,6 +264,14 @@ TEST_CASE("over-subscription slows the sends of a pipeline that leaves its pod, 
         NetworkShares const shares = network_shares(tight, CollectiveKind::send_receive, group);
         CHECK((shares.uplink > 0) == !leaving.empty());
         CHECK(shares.uplink <= 1 / 8.0 + 1e-12);
+        // The copies of a stage of a pipeline that runs both ways lie as far from its two ends.
+        bool apart = false;
+        for (std::int64_t rank = 0; rank < plan.world_size(); ++rank)
+            apart = apart || rank / 128 != ((plan.pp - 1 - rank / stage) * stage + rank % stage) / 128;
+        auto const copies = [&](ClusterSpec const& machine) {
+            return collective_curve(machine, CollectiveKind::all_reduce, group).asymptotic_slope();
+        };
+        CHECK(copies(tight) / copies(cluster()) == Approx(apart ? 8 : 1));
     }
 }
 
