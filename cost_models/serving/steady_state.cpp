@@ -63,7 +63,12 @@ Mix mix_at(IterationModel const& model, RequestShape const& request, double deco
     load.prefill_attention = prompts * model.prefill_attention(request.cached, fresh);
     load.samples += std::min(1.0, prompts);
     mix.mixed = model(load);
-    mix.mean = (1 - mix.share) * mix.plain.total() + mix.share * mix.mixed.total();
+    // In a pipeline a stage works on the iterations of all groups in turn: one without prompts waits for the prompts
+    // that others have, a stage's share of their time each.
+    auto const stages = static_cast<double>(model.what().plan.pp);
+    double const others = mix.share * (stages - 1) / stages;
+    Seconds const longer = std::max(Seconds{}, mix.mixed.total() - mix.plain.total());
+    mix.mean = (1 - mix.share) * (mix.plain.total() + others * longer) + mix.share * mix.mixed.total();
     return mix;
 }
 

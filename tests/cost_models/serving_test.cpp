@@ -128,6 +128,45 @@ TEST_CASE("serving: requests in flight are rate times latency (Little), and thei
             }
 }
 
+TEST_CASE("serving: stages send slower out of an over-subscribed pod, within one as if there were none", "[INV-18]") {
+    auto const alone = [](ServingPlan const& plan, std::int64_t pod_domains) {
+        ServingCase what = served("llama-3.1-70b", "h100-sxm", plan);
+        what.cluster.scale_out->pod_domains = pod_domains;
+        what.cluster.scale_out->oversubscription.value = 64;
+        return closed_loop(IterationModel(what), {.prompt = 2000, .output = 100}, 1);
+    };
+    ServingPlan plan;
+    plan.tp = 8;
+    plan.pp = 4;
+    ServingEstimate const whole = alone(plan, 0);
+    CHECK(alone(plan, 4).latency == whole.latency);
+    CHECK(alone(plan, 2).latency > whole.latency);
+    CHECK(alone(plan, 1).latency > alone(plan, 2).latency);
+    // Stages that share a node send over its links, but for one that is the last there.
+    plan.tp = 4;
+    CHECK(alone(plan, 2).latency == alone(plan, 0).latency);
+    CHECK(alone(plan, 1).latency > alone(plan, 0).latency);
+}
+
+TEST_CASE("serving: a group of a pipeline waits for the prompts of the others, a stage's share of each") {
+    for (std::int64_t const pp : {1, 2, 4}) {
+        ServingPlan plan;
+        plan.pp = pp;
+        IterationModel const model(served("llama-3.1-8b", "h100-sxm", plan));
+        RequestShape const request{.prompt = 4000, .output = 101};
+        for (double const load : {0.2, 0.5, 0.8}) {
+            ServingEstimate const e = open_loop(model, request, load * serving_capacity(model, request));
+            auto const stages = static_cast<double>(pp);
+            double const share = e.decodes / stages / 100;  // of its iterations: a prompt fits into one
+            Seconds const longer = e.chunk.total() - e.iteration.total();
+            Seconds const by_others = (1 - share) * share * (stages - 1) / stages * longer;
+            CAPTURE(pp, load, share);
+            CHECK(e.tpot / (e.iteration.total() + share * longer + by_others) == Approx(1).epsilon(1e-4));
+            CHECK((by_others > Seconds{}) == (pp > 1));
+        }
+    }
+}
+
 TEST_CASE("serving: an open loop at a trickle is a request alone, and one above the capacity is saturated") {
     IterationModel const model(served("llama-3.1-8b", "h100-sxm"));
     RequestShape const request{.prompt = 1024, .output = 128};
