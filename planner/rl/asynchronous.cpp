@@ -93,18 +93,20 @@ private:
         }
         complete_.erase(complete_.begin(), complete_.begin() + batch_);
         // Where it waited for a straggler, that one's end counts.
-        training_until_ = std::max(last, waited_ ? now : last) + how_.train;
+        training_until_ = std::max(last, waited_ ? now : last) + std::max(Seconds{}, how_.train - how_.pause);
         waited_ = false;
     }
 
+    /// The update is done: its weights are sent, while the engines pause and the trainer has nothing else to do.
     void end_training() {
-        trained_until_ = *training_until_;
+        Seconds const updated = *training_until_;
+        trained_until_ = updated + how_.pause;
         training_until_.reset();
         ++version_;
         std::erase_if(outstanding_, [](auto const& entry) { return entry.second == 0; });
         for (RolloutReplica& replica : replicas_) {
             std::vector<FinishedRollout> none;
-            if (replica.idle()) replica.run(trained_until_, none);
+            if (replica.idle()) replica.run(updated, none);
             replica.pause(how_.pause);
         }
     }
@@ -138,7 +140,7 @@ private:
     std::map<std::int64_t, double> ages_;
     std::int64_t version_ = 0;
     std::int64_t begun_ = 0;
-    std::optional<Seconds> training_until_;
+    std::optional<Seconds> training_until_;  ///< without sending the weights
     Seconds trained_until_;
     bool waited_ = false;
 };

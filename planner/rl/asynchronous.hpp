@@ -11,7 +11,7 @@ namespace sextant {
 struct Asynchrony {
     std::int64_t staleness = 1;  ///< updates that a response may be behind when it is trained on, at most
     Seconds train;               ///< of a step: scores, updates, sending the weights
-    Seconds pause;               ///< of the engines, for new weights
+    Seconds pause;               ///< of the engines, for new weights: the last part of `train`
     std::int64_t replicas = 8;   ///< followed, at most
 };
 

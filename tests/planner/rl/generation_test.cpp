@@ -151,7 +151,10 @@ TEST_CASE("asynchronous: a staleness of zero is one side after the other") {
     RolloutFleet const engines = fleet(1);
     Seconds const generation = generate_batch(engines, lengths).time;
     Seconds const train = GENERATE(0.3, 3.0) * generation;
-    AsynchronousStep const step = run_asynchronously(engines, lengths, {.staleness = 0, .train = train, .pause = {}});
+    // The engines pause while the weights are sent, which is the last part of training.
+    Seconds const pause = GENERATE(0.0, 0.1, 0.5) * train;
+    AsynchronousStep const step =
+        run_asynchronously(engines, lengths, {.staleness = 0, .train = train, .pause = pause});
     CHECK(step.step / (generation + train) == Approx(1).epsilon(0.01));
     REQUIRE(step.age.size() == 1);
     CHECK(step.mean_age() == 0);
