@@ -37,7 +37,7 @@ struct Kernel {
 
 template <class Function, class... Arguments>
 void elementwise(Function* kernel, std::int64_t packs, cudaStream_t stream, Arguments... arguments) {
-    kernel<<<blocks_for(packs), elementwise_threads, 0, stream>>>(arguments...);
+    launch({blocks_for(packs), elementwise_threads, stream}, kernel, arguments...);
 }
 
 void swiglu_forward(Operands const& o, cudaStream_t stream) {
@@ -136,9 +136,9 @@ Prepared prepare_rotary(Problem const& problem, Scope const& scope) {
     operands->a = device_values<bf16>(tokens * heads * head_dim, scope.seed);
     operands->y = DeviceArray<bf16>(tokens * heads * head_dim);
     DeviceWork const work = [operands, tokens, heads, head_dim](cudaStream_t stream) {
-        device::rotary<bf16><<<blocks_for(tokens * heads * head_dim / 16), elementwise_threads, 0, stream>>>(
-            tokens, heads, head_dim, device::Rotation::forward, operands->a.data(), operands->cosines.data(),
-            operands->sines.data(), operands->y.data());
+        launch({blocks_for(tokens * heads * head_dim / 16), elementwise_threads, stream}, device::rotary<bf16>, tokens,
+               heads, head_dim, device::Rotation::forward, operands->a.data(), operands->cosines.data(),
+               operands->sines.data(), operands->y.data());
     };
     work(work_stream());
     RelativeError error;

@@ -51,27 +51,27 @@ struct Operands {
         auto* const kernel = device::attention_forward<T, HeadDim>;
         [[maybe_unused]] static bool const allowed_kernel = allow_shared(kernel, shared);
         dim3 const grid(tiles(shape.seq_q), static_cast<unsigned>(shape.heads), static_cast<unsigned>(shape.batch));
-        kernel<<<grid, device::attention_threads, shared, stream>>>(shape, q.data(), k.data(), v.data(), out.data(),
-                                                                    lse.data());
+        launch({grid, device::attention_threads, stream, shared}, kernel, shape, q.data(), k.data(), v.data(),
+               out.data(), lse.data());
     }
 
     void backward(cudaStream_t stream) const {
-        device::attention_delta<T, HeadDim><<<blocks_for(lse.count() * 32), elementwise_threads, 0, stream>>>(
-            shape, out.data(), d_out.data(), delta.data());
+        launch({blocks_for(lse.count() * 32), elementwise_threads, stream}, device::attention_delta<T, HeadDim>, shape,
+               out.data(), d_out.data(), delta.data());
         constexpr int kv_shared = device::attention_backward_kv_shared<T, HeadDim>();
         auto* const kv_kernel = device::attention_backward_kv<T, HeadDim>;
         [[maybe_unused]] static bool const allowed_kv_kernel = allow_shared(kv_kernel, kv_shared);
         dim3 const by_keys(tiles(shape.seq_kv), static_cast<unsigned>(shape.kv_heads),
                            static_cast<unsigned>(shape.batch));
-        kv_kernel<<<by_keys, device::attention_threads, kv_shared, stream>>>(
-            shape, q.data(), k.data(), v.data(), d_out.data(), lse.data(), delta.data(), dk.data(), dv.data());
+        launch({by_keys, device::attention_threads, stream, kv_shared}, kv_kernel, shape, q.data(), k.data(), v.data(),
+               d_out.data(), lse.data(), delta.data(), dk.data(), dv.data());
         constexpr int q_shared = device::attention_backward_q_shared<T, HeadDim>();
         auto* const q_kernel = device::attention_backward_q<T, HeadDim>;
         [[maybe_unused]] static bool const allowed_q_kernel = allow_shared(q_kernel, q_shared);
         dim3 const by_queries(tiles(shape.seq_q), static_cast<unsigned>(shape.heads),
                               static_cast<unsigned>(shape.batch));
-        q_kernel<<<by_queries, device::attention_threads, q_shared, stream>>>(
-            shape, q.data(), k.data(), v.data(), d_out.data(), lse.data(), delta.data(), dq.data());
+        launch({by_queries, device::attention_threads, stream, q_shared}, q_kernel, shape, q.data(), k.data(), v.data(),
+               d_out.data(), lse.data(), delta.data(), dq.data());
     }
 
     /// Rows [0, sequence) of one head of an input that `heads` heads share, regenerated on the host.

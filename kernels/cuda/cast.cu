@@ -57,22 +57,22 @@ std::vector<Problem> problems(Scope const& scope) {
 
 /// The kernel by name; every operand is there.
 void launch(std::string const& kernel, Operands const& o, cudaStream_t stream) {
-    unsigned const blocks = blocks_for(o.count / 8), threads = elementwise_threads;
+    Grid const grid{blocks_for(o.count / 8), elementwise_threads, stream};
     if (kernel == "cast_fp32_bf16")
-        device::cast<float, bf16><<<blocks, threads, 0, stream>>>(o.count, o.wide.data(), o.half_out.data());
+        bench::launch(grid, device::cast<float, bf16>, o.count, o.wide.data(), o.half_out.data());
     else if (kernel == "cast_bf16_fp32")
-        device::cast<bf16, float><<<blocks, threads, 0, stream>>>(o.count, o.half.data(), o.wide.data());
+        bench::launch(grid, device::cast<bf16, float>, o.count, o.half.data(), o.wide.data());
     else if (kernel == "amax")
-        device::largest_magnitude<bf16><<<blocks, threads, 0, stream>>>(o.count, o.half.data(), o.new_amax.data());
+        bench::launch(grid, device::largest_magnitude<bf16>, o.count, o.half.data(), o.new_amax.data());
     else if (kernel == "quantise_tensor")
-        device::quantise_tensor<bf16>
-            <<<blocks, threads, 0, stream>>>(o.count, o.half.data(), o.amax.data(), o.narrow.data(), o.new_amax.data());
+        bench::launch(grid, device::quantise_tensor<bf16>, o.count, o.half.data(), o.amax.data(), o.narrow.data(),
+                      o.new_amax.data());
     else if (kernel == "quantise_rows")
-        device::quantise_rows<bf16><<<static_cast<unsigned>(o.rows), row_threads(o.columns), 0, stream>>>(
-            o.columns, o.half.data(), o.narrow.data(), o.row_amax.data());
+        bench::launch({static_cast<unsigned>(o.rows), row_threads(o.columns), stream}, device::quantise_rows<bf16>,
+                      o.columns, o.half.data(), o.narrow.data(), o.row_amax.data());
     else if (kernel == "dequantise")
-        device::dequantise_tensor<bf16>
-            <<<blocks, threads, 0, stream>>>(o.count, o.narrow.data(), o.amax.data(), o.half_out.data());
+        bench::launch(grid, device::dequantise_tensor<bf16>, o.count, o.narrow.data(), o.amax.data(),
+                      o.half_out.data());
     else
         throw std::invalid_argument("no kernel " + kernel);
 }

@@ -42,10 +42,11 @@ struct Operands {
         [[maybe_unused]] static bool const allowed_kernel = allow_shared(kernel, shared);
         dim3 const grid(static_cast<unsigned>(shape.splits), static_cast<unsigned>(shape.kv_heads * chunks_of(shape)),
                         static_cast<unsigned>(shape.batch));
-        kernel<<<grid, device::attention_threads, shared, stream>>>(
-            shape, q.data(), k.data(), v.data(), part_out.data(), part_largest.data(), part_sum.data());
-        device::decode_combine<bf16, HeadDim><<<static_cast<unsigned>(shape.batch * shape.heads), HeadDim, 0, stream>>>(
-            shape, part_out.data(), part_largest.data(), part_sum.data(), out.data());
+        launch({grid, device::attention_threads, stream, shared}, kernel, shape, q.data(), k.data(), v.data(),
+               part_out.data(), part_largest.data(), part_sum.data());
+        launch({static_cast<unsigned>(shape.batch * shape.heads), HeadDim, stream},
+               device::decode_combine<bf16, HeadDim>, shape, part_out.data(), part_largest.data(), part_sum.data(),
+               out.data());
     }
 };
 

@@ -29,7 +29,8 @@ Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& r
 /// Lets a kernel have more dynamic shared memory than the 48 KiB that all may have. Once per kernel is enough.
 template <class Kernel>
 bool allow_shared(Kernel* kernel, int bytes) {
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess;
+    return cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                bytes) == cudaSuccess;
 }
 
 /// Variants of an ordinary kernel: hot in a stream, hot in a graph, cold in a stream.

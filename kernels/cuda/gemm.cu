@@ -74,24 +74,19 @@ std::vector<Problem> problems(Scope const& scope) {
 /// Input of `count` elements of the dtype, as bytes.
 DeviceArray<unsigned char> input(std::string const& dtype, std::int64_t count, std::uint64_t seed) {
     DeviceArray<unsigned char> array(count * static_cast<std::int64_t>(LtGemm::element_bytes(dtype)));
-    unsigned const blocks = blocks_for(count);
-    cudaStream_t const stream = work_stream();
+    Grid const grid{blocks_for(count), elementwise_threads, work_stream()};
+    auto const fill = [&]<class T>(T* data) { launch(grid, device::fill_values<T>, count, seed, 1.0f, data); };
     void* const data = array.data();
     if (dtype == "tf32")
-        device::fill_values<<<blocks, elementwise_threads, 0, stream>>>(count, seed, 1.0f, static_cast<float*>(data));
+        fill(static_cast<float*>(data));
     else if (dtype == "bf16")
-        device::fill_values<<<blocks, elementwise_threads, 0, stream>>>(count, seed, 1.0f,
-                                                                        static_cast<device::bf16*>(data));
+        fill(static_cast<device::bf16*>(data));
     else if (dtype == "fp16")
-        device::fill_values<<<blocks, elementwise_threads, 0, stream>>>(count, seed, 1.0f,
-                                                                        static_cast<device::fp16*>(data));
+        fill(static_cast<device::fp16*>(data));
     else if (dtype == "e4m3")
-        device::fill_values<<<blocks, elementwise_threads, 0, stream>>>(count, seed, 1.0f,
-                                                                        static_cast<device::fp8*>(data));
+        fill(static_cast<device::fp8*>(data));
     else
-        device::fill_integers<<<blocks, elementwise_threads, 0, stream>>>(count, seed, int8_bound,
-                                                                          static_cast<std::int8_t*>(data));
-    check(cudaGetLastError(), "filling an input");
+        launch(grid, device::fill_integers<std::int8_t>, count, seed, int8_bound, static_cast<std::int8_t*>(data));
     return array;
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/harness/bench.hpp"
 #include "kernels/harness/generated_arrays.hpp"
 #include "kernels/harness/relative_error.hpp"
+#include "kernels/simt/launch.cuh"
 
 namespace sextant::bench {
 
@@ -56,8 +57,8 @@ inline char const* dtype_name<device::fp8>() {
 template <class T>
 DeviceArray<T> device_values(std::int64_t count, std::uint64_t seed, float scale = 1.0f) {
     DeviceArray<T> array(count);
-    device::fill_values<<<blocks_for(count), elementwise_threads, 0, work_stream()>>>(count, seed, scale, array.data());
-    check(cudaGetLastError(), "filling an input");
+    launch({blocks_for(count), elementwise_threads, work_stream()}, device::fill_values<T>, count, seed, scale,
+           array.data());
     check(cudaStreamSynchronize(work_stream()), "filling an input");
     return array;
 }
@@ -88,8 +89,9 @@ std::vector<double> read_values(DeviceArray<T> const& array, std::int64_t first,
 
 /// First, middle and last of `count`.
 inline std::vector<std::int64_t> sampled(std::int64_t count) {
-    std::vector<std::int64_t> all{0, count / 2, count - 1};
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    std::vector<std::int64_t> all;
+    for (std::int64_t const one : {std::int64_t{0}, count / 2, count - 1})
+        if (all.empty() || one > all.back()) all.push_back(one);
     return all;
 }
 

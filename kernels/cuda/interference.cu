@@ -35,7 +35,7 @@ public:
         void const* const from = kind_ == cudaMemcpyHostToDevice ? host_->data() : a_.data();
         check(cudaMemcpyAsync(to, from, load_bytes, kind_, stream_.get()), "copying beside");
     }
-    bool idle() const override { return cudaStreamQuery(stream_.get()) == cudaSuccess; }
+    bool idle() const override { return stream_.idle(); }
     void wait() override { stream_.wait(); }
 
 private:

@@ -1,14 +1,12 @@
 // What a launch costs. kernel_sync and graph_sync: from the call until the host knows that the (empty) kernel, or a
 // graph of one, is done. kernel_queued and graph_queued: per launch when 200 are queued, by the host's clock.
 // graph_node: per kernel of a graph of 200, by the device's clock.
-#include <cuda_runtime.h>
-
 #include <memory>
 #include <stdexcept>
 
 #include "kernels/cuda/catalog.hpp"
 #include "kernels/cuda/device_timer.hpp"
-#include "kernels/cuda/runtime.hpp"
+#include "kernels/simt/launch.cuh"
 
 namespace sextant::bench {
 namespace {
@@ -24,7 +22,7 @@ public:
         cudaStream_t const stream = work_stream();
         check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
         for (int i = 0; i < nodes; ++i)
-            count_one<<<1, 1, 0, stream>>>(counter);
+            bench::launch({1, 1, stream}, count_one, counter);
         check(cudaStreamEndCapture(stream, &graph_), "capturing a graph");
         check(cudaGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
     }
@@ -69,7 +67,7 @@ Prepared prepare(Problem const& problem, Scope const&) {
     auto counter = std::make_shared<DeviceArray<int>>(1);
     counter->clear();
     auto graph = std::make_shared<KernelGraph>(problem.kernel == "graph_node" ? many : 1, counter->data());
-    auto const launch_kernel = [counter] { count_one<<<1, 1, 0, work_stream()>>>(counter->data()); };
+    auto const launch_kernel = [counter] { bench::launch({1, 1, work_stream()}, count_one, counter->data()); };
     auto const wait = [] { check(cudaStreamSynchronize(work_stream()), "running a kernel"); };
     bool const by_graph = problem.kernel.starts_with("graph");
     std::function<void()> const launch =

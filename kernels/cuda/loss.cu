@@ -45,12 +45,12 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
     if (backward) o->dx = DeviceArray<bf16>(rows * columns);
     auto const threads = row_threads(columns);
     DeviceWork const forward_work = [o, rows, columns, threads](cudaStream_t stream) {
-        device::cross_entropy_forward<<<static_cast<unsigned>(rows), threads, 0, stream>>>(
-            columns, o->x.data(), o->target.data(), o->loss.data(), o->lse.data());
+        launch({static_cast<unsigned>(rows), threads, stream}, device::cross_entropy_forward<bf16>, columns,
+               o->x.data(), o->target.data(), o->loss.data(), o->lse.data());
     };
     DeviceWork const backward_work = [o, rows, columns, threads](cudaStream_t stream) {
-        device::cross_entropy_backward<<<static_cast<unsigned>(rows), threads, 0, stream>>>(
-            columns, o->x.data(), o->target.data(), o->lse.data(), 1.0f, o->dx.data());
+        launch({static_cast<unsigned>(rows), threads, stream}, device::cross_entropy_backward<bf16>, columns,
+               o->x.data(), o->target.data(), o->lse.data(), 1.0f, o->dx.data());
     };
     forward_work(work_stream());
     if (backward) backward_work(work_stream());

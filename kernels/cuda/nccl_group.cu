@@ -8,6 +8,7 @@
 #include "kernels/cuda/runtime.hpp"
 #include "kernels/harness/errors.hpp"
 #include "kernels/harness/world.hpp"
+#include "kernels/simt/launch.cuh"
 
 namespace sextant::bench {
 namespace {
@@ -104,8 +105,7 @@ void NcclGroup::set_buffers(std::int64_t elements, std::uint64_t seed) {
         member.receive = DeviceArray<float>(elements);
         member.receive.clear();
         auto const from = seed + static_cast<std::uint64_t>(state.first + member.device);
-        device::fill_values<float><<<1024, 256, 0, member.stream->get()>>>(elements, from, 1.0f, member.send.data());
-        check(cudaGetLastError(), "filling an input");
+        launch({1024, 256, member.stream->get()}, device::fill_values<float>, elements, from, 1.0f, member.send.data());
         member.stream->wait();
     }
     check(cudaSetDevice(state.home), "choosing the device");
@@ -137,7 +137,7 @@ void NcclGroup::wait() {
 
 bool NcclGroup::idle() const {
     for (Member const& member : state_->members)
-        if (cudaStreamQuery(member.stream->get()) == cudaErrorNotReady) return false;
+        if (!member.stream->idle()) return false;
     return true;
 }
 

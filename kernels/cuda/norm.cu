@@ -43,18 +43,18 @@ struct Operands {
           d_bias(columns) {}
 
     void forward(cudaStream_t stream) const {
-        device::norm_forward<bf16, WithMean><<<static_cast<unsigned>(rows), row_threads(columns), 0, stream>>>(
-            columns, x.data(), weight.data(), bias.data(), y.data(), means.data(), inverses.data());
+        launch({static_cast<unsigned>(rows), row_threads(columns), stream}, device::norm_forward<bf16, WithMean>,
+               columns, x.data(), weight.data(), bias.data(), y.data(), means.data(), inverses.data());
     }
     void backward(cudaStream_t stream) const {
-        device::norm_backward<bf16, WithMean><<<backward_blocks, backward_threads, 0, stream>>>(
-            rows, columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(),
-            partial_weight.data(), partial_bias.data());
-        device::column_sum<<<blocks_for(columns), elementwise_threads, 0, stream>>>(
-            std::int64_t{backward_blocks}, columns, partial_weight.data(), d_weight.data());
+        launch({backward_blocks, backward_threads, stream}, device::norm_backward<bf16, WithMean>, rows, columns,
+               x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(), partial_weight.data(),
+               partial_bias.data());
+        launch({blocks_for(columns), elementwise_threads, stream}, device::column_sum<float>,
+               std::int64_t{backward_blocks}, columns, partial_weight.data(), d_weight.data());
         if constexpr (WithMean)
-            device::column_sum<<<blocks_for(columns), elementwise_threads, 0, stream>>>(
-                std::int64_t{backward_blocks}, columns, partial_bias.data(), d_bias.data());
+            launch({blocks_for(columns), elementwise_threads, stream}, device::column_sum<float>,
+                   std::int64_t{backward_blocks}, columns, partial_bias.data(), d_bias.data());
     }
 };
 

@@ -53,8 +53,8 @@ Prepared prepare_as(Problem const& problem, Scope const& scope) {
                                        static_cast<float>(1 / (1 - std::pow(s.beta1, step))),
                                        static_cast<float>(1 / (1 - std::pow(s.beta2, step)))};
     DeviceWork const work = [o, factors, count](cudaStream_t stream) {
-        device::adamw<<<blocks_for(count / 4), elementwise_threads, 0, stream>>>(
-            factors, count, o->gradient.data(), o->p.data(), o->m.data(), o->v.data(), o->copy.data());
+        launch({blocks_for(count / 4), elementwise_threads, stream}, device::adamw<State, bf16>, factors, count,
+               o->gradient.data(), o->p.data(), o->m.data(), o->v.data(), o->copy.data());
     };
     work(work_stream());
     RelativeError error;

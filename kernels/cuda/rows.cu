@@ -63,14 +63,14 @@ Prepared prepare_embedding(Problem const& problem, Scope const& scope) {
         o->gradient = DeviceArray<float>(vocabulary * columns);
         o->gradient.clear();
         work = [o, rows, columns](cudaStream_t stream) {
-            device::scatter_add_rows<<<static_cast<unsigned>(rows), 256, 0, stream>>>(
-                columns, o->in.data(), o->index.data(), o->gradient.data());
+            launch({static_cast<unsigned>(rows), 256, stream}, device::scatter_add_rows<bf16>, columns, o->in.data(),
+                   o->index.data(), o->gradient.data());
         };
     } else {
         o->out = DeviceArray<bf16>(rows * columns);
         work = [o, rows, columns](cudaStream_t stream) {
-            device::gather_rows<<<static_cast<unsigned>(rows), row_threads(columns), 0, stream>>>(
-                columns, o->in.data(), o->index.data(), o->out.data());
+            launch({static_cast<unsigned>(rows), row_threads(columns), stream}, device::gather_rows<bf16>, columns,
+                   o->in.data(), o->index.data(), o->out.data());
         };
     }
     work(work_stream());
@@ -121,8 +121,8 @@ Prepared prepare_moe(Problem const& problem, Scope const& scope) {
         o->in = device_values<bf16>(tokens * columns, scope.seed);
         o->out = DeviceArray<bf16>(choices * columns);
         work = [o, choices, columns](cudaStream_t stream) {
-            device::gather_rows<<<static_cast<unsigned>(choices), row_threads(columns), 0, stream>>>(
-                columns, o->in.data(), o->index.data(), o->out.data());
+            launch({static_cast<unsigned>(choices), row_threads(columns), stream}, device::gather_rows<bf16>, columns,
+                   o->in.data(), o->index.data(), o->out.data());
         };
         work(work_stream());
         for (std::int64_t const row : sampled(choices))
@@ -135,8 +135,8 @@ Prepared prepare_moe(Problem const& problem, Scope const& scope) {
     o->weights = device_values<float>(choices, scope.seed + 2);
     o->out = DeviceArray<bf16>(tokens * columns);
     work = [o, tokens, columns](cudaStream_t stream) {
-        device::combine_rows<<<static_cast<unsigned>(tokens), row_threads(columns), 0, stream>>>(
-            columns, static_cast<int>(per_token), o->in.data(), o->index.data(), o->weights.data(), o->out.data());
+        launch({static_cast<unsigned>(tokens), row_threads(columns), stream}, device::combine_rows<bf16>, columns,
+               static_cast<int>(per_token), o->in.data(), o->index.data(), o->weights.data(), o->out.data());
     };
     work(work_stream());
     for (std::int64_t const token : sampled(tokens)) {

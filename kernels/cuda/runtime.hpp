@@ -88,7 +88,6 @@ public:
     }
     void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "recording an event"); }
     void wait() { check(cudaEventSynchronize(event_), "waiting for an event"); }
-    bool reached() const { return cudaEventQuery(event_) == cudaSuccess; }
     /// Seconds from `start` to this event; both have been reached.
     double since(Event const& start) const {
         float milliseconds = 0;
@@ -107,6 +106,16 @@ public:
     Stream(Stream const&) = delete;
     Stream& operator=(Stream const&) = delete;
     cudaStream_t get() const { return stream_; }
+    /// Whether all that was enqueued is done. "Not ready" is documented to be no error that cudaGetLastError returns;
+    /// where it is one all the same, the next launch would seem to have failed: it is taken back here.
+    bool idle() const {
+        cudaError_t const status = cudaStreamQuery(stream_);
+        if (status == cudaErrorNotReady)
+            cudaGetLastError();
+        else
+            check(status, "running on a stream");
+        return status == cudaSuccess;
+    }
     void wait() const { check(cudaStreamSynchronize(stream_), "running on a stream"); }
 
 private:

@@ -1,12 +1,13 @@
 #include "kernels/simt/emulation.hpp"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -22,7 +23,9 @@ constexpr unsigned warp_size = 32;
 enum class State { ready, at_block_barrier, at_warp_barrier, done };
 
 struct Fiber {
-    ucontext_t context{};
+    ucontext_t context{};  ///< where it begins
+    jmp_buf place{};       ///< where it goes on: unlike swapcontext, a jump makes no system call
+    bool begun = false;
     std::unique_ptr<unsigned char[]> stack{new unsigned char[stack_bytes]};
     Dim3 thread{0, 0, 0};
     State state = State::ready;
@@ -38,18 +41,19 @@ struct WarpSlots {
 class BlockRunner {
 public:
     BlockRunner(unsigned threads, std::function<void()> const& kernel)
-        : fibers_(threads), warps_((threads + warp_size - 1) / warp_size), kernel_(kernel) {}
-
-    void run(Order order) {
-        for (unsigned i = 0; i < fibers_.size(); ++i) {
+        : fibers_(threads), warps_((threads + warp_size - 1) / warp_size), kernel_(kernel) {
+        for (unsigned i = 0; i < threads; ++i) {
             fibers_[i].thread = {i, 0, 0};
-            fibers_[i].state = State::ready;
             getcontext(&fibers_[i].context);
             fibers_[i].context.uc_stack.ss_sp = fibers_[i].stack.get();
             fibers_[i].context.uc_stack.ss_size = stack_bytes;
-            fibers_[i].context.uc_link = &scheduler_;
             makecontext(&fibers_[i].context, &BlockRunner::enter, 0);
         }
+    }
+
+    void run(Order order) {
+        for (Fiber& fiber : fibers_)
+            fiber.state = State::ready;
         std::size_t const warps = (fibers_.size() + warp_size - 1) / warp_size;
         while (!all(State::done)) {
             bool progress = false;
@@ -64,7 +68,7 @@ public:
     void wait(State state) {
         Fiber& fiber = *current_;
         fiber.state = state;
-        leave(fiber, &fiber.fake_stack);
+        leave(fiber);
     }
     Slot const* exchange(Slot const& mine) {
         Fiber& fiber = *current_;
@@ -93,18 +97,21 @@ private:
         void* fake_stack = nullptr;
         __sanitizer_start_switch_fiber(&fake_stack, fiber.stack.get(), stack_bytes);
 #endif
-        swapcontext(&scheduler_, &fiber.context);
+        if (_setjmp(scheduler_) == 0) {
+            if (std::exchange(fiber.begun, true)) _longjmp(fiber.place, 1);
+            setcontext(&fiber.context);
+        }
 #ifdef __SANITIZE_ADDRESS__
         __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #endif
     }
 
-    /// From a fiber back to the scheduler; `fake_stack` is null when the fiber will not come back.
-    void leave(Fiber& fiber, [[maybe_unused]] void** fake_stack) {
+    /// From a fiber back to the scheduler.
+    void leave(Fiber& fiber) {
 #ifdef __SANITIZE_ADDRESS__
-        __sanitizer_start_switch_fiber(fake_stack, scheduler_stack_, scheduler_stack_bytes_);
+        __sanitizer_start_switch_fiber(&fiber.fake_stack, scheduler_stack_, scheduler_stack_bytes_);
 #endif
-        swapcontext(&fiber.context, &scheduler_);
+        if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
 #ifdef __SANITIZE_ADDRESS__
         __sanitizer_finish_switch_fiber(fiber.fake_stack, &scheduler_stack_, &scheduler_stack_bytes_);
 #endif
@@ -143,7 +150,7 @@ private:
     std::vector<Fiber> fibers_;
     std::vector<WarpSlots> warps_;
     std::function<void()> const& kernel_;
-    ucontext_t scheduler_{};
+    jmp_buf scheduler_{};
     Fiber* current_ = nullptr;
     [[maybe_unused]] void const* scheduler_stack_ = nullptr;
     [[maybe_unused]] std::size_t scheduler_stack_bytes_ = 0;
@@ -157,10 +164,11 @@ void BlockRunner::enter() {
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_finish_switch_fiber(nullptr, &runner->scheduler_stack_, &runner->scheduler_stack_bytes_);
 #endif
-    runner->kernel_();
-    runner->current_->state = State::done;
-    runner->leave(*runner->current_, nullptr);
-    std::abort();  // a fiber that is done is not resumed
+    while (true) {  // the same thread of one block after another
+        runner->kernel_();
+        runner->current_->state = State::done;
+        runner->leave(*runner->current_);
+    }
 }
 
 }  // namespace

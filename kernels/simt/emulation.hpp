@@ -10,13 +10,23 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "kernels/harness/float_formats.hpp"
 
+#ifdef SEXTANT_EMULATED_CUDA  // its headers come first: they define the same words
+#include <cuda_runtime.h>
+#endif
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __forceinline__
+#undef __shared__
+#undef __launch_bounds__
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__
+#define __forceinline__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
 #define SEXTANT_UNROLL
@@ -107,7 +117,15 @@ inline float to_float(bf16 x) {
     std::memcpy(&value, &bits, sizeof value);
     return value;
 }
-inline float to_float(fp16 x) { return static_cast<float>(decoded(fp16_format, x.bits)); }
+inline float to_float(fp16 x) {
+    static std::vector<float> const values = [] {
+        std::vector<float> all;
+        for (std::uint32_t bits = 0; bits < 1u << 16; ++bits)
+            all.push_back(static_cast<float>(decoded(fp16_format, static_cast<std::uint16_t>(bits))));
+        return all;
+    }();
+    return values[x.bits];
+}
 inline float to_float(fp8 x) { return static_cast<float>(decoded(e4m3, x.bits)); }
 
 template <class T>

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <vector>
+
+#include "kernels/simt/emulation.hpp"
+
+/// An emulated machine behind CUDA's runtime, cuBLASLt and NCCL, as far as the benchmarks use them: device memory is
+/// the host's, kernels are run by emulation.hpp. What is enqueued on a stream runs when something waits for the stream
+/// and not before, so that a wait that is missing shows as memory that nobody has written; new device memory is full of
+/// NaN patterns. What CUDA, cuBLASLt and NCCL document as errors are errors: see device.cpp, cublas_lt.cpp, nccl.cpp.
+namespace sextant::bench::simt {
+
+/// Leaves `count` devices of compute capability 9.0 without memory, streams or errors.
+void reset_devices(int count);
+
+/// Without compute, what is enqueued takes its time on the device's clock and does nothing: for timing.
+void set_compute(bool on);
+
+/// Every kernel, copy and collective takes this long on the clock that events read.
+constexpr double operation_seconds = 10e-6;
+constexpr int emulated_multiprocessors = 2;
+
+struct KernelGrid {
+    Dim3 blocks;
+    unsigned threads = 1;
+    int shared_bytes = 0;
+    void const* function = nullptr;
+};
+/// Enqueues a kernel; what is wrong with the grid or the stream is what cudaGetLastError returns next.
+void enqueue(KernelGrid const& grid, cudaStream_t stream, std::function<void()> body);
+
+/// Enqueues `run` as one operation of `stream`; for the libraries.
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> run);
+/// One operation of several streams, which runs once all of them have come to it.
+void enqueue_together(std::vector<cudaStream_t> const& streams, std::function<void()> run);
+
+/// Whether `bytes` from `address` lie in one allocation of device memory.
+bool on_device(void const* address, std::size_t bytes);
+int device_of(cudaStream_t stream);
+
+}  // namespace sextant::bench::simt
