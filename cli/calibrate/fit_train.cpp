@@ -1,8 +1,8 @@
 #include "cli/calibrate/fit_train.hpp"
 
 #include "calibrate/framework_fit.hpp"
+#include "cli/calibrate/train_rows.hpp"
 #include "cli/progress.hpp"
-#include "cli/validate/row_words.hpp"
 #include "cli/view/table.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
@@ -11,134 +11,19 @@
 #include "core/spec/framework_fields.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
-#include "planner/validation/train_validation.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <ostream>
 
 namespace sextant::cli {
 namespace {
 
-constexpr std::size_t most_rows_of_source = 80;
 constexpr std::size_t fewest_rows = 5;  ///< of a family, below which its constants stay as they are
 constexpr FitOptions fit_options{.robust_scale = 2, .starts = 1, .iterations = 14, .threads = 0, .seed = 1};
-
-/// How far the rows of a source are trusted, against raw logs and careful tables. Source: data/README.md, "Trust".
-struct SourceTrust {
-    std::string_view prefix;
-    double weight;
-};
-constexpr std::array trusts{SourceTrust{"vtrain", 0.1},
-                            SourceTrust{"aws-moe", 0.1},
-                            SourceTrust{"misc-repos", 0.2},
-                            SourceTrust{"nvidia-nemo", 0.5},
-                            SourceTrust{"nvidia-megatron-bridge", 0.5},
-                            SourceTrust{"google-maxtext", 0.5},
-                            SourceTrust{"megatron-moe", 0.5},
-                            SourceTrust{"rapid-llm", 0.1}};
-
-double trust_of(std::string const& source) {
-    for (auto const& [prefix, weight] : trusts)
-        if (source.starts_with(prefix)) return weight;
-    return 1;
-}
-
-struct Family {
-    FrameworkProfile start;
-    std::vector<StepMeasurement> rows;
-};
-
-/// One row under changing constants: graph, collectives and schedule are worked out once.
-class PricedRow {
-public:
-    explicit PricedRow(TrainingCase row)
-        : row_(std::move(row)),
-          profile_(one_entry(*row_.framework)),
-          form_(row_.model, row_.workload, *row_.cluster, profile_, row_.plan.precision) {}
-    PricedRow(PricedRow const&) = delete;
-    PricedRow& operator=(PricedRow const&) = delete;
-
-    double seconds(FrameworkTiming const& timing) {
-        std::lock_guard const lock(guard_);
-        FrameworkTiming& own = profile_.timing.front();
-        bool const same_products = own.gemm_scale.value == timing.gemm_scale.value &&
-                                   own.grouped_gemm_scale.value == timing.grouped_gemm_scale.value;
-        if (!same_products) form_.pricer().forget_products();
-        for (auto const& field : timing_numbers)
-            (own.*field.member).value = (timing.*field.member).value;
-        for (auto const& field : timing_times)
-            (own.*field.member).value = (timing.*field.member).value;
-        return form_.evaluate(row_.plan, PipelineMethod::rounds).time.base();
-    }
-
-private:
-    static FrameworkProfile one_entry(FrameworkProfile const& framework) {
-        FrameworkProfile profile;
-        profile.timing.push_back(framework.timing.front());
-        profile.timing.front().generation = "*";
-        profile.timing.front().precision = "*";
-        profile.memory = framework.memory;
-        return profile;
-    }
-
-    TrainingCase row_;
-    FrameworkProfile profile_;  ///< what `form_` refers to
-    ClosedForm form_;
-    std::mutex guard_;
-};
-
-/// The rows whose time is scored, by framework; of large sources every n-th one.
-std::map<std::string, Family> read_families(TrainFitRequest const& request, CommandContext& context) {
-    CaseBuilder builder;
-    std::map<std::string, Family> families;
-    std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
-    std::size_t skipped = 0;
-    for (std::string const& file : request.tables) {
-        CsvTable const table = read_csv(file);
-        std::vector<TrainingRow> const rows = training_rows(table);
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            TrainingRow const& row = rows[i];
-            try {
-                TrainingCase const c = builder.build(row);
-                auto const measured = measured_time(row, c);
-                if (!c.predicts_time || !c.time_reason.empty() || !measured) throw RowSkip("time is not scored");
-                if (c.model.recurrent || c.model.attention.index)
-                    throw RowSkip("kernels of recurrent layers and sparse attention were not measured");
-                auto const priced = std::make_shared<PricedRow>(c);
-                StepMeasurement step{.source = row.source_id,
-                                     .generation = c.cluster->accelerator.generation,
-                                     .precision = std::string(name_of(c.plan.precision)),
-                                     .where = row_place(table, table.records[i]),
-                                     .seconds = measured->base(),
-                                     .weight = trust_of(row.source_id),
-                                     .has_experts = c.model.moe.has_value(),
-                                     .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
-                static_cast<void>(
-                    step.predict(c.framework->timing.front()));  // a row that cannot be priced throws here
-                families.try_emplace(c.framework->name, Family{.start = *c.framework, .rows = {}});
-                by_source[row.source_id].emplace_back(c.framework->name, std::move(step));
-            } catch (std::runtime_error const&) {
-                ++skipped;
-            }
-        }
-    }
-    for (auto& [source, rows] : by_source) {
-        std::size_t const stride = (rows.size() + most_rows_of_source - 1) / most_rows_of_source;
-        for (std::size_t i = 0; i < rows.size(); i += stride)
-            families[rows[i].first].rows.push_back(std::move(rows[i].second));
-    }
-    context.err << fmt::format(
-        "{} rows left out: their time cannot be expressed, is not scored or stands on kernels that were not measured\n",
-        skipped);
-    if (families.empty()) throw InputError("calibrate fit: no usable rows in the tables of --train");
-    return families;
-}
 
 /// Rows of a source share its errors, and where few other sources tell those from the framework's constants, the number
 /// of its rows says little of a source that nobody has seen: a source's weight grows with its rows the less, the fewer
@@ -306,10 +191,9 @@ Table score_table(Scores const& scores) {
     return table;
 }
 
-}  // namespace
-
-int fit_training_tables(TrainFitRequest const& request, CommandContext& context) {
-    auto families = read_families(request, context);
+/// The families that are asked for, rows weighted as the fit takes them.
+std::map<std::string, Family> chosen_families(TrainFitRequest const& request, CommandContext& context) {
+    auto families = read_families(request.tables, context);
     if (!request.framework.empty()) {
         std::string const wanted = find_framework(request.framework, "--framework").name;
         std::erase_if(families, [&](auto const& entry) { return entry.first != wanted; });
@@ -321,31 +205,48 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     if (!request.catalogue.empty())  // for any machine; a file of its own is for the one that was measured
         for (auto& [name, family] : families)
             discount_sources(family.rows);
-    FitOptions options = fit_options;
-    options.threads = request.threads;
+    return families;
+}
+
+/// Fits families and keeps how far off each row is. Frameworks together are fitted from nothing, then beside each
+/// other; one alone around its shipped profile.
+class TrainFit {
+public:
+    TrainFit(TrainFitRequest const& request, CommandContext& context)
+        : context_(context), options_(fit_options), together_(!request.catalogue.empty()) {
+        options_.threads = request.threads;
+    }
+
+    std::map<std::string, FrameworkProfile> profiles_of(std::map<std::string, Family> const& families) {
+        if (together_) alone_ = fits_alone(families, options_, context_);
+        std::map<std::string, FrameworkProfile> profiles;
+        for (auto const& [name, family] : families)
+            profiles.emplace(name, profile_of(name, family));
+        for (auto& [name, profile] : profiles)
+            set_interval(name, profile);
+        return profiles;
+    }
+
     Scores scores;
-    RowsFile predicted_rows;
-    std::map<std::string, FrameworkProfile> profiles;
-    // Frameworks together are fitted from nothing, then beside each other; one alone around its shipped profile.
-    bool const together = !request.catalogue.empty();
-    std::map<std::string, FrameworkFit> alone;
-    if (together) alone = fits_alone(families, options, context);
-    for (auto const& [name, family] : families) {
+    RowsFile predicted;
+
+private:
+    FrameworkProfile profile_of(std::string const& name, Family const& family) {
         auto const rows = pointers(family.rows);
-        begin_step(context, fmt::format("fitting {}: {} rows", name, rows.size()));
+        begin_step(context_, fmt::format("fitting {}: {} rows", name, rows.size()));
         std::vector<TimingConstant> const expected =
-            together ? expected_factors(others_than(name, alone)) : known_constants(family.start);
-        FitOptions again = options;
-        if (together) again.iterations = 8;  // from the fit without the others
+            together_ ? expected_factors(others_than(name, alone_)) : known_constants(family.start);
+        FitOptions again = options_;
+        if (together_) again.iterations = 8;  // from the fit without the others
         FrameworkFit const fit =
-            fit_framework(family.start, rows, again, expected, together ? &alone.at(name) : nullptr);
+            fit_framework(family.start, rows, again, expected, together_ ? &alone_.at(name) : nullptr);
         FrameworkProfile profile = family.start;
         if (rows.size() >= fewest_rows) {
             profile.timing = fit.timing;
-            add_provenance(profile, fit, together ? nullptr : &family.start);
+            add_provenance(profile, fit, together_ ? nullptr : &family.start);
         } else {
-            context.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n", rows.size(),
-                                       name, fewest_rows);
+            context_.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n",
+                                        rows.size(), name, fewest_rows);
         }
         std::map<StepMeasurement const*, double> fitted;  // seconds
         for (auto const* row : rows) {
@@ -354,29 +255,46 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
             scores.fitted[row->source].push_back(error);
             scores.add(name, *row, error);
         }
-        begin_step(context, fmt::format("leaving out each of {} sources", fit.sources.size()));
-        FitOptions refit = options;
+        begin_step(context_, fmt::format("leaving out each of {} sources", fit.sources.size()));
+        FitOptions refit = options_;
         refit.iterations = 6;  // from the fit to all rows
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, expected, fit)) {
             double const error = std::log(step.predicted / step.row->seconds);
-            predicted_rows.add(name, step, fitted.at(step.row));
+            predicted.add(name, step, fitted.at(step.row));
             scores.left_out[step.row->source].push_back(error);
             scores.all.push_back(error);
             scores.add(name, *step.row, error);
             scores.alone.emplace_back(step.row->has_experts ? "" : name, error);
         }
-        profiles.emplace(name, std::move(profile));
+        return profile;
     }
-    for (auto& [name, profile] : profiles) {
+
+    void set_interval(std::string const& name, FrameworkProfile& profile) {
         constexpr std::size_t enough = 80;
         constexpr std::size_t enough_alone = 20;  // of fewer the shipped profile's stays
-        if (together || scores.of_all.size() >= enough_alone)
-            profile.interval =
-                interval_of(scores.of_family[name].size() >= enough ? scores.of_family[name] : scores.of_all);
+        if (!together_ && scores.of_all.size() < enough_alone) return;
+        auto const& own = scores.of_family[name];
+        profile.interval = interval_of(own.size() >= enough ? own : scores.of_all);
+    }
+
+    CommandContext& context_;
+    FitOptions options_;
+    bool together_;
+    std::map<std::string, FrameworkFit> alone_;  ///< where families are fitted beside each other
+};
+
+}  // namespace
+
+int fit_training_tables(TrainFitRequest const& request, CommandContext& context) {
+    auto const families = chosen_families(request, context);
+    TrainFit fit(request, context);
+    std::map<std::string, FrameworkProfile> const profiles = fit.profiles_of(families);
+    for (auto const& [name, profile] : profiles) {
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }
-    if (!request.rows.empty()) predicted_rows.write(request.rows);
+    if (!request.rows.empty()) fit.predicted.write(request.rows);
+    Scores const& scores = fit.scores;
     context.out << score_table(scores).text();
     StepInterval const experts = scores.of_experts.empty() ? StepInterval{} : interval_of(scores.of_experts);
     if (!scores.alone.empty())

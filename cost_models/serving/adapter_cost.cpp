@@ -8,7 +8,6 @@
 #include <algorithm>
 
 namespace sextant {
-namespace {}  // namespace
 
 Seconds AdapterCost::stage_time(double adapters, double tokens) const {
     if (adapters <= 0) return {};

@@ -1,0 +1,130 @@
+#include "cli/calibrate/train_rows.hpp"
+
+#include "cli/validate/row_words.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/spec/framework_fields.hpp"
+#include "planner/validation/train_validation.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <ostream>
+#include <stdexcept>
+#include <utility>
+
+namespace sextant::cli {
+namespace {
+
+constexpr std::size_t most_rows_of_source = 80;
+
+/// How far the rows of a source are trusted, against raw logs and careful tables. Source: data/README.md, "Trust".
+struct SourceTrust {
+    std::string_view prefix;
+    double weight;
+};
+constexpr std::array trusts{SourceTrust{"vtrain", 0.1},
+                            SourceTrust{"aws-moe", 0.1},
+                            SourceTrust{"misc-repos", 0.2},
+                            SourceTrust{"nvidia-nemo", 0.5},
+                            SourceTrust{"nvidia-megatron-bridge", 0.5},
+                            SourceTrust{"google-maxtext", 0.5},
+                            SourceTrust{"megatron-moe", 0.5},
+                            SourceTrust{"rapid-llm", 0.1}};
+
+double trust_of(std::string const& source) {
+    for (auto const& [prefix, weight] : trusts)
+        if (source.starts_with(prefix)) return weight;
+    return 1;
+}
+
+/// One row under changing constants: graph, collectives and schedule are worked out once.
+class PricedRow {
+public:
+    explicit PricedRow(TrainingCase row)
+        : row_(std::move(row)),
+          profile_(one_entry(*row_.framework)),
+          form_(row_.model, row_.workload, *row_.cluster, profile_, row_.plan.precision) {}
+    PricedRow(PricedRow const&) = delete;
+    PricedRow& operator=(PricedRow const&) = delete;
+
+    double seconds(FrameworkTiming const& timing) {
+        std::lock_guard const lock(guard_);
+        FrameworkTiming& own = profile_.timing.front();
+        bool const same_products = own.gemm_scale.value == timing.gemm_scale.value &&
+                                   own.grouped_gemm_scale.value == timing.grouped_gemm_scale.value;
+        if (!same_products) form_.pricer().forget_products();
+        for (auto const& field : timing_numbers)
+            (own.*field.member).value = (timing.*field.member).value;
+        for (auto const& field : timing_times)
+            (own.*field.member).value = (timing.*field.member).value;
+        return form_.evaluate(row_.plan, PipelineMethod::rounds).time.base();
+    }
+
+private:
+    static FrameworkProfile one_entry(FrameworkProfile const& framework) {
+        FrameworkProfile profile;
+        profile.timing.push_back(framework.timing.front());
+        profile.timing.front().generation = "*";
+        profile.timing.front().precision = "*";
+        profile.memory = framework.memory;
+        return profile;
+    }
+
+    TrainingCase row_;
+    FrameworkProfile profile_;  ///< what `form_` refers to
+    ClosedForm form_;
+    std::mutex guard_;
+};
+
+}  // namespace
+
+std::map<std::string, Family> read_families(std::vector<std::string> const& files, CommandContext& context) {
+    CaseBuilder builder;
+    std::map<std::string, Family> families;
+    std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
+    std::size_t skipped = 0;
+    for (std::string const& file : files) {
+        CsvTable const table = read_csv(file);
+        std::vector<TrainingRow> const rows = training_rows(table);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            TrainingRow const& row = rows[i];
+            try {
+                TrainingCase const c = builder.build(row);
+                auto const measured = measured_time(row, c);
+                if (!c.predicts_time || !c.time_reason.empty() || !measured) throw RowSkip("time is not scored");
+                if (c.model.recurrent || c.model.attention.index)
+                    throw RowSkip("kernels of recurrent layers and sparse attention were not measured");
+                auto const priced = std::make_shared<PricedRow>(c);
+                StepMeasurement step{.source = row.source_id,
+                                     .generation = c.cluster->accelerator.generation,
+                                     .precision = std::string(name_of(c.plan.precision)),
+                                     .where = row_place(table, table.records[i]),
+                                     .seconds = measured->base(),
+                                     .weight = trust_of(row.source_id),
+                                     .has_experts = c.model.moe.has_value(),
+                                     .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
+                static_cast<void>(
+                    step.predict(c.framework->timing.front()));  // a row that cannot be priced throws here
+                families.try_emplace(c.framework->name, Family{.start = *c.framework, .rows = {}});
+                by_source[row.source_id].emplace_back(c.framework->name, std::move(step));
+            } catch (std::runtime_error const&) {
+                ++skipped;
+            }
+        }
+    }
+    for (auto& [source, rows] : by_source) {
+        std::size_t const stride = (rows.size() + most_rows_of_source - 1) / most_rows_of_source;
+        for (std::size_t i = 0; i < rows.size(); i += stride)
+            families[rows[i].first].rows.push_back(std::move(rows[i].second));
+    }
+    context.err << fmt::format(
+        "{} rows left out: their time cannot be expressed, is not scored or stands on kernels that were not measured\n",
+        skipped);
+    if (families.empty()) throw InputError("calibrate fit: no usable rows in the tables of --train");
+    return families;
+}
+
+}  // namespace sextant::cli
