@@ -113,6 +113,49 @@ void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCos
     }
 }
 
+/// Fills the times of each stage's passes, `transfer` to and from its neighbours in both. @return data parallelism and
+/// update of the stage that takes longest for them: stages reduce at the same time, and the step waits for the slowest.
+DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& plan, Seconds transfer,
+                             AcceleratorProfile const& accelerator, FrameworkTiming const& timing,
+                             std::span<StageTimes> times) {
+    bool const split = traits_of(plan.schedule).split_backward == Switch::on;
+    DataParallelTime data;
+    Seconds begun, ended;
+    for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+        StageCost const& stage = pipeline.stages[i];
+        Seconds const forward = stage.forward.total();
+        Seconds const backward = stage.backward.total() + stage.rerun.total();
+        Seconds const weight = split ? stage.weight.total() : backward;
+        Bytes const kept = stage.load.kept / as_double(traits_of(plan.schedule).parameter_copies());
+        Seconds const forward_wait = offload_wait(plan, accelerator, kept, forward);
+        Seconds const backward_wait = offload_wait(plan, accelerator, kept, split ? backward - weight : backward);
+        times[i] = {.forward = forward + transfer + forward_wait,
+                    .backward = backward + transfer + backward_wait,
+                    .count = stage.count};
+        PassesBeside beside{.forward = forward,
+                            .backward = backward,
+                            .weight = weight,
+                            .forward_wait = forward_wait,
+                            .backward_wait = backward_wait,
+                            .begins_later = begun,
+                            .ends_earlier = ended,
+                            .chunks = as_double(plan.vpp)};
+        // The first microbatch comes down the pipeline, the last one goes back up, a chunk on every rank. With halves
+        // of backwards the last of them fill the way back, and a pipeline that runs both ways begins and ends at both.
+        bool const one_way = traits_of(plan.schedule).parameter_copies() == 1;
+        auto const ranks = as_double(stage.count) / as_double(plan.vpp);
+        if (one_way) begun += ranks * times[i].forward;
+        if (one_way && !split) ended += ranks * times[i].backward;
+        each_turns(pipeline, plan, stage, [&](ChunkTurns const& turns) {
+            beside.turns = turns;
+            DataParallelTime const d =
+                data_parallel_time(stage.load, plan, beside, pipeline.data_parallel, accelerator, timing);
+            if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
+        });
+    }
+    return data;
+}
+
 /// What the passes of the slowest stage add to a step of `m` microbatches. Pairs of passes that run side by side hide
 /// `hidden` of it, expert and pipeline communication. @return how much longer the stage is busy than with its passes.
 Seconds add_passes(StepBreakdown& b, StageCost const& slowest, double m, Seconds transfer, Seconds busy,
@@ -290,43 +333,7 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
 
     // Every microbatch enters and leaves a stage once per chunk and pass.
     Seconds const transfer = as_double(plan.vpp) * (1 - timing_.pp_overlap.value) * pipeline.transfer;
-    bool const split = traits_of(plan.schedule).split_backward == Switch::on;
-    DataParallelTime data;
-    Seconds begun, ended;
-    for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
-        StageCost const& stage = pipeline.stages[i];
-        AcceleratorProfile const& accelerator = cluster_.accelerator;
-        Seconds const forward = stage.forward.total();
-        Seconds const backward = stage.backward.total() + stage.rerun.total();
-        Seconds const weight = split ? stage.weight.total() : backward;
-        Bytes const kept = stage.load.kept / as_double(traits_of(plan.schedule).parameter_copies());
-        Seconds const forward_wait = offload_wait(plan, accelerator, kept, forward);
-        Seconds const backward_wait = offload_wait(plan, accelerator, kept, split ? backward - weight : backward);
-        times[i] = {.forward = forward + transfer + forward_wait,
-                    .backward = backward + transfer + backward_wait,
-                    .count = stage.count};
-        PassesBeside beside{.forward = forward,
-                            .backward = backward,
-                            .weight = weight,
-                            .forward_wait = forward_wait,
-                            .backward_wait = backward_wait,
-                            .begins_later = begun,
-                            .ends_earlier = ended,
-                            .chunks = as_double(plan.vpp)};
-        // The first microbatch comes down the pipeline, the last one goes back up, a chunk on every rank. With halves
-        // of backwards the last of them fill the way back, and a pipeline that runs both ways begins and ends at both.
-        bool const one_way = traits_of(plan.schedule).parameter_copies() == 1;
-        auto const ranks = as_double(stage.count) / as_double(plan.vpp);
-        if (one_way) begun += ranks * times[i].forward;
-        if (one_way && !split) ended += ranks * times[i].backward;
-        each_turns(pipeline, plan, stage, [&](ChunkTurns const& turns) {
-            beside.turns = turns;
-            DataParallelTime const d =
-                data_parallel_time(stage.load, plan, beside, pipeline.data_parallel, accelerator, timing_);
-            // Stages reduce at the same time; the step waits for the slowest.
-            if (d.exposed + d.optimizer + d.offload > data.exposed + data.optimizer + data.offload) data = d;
-        });
-    }
+    DataParallelTime const data = time_stages(pipeline, plan, transfer, cluster_.accelerator, timing_, times);
     Seconds hidden;
     PipelineTime const pipe = time_of_pipeline(pipeline, plan, times, hidden);
     StageCost const& slowest = pipeline.stages[pipe.slowest];

@@ -1,6 +1,7 @@
 #include "cli/options/number_text.hpp"
 #include "cli/scaling/fit.hpp"
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 #include "cost_models/scaling/chinchilla_law.hpp"
 #include "cost_models/scaling/published_laws.hpp"
@@ -46,16 +47,11 @@ std::string flag_of(std::string const& part) {
     return flag;
 }
 
-/// Columns for the parts of the law: those given, else those with usual names. Of N, D and C two are enough.
-LossColumns columns_for(ScalingFitRequest const& request, CsvTable const& csv) {
-    std::vector<std::string> const parts = parts_of(request.law);
-    LossColumns out = request.columns;
-    auto const wants = [&](std::string const& part) {
-        return std::find(parts.begin(), parts.end(), part) != parts.end();
-    };
+/// @throws InputError for a column or a choice that the law has no use for
+void check_given(ScalingFitRequest const& request, std::vector<std::string> const& parts) {
     for (auto const& [part, column] : request.columns)
-        if (!wants(part) && part != "weight" && part != "flops" && part != "parameters" && part != "tokens" &&
-            !(part == "sd" && request.law == "allocation"))
+        if (!is_one_of(parts, part) && part != "weight" && part != "flops" && part != "parameters" &&
+            part != "tokens" && !(part == "sd" && request.law == "allocation"))
             throw InputError("{}: the law '{}' has no use for it", flag_of(part), request.law);
     bool const of_form =
         std::none_of(std::begin(curve_laws), std::end(curve_laws), [&](auto law) { return law == request.law; });
@@ -68,6 +64,14 @@ LossColumns columns_for(ScalingFitRequest const& request, CsvTable const& csv) {
     if (!of_form && (!request.fixed.empty() || !request.tied.empty()))
         throw InputError("{}: the law '{}' is not fitted parameter by parameter",
                          request.fixed.empty() ? "--tie" : "--fix", request.law);
+}
+
+/// Columns for the parts of the law: those given, else those with usual names. Of N, D and C two are enough.
+LossColumns columns_for(ScalingFitRequest const& request, CsvTable const& csv) {
+    std::vector<std::string> const parts = parts_of(request.law);
+    LossColumns out = request.columns;
+    auto const wants = [&](std::string const& part) { return is_one_of(parts, part); };
+    check_given(request, parts);
     auto const find = [&](std::string const& part) {
         if (out.count(part) != 0) return true;
         std::string const column = usual_column(csv, part);

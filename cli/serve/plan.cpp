@@ -79,12 +79,10 @@ double rate_of(Options const& o) {
     return *o.users * o.requests_per_user;
 }
 
-/// @param notes gets what is to be said of formats that nobody chose
-ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
-    ServeQuestion q;
-    StoredModel stored = find_stored_model(o.model);
-    q.model = std::move(stored.model);
-    q.engine = find_engine(o.engine, "--engine");
+/// Clusters with their prices and the weights that are usual on them. @param notes gets what is to be said of formats
+/// that nobody chose
+void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options const& o,
+                  std::vector<std::string>& notes) {
     for (double const price : o.prices)
         if (!(price >= 0 && price <= 1e6))
             throw InputError("--price: {} (0 to 1e6 US dollars per accelerator and hour)", price);
@@ -93,21 +91,17 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
         ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");
         check_engine_vendor(q.engine, cluster.accelerator.vendor, "--engine");
         std::optional<double> const price = price_of(o, cluster, i);
-        UsualWeights usual = usual_weights(stored.checkpoint, cluster.accelerator, q.engine);
+        UsualWeights usual = usual_weights(checkpoint, cluster.accelerator, q.engine);
         if (o.weights.empty() && !usual.note.empty()) notes.push_back(fmt::format("{}: {}", cluster.name, usual.note));
         q.machines.push_back({.cluster = std::move(cluster),
                               .usd_per_hour = price,
                               .weights = std::move(usual.weights),
                               .weights_origin = usual.from});
     }
-    q.rate = rate_of(o);
-    q.prompt = length_distribution_from(o.prompt, "--prompt");
-    q.output = length_distribution_from(o.output_tokens, "--output-tokens");
-    q.process = arrival_process_from(o.arrivals, "--arrivals");
-    q.variation = o.variation;
-    q.ttft = objective_from(o.ttft, "--ttft");
-    q.tpot = objective_from(o.tpot, "--tpot");
-    q.share = o.share;
+}
+
+/// Weight and cache formats to try: those given, else the cache as the checkpoint has it.
+void add_formats(ServeQuestion& q, CheckpointFormat const& checkpoint, Options const& o) {
     for (std::string const& weights : o.weights) {
         if (find_gemm_format(weights) == nullptr)
             throw InputError("--weights: unknown format '{}' (see serve estimate --help)", weights);
@@ -116,9 +110,27 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     for (std::string const& cache : o.caches)
         q.caches.push_back(cache_format_from(cache, "--kv-cache"));
     if (q.caches.empty()) {
-        q.caches = {stored.checkpoint.cache.value_or(CacheFormat::bf16)};
-        q.caches_origin = stored.checkpoint.cache ? FormatOrigin::checkpoint : FormatOrigin::usual;
+        q.caches = {checkpoint.cache.value_or(CacheFormat::bf16)};
+        q.caches_origin = checkpoint.cache ? FormatOrigin::checkpoint : FormatOrigin::usual;
     }
+}
+
+/// @param notes gets what is to be said of formats that nobody chose
+ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
+    ServeQuestion q;
+    StoredModel stored = find_stored_model(o.model);
+    q.model = std::move(stored.model);
+    q.engine = find_engine(o.engine, "--engine");
+    add_machines(q, stored.checkpoint, o, notes);
+    q.rate = rate_of(o);
+    q.prompt = length_distribution_from(o.prompt, "--prompt");
+    q.output = length_distribution_from(o.output_tokens, "--output-tokens");
+    q.process = arrival_process_from(o.arrivals, "--arrivals");
+    q.variation = o.variation;
+    q.ttft = objective_from(o.ttft, "--ttft");
+    q.tpot = objective_from(o.tpot, "--tpot");
+    q.share = o.share;
+    add_formats(q, stored.checkpoint, o);
     q.memory_utilisation = o.memory_utilisation;
     q.most_error = o.most_error;
     if (!o.scheduler.empty()) {

@@ -6,6 +6,8 @@
 #include "core/spec/profile_values.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -103,6 +105,22 @@ TEST_CASE("accelerators keep the order that physics gives their figures") {
         CHECK(entry.host_bandwidth.value < entry.memory_bandwidth.value);
         CHECK(entry.l2.value < entry.memory_capacity.value);
         CHECK_FALSE(entry.generation.empty());
+    }
+}
+
+TEST_CASE("the peaks of an accelerator are at one clock") {
+    for (auto const& entry : all_accelerators()) {
+        INFO(entry.name);
+        if (auto const fp32 = entry.peak.find(Precision::fp32); fp32 != entry.peak.end())
+            CHECK(fp32->second.value >= entry.vector_peak.value);              // matrix units, or it would not be there
+        if (entry.name == "trainium2" || entry.name == "trainium3") continue;  // so published: 181, 667 and 1,299
+        FlopsPerSecond least = entry.peak.begin()->second.value;
+        for (auto const& [precision, peak] : entry.peak)
+            least = std::min(least, peak.value);
+        for (auto const& [precision, peak] : entry.peak) {
+            double const ratio = peak.value / least;
+            CHECK(ratio == Approx(std::round(ratio)).epsilon(0.02));
+        }
     }
 }
 
