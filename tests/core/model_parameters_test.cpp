@@ -107,6 +107,58 @@ TEST_CASE("parameters: a token uses top_k of the experts and everything else") {
     CHECK(active("gpt-oss-20b") == 20'914'757'184 - 24LL * 28 * (3LL * 2880 * 2880 + 2 * 2880 + 2880));
 }
 
+TEST_CASE("parameters: what a token uses of a mixture is what its publisher says") {
+    // Billions, of papers and model cards, as they are rounded there. Some leave embeddings out, some leave out only
+    // the table that is read row by row, some count both.
+    struct Published {
+        char const* name;
+        double billions, rounding;
+    };
+    auto const whole = [](char const* name, double billions) { return Published{name, billions, 0.5}; };
+    auto const tenth = [](char const* name, double billions) { return Published{name, billions, 0.05}; };
+    for (auto const& [name, billions, rounding] : {tenth("mixtral-8x7b", 12.9),
+                                                   whole("mixtral-8x22b", 39),
+                                                   whole("deepseek-v2", 21),
+                                                   tenth("deepseek-v2-lite", 2.4),
+                                                   whole("deepseek-v3", 37),
+                                                   tenth("deepseek-moe-16b", 2.8),
+                                                   tenth("qwen1.5-moe-a2.7b", 2.7),
+                                                   whole("qwen2-57b-a14b", 14),
+                                                   tenth("qwen3-30b-a3b", 3.3),
+                                                   whole("qwen3-235b-a22b", 22),
+                                                   whole("qwen3-coder-480b-a35b", 35),
+                                                   whole("qwen3.5-397b-a17b", 17),
+                                                   tenth("gpt-oss-20b", 3.6),
+                                                   tenth("gpt-oss-120b", 5.1),
+                                                   whole("glm-4.5", 32),
+                                                   whole("glm-4.5-air", 12),
+                                                   whole("glm-5", 40),
+                                                   whole("kimi-k2", 32),
+                                                   whole("llama-4-scout-17b-16e", 17),
+                                                   whole("llama-4-maverick-17b-128e", 17),
+                                                   whole("dbrx-132b", 36),
+                                                   tenth("phi-3.5-moe", 6.6),
+                                                   tenth("olmoe-1b-7b", 1.3),
+                                                   whole("minimax-m2", 10),
+                                                   whole("ling-1t", 50),
+                                                   tenth("ling-flash-2.0", 6.1),
+                                                   tenth("ling-mini-2.0", 1.4),
+                                                   whole("hunyuan-a13b", 13),
+                                                   whole("dots.llm1-142b", 14),
+                                                   whole("ernie-4.5-21b-a3b", 3),
+                                                   whole("grok-2", 115),
+                                                   whole("arctic-480b", 17),
+                                                   whole("granite-4.0-h-small", 9),
+                                                   tenth("nemotron-3-nano-30b-a3b", 3.2)}) {
+        INFO(name);
+        auto const counts = count_parameters(find_model(name));
+        double const most = static_cast<double>(counts.active) / 1e9;
+        double const least = static_cast<double>(counts.active - counts.embedding - counts.head) / 1e9;
+        CHECK(billions >= least - rounding);
+        CHECK(billions <= most + rounding);
+    }
+}
+
 TEST_CASE("parameters: embedding, head and prediction modules are counted apart") {
     auto const tied = count_parameters(find_model("gpt2"));
     CHECK(tied.embedding == 50257 * 768 + 1024 * 768);
