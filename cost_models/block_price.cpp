@@ -1,5 +1,7 @@
 #include "cost_models/block_price.hpp"
 
+#include "cost_models/memory_footprint.hpp"
+
 #include <algorithm>
 
 namespace sextant {
@@ -53,6 +55,10 @@ GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec cons
         }
     }
     return {};
+}
+
+GradientSums gradient_sums(ParallelPlan const& plan) {
+    return plan.zero >= 2 && dense_shards(plan) > 1 ? GradientSums::reduced : GradientSums::added;
 }
 
 /// Which ops of a block a pricing run takes: all of a pass, or the forward ops that a recompute policy runs again.
@@ -231,7 +237,7 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
                         .rerun = rerun,
                         .floor = pass == Pass::forward ? least.forward : least.backward,
                         .last = last_rerun(),
-                        .sums = plan.zero >= 2 && plan.dp * plan.cp > 1 ? GradientSums::reduced : GradientSums::added};
+                        .sums = gradient_sums(plan)};
     if (rerun == Recompute::selective) selection.floor = Seconds{};
     PricedPass priced;
     Seconds attention, ring, total, weight;

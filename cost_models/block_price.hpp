@@ -77,6 +77,8 @@ struct PricedBlocks {
 /// The groups of a plan placed on a cluster (Megatron-LM's rank order: tp, cp, dp, pp; experts: expert tp, ep, expert
 /// dp).
 GroupPlacement place(GroupKind group, ParallelPlan const& plan, ClusterSpec const& cluster);
+/// Reduced where ZeRO splits gradients, added up where there is nobody to split them with.
+GradientSums gradient_sums(ParallelPlan const& plan);
 
 /// Prices blocks for one cluster and framework; remembers collective curves and matrix products it has seen.
 class Pricer {

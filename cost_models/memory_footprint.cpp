@@ -61,9 +61,8 @@ double dense_shards(ParallelPlan const& plan) {
 }
 
 double expert_shards(ParallelPlan const& plan) {
-    auto const group = static_cast<double>(plan.expert_dp());
-    bool const whole = plan.shard_group == 0 || plan.shard_group == plan.dp * plan.cp;
-    return whole ? group : std::min(group, static_cast<double>(plan.shard_group));
+    if (plan.shard_group == 0) return static_cast<double>(plan.expert_dp());
+    return static_cast<double>(std::max<std::int64_t>(1, plan.shard_group * plan.tp / (plan.ep * plan.expert_tp)));
 }
 
 StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards) {
@@ -175,7 +174,9 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
 }  // namespace
 
 StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
-    if (plan.zero > 0 && plan.shard_group == 1 && plan.dp * plan.cp > 1) {  // nothing is sharded, nor gathered
+    bool const has_experts = load.parameters.expert + load.frozen.plain.expert + load.frozen.packed.expert > 0;
+    bool const shards_experts = has_experts && expert_shards(plan) > 1;
+    if (plan.zero > 0 && plan.shard_group == 1 && !shards_experts) {  // nothing is sharded, nor gathered
         ParallelPlan whole = plan;
         whole.zero = 0;
         return stage_memory(load, whole, framework);

@@ -66,7 +66,8 @@ struct StateBytes {
 /// `shards`: ranks that a sharded state is split over (dp * cp, the shard group, or the expert data-parallel group).
 StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& plan, double shards);
 
-/// Ranks over which ZeRO shards dense and expert state.
+/// Ranks over which ZeRO shards dense and expert state. With shard groups an expert's is shared by those of its
+/// replicas that lie in one group: one where an expert group fills it or spans several.
 double dense_shards(ParallelPlan const& plan);
 double expert_shards(ParallelPlan const& plan);
 

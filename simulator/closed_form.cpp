@@ -19,8 +19,7 @@ constexpr std::int64_t most_slots_of_a_report = 500'000;
 ChunkCost passes_of(ShapeCost const& shape, StageContent const& content, ParallelPlan const& plan, double share) {
     ChunkCost cost;
     auto const policy = static_cast<std::size_t>(plan.recompute);
-    // One rank has nobody to reduce its gradients with, and sums them up.
-    bool const reduced = plan.zero >= 2 && plan.dp * plan.cp > 1;
+    bool const reduced = gradient_sums(plan) == GradientSums::reduced;
     auto const add_backward = [&](double n, BlockPrice const& price) {
         cost.backward += n * (reduced ? price.reduced_backward : price.backward);
         cost.weight += n * (reduced ? price.reduced_weight : price.weight);

@@ -61,7 +61,7 @@ struct CallBuilder {
     void build(ParallelPlan const& plan, FrameworkTiming const& f) const {
         double const gradient = sent_gradient_bytes(f, plan.gradients);
         double const weight = f.weight_bytes_sent.value;
-        if (plan.zero == 0) {
+        if (plan.zero == 0 || g.shard == 1) {
             add(Moment::backward_last, CollectiveKind::all_reduce, *g.reduce, gradient, g.ranks, g.stride);
             return;
         }
@@ -76,7 +76,7 @@ struct CallBuilder {
             sharded(Moment::forward_first, CollectiveKind::all_gather, *g.gather, weight);
         }
         if (g.across != nullptr)
-            add(Moment::backward_last, CollectiveKind::all_reduce, *g.across, gradient / dense_shards(plan),
+            add(Moment::backward_last, CollectiveKind::all_reduce, *g.across, gradient / static_cast<double>(g.shard),
                 g.ranks / g.shard, g.stride * g.shard);
     }
 };
@@ -145,13 +145,20 @@ Seconds exchange_of_copies(StageLoad const& load, ParallelPlan const& plan, Data
            time(load.parameters.expert, expert_shards(plan), std::max(1.0, load.moe_layers));
 }
 
-Group group_curves(GroupPlacement const& all, GroupPlacement const& sharded, Pricer& pricer) {
+/// Of a group whose first `shard` ranks, and each as many after them, share what ZeRO splits.
+Group group_curves(GroupPlacement const& all, double shards, Pricer& pricer) {
+    auto const shard = static_cast<std::int64_t>(shards);
+    ClusterSpec const& cluster = pricer.cluster();
+    GroupPlacement const sharded = place_group(shard, all.stride, cluster);
     return {.ranks = all.size,
-            .shard = sharded.size,
+            .shard = shard,
             .stride = all.stride,
             .gather = &pricer.curve(CollectiveKind::all_gather, sharded),
             .scatter = &pricer.curve(CollectiveKind::reduce_scatter, sharded),
-            .reduce = &pricer.curve(CollectiveKind::all_reduce, all)};
+            .reduce = &pricer.curve(CollectiveKind::all_reduce, all),
+            .across = shard < all.size ? &pricer.curve(CollectiveKind::all_reduce,
+                                                       place_group(all.size / shard, all.stride * shard, cluster))
+                                       : nullptr};
 }
 
 }  // namespace
@@ -159,20 +166,11 @@ Group group_curves(GroupPlacement const& all, GroupPlacement const& sharded, Pri
 DataParallelCurves data_parallel_curves(ParallelPlan const& plan, Pricer& pricer) {
     DataParallelCurves curves;
     ClusterSpec const& cluster = pricer.cluster();
-    std::int64_t const ranks = plan.dp * plan.cp;
-    if (ranks > 1) {
-        std::int64_t const shard = plan.shard_group > 0 ? plan.shard_group : ranks;
-        curves.dense =
-            group_curves(place(GroupKind::data, plan, cluster), place_group(shard, plan.tp, cluster), pricer);
-        if (shard < ranks)
-            curves.dense.across =
-                &pricer.curve(CollectiveKind::all_reduce, place_group(ranks / shard, plan.tp * shard, cluster));
-    }
+    if (plan.dp * plan.cp > 1)
+        curves.dense = group_curves(place(GroupKind::data, plan, cluster), dense_shards(plan), pricer);
     // Tensor-parallel ranks that each hold whole experts are replicas of them, even where dp * cp is one.
-    if (plan.expert_dp() > 1) {
-        GroupPlacement const experts = place(GroupKind::expert_data, plan, cluster);
-        curves.expert = group_curves(experts, experts, pricer);
-    }
+    if (plan.expert_dp() > 1)
+        curves.expert = group_curves(place(GroupKind::expert_data, plan, cluster), expert_shards(plan), pricer);
     if (traits_of(plan.schedule).parameter_copies() > 1)
         curves.copies = &pricer.curve(CollectiveKind::all_reduce, place(GroupKind::pipeline, plan, cluster));
     return curves;

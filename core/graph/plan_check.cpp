@@ -217,6 +217,13 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
     if (plan.shard_group < 0 || (plan.shard_group > 0 && (plan.dp * plan.cp) % plan.shard_group != 0))
         return fault(detail, PlanProblem::zero, "shard group {} does not divide dp * cp = {}", plan.shard_group,
                      plan.dp * plan.cp);
+    if (std::int64_t const held = plan.shard_group * plan.tp, experts = plan.ep * plan.expert_tp;
+        model.moe && plan.shard_group > 0 && held % experts != 0 && experts % held != 0)
+        return fault(
+            detail, PlanProblem::zero,
+            "a shard group has {} ranks (shard group * tp), which is neither a multiple nor a part of the {} of "
+            "an expert group (ep * expert tp)",
+            held, experts);
     return check_microbatches(detail, plan, workload);
 }
 

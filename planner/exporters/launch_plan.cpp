@@ -5,6 +5,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/memory_footprint.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/run_plan/run_goodput.hpp"
 
@@ -103,7 +104,8 @@ std::int64_t most_copies(ParallelPlan const& plan, ModelSpec const& model) {
 ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {
     std::int64_t const ranks = plan.dp * plan.cp;
     if (plan.shard_group == ranks) plan.shard_group = 0;
-    if (most_copies(plan, model) == 1 || plan.shard_group == 1) plan.zero = 0;
+    bool const shards_experts = model.moe && expert_shards(plan) > 1;
+    if (most_copies(plan, model) == 1 || (plan.shard_group == 1 && !shards_experts)) plan.zero = 0;
     if (plan.zero == 0) plan.shard_group = 0;
     if (plan.cp == 1) plan.cp_mode = ContextParallel::ring;
     if (plan.recompute != Recompute::full) plan.recompute_layers = 0;

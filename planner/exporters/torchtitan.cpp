@@ -1,3 +1,4 @@
+#include "cost_models/memory_footprint.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
@@ -70,6 +71,11 @@ void translate_sharding(Translation& t, ModelSpec const& model) {
         std::int64_t const group = p.shard_group * p.cp;
         t.replace(&ParallelPlan::shard_group, ranks % group == 0 && group < ranks ? group : std::int64_t{0},
                   "shard_group", "groups hold whole context-parallel groups of {}", p.cp);
+    }
+    if (p.shard_group == 1 && model.moe && expert_shards(p) > 1) {
+        t.cannot("zero", "copies of experts inside a group of one data-parallel rank are replicas in the file");
+        p.zero = 0;
+        p.shard_group = 0;
     }
 }
 

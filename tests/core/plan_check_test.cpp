@@ -129,6 +129,13 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"ZeRO out of range", [](auto&, auto& p, auto&) { p.zero = 4; }, PlanProblem::zero, "zero is 4"},
         {"ZeRO-3 in a pipeline", [](auto&, auto& p, auto&) { p.zero = 3; }, PlanProblem::zero, "ZeRO-3 with pp 4"},
         {"shard group", [](auto&, auto& p, auto&) { p.shard_group = 3; }, PlanProblem::zero, "shard group 3"},
+        {"shard group that cuts expert groups",
+         [](auto& m, auto& p, auto& w) {
+             m = mixture(2048, 16, 60, 4, 1408);
+             p = {.dp = 24, .ep = 6, .zero = 1, .shard_group = 8};
+             w.global_batch = 72;
+         },
+         PlanProblem::zero, "neither a multiple nor a part of the 6"},
         {"positions",
          [](auto& m, auto&, auto&) {
              m.position = PositionKind::learned;

@@ -69,6 +69,40 @@ StepEstimate estimate(ModelSpec const& model, ParallelPlan const& plan, ClusterS
 
 }  // namespace
 
+TEST_CASE("a shard group of one is no ZeRO, one of all ranks is ZeRO without groups, for experts too",
+          "[INV-24][INV-25]") {
+    std::mt19937_64 random(11);
+    int groups_of_one = 0, of_all = 0;
+    for (std::size_t i = 0; i < 600; ++i) {
+        ModelSpec const model = model_of(i);
+        ParallelPlan const plan = random_plan(random, model);
+        if (plan.zero == 0) continue;
+        CAPTURE(plan.dp, plan.tp, plan.pp, plan.cp, plan.ep, plan.zero, name_of(plan.schedule), model.name);
+        auto const same = [&](ParallelPlan const& a, ParallelPlan const& b) {
+            StepEstimate const one = estimate(model, a, cluster(), lifelike());
+            StepEstimate const other = estimate(model, b, cluster(), lifelike());
+            CHECK(one.time.base() == Approx(other.time.base()).epsilon(1e-12));
+            CHECK(one.memory.reserved().base() == Approx(other.memory.reserved().base()).epsilon(1e-12));
+        };
+        ParallelPlan grouped = plan;
+        grouped.shard_group = plan.dp * plan.cp;
+        if (!find_fault(model, grouped, workload)) {
+            same(grouped, plan);
+            ++of_all;
+        }
+        grouped.shard_group = 1;
+        // Tensor-parallel ranks that hold the same experts share their state in the smallest group.
+        if (model.moe && plan.tp > plan.ep) continue;
+        if (find_fault(model, grouped, workload)) continue;
+        ParallelPlan replicas = plan;
+        replicas.zero = 0;
+        same(grouped, replicas);
+        ++groups_of_one;
+    }
+    CHECK(groups_of_one > 100);
+    CHECK(of_all > 200);
+}
+
 TEST_CASE("the breakdown adds up to the step time, and no part is negative", "[INV-25]") {
     std::mt19937_64 random(1);
     for (std::size_t i = 0; i < 600; ++i) {

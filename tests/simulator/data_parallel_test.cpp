@@ -223,6 +223,29 @@ TEST_CASE("data_parallel_time: experts reduce over their own, smaller group", "[
     CHECK(time_of(load, plan, machine, two_bytes()).exposed.base() == Approx((dense + expert).base()).epsilon(1e-9));
 }
 
+TEST_CASE("data_parallel_time: with shard groups experts gather among their replicas in one group", "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    StageLoad load = load_of(0, 32);
+    load.parameters.expert = 4e9;
+    load.moe_layers = 32;
+    auto const exposed = [&](ParallelPlan const& plan) {
+        return time_of(load, plan, machine, two_bytes()).exposed.base();
+    };
+    auto const over = [&](CollectiveKind kind, std::int64_t size, std::int64_t stride, double bytes) {
+        return collective_curve(machine, kind, place_group(size, stride, 8)).time(bytes * units::B);
+    };
+    // 64 ranks in groups of 16: of the 32 replicas of an expert group of two, eight lie in each.
+    ParallelPlan plan{.dp = 64, .ep = 2, .zero = 3, .shard_group = 16};
+    CHECK(expert_shards(plan) == 8);
+    CHECK(exposed(plan) ==
+          Approx(
+              (3 * over(CollectiveKind::all_gather, 8, 2, 8e9) + over(CollectiveKind::all_reduce, 4, 16, 1e9)).base()));
+    // An expert group that spans shard groups has no replica in any of them: gradients are reduced once.
+    plan.ep = 32;
+    CHECK(expert_shards(plan) == 1);
+    CHECK(exposed(plan) == Approx(over(CollectiveKind::all_reduce, 2, 32, 8e9).base()));
+}
+
 TEST_CASE("data_parallel_time: experts that tensor-parallel ranks repeat are reduced even with one data-parallel rank",
           "[INV-24]") {
     StageLoad load = load_of(1e9, 32);
