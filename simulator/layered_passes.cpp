@@ -150,6 +150,8 @@ Seconds LayeredPasses::run(std::int64_t rank, SlotTag const& tag, DataParallelCa
         finished = writer_.tail(rank);
     }
     if (!units.empty()) reduce_unit(units.size() - 1, finished);
+    // A backward pass with reductions of its own ends with them (PyTorch's FSDP, _post_backward_final_callback).
+    if (reduce == Moment::backward_each) writer_.wait_for_stream(rank, Stream::data_parallel);
     return lost * units::s;
 }
 
