@@ -10,6 +10,18 @@
 namespace sextant {
 namespace {
 
+/// "5,4x6,3": layers of the chunks, and how many in a row hold as many.
+std::string stages_label(std::vector<std::int64_t> const& layers) {
+    std::string text;
+    for (std::size_t i = 0, end = 0; i < layers.size(); i = end) {
+        while (end < layers.size() && layers[end] == layers[i])
+            ++end;
+        text += fmt::format("{}{}", text.empty() ? "" : ",", layers[i]);
+        if (end - i > 1) text += fmt::format("x{}", end - i);
+    }
+    return text;
+}
+
 double share(Seconds part, StepEstimate const& estimate) { return 100 * (part / estimate.time); }
 
 std::string bottleneck_sentence(StepEstimate const& e) {
@@ -141,6 +153,7 @@ std::string plan_label(ParallelPlan const& p) {
     add("dp", p.dp);
     add("ep", p.ep);
     add("vpp", p.vpp);
+    if (p.pp > 1 && !p.stage_layers.empty()) text += fmt::format("stages {} ", stages_label(p.stage_layers));
     if (p.pp > 1 && p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
         text += fmt::format("{} ", name_of(p.schedule));
     text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);

@@ -1,6 +1,7 @@
 #include "planner/search.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/usual_stages.hpp"
 #include "core/nearest.hpp"
 #include "planner/ranking.hpp"
 
@@ -98,6 +99,8 @@ public:
                 if (pp == 1 && i > 0) break;
                 plan.schedule = pp == 1 ? Schedule::one_f_one_b : space.pipelining[i].schedule;
                 plan.vpp = pp == 1 ? 1 : space.pipelining[i].vpp;
+                plan.stage_layers = space.base.stage_layers;
+                plan.stage_layers = usual_stage_layers(form_.framework(), form_.model(), plan);
                 visit_recompute(space, plan, costs);
             }
         }
@@ -116,7 +119,9 @@ private:
         std::size_t const zeros = plan.dp * plan.cp == 1 ? 1 : space.zero.size();
         auto const leaves = static_cast<std::int64_t>(zeros * space.offload.size());
         plan.zero = 0;
-        std::int64_t const stage_layers = (form_.model().layer_count() + plan.pp - 1) / plan.pp;
+        std::int64_t const stage_layers = plan.stage_layers.empty()
+                                              ? (form_.model().layer_count() + plan.pp - 1) / plan.pp
+                                              : *std::max_element(plan.stage_layers.begin(), plan.stage_layers.end());
         std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
         for (auto const& [policy, layers] : space.recompute) {
             if (layers >= stage_layers && layers > 0) continue;  // the same as all of them

@@ -124,7 +124,7 @@ int run(Options const& o, CLI::App const& app, CommandContext& context) {
     PlanOptions const asked = asked_plan(o, app, context);
     Subject const subject = find_subject(asked);
     Wanted const wanted = wanted_formats(o, subject.framework.name);
-    ParallelPlan const plan = single_plan(asked, &subject.cluster);
+    ParallelPlan const plan = single_plan(asked, subject);
     LaunchPlan launch = make_launch_plan(subject.model, subject.cluster, subject.workload, plan, o.settings);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     StepReport const report = make_report(form, plan, subject.limit);

@@ -121,8 +121,9 @@ void add_plan_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machine)
     add_axes(app, o, axes);
     add_kernel_options(app, o);
     if (axes == Axes::single)
-        app.add_option("--stage-layers", o.stage_layers,
-                       "layers of each pipeline chunk in model order, comma-separated")
+        app.add_option(
+               "--stage-layers", o.stage_layers,
+               "layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)")
             ->delimiter(',')
             ->option_text("N,N,...")
             ->group("Plan");

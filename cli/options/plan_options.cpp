@@ -1,6 +1,7 @@
 #include "cli/options/plan_options.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/usual_stages.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
@@ -256,6 +257,12 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
     if (plan.dp * inner != counts[0])
         throw InputError("--dp: dp * tp * pp * cp = {} but --gpus is {} (dp would have to be {})", plan.dp * inner,
                          counts[0], counts[0] / inner);
+    return plan;
+}
+
+ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
+    ParallelPlan plan = single_plan(options, &subject.cluster);
+    plan.stage_layers = usual_stage_layers(subject.framework, subject.model, plan);
     return plan;
 }
 

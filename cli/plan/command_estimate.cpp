@@ -22,7 +22,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
     Format const format = options.output.format();
     PlanOptions const asked = with_import(options.plan, app, context);
     Subject const subject = find_subject(asked);
-    ParallelPlan const plan = single_plan(asked, &subject.cluster);
+    ParallelPlan const plan = single_plan(asked, subject);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     StepReport const report = make_report(form, plan, subject.limit);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};

@@ -45,7 +45,7 @@ int memory(Options const& options, CLI::App const& app, CommandContext& context)
     Format const format = options.output.format();
     PlanOptions const asked = with_import(options.plan, app, context);
     Subject const subject = find_subject(asked);
-    ParallelPlan const plan = single_plan(asked, &subject.cluster);
+    ParallelPlan const plan = single_plan(asked, subject);
     StepGraph const graph = build_step_graph(subject.model, plan, subject.workload);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     std::vector<StageMemory> const stages = memory_by_stage(form, plan);

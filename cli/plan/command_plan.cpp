@@ -137,7 +137,7 @@ std::string missing_support(Subject const& subject, std::vector<SearchSpace> con
 std::optional<StepReport> present_report(std::optional<PlanOptions> const& present) {
     if (!present) return {};
     Subject const subject = find_subject(*present);
-    ParallelPlan const plan = single_plan(*present, &subject.cluster);
+    ParallelPlan const plan = single_plan(*present, subject);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     return make_report(form, plan, subject.limit);
 }

@@ -184,7 +184,7 @@ int run_simulation(Options const& given, CLI::App const& app, CommandContext& co
     if (o.width < 40 || o.width > 1000) throw InputError("--width: {} is out of range (40 to 1000)", o.width);
     Subject const subject = find_subject(o.plan);
     ForeignSchedule foreign;
-    ParallelPlan const plan = single_plan(options_with(o.plan, o.schedule_file, foreign), &subject.cluster);
+    ParallelPlan const plan = single_plan(options_with(o.plan, o.schedule_file, foreign), subject);
     finish_schedule(foreign, o.plan, plan, subject.workload);
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     SimulationRequest request = simulation_request(o.simulate, plan, subject.cluster);

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/graph/stage_layout.hpp"
+#include "core/graph/usual_stages.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "core/text.hpp"
 #include "planner/validation/pipeline_layout.hpp"
@@ -121,27 +122,6 @@ void apply_ends(TrainingRow const& row, TrainingCase& out) {
 
 }  // namespace
 
-std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie) {
-    auto const h = static_cast<double>(model.hidden);
-    AttentionSpec const& a = model.attention;
-    double const attention = h * static_cast<double>(2 * a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim);
-    double const layer = attention + (model.mlp.gated ? 3.0 : 2.0) * h * static_cast<double>(model.mlp.intermediate);
-    double const head = h * static_cast<double>(model.vocab);
-    double const total = layer * static_cast<double>(model.layer_count()) + head;
-    std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), 0);
-    std::size_t stage = 0;
-    double sum = 0;
-    for (std::int64_t i = 0; i < model.layer_count(); ++i) {
-        ++stages[stage];
-        sum += layer;
-        double const share = total * static_cast<double>(stage + 1) / static_cast<double>(pp);
-        bool const tied = std::abs(sum - share) < 1e-3 * layer;
-        bool const full = tied ? tie == Tie::next_stage : sum > share;
-        if (full && stage + 1 < stages.size()) ++stage;
-    }
-    return stages;
-}
-
 void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     std::string const schedule = lower_case(row.pp_schedule);
@@ -187,9 +167,9 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     }
     if (row.pp_schedule.empty() && !row.vpp) out.assumptions.emplace_back("schedule 1F1B where none is stated");
     if (plan.vpp == 1) apply_ends(row, out);
-    if (out.framework->name == "nanotron" && plan.stage_layers.empty() && plan.vpp == 1)
-        plan.stage_layers = cost_balanced_layers(
-            out.model, plan.pp, row.notes_have("after_pp_fix=False") ? Tie::same_stage : Tie::next_stage);
+    if (out.framework->name == "nanotron" && plan.stage_layers.empty() && row.notes_have("after_pp_fix=False"))
+        plan.stage_layers = cost_balanced_layers(out.model, plan.pp, Tie::same_stage);
+    plan.stage_layers = usual_stage_layers(*out.framework, out.model, plan);
 }
 
 }  // namespace sextant

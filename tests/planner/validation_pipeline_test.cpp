@@ -6,28 +6,6 @@
 
 using namespace sextant;
 
-TEST_CASE("nanotron's stages follow cost") {
-    ModelSpec model = built(complete_row()).model;
-    model.hidden = 2048;
-    model.attention.heads = model.attention.kv_heads = 32;
-    model.attention.head_dim = model.attention.value_head_dim = 64;
-    model.mlp.intermediate = 8192;
-    model.vocab = 131072;
-    model.layers.assign(16, {});
-    // Stage 0 of the 1.34B runs held 10, 5, 3 and 2 layers at pp 2, 4, 8 and 16; 11 and 6 at pp 2 and 4 before the rule
-    // changed.
-    for (auto const& [pp, first] : {std::pair{2, 10}, {4, 5}, {8, 3}, {16, 2}}) {
-        auto const stages = cost_balanced_layers(model, pp, Tie::next_stage);
-        CHECK(stages.front() == first);
-        std::int64_t sum = 0;
-        for (auto const n : stages)
-            sum += n;
-        CHECK(sum == 16);
-    }
-    CHECK(cost_balanced_layers(model, 2, Tie::same_stage).front() == 11);
-    CHECK(cost_balanced_layers(model, 4, Tie::same_stage).front() == 6);
-}
-
 TEST_CASE("stages stated in the notes are used, and refused when they are another model's") {
     TrainingRow row = complete_row();
     row.pp = 2;

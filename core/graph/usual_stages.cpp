@@ -1,0 +1,39 @@
+#include "core/graph/usual_stages.hpp"
+
+#include "core/graph/stage_layout.hpp"
+
+#include <cmath>
+
+namespace sextant {
+
+std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie) {
+    auto const h = static_cast<double>(model.hidden);
+    AttentionSpec const& a = model.attention;
+    double const attention = h * static_cast<double>(2 * a.heads * a.head_dim + 2 * a.kv_heads * a.head_dim);
+    double const layer = attention + (model.mlp.gated ? 3.0 : 2.0) * h * static_cast<double>(model.mlp.intermediate);
+    double const head = h * static_cast<double>(model.vocab);
+    double const total = layer * static_cast<double>(model.layer_count()) + head;
+    std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), 0);
+    std::size_t stage = 0;
+    double sum = 0;
+    for (std::int64_t i = 0; i < model.layer_count(); ++i) {
+        ++stages[stage];
+        sum += layer;
+        double const share = total * static_cast<double>(stage + 1) / static_cast<double>(pp);
+        bool const tied = std::abs(sum - share) < 1e-3 * layer;
+        bool const full = tied ? tie == Tie::next_stage : sum > share;
+        if (full && stage + 1 < stages.size()) ++stage;
+    }
+    return stages;
+}
+
+std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
+                                             ParallelPlan const& plan) {
+    bool const dense = !model.moe && !model.recurrent && model.mlp.intermediate > 0;
+    bool const spreads_by_cost = framework.name == "nanotron" && dense && plan.vpp == 1;
+    if (!spreads_by_cost || !plan.stage_layers.empty() || plan.pp == 1) return plan.stage_layers;
+    if (!can_split(model.layer_count(), plan.pp, plan.vpp)) return {};
+    return cost_balanced_layers(model, plan.pp, Tie::next_stage);
+}
+
+}  // namespace sextant

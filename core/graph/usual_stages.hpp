@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/spec/framework_profile.hpp"
+#include "core/spec/model_spec.hpp"
+#include "core/spec/parallel_plan.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace sextant {
+
+/// Layers of each stage as nanotron spreads them: by cost, with the output matrix as a block of its own.
+/// A stage is closed by the first block that takes the sum over (`Tie::next_stage`: to) its share.
+/// Source: the layer counts of stage 0 in the runs of the Ultra-Scale Playbook.
+enum class Tie : std::uint8_t { same_stage, next_stage };
+std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int64_t pp, Tie tie);
+
+/// Layers of each stage where a framework spreads them in a way of its own and the plan leaves them open; what the plan
+/// says where that is not so (empty: `balanced_split`). nanotron spreads dense models by cost; it has no chunks.
+std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
+                                             ParallelPlan const& plan);
+
+}  // namespace sextant

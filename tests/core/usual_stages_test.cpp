@@ -1,0 +1,40 @@
+#include "core/graph/usual_stages.hpp"
+
+#include "core/graph/stage_layout.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <numeric>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+TEST_CASE("cost_balanced_layers: stage 0 holds what nanotron's runs held") {
+    ModelSpec model = llama(2048, 32, 32, 16, 8192);
+    model.vocab = 131072;
+    // Stage 0 of the 1.34B runs held 10, 5, 3 and 2 layers at pp 2, 4, 8 and 16; 11 and 6 at pp 2 and 4 before the rule
+    // changed.
+    for (auto const& [pp, first] : {std::pair{2, 10}, {4, 5}, {8, 3}, {16, 2}}) {
+        auto const stages = cost_balanced_layers(model, pp, Tie::next_stage);
+        CHECK(stages.front() == first);
+        CHECK(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}) == 16);
+    }
+    CHECK(cost_balanced_layers(model, 2, Tie::same_stage).front() == 11);
+    CHECK(cost_balanced_layers(model, 4, Tie::same_stage).front() == 6);
+}
+
+TEST_CASE("usual_stage_layers: nanotron spreads what is left open of dense models by cost, nobody else does") {
+    FrameworkProfile framework = neutral_framework();
+    ModelSpec const model = llama(4096, 32, 8, 32, 14336);
+    ParallelPlan plan{.pp = 8};
+    CHECK(usual_stage_layers(framework, model, plan).empty());
+    framework.name = "nanotron";
+    CHECK(usual_stage_layers(framework, model, plan) == cost_balanced_layers(model, 8, Tie::next_stage));
+    CHECK(usual_stage_layers(framework, mixture(2048, 16, 16, 2, 1408), plan).empty());
+    plan.stage_layers = {4, 4, 4, 4, 4, 4, 4, 4};
+    CHECK(usual_stage_layers(framework, model, plan) == plan.stage_layers);
+    CHECK(usual_stage_layers(framework, model, {.pp = 1}).empty());
+    CHECK(usual_stage_layers(framework, model, {.pp = 64}).empty());  // an error elsewhere
+    CHECK(usual_stage_layers(framework, model, {.pp = 4, .vpp = 2}).empty());
+}
