@@ -1,6 +1,7 @@
 #include "simulator/closed_form.hpp"
 
 #include "core/graph/plan_check.hpp"
+#include "core/graph/recomputed_layers.hpp"
 #include "simulator/schedules/orders.hpp"
 
 #include <algorithm>
@@ -208,19 +209,14 @@ ClosedForm::Layout const& ClosedForm::layout_of(ParallelPlan const& plan) {
         layouts_.try_emplace({traits_of(plan.schedule).placement, plan.pp, plan.vpp, plan.stage_layers});
     Layout& layout = found->second;
     if (!is_new) return layout;
-    StageLayout stages = lay_out_stages(model_, plan);
-    for (std::size_t i = 0; i < stages.stages.size(); ++i) {
-        if (i > 0 && stages.stages[i] == stages.stages[i - 1])
+    layout.stages = lay_out_stages(model_, plan);
+    std::vector<StageContent> const& stages = layout.stages.stages;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        if (i > 0 && stages[i] == stages[i - 1])
             ++layout.runs.back().count;
         else
-            layout.runs.push_back({.content = stages.stages[i], .first = static_cast<std::int64_t>(i)});
+            layout.runs.push_back({.content = stages[i], .first = static_cast<std::int64_t>(i)});
     }
-    for (std::size_t c = 0; c < stages.chunks.size(); ++c) {
-        auto const rank = rank_of_chunk(traits_of(plan.schedule).placement, plan.pp, static_cast<std::int64_t>(c));
-        layout.layers_beside.push_back(stages.stages[static_cast<std::size_t>(rank)].layers);
-    }
-    layout.chunks = std::move(stages.chunks);
-    layout.copies = stages.copies;
     return layout;
 }
 
@@ -230,7 +226,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     stage.first = run.first;
     stage.count = run.count;
     ChunkCost const passes = passes_of(shape, run.content, plan, recomputed_share(plan, run.content.layers));
-    double const mean = 1 / as_double(layout.copies);
+    double const mean = 1 / as_double(layout.stages.copies);
     stage.forward = mean * passes.forward;
     stage.backward = mean * passes.backward;
     stage.weight = mean * passes.weight;
@@ -271,12 +267,12 @@ PipelineCost ClosedForm::assemble(ShapeCost const& shape, ParallelPlan const& pl
         pipeline.schedule =
             schedules_.get(plan, pipeline.microbatches,
                            method == PipelineMethod::walk ? most_slots_of_a_report : most_slots_of_a_search);
-        for (std::size_t c = 0; c < layout.chunks.size(); ++c) {
-            bool const repeats = c > 0 && layout.chunks[c] == layout.chunks[c - 1] &&
-                                 layout.layers_beside[c] == layout.layers_beside[c - 1];
-            pipeline.chunks.push_back(
-                repeats ? pipeline.chunks.back()
-                        : passes_of(shape, layout.chunks[c], plan, recomputed_share(plan, layout.layers_beside[c])));
+        std::vector<StageContent> const& chunks = layout.stages.chunks;
+        std::vector<std::int64_t> const again = recomputed_layers(plan, layout.stages);
+        for (std::size_t c = 0; c < chunks.size(); ++c) {
+            bool const repeats = c > 0 && chunks[c] == chunks[c - 1] && again[c] == again[c - 1];
+            double const share = again[c] == 0 ? 0 : as_double(again[c]) / as_double(chunks[c].layers);
+            pipeline.chunks.push_back(repeats ? pipeline.chunks.back() : passes_of(shape, chunks[c], plan, share));
         }
     }
     if (plan.pp > 1) {

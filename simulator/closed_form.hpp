@@ -115,10 +115,8 @@ private:
         std::int64_t count = 1;
     };
     struct Layout {
+        StageLayout stages;
         std::vector<StageRun> runs;
-        std::vector<StageContent> chunks;
-        std::vector<std::int64_t> layers_beside;  ///< of each chunk: all layers of its rank
-        std::int64_t copies = 1;
     };
     Layout const& layout_of(ParallelPlan const& plan);
     StageCost cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,

@@ -114,14 +114,15 @@ Seconds remaining(Seconds transfer, Window const& beside, double overlap) {
     return transfer - overlap * std::min(transfer, beside.compute) - beside.wait;
 }
 
-/// What shows of a transfer that runs chunk by chunk: that of the chunk whose turn is the last one beside one pass, or
-/// all of it beside that pass and those `between`, or one layer's part. (The number of chunks still to come would make
-/// a convex function: its ends decide.)
+/// What shows of a transfer that runs chunk by chunk: that of the chunk whose turn is the last one beside one pass and
+/// what the others slow the passes `between`, or all of it beside that pass and those, or one layer's part.
 Seconds exposed(Seconds transfer, Window const& pass, Window const& between, double overlap, double layers,
                 double chunks = 1) {
     Window const all{.compute = pass.compute + between.compute, .wait = pass.wait + between.wait};
-    return std::max(
-        {remaining(transfer / chunks, pass, overlap), remaining(transfer, all, overlap), transfer / layers});
+    Seconds const last = transfer / chunks;
+    Seconds const slowed = (1 - overlap) * std::min(transfer - last, between.compute) - between.wait;
+    return std::max({remaining(last, pass, overlap) + std::max(Seconds{}, slowed), remaining(transfer, all, overlap),
+                     transfer / layers});
 }
 
 constexpr BytesPerSecond host_update_bandwidth = 25 * units::GB / units::s;  // assumed, host memory per accelerator

@@ -1,12 +1,12 @@
 #include "simulator/step_program.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/recomputed_layers.hpp"
 #include "core/graph/step_graph.hpp"
 #include "core/spec/named_values.hpp"
 #include "core/spec/schedule_traits.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace sextant {
 namespace {
@@ -269,24 +269,18 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
     program.blocks.push_back(write_block(program, blocks.mtp, form, plan, HostFloor::none));
 
     std::size_t layer = 0;
-    std::vector<std::int64_t> placed(layout.stages.size());  // layers of a rank in its chunks so far
+    std::vector<std::int64_t> const recomputed = recomputed_layers(plan, layout);
     for (std::size_t chunk = 0; chunk < layout.chunk_layers.size(); ++chunk) {
         std::vector<ProgramUnit> units;
         if (chunk == 0) units.push_back({.block = embedding, .kind = ProgramUnit::Kind::end});
         std::int64_t const count = layout.chunk_layers[chunk];
         std::int64_t const rank =
             rank_of_chunk(traits_of(plan.schedule).placement, plan.pp, static_cast<std::int64_t>(chunk));
-        // Dealt out over the chunks of a rank: chunks of few layers would each round to none or to all.
-        double const share = recomputed_share(plan, layout.stages[static_cast<std::size_t>(rank)].layers);
-        std::int64_t& before = placed[static_cast<std::size_t>(rank)];
-        std::int64_t const again = std::llround(share * static_cast<double>(before + count)) -
-                                   std::llround(share * static_cast<double>(before));
-        before += count;
         for (std::int64_t i = 0; i < count; ++i, ++layer) {
             auto const kind = static_cast<std::size_t>(
                 std::find(blocks.kinds.begin(), blocks.kinds.end(), model.layers[layer]) - blocks.kinds.begin());
             units.push_back({.block = kind,
-                             .recompute = i < again ? plan.recompute : Recompute::none,
+                             .recompute = i < recomputed[chunk] ? plan.recompute : Recompute::none,
                              .kind = blocks.kinds[kind].moe ? ProgramUnit::Kind::moe_layer : ProgramUnit::Kind::layer});
         }
         if (chunk + 1 == layout.chunk_layers.size()) {

@@ -177,6 +177,25 @@ TEST_CASE("data_parallel_time: more passes between the turns of chunks, and more
     }
 }
 
+TEST_CASE("data_parallel_time: chunks that send beside the passes of others slow those, whatever the last one leaves",
+          "[INV-24]") {
+    ClusterSpec const machine = without_latency();
+    FrameworkTiming framework = two_bytes();
+    framework.dp_overlap = known(0.6);
+    StageLoad const load = load_of(4e9, 32);
+    ParallelPlan const plan{.dp = 64};
+    Pricer pricer(machine, framework);
+    DataParallelCurves const curves = data_parallel_curves(plan, pricer);
+    double const sent = time_of(load, plan, machine, two_bytes()).exposed.base();
+    Seconds const backward = 0.01 * sent * units::s;
+    PassesBeside beside{.forward = backward, .backward = 4.0 * backward, .weight = 4.0 * backward, .chunks = 4};
+    // A hundred passes of a chunk take as long as all that is sent, and three quarters of it are sent beside them.
+    beside.turns = chunk_turns(4, 100, 100);
+    double const exposed =
+        data_parallel_time(load, plan, beside, curves, machine.accelerator, framework).exposed.base();
+    CHECK(exposed == Approx(sent * (0.25 - 0.6 * 0.01 + 0.4 * 0.75)));
+}
+
 TEST_CASE("data_parallel_time: shard groups gather inside the node and reduce once across", "[INV-24]") {
     ClusterSpec const machine = without_latency();
     StageLoad load = load_of(8e9, 32);

@@ -124,7 +124,7 @@ TEST_CASE("graph: what data parallelism adds to a pipeline is what the estimate 
         CHECK(ratio < 1.1);
     }
     CHECK(chunked > 50);
-    CHECK(near > 0.9 * drawn);
+    CHECK(near > 0.95 * drawn);
 }
 
 TEST_CASE("graph: a straggler slows the step by what the slowest rank needs, and jitter is the same for a seed") {

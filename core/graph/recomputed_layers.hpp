@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/graph/stage_layout.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace sextant {
+
+/// Layers of each chunk that run again. Those of a rank are dealt out over its chunks (and over the chunks of both
+/// directions, where it has them), as chunks of few layers would each round to none or to all.
+std::vector<std::int64_t> recomputed_layers(ParallelPlan const& plan, StageLayout const& layout);
+
+}  // namespace sextant
