@@ -98,6 +98,11 @@ void set_domain(CollectiveMachineRow const& row, CollectiveMachine& out) {
     out.assumptions.emplace_back("larger nodes than the profile's, joined the same way");
 }
 
+/// Whether the row's nodes are parts of a rack (or of a torus), which is the domain.
+bool is_tray(CollectiveMachineRow const& row, ClusterSpec const& cluster) {
+    return cluster.domain_size > 16 && row.gpus_per_node < cluster.domain_size;
+}
+
 /// One of those with this network, best with the stated rate.
 ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std::string_view kind, double node_gbps,
                          CollectiveMachineRow const& row, CollectiveMachine& out) {
@@ -106,7 +111,8 @@ ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std:
     for (ClusterSpec const* const cluster : candidates) {
         if (!cluster->scale_out || cluster->scale_out->kind != kind) continue;
         // Ports are those of the whole node, also when the run took only some of its accelerators.
-        auto const per_node = static_cast<double>(std::max(row.gpus_per_node, cluster->domain_size));
+        auto const per_node = static_cast<double>(
+            is_tray(row, *cluster) ? row.gpus_per_node : std::max(row.gpus_per_node, cluster->domain_size));
         BytesPerSecond const rate = node_gbps / per_node / 8 * (units::GB / units::s);
         if (first == nullptr) {
             first = cluster;
@@ -159,8 +165,14 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
         set_domain(row, out);
         // The nodes of a rack are its trays: NVLink joins all of them, and the network what does not fit into one.
         std::int64_t const domain = out.cluster.domain_size;
-        bool const fills_racks = domain > 16 && row.gpus_per_node < domain && ranks > domain && ranks % domain == 0;
-        if (fills_racks) out.assumptions.emplace_back("ranks fill whole racks");
+        bool const in_trays = is_tray(row, out.cluster);
+        bool const fills_racks = in_trays && ranks > domain && ranks % domain == 0;
+        if (fills_racks)
+            out.assumptions.emplace_back("ranks fill whole racks");
+        else if (in_trays)
+            out.assumptions.push_back(
+                fmt::format("nodes of {} joined by {} alone, as inter_link says, not by the rack that is usual for {}",
+                            row.gpus_per_node, out.cluster.scale_out->kind, out.cluster.accelerator.name));
         out.group = place_group(ranks, 1, fills_racks ? domain : row.gpus_per_node);
     }
     if (has_word(lower_case(row.intra_link + " " + row.inter_link), "nvls off")) {

@@ -235,6 +235,10 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
             found->second = std::make_shared<ClusterSpec const>(std::move(*cluster));
         }
     }
+    if (found->second && is_rack(*found->second) && found->second->scale_up.kind == ScaleUpKind::switched &&
+        per_node > 0 && per_node < found->second->domain_size)
+        out.assumptions.push_back(fmt::format("nodes of {} are trays of racks that join {} accelerators", per_node,
+                                              found->second->domain_size));
     if (!found->second) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
     return found->second;
 }

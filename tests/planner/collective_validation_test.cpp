@@ -85,6 +85,17 @@ TEST_CASE("collective rows: more ranks than a rack joins fill racks, and the net
     CHECK(two.assumptions.back() == "ranks fill whole racks");
 }
 
+TEST_CASE("collective rows: trays of a rack that the network joins are domains, each with its own ports") {
+    auto const trays = machine("GB200", "NVLink5-NVL72", "4x400G IB NDR", 4, 4);
+    CHECK(trays.group.domains == 4);
+    CHECK(trays.group.ranks_per_domain == 4);
+    CHECK(trays.assumptions.back() ==
+          "nodes of 4 joined by infiniband alone, as inter_link says, not by the rack that is usual for gb200");
+    CHECK(trays.cluster.scale_out->bandwidth.value.base() == Approx(400e9 / 8));
+    auto const slower = machine("GB200", "NVLink5-NVL72", "4x200G IB HDR", 36, 4);
+    CHECK(slower.cluster.scale_out->bandwidth.value.base() == Approx(200e9 / 8));
+}
+
 TEST_CASE("collective rows: spellings of collectives and of networks, blank links, missing columns") {
     std::string const tail = "1073741824,5000,,,,,";
     auto const time = [&](std::string const& inter, std::string const& collective) {
