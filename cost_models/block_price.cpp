@@ -14,6 +14,7 @@ PassTime& PassTime::operator+=(PassTime const& other) {
     tp += other.tp;
     cp += other.cp;
     ep += other.ep;
+    launched += other.launched;
     return *this;
 }
 
@@ -24,7 +25,8 @@ PassTime operator*(double factor, PassTime const& t) {
             .gaps = factor * t.gaps,
             .tp = factor * t.tp,
             .cp = factor * t.cp,
-            .ep = factor * t.ep};
+            .ep = factor * t.ep,
+            .launched = factor * t.launched};
 }
 
 namespace {
@@ -199,6 +201,7 @@ Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan
     time.cp += std::max(Seconds{}, ring - framework_.cp_overlap.value * time.attention);
     halves.weight.gaps += waiting.of_weights(selection.floor, time.total(), halves.weight.total());
     time.gaps += std::max(Seconds{}, selection.floor - time.total());
+    time.launched = selection.floor;
     return halves;
 }
 
@@ -260,6 +263,7 @@ PricedPass Pricer::price_ops(Block const& block, ParallelPlan const& plan, HostF
         total += op.exposed;
     }
     priced.waiting = std::max(Seconds{}, selection.floor - total);
+    priced.launched = selection.floor;
     priced.weight_waiting = waiting.of_weights(selection.floor, total, weight);
     if (pass == Pass::backward) std::reverse(priced.ops.begin(), priced.ops.end());
     return priced;

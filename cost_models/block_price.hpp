@@ -20,6 +20,7 @@ struct PassTime {
     Seconds tp;
     Seconds cp;
     Seconds ep;
+    Seconds launched;  ///< no part of it: what the host needs to launch it, so that it takes no less
 
     [[nodiscard]] Seconds compute() const { return gemm + attention + streaming; }
     [[nodiscard]] Seconds total() const { return gemm + attention + streaming + gaps + tp + cp + ep; }
@@ -62,6 +63,7 @@ struct PricedOp {
 struct PricedPass {
     std::vector<PricedOp> ops;
     Seconds waiting;         ///< for the host, at the end
+    Seconds launched;        ///< what the host needs to launch it
     Seconds weight_waiting;  ///< the part of `waiting` that is for the launches of weight gradients
 };
 

@@ -76,9 +76,11 @@ WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& pla
         Seconds const exchanges = forward.forward.ep + backward.backward.ep + backward.rerun.ep;
         Seconds const communication = exchanges + 2 * transfer;
         Seconds const alone = passes + 2 * transfer;
-        stage.hidden = std::min(communication, alone - communication);
+        Seconds const launched = forward.forward.launched + backward.backward.launched + backward.rerun.launched;
+        // One host launches both passes, whatever runs side by side.
+        stage.hidden = std::max(Seconds{}, std::min({communication, alone - communication, alone - launched}));
         // Both copies run beside the whole pair, but for what shows of its transfers.
-        Seconds const shown = std::max(Seconds{}, communication - (passes - exchanges));
+        Seconds const shown = communication - stage.hidden;
         Seconds const sends = shown > Seconds{} ? (shown / communication) * (2 * transfer) : Seconds{};
         stage.spared =
             stage.forward + costs.stages[chunks.size() - 1 - i].backward - alone -

@@ -105,7 +105,7 @@ public:
     enum class Half : std::uint8_t { whole, input, weight };
 
     Program write(PricedPass const& pass, Half half, bool again) {
-        Program result;
+        Program result{.items = {}, .overlaps = {}, .launched = pass.launched.base()};
         std::vector<Hidden> hidden;
         double gaps = waiting_of(pass, half).base();
         for (PricedOp const& op : pass.ops) {
@@ -298,6 +298,7 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
 Program joined(std::vector<Program const*> const& parts) {
     Program result;
     for (Program const* part : parts) {
+        result.launched += part->launched;
         std::size_t const offset = result.items.size();
         result.items.insert(result.items.end(), part->items.begin(), part->items.end());
         for (ProgramOverlap overlap : part->overlaps) {
@@ -310,7 +311,7 @@ Program joined(std::vector<Program const*> const& parts) {
 }
 
 Program coalesced(Program const& program, StepProgram& names) {
-    Program result;
+    Program result{.items = {}, .overlaps = {}, .launched = program.launched};
     auto const merge = [](std::vector<ProgramItem>& into, ProgramItem const& item) {
         for (ProgramItem& existing : into)
             if (existing.part == item.part) {
@@ -352,7 +353,11 @@ Pair paired(Program const& forward, Program const& backward, double transfers) {
     double const in_passes = exchanges(forward) + exchanges(backward);
     double const communication = in_passes + transfers;
     double const rest = forward.duration() + backward.duration() - in_passes;
-    Pair pair{.program = {}, .shown = communication > rest ? (communication - rest) / communication : 0};
+    // One host launches both passes, whatever runs side by side.
+    double const spare = forward.duration() + backward.duration() + transfers - forward.launched - backward.launched;
+    double const beside_compute = std::clamp(spare, 0.0, std::min(communication, rest));
+    Pair pair{.program = {},
+              .shown = communication > beside_compute ? (communication - beside_compute) / communication : 0};
     double const shown = pair.shown;
     Program& result = pair.program;
     std::vector<Hidden> hidden;

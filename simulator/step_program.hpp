@@ -53,6 +53,7 @@ struct ProgramOverlap {
 struct Program {
     std::vector<ProgramItem> items;
     std::vector<ProgramOverlap> overlaps;
+    double launched = 0;  ///< what the host needs to launch it
     [[nodiscard]] double duration() const;
     [[nodiscard]] double compute() const;
 };
