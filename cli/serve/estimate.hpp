@@ -40,6 +40,9 @@ std::string serve_estimate_text(ServeEstimateReport const& report);
 std::string serve_estimate_json(ServeEstimateReport const& report);
 Table serve_estimate_table(ServeEstimateReport const& report);
 
+/// What to think of times to the first token near the capacity; empty where no load is.
+std::string near_capacity_text(ServeEstimateReport const& report);
+
 /// US dollars per million output tokens.
 double usd_per_million(ServeEstimateReport const& report, ServeRow const& row);
 

@@ -43,6 +43,7 @@ Json row_json(ServeEstimateReport const& report, ServeRow const& row) {
         {"batch", e.decodes},
         {"cache_share", e.cache_share},
         {"saturated", e.saturated},
+        {"near_capacity", e.near_capacity()},
         {"bound", row.bound},
         {"watts_per_gpu", row.watts},
         {"decode_iteration", iteration_json(e.iteration)},

@@ -185,6 +185,10 @@ std::string serve_estimate_page(ServeEstimateReport const& r) {
         page.verdict += fmt::format(" {} of {} loads are more than it can serve.", saturated, r.rows.size());
         page.tone = static_cast<std::size_t>(saturated) == r.rows.size() ? Tone::bad : Tone::warning;
     }
+    if (std::string const near = near_capacity_text(r); !near.empty()) {
+        page.verdict += " " + near;
+        if (page.tone == Tone::plain) page.tone = Tone::warning;
+    }
     page.figures = figures(r);
     page.blocks.push_back(frontier(r));
     page.blocks.push_back(latencies(r));

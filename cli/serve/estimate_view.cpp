@@ -61,6 +61,19 @@ std::string cache_text(ServeEstimateReport const& report) {
 
 }  // namespace
 
+std::string near_capacity_text(ServeEstimateReport const& report) {
+    std::string rates;
+    for (ServeRow const& row : report.rows)
+        if (row.estimate.near_capacity())
+            rates += fmt::format("{}{:g} ({:.0f} %)", rates.empty() ? "" : ", ", row.load, 100 * row.estimate.use);
+    if (rates.empty()) return {};
+    return fmt::format(
+        "Near the capacity: {} requests/s. Above {:.0f} % of it the queue grows fast, and times to the first token are "
+        "a "
+        "guide at most; sextant serve simulate --rate follows it.",
+        rates, 100 * trusted_use);
+}
+
 Table serve_estimate_table(ServeEstimateReport const& report) {
     std::vector<Column> columns{
         {std::string(name_of(report.load))}, {"TTFT", Align::right},      {"TPOT", Align::right},
@@ -107,7 +120,9 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
            "\n";
     if (std::string const line = quality_line(what.plan.weights, what.plan.cache); !line.empty())
         out += wrapped(line, "  ") + "\n";
-    out += serve_estimate_table(report).text() + first_token(report) + iterations(report);
+    out += serve_estimate_table(report).text();
+    if (std::string const near = near_capacity_text(report); !near.empty()) out += wrapped(near, "");
+    out += first_token(report) + iterations(report);
     out += "\nassumed\n";
     for (std::string const& text : report.assumptions)
         out += "  " + wrapped(text, "    ", 96);

@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
+#include "cost_models/serving/batch_occupancy.hpp"
+#include "cost_models/serving/prompt_mix.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,12 +16,16 @@ double groups_of(IterationModel const& model) {
     return static_cast<double>(model.what().plan.attention_dp * model.what().plan.pp);
 }
 
-double mean_context(RequestShape const& r) { return r.prompt + r.output / 2; }
+/// As many prompts begin as answers end.
+PromptMix steady_mix(IterationModel const& model, RequestShape const& request, double decodes) {
+    return mix_at(model, request, decodes, decodes / decoding_iterations(request));
+}
 
-/// Iterations that a request decodes in: the last of its prompt makes the first token.
-double decoding_iterations(RequestShape const& r) { return std::max(1.0, r.output - 1); }
-
-double fresh_tokens(RequestShape const& r) { return std::max(1.0, r.prompt - r.cached); }
+/// Of the time that a request holds a place in the batch.
+double decoding_share(PromptMix const& mix, RequestShape const& request) {
+    Seconds const decoding = (request.output - 1) * mix.mean;
+    return decoding / (decoding + mix.chunks * mix.mixed.total());
+}
 
 /// Most sequences that decode at a time in one group: as many as fit the cache, and as leave room among the tokens of
 /// an iteration for the prompts that follow them.
@@ -36,50 +42,23 @@ double most_decodes(IterationModel const& model, RequestShape const& request) {
             human(memory.capacity));
     double const budget = static_cast<double>(model.what().plan.max_batched_tokens);
     double const supplied = budget / (1 + fresh_tokens(request) / decoding_iterations(request));
-    return std::min(fitting / groups_of(model), supplied);
-}
-
-/// How prompts and decodes share iterations when a group decodes `decodes` sequences.
-struct Mix {
-    double chunks;  ///< iterations that one prompt needs
-    double share;   ///< of the iterations that carry prompt tokens
-    IterationTime plain;
-    IterationTime mixed;
-    Seconds mean;
-};
-
-Mix mix_at(IterationModel const& model, RequestShape const& request, double decodes) {
-    double const fresh = fresh_tokens(request);
-    double const room = std::max(1.0, static_cast<double>(model.what().plan.max_batched_tokens) - decodes);
-    Mix mix{};
-    mix.chunks = std::ceil(fresh / room);
-    double const ending = decodes / decoding_iterations(request);  // requests per iteration
-    mix.share = std::min(1.0, ending * mix.chunks);
-    double const tokens = mix.share > 0 ? ending * fresh / mix.share : fresh / mix.chunks;
-    double const prompts = tokens / fresh;  // of which this iteration does the attention
-    IterationLoad load{.decodes = decodes, .decode_context = decodes * mean_context(request), .samples = decodes};
-    mix.plain = model(load);
-    load.prefill_tokens = tokens;
-    load.prefill_attention = prompts * model.prefill_attention(request.cached, fresh);
-    load.samples += std::min(1.0, prompts);
-    mix.mixed = model(load);
-    // In a pipeline a stage works on the iterations of all groups in turn: one without prompts waits for the prompts
-    // that others have, a stage's share of their time each.
-    auto const stages = static_cast<double>(model.what().plan.pp);
-    double const others = mix.share * (stages - 1) / stages;
-    Seconds const longer = std::max(Seconds{}, mix.mixed.total() - mix.plain.total());
-    mix.mean = (1 - mix.share) * (mix.plain.total() + others * longer) + mix.share * mix.mixed.total();
-    return mix;
+    double const places = fitting / groups_of(model);
+    double decodes = std::min(places, supplied);
+    if (request.output < 2) return decodes;
+    // Prompts hold a place, too, while they are processed.
+    for (int step = 0; step < 8; ++step)
+        decodes = std::min(supplied, places * decoding_share(steady_mix(model, request, decodes), request));
+    return decodes;
 }
 
 /// Requests a second of a group that decodes `decodes` sequences.
 double rate_at(IterationModel const& model, RequestShape const& request, double decodes) {
-    return decodes / (decoding_iterations(request) * (mix_at(model, request, decodes).mean / units::s));
+    return decodes / (decoding_iterations(request) * (steady_mix(model, request, decodes).mean / units::s));
 }
 
-/// @param busy probability that an iteration runs when a request comes
-ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes, Mix const& mix,
-                            double busy) {
+/// All but what a request waits for before its own iterations.
+ServingEstimate estimate_at(IterationModel const& model, RequestShape const& request, double decodes,
+                            PromptMix const& mix) {
     EngineProfile const& engine = model.what().engine;
     ServingEstimate out;
     out.decodes = decodes * groups_of(model);
@@ -88,8 +67,6 @@ ServingEstimate estimate_at(IterationModel const& model, RequestShape const& req
     out.tpot = mix.mean;
     out.ttft.boundary = engine.request_overhead.value;
     out.ttft.tokenise = engine.tokenise_per_token.value * request.prompt;
-    // The rest of the iteration that runs when it arrives, and the next, where that has been put together already.
-    out.ttft.queue = busy * mix.mean * (engine.planning == IterationPlanning::ahead ? 1.5 : 0.5);
     out.ttft.host = mix.chunks * mix.mixed.host;
     out.ttft.prefill = mix.chunks * mix.mixed.device();
     return out;
@@ -143,15 +120,21 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     double const wanted = concurrency / groups;
     double const busy = std::clamp(wanted - 1, 0.0, 1.0);  // others of the loop
     double decodes = std::min(most, wanted);
-    Mix mix = mix_at(model, request, decodes);
+    PromptMix mix = steady_mix(model, request, decodes);
+    // The rest of the iteration that runs when it arrives, and the next, where that has been put together already.
+    double const before_it = busy * (model.what().engine.planning == IterationPlanning::ahead ? 1.5 : 0.5);
+    auto const estimate = [&] {
+        ServingEstimate out = estimate_at(model, request, decodes, mix);
+        out.ttft.queue = before_it * mix.mean;
+        return out;
+    };
     for (int step = 0; step < 20; ++step) {
         // Requests that are not decoding: in their prefill, or waiting for the iteration that runs.
-        Seconds const before = estimate_at(model, request, decodes, mix, busy).ttft.total();
-        double const waiting = before / mix.mean / decoding_iterations(request);
+        double const waiting = estimate().ttft.total() / mix.mean / decoding_iterations(request);
         decodes = std::min(most, wanted / (1 + waiting));
-        mix = mix_at(model, request, decodes);
+        mix = steady_mix(model, request, decodes);
     }
-    ServingEstimate out = estimate_at(model, request, decodes, mix, busy);
+    ServingEstimate out = estimate();
     Seconds const alone = out.ttft.total() + (request.output - 1) * out.tpot;
     // When the batch is full the rest waits: Little's law over the whole cycle. Answers of one token are never in the
     // batch: what they wait for is the tokens of prompts that an iteration takes.
@@ -170,25 +153,44 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     double const groups = groups_of(model);
     double const most = most_decodes(model, request);
     double const arriving = rate / groups;
-    ServingEstimate out;
     double const capacity = rate_at(model, request, most);
     if (capacity <= arriving) {
-        out = estimate_at(model, request, most, mix_at(model, request, most), 1);
+        ServingEstimate out = estimate_at(model, request, most, steady_mix(model, request, most));
         out.saturated = true;
+        out.use = arriving / capacity;
         out.requests_per_s = capacity * groups;
         finish(out, model, request);
         return out;
     }
-    double low = 0;
-    double high = most;
-    for (int step = 0; step < 60; ++step) {
-        double const middle = (low + high) / 2;
-        (rate_at(model, request, middle) < arriving ? low : high) = middle;
+    double const steps = request.output - 1;
+    struct Held {
+        PromptMix mix;
+        double decodes = 0;
+        PromptWait wait;
+        Seconds time;  ///< that a request holds a place
+    };
+    auto const held_at = [&](double requests) {
+        Held held;
+        held.mix = mix_at_rate(model, request, requests / groups * steps / (steps + 1), arriving);
+        held.decodes = requests / groups * decoding_share(held.mix, request);
+        held.mix = mix_at_rate(model, request, held.decodes, arriving);
+        held.wait = prompt_wait(model, request, held.mix, arriving);
+        held.time = steps * held.mix.mean + held.wait.after + held.mix.chunks * held.mix.mixed.total();
+        return held;
+    };
+    double const places = largest_batch(model.what(), model.memory(), mean_context(request));
+    BatchOccupancy const batch = batch_occupancy(rate, places, [&](double requests) {
+        return requests < places ? requests / (held_at(requests).time / units::s) : capacity * groups;
+    });
+    Held const held = held_at(batch.mean);
+    ServingEstimate out = estimate_at(model, request, held.decodes, held.mix);
+    if (steps > 0) {
+        Seconds const decoding = batch.mean / rate * units::s - held.mix.chunks * held.mix.mixed.total();
+        out.tpot = std::max(held.mix.plain.total(), decoding / steps);  // Little's law
+        out.decodes = rate * steps * (out.tpot / units::s);
     }
-    Mix const mix = mix_at(model, request, high);
-    out = estimate_at(model, request, high, mix, -std::expm1(-high));  // Poisson: at least one decodes
-    double const busy = std::min(0.999, arriving * (mix.chunks * mix.mixed.total() / units::s));
-    out.ttft.queue += busy / (2 * (1 - busy)) * mix.chunks * mix.mixed.total();
+    out.ttft.queue = batch.wait + (1 - batch.idle) * held.wait.before;
+    out.use = arriving / capacity;
     out.requests_per_s = rate;
     finish(out, model, request);
     return out;

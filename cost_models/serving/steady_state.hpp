@@ -22,6 +22,11 @@ struct FirstTokenTime {
     [[nodiscard]] Seconds total() const { return boundary + tokenise + queue + host + prefill; }
 };
 
+/// Share of the capacity above which the time to the first token is a guide at most: it grows as 1 / (1 - use), so that
+/// a capacity 2 % off makes it a fifth longer. Against simulations of drawn loads, 98 % of the estimates at 0.8 of the
+/// capacity are within 25 %, three quarters at 0.9.
+inline constexpr double trusted_use = 0.9;
+
 /// A replica in the steady state, or one batch from beginning to end.
 struct ServingEstimate {
     FirstTokenTime ttft;
@@ -31,9 +36,12 @@ struct ServingEstimate {
     double requests_per_s = 0;
     double decodes = 0;       ///< sequences in the batch, of the replica
     double cache_share = 0;   ///< of the cache's tokens that are in use
+    double use = 0;           ///< open loop: of the capacity
     bool saturated = false;   ///< open loop: more arrives than can be served; the figures are those of the full replica
     IterationTime iteration;  ///< an iteration that only decodes, at this batch
-    IterationTime chunk;      ///< one that carries a chunk of a prompt besides
+    IterationTime chunk;      ///< one that carries a chunk of a prompt besides, or prompts alone where these go first
+    /// Open loop: served, but so near to the capacity that the queue is uncertain.
+    [[nodiscard]] bool near_capacity() const { return !saturated && use > trusted_use; }
 };
 
 /// One batch of `sequences` requests that begin together: their prompts in iterations of at most `max_batched_tokens`,
@@ -42,16 +50,18 @@ ServingEstimate static_batch(IterationModel const& model, RequestShape const& re
 
 /// `concurrency` requests at all times, a new one for each that ends. With D sequences decoding, q = D / output of them
 /// end in each iteration; a prompt takes n = ceil(prompt / room) iterations, room = max_batched_tokens - D, so a share
-/// f = min(1, q n) of the iterations carry q prompt / f prompt tokens, and
+/// f = min(1, q n) of the iterations (1 - e^-q for n = 1: any that end) carry q prompt / f prompt tokens, and
 ///
 ///     tpot = (1 - f) T(D, 0) + f T(D, q prompt / f),   concurrency = D (1 + (n + 1/2) / output).
 ///
-/// D is at most `max_batch` and what the cache holds; what is above waits.
+/// Where prompts go first: T(D, 0) + f T(0, q prompt / f). D and the prompts in progress are at most `max_batch` and
+/// what the cache holds; what is above waits.
 /// @throws InputError when not one request fits the cache.
 ServingEstimate closed_loop(IterationModel const& model, RequestShape const& request, double concurrency);
 
-/// Requests that arrive at random, `rate` a second: D = rate (output - 1) tpot(D), and prompts queue for the iterations
-/// that carry them (M/D/1 over the time a prompt occupies).
+/// Requests that arrive at random, `rate` a second: how many hold a place in the batch is a birth-death chain
+/// (`batch_occupancy`), whose mean gives tpot by Little's law; before their first token they wait for a place and for
+/// the iterations of others (`prompt_wait`).
 /// @throws InputError when not one request fits the cache.
 ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate);
 

@@ -2,6 +2,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/serving/prompt_mix.hpp"
 #include "cost_models/serving/steady_state.hpp"
 #include "tests/catch.hpp"
 
@@ -148,22 +149,27 @@ TEST_CASE("serving: stages send slower out of an over-subscribed pod, within one
     CHECK(alone(plan, 1).latency > alone(plan, 0).latency);
 }
 
-TEST_CASE("serving: a group of a pipeline waits for the prompts of the others, a stage's share of each") {
+TEST_CASE("serving: between two steps of a pipeline's group a stage has one of each other, with its host's time") {
+    RequestShape const request{.prompt = 4000, .output = 101};
     for (std::int64_t const pp : {1, 2, 4}) {
         ServingPlan plan;
         plan.pp = pp;
-        IterationModel const model(served("llama-3.1-8b", "h100-sxm", plan));
-        RequestShape const request{.prompt = 4000, .output = 101};
-        for (double const load : {0.2, 0.5, 0.8}) {
-            ServingEstimate const e = open_loop(model, request, load * serving_capacity(model, request));
-            auto const stages = static_cast<double>(pp);
-            double const share = e.decodes / stages / 100;  // of its iterations: a prompt fits into one
-            Seconds const longer = e.chunk.total() - e.iteration.total();
-            Seconds const by_others = (1 - share) * share * (stages - 1) / stages * longer;
-            CAPTURE(pp, load, share);
-            CHECK(e.tpot / (e.iteration.total() + share * longer + by_others) == Approx(1).epsilon(1e-4));
-            CHECK((by_others > Seconds{}) == (pp > 1));
-        }
+        ServingCase what = served("llama-3.1-8b", "h100-sxm", plan);
+        what.engine.planning = IterationPlanning::in_turn;
+        what.engine.host_per_iteration.value = 3 * units::ms;
+        IterationModel const model(what);
+        auto const stages = static_cast<double>(pp);
+        PromptMix const plain = mix_at(model, request, 40, 0);
+        CAPTURE(pp);
+        CHECK(plain.mean.base() == Approx((plain.plain.device() + stages * plain.plain.host).base()));
+        PromptMix const alone = mix_at(model, request, 1 / stages, 0);  // nobody else is there
+        CHECK(alone.mean.base() == Approx(alone.plain.total().base()));
+        // A prompt of another group delays a step by a stage's share of it: of a fifth of the steps, say.
+        PromptMix const some = mix_at(model, request, 40, 0.2);
+        Seconds const longer = some.mixed.total() - some.plain.total();
+        Seconds const more = some.mean - plain.mean - some.share * longer;
+        CHECK(more <= (1 + some.share) * (stages - 1) / stages * some.share * longer * 1.001);
+        CHECK((more > 0.01 * longer) == (pp > 1));
     }
 }
 
