@@ -90,16 +90,21 @@ ClusterSpec cluster_of(ServingRow const& row, std::vector<std::string>& assumpti
 /// A format of `gemm_formats` from the spellings of tables.
 std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, EngineProfile const& engine,
                        std::vector<std::string>& assumptions) {
-    std::string text = lower_case(row.weight_dtype);
+    std::string const text = lower_case(row.weight_dtype);
     std::string const named = format_in_name(row.model);
-    if (text.empty()) {
-        text = named.empty() ? "bf16" : named;
-        assumptions.push_back("weights in " + text + " where none are stated");
-    }
     std::string format;
-    if (has(text, "fp4") || (has(text, "fp8") && named == "fp4"))
+    if (text.empty() || text == "auto") {  // "auto": as the checkpoint is
+        format = named.empty() ? "bf16" : named;
+        assumptions.push_back("weights in " + format + " where none are stated");
+    } else if (has(text, "w4a8"))
+        throw RowSkip("four-bit weights with activations in eight bits are not modelled");
+    else if (has(text, "fp4"))
         format = "fp4";
-    else if (has(text, "fp8") && (has(text, "block") || named == "fp8-block"))
+    else if (has(text, "fp8") && named == "fp4") {
+        // gpt-oss is published in MXFP4 alone: tables say what its activations are in.
+        format = "fp4";
+        assumptions.emplace_back("weights in fp4 as the checkpoint is, where fp8 is stated");
+    } else if (has(text, "fp8") && (has(text, "block") || named == "fp8-block"))
         format = "fp8-block";
     else if (has(text, "fp8"))
         format = "fp8";
@@ -111,7 +116,7 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
     else if (has(text, "int8") || has(text, "8bit") || has(text, "8-bit"))
         format = "int8-weights";
     else if (has(text, "bf16") || has(text, "bfloat16") || has(text, "fp16") || has(text, "float16") ||
-             has(text, "w16") || text == "half" || text == "auto")
+             has(text, "w16") || text == "half")
         format = "bf16";
     else
         throw RowSkip(fmt::format("weights in '{}' are not known here", row.weight_dtype.substr(0, 40)));
@@ -124,7 +129,8 @@ std::string weights_of(ServingRow const& row, AcceleratorProfile const& device, 
 CacheFormat cache_of(ServingRow const& row) {
     std::string const text = lower_case(row.kv_dtype);
     if (text.empty() || has(text, "16") || text == "auto") return CacheFormat::bf16;
-    if (has(text, "fp8") || has(text, "int8") || has(text, "e4m3")) return CacheFormat::fp8;
+    if (has(text, "fp8") || has(text, "e4m3") || has(text, "e5m2")) return CacheFormat::fp8;
+    if (has(text, "int8")) return CacheFormat::int8;
     if (has(text, "int4") || has(text, "fp4")) return CacheFormat::int4;
     throw RowSkip(fmt::format("a cache in '{}' is not known here", row.kv_dtype.substr(0, 40)));
 }

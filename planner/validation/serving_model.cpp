@@ -15,6 +15,7 @@ std::string format_in_name(std::string const& model) {
     std::string const name = lower_case(model);
     auto const has = [&](char const* word) { return name.find(word) != std::string::npos; };
     if (has("fp4")) return "fp4";
+    if (has("gptq") && (has("int8") || has("8bit"))) return "int8-weights";
     if (has("awq") || has("gptq") || has("int4") || has("w4a16") || has("4bit") || has("bnb") || has("nf4"))
         return "int4-weights";
     if (has("kimi-k2.5") || has("kimi-k2-thinking")) return "int4-weights";  // as they are published

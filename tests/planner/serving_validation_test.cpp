@@ -99,6 +99,7 @@ TEST_CASE("the format of the weights is read from a model's name") {
     CHECK(format_in_name("unsloth/Llama-3.1-8B-bnb-4bit") == "int4-weights");
     CHECK(format_in_name("moonshotai/Kimi-K2.5") == "int4-weights");
     CHECK(format_in_name("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4") == "int4-weights");
+    CHECK(format_in_name("Qwen/Qwen1.5-72B-Chat-GPTQ-Int8") == "int8-weights");
     CHECK(format_in_name("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic") == "fp8");
     CHECK(format_in_name("meta-llama/Llama-3.1-8B").empty());
 }
@@ -119,6 +120,7 @@ TEST_CASE("a serving row that cannot be expressed says why") {
              {{{"tp", ""}, {"num_gpus", ""}}, "neither tp nor num_gpus"},
              {{{"tp", "3"}}, "does not divide"},
              {{{"weight_dtype", "trits"}}, "not known here"},
+             {{{"weight_dtype", "w4a8_awq"}}, "not modelled"},
              {{{"gpu", "A100-SXM4-80GB"}, {"engine", "TensorRT-LLM"}, {"weight_dtype", "fp8"}}, "has no fp8"},
              {{{"request_rate", "mixed"}}, "several request rates"},
              {{{"concurrency_or_batch", ""}, {"request_rate", "1000"}}, "more requests arrive"},
@@ -159,6 +161,29 @@ TEST_CASE("two-byte weights are fp16 on devices without bf16, and slower than on
     CHECK(t4 > 0);
     CHECK(t4 < v100);
     CHECK(v100 < h100);
+}
+
+TEST_CASE("spellings of one format are one format, and those of two are not") {
+    auto const of = [](char const* weights, char const* cache, char const* model = "meta-llama/Llama-3.1-8B-Instruct") {
+        return throughput({{"weight_dtype", weights}, {"kv_dtype", cache}, {"model", model}});
+    };
+    double const wide = of("", "");
+    for (char const* text : {"bf16", "FP16", "float16", "half", "auto", "W16A16"})
+        CHECK(of(text, "") == Approx(wide).epsilon(1e-3));
+    for (char const* text : {"", "auto", "fp16", "bfloat16"})
+        CHECK(of("bf16", text) == wide);
+    CHECK(of("FP8", "") == of("fp8_e4m3", ""));
+    CHECK(of("fp8", "") > wide);
+    CHECK(of("bf16", "fp8") > wide);
+    CHECK(of("bf16", "fp8_e5m2") == of("bf16", "FP8"));
+    CHECK(of("bf16", "int8") > wide);
+    CHECK(of("int4", "") == of("int4-g32", ""));
+    CHECK(of("int8", "") > wide);             // weights alone, as GPT-Fast, TGI and TensorRT-LLM call it
+    CHECK(of("w8a8", "") != of("int8", ""));  // activations, too
+    // What a name says is what a column says.
+    CHECK(of("", "", "meta-llama/Llama-3.1-8B-Instruct-w8a8") == of("w8a8", ""));
+    CHECK(of("auto", "", "meta-llama/Llama-3.1-8B-Instruct-FP8") == of("fp8", ""));
+    CHECK(of("", "", "meta-llama/Llama-3.1-8B-Instruct-GPTQ-Int8") == of("int8", ""));
 }
 
 TEST_CASE("fp8 weights on a device without fp8 are read as one byte each and multiplied wider") {
