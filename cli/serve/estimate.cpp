@@ -2,6 +2,7 @@
 
 #include "cli/options/number_text.hpp"
 #include "cli/output.hpp"
+#include "cli/serve/misfit.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/subcommand.hpp"
 #include "cli/view/rows_csv.hpp"
@@ -142,29 +143,33 @@ std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
 
 /// Why a replica cannot run this, or nothing: one request and the weights are too much, or a batch that begins together
 /// is more than the cache holds at its end.
-std::string misfit(ServeEstimateReport const& report, std::vector<double> const& loads) {
+std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vector<double> const& loads) {
     ServingCase const& what = report.what;
     double const tokens = report.request.prompt + report.request.output;
-    std::string const subject =
-        fmt::format("{} on {} ({}) does not fit: ", what.model.name, what.cluster.name, serving_plan_text(what));
+    ServingMisfit out{.what = what,
+                      .memory = report.memory,
+                      .cache = report.memory.shape.kept(tokens) * report.memory.cache_per_token,
+                      .reason = {}};
     if (report.largest < 1) {
-        Bytes const needed = report.memory.weights + report.memory.activations + report.memory.overhead +
-                             report.memory.shape.kept(tokens) * report.memory.cache_per_token;
-        return subject + fmt::format(
-                             "{} of each accelerator are needed for one request, {} of {} are usable (larger "
-                             "--tp or --pp, narrower --weights or --kv-cache)\n",
-                             human(needed), human(report.memory.usable), human(report.memory.capacity));
+        out.reason = fmt::format(
+            "{} of each accelerator are needed for one request, {} of {} are usable (larger --tp or --pp, narrower "
+            "--weights or --kv-cache)",
+            human(out.needed()), human(report.memory.usable), human(report.memory.capacity));
+        return out;
     }
-    if (report.load != ServeLoad::static_batch) return {};
+    if (report.load != ServeLoad::static_batch) return std::nullopt;
     ServingCase any = what;
     any.plan.max_batch = std::numeric_limits<std::int64_t>::max();
     double const most = largest_batch(any, report.memory, tokens);
     double const asked = *std::max_element(loads.begin(), loads.end());
-    if (asked <= most) return {};
-    return subject + fmt::format(
-                         "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds "
-                         "{:g} (a smaller --batch, or --concurrency, where the others wait)\n",
-                         asked, tokens, report.memory.cache_tokens, most);
+    if (asked <= most) return std::nullopt;
+    out.cache *= asked / static_cast<double>(what.plan.attention_dp);
+    out.reason = fmt::format(
+        "a batch of {:g} requests of {:g} tokens, of which the cache of {:.0f} tokens holds {:g} (a smaller --batch, "
+        "or "
+        "--concurrency, where the others wait)",
+        asked, tokens, report.memory.cache_tokens, most);
+    return out;
 }
 
 int run(Options const& o, CommandContext& context) {
@@ -183,12 +188,7 @@ int run(Options const& o, CommandContext& context) {
                     power_computing, power_reading, power_waiting));
     report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
     std::vector<double> const loads = loads_of(o, report);
-    if (std::string const why = misfit(report, loads); !why.empty()) {
-        context.err << why;
-        for (std::string const& note : what.format_notes)
-            context.err << "note: " << note << "\n";
-        return exit_code::answer_is_no;
-    }
+    if (auto const why = misfit(report, loads)) return deliver_misfit(MisfitCommand::estimate, *why, o.output, context);
     IterationModel const model(what);
     report.capacity = serving_capacity(model, report.request);
     for (double const load : loads)

@@ -78,6 +78,7 @@ std::string serve_estimate_json(ServeEstimateReport const& report) {
           {"max_batched_tokens", plan.max_batched_tokens},
           {"block_tokens", plan.block_tokens},
           {"memory_utilisation", plan.memory_utilisation}}},
+        {"fits", true},
         {"request",
          {{"prompt", report.request.prompt}, {"output", report.request.output}, {"cached", report.request.cached}}},
         {"memory",

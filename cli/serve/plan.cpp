@@ -199,6 +199,8 @@ int run(Options const& o, CommandContext& context) {
         default: deliver(o.output, context, render(serve_plan_table(report), format)); break;
     }
     if (report.answer.interrupted) return interrupted_exit;
+    if (!report.answer.found() && (format == Format::json || format == Format::csv))
+        context.err << no_deployment(report) << "\n";
     return report.answer.found() ? exit_code::done : exit_code::answer_is_no;
 }
 

@@ -65,10 +65,17 @@ std::string serve_plan_json(ServePlanReport const& report) {
              {"interrupted", a.interrupted},
              {"best_ttft_s", a.best_ttft ? Json(a.best_ttft->base()) : Json(nullptr)},
              {"best_tpot_s", a.best_tpot ? Json(a.best_tpot->base()) : Json(nullptr)},
+             {"shortage", Json(nullptr)},
              {"counts", {{"enumerated", a.enumerated}, {"simulated", a.simulated}, {"rejected", a.rejected}}},
              {"candidates", Json::array()},
              {"frontier", Json::array()},
              {"assumptions", report.assumptions}};
+    if (a.shortage)
+        out["shortage"] = {{"cluster", q.machines[a.shortage->machine].cluster.name},
+                           {"plan", plan_json(a.shortage->plan)},
+                           {"needed_bytes", a.shortage->needed.base()},
+                           {"usable_bytes", a.shortage->usable.base()},
+                           {"reason", no_deployment(report)}};
     for (ServeCandidate const& c : a.ranked)
         out["candidates"].push_back(candidate_json(report, c));
     for (FrontierPoint const& p : a.frontier)

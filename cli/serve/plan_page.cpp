@@ -28,7 +28,7 @@ void add_answer(Page& page, ServePlanReport const& r) {
     ServeQuestion const& q = r.question;
     if (!r.answer.found()) {
         page.verdict = r.answer.interrupted ? "Interrupted before a deployment was found that keeps the objectives."
-                                            : no_deployment(r.answer);
+                                            : no_deployment(r);
         page.tone = Tone::bad;
         auto const add_best = [&](char const* name, std::optional<Seconds> best, Seconds objective) {
             if (best)

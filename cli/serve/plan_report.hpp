@@ -15,7 +15,7 @@ struct ServePlanReport {
 };
 
 /// One sentence for an answer without a deployment.
-std::string no_deployment(ServeAnswer const& answer);
+std::string no_deployment(ServePlanReport const& report);
 
 std::string serve_plan_text(ServePlanReport const& report);
 std::string serve_plan_json(ServePlanReport const& report);

@@ -31,7 +31,7 @@ std::string why_not(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     ServeQuestion const& q = report.question;
     if (a.interrupted) return "Interrupted before a deployment was found that keeps the objectives.\n";
-    std::string out = no_deployment(report.answer) + "\n";
+    std::string out = wrapped(no_deployment(report));
     if (q.ttft > Seconds{} && a.best_ttft && *a.best_ttft > q.ttft)
         out += fmt::format(
             "  TTFT: {} is the best of all configurations for a request alone, {:.2g} times the objective.\n",
@@ -63,11 +63,14 @@ std::string format_errors_text(ServeAnswer const& answer) {
 
 }  // namespace
 
-std::string no_deployment(ServeAnswer const& answer) {
-    auto const misfits = answer.rejected.find(serving_misfit);
-    if (misfits != answer.rejected.end() && misfits->second == answer.enumerated)
-        return "No deployment fits the memory (narrower weights as --weights fp8-block, more accelerators or larger "
-               "ones may).";
+std::string no_deployment(ServePlanReport const& report) {
+    if (auto const& least = report.answer.shortage)
+        return fmt::format(
+            "No deployment fits the memory: {} with tp {}, {} weights and {} cache lacks the least, {} needed of each "
+            "accelerator for one request, {} usable (narrower weights as --weights fp8-block, more accelerators or "
+            "larger ones may).",
+            report.question.machines[least->machine].cluster.name, least->plan.tp, least->plan.weights,
+            name_of(least->plan.cache), human(least->needed), human(least->usable));
     return "No deployment keeps the objectives.";
 }
 

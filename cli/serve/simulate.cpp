@@ -3,6 +3,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
+#include "cli/serve/misfit.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/simulate_options.hpp"
 #include "cli/serve/simulate_plots.hpp"
@@ -85,6 +86,26 @@ void simulate(ServeSimulateOptions const& o, CommandContext& context, ServeSimul
     }
 }
 
+/// Weights leave no cache.
+ServingMisfit misfit(ServeSimulateReport const& report) {
+    ServingMemory const& m = report.memory;
+    ServingMisfit out{.what = report.what,
+                      .memory = m,
+                      .cache = static_cast<double>(report.what.plan.block_tokens) * m.cache_per_token,
+                      .reason = {}};
+    std::string adapters;
+    if (report.adapter_cost) {
+        std::int64_t const slots = report.setup.limits.adapter_slots;
+        out.adapters = report.adapter_cost->bytes * slots;
+        adapters = fmt::format(", {} for {} adapters", human(out.adapters), slots);
+    }
+    out.reason = fmt::format(
+        "{} for weights, {} for activations{} and {} of overhead leave no cache in the usable {} (larger --tp or --pp, "
+        "narrower --weights)",
+        human(m.weights), human(m.activations), adapters, human(m.overhead), human(m.usable));
+    return out;
+}
+
 int run(ServeSimulateOptions const& o, CommandContext& context) {
     Format const format = o.output.format();
     ServeSimulateReport report;
@@ -93,20 +114,8 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     read_adapters(o, report);
     report.price = serving_price(o.serve, report.what);
     report.seed = static_cast<std::uint64_t>(o.seed);
-    if (!report.memory.fits()) {
-        context.err << fmt::format(
-            "{} on {} ({}) does not fit: {} for weights, {} for activations{} and {} of overhead leave no cache in the "
-            "usable {} (larger --tp or --pp, narrower --weights)\n",
-            report.what.model.name, report.what.cluster.name, serving_plan_text(report.what),
-            human(report.memory.weights), human(report.memory.activations),
-            report.adapter_cost ? fmt::format(", {} for {} adapters",
-                                              human(report.adapter_cost->bytes * report.setup.limits.adapter_slots),
-                                              report.setup.limits.adapter_slots)
-                                : "",
-            human(report.memory.overhead), human(report.memory.usable));
-        return exit_code::answer_is_no;
-    }
     read_serve_simulate_setup(o, report);
+    if (!report.memory.fits()) return deliver_misfit(MisfitCommand::simulate, misfit(report), o.output, context);
     if (report.clock == ServingClock::simgrid) need_simgrid("--events simgrid");
     auto const source = simulated_requests(o, report);
     report.requests = source->count();

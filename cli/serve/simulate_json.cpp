@@ -124,6 +124,7 @@ Json head_json(ServeSimulateReport const& report) {
             {"version", 1},
             {"model", report.what.model.name},
             {"cluster", report.what.cluster.name},
+            {"fits", true},
             {"setup", setup_json(report)},
             {"load", report.load},
             {"prompt", report.prompt},

@@ -79,6 +79,7 @@ struct Verdict {
     std::optional<Seconds> ttft;  ///< at a trickle
     std::optional<Seconds> tpot;
     std::vector<FrontierPoint> points;
+    std::optional<ServeShortage> shortage;
 };
 
 void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c) {
@@ -120,8 +121,15 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
         return v;
     }
     RequestShape const request = mean_request(q);
-    if (largest_batch(what, serving_memory(what), request.prompt + request.output) < 1) {
+    ServingMemory const memory = serving_memory(what);
+    double const tokens = request.prompt + request.output;
+    if (largest_batch(what, memory, tokens) < 1) {
         v.rejected = serving_misfit;
+        v.shortage = {.machine = c.machine,
+                      .plan = c.plan,
+                      .needed = memory.weights + memory.activations + memory.overhead +
+                                memory.shape.kept(tokens) * memory.cache_per_token,
+                      .usable = memory.usable};
         return v;
     }
     IterationModel const model(what);
@@ -256,11 +264,15 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
         points.insert(points.end(), v.points.begin(), v.points.end());
         if (v.ttft && (!answer.best_ttft || *v.ttft < *answer.best_ttft)) answer.best_ttft = v.ttft;
         if (v.tpot && (!answer.best_tpot || *v.tpot < *answer.best_tpot)) answer.best_tpot = v.tpot;
+        if (v.shortage && (!answer.shortage ||
+                           v.shortage->needed - v.shortage->usable < answer.shortage->needed - answer.shortage->usable))
+            answer.shortage = v.shortage;
         if (v.rejected.empty())
             open.push_back(std::move(all[i]));
         else
             ++answer.rejected[v.rejected];
     }
+    if (answer.best_ttft) answer.shortage.reset();
     answer.frontier = frontier_of(std::move(points));
     std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
         return std::pair(cost_of(q, a, a.least_replicas), a.at_bound.tpot.base()) <

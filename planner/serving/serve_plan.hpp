@@ -95,6 +95,14 @@ struct FrontierPoint {
 /// Why a configuration is rejected that has no room for one request.
 inline constexpr char const* serving_misfit = "does not fit the memory";
 
+/// What a configuration without room for one request would need of each accelerator.
+struct ServeShortage {
+    std::size_t machine = 0;
+    ServingPlan plan;
+    Bytes needed;
+    Bytes usable;
+};
+
 struct ServeAnswer {
     std::vector<ServeCandidate>
         ranked;  ///< simulated, cheapest first; then those that were not simulated, by their bound
@@ -105,7 +113,8 @@ struct ServeAnswer {
     /// Of all configurations that fit, at a trickle of requests: what no more machines can improve.
     std::optional<Seconds> best_ttft;
     std::optional<Seconds> best_tpot;
-    bool interrupted = false;  ///< what was simulated to its end by then stands, better may exist
+    std::optional<ServeShortage> shortage;  ///< where nothing fits: of the configuration that lacks the least
+    bool interrupted = false;               ///< what was simulated to its end by then stands, better may exist
     [[nodiscard]] bool found() const { return !ranked.empty() && ranked.front().trial.has_value(); }
 };
 

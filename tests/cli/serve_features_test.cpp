@@ -97,8 +97,8 @@ TEST_CASE("serve simulate: adapters that cannot be are refused, and those that l
     RunResult const result =
         run_sextant(simulate({"--rate", "1", "--adapters", "900", "--adapter-rank", "512", "--adapter-slots", "900"}));
     CHECK(result.code == 1);
-    CHECK_THAT(result.err, contains("does not fit"));
-    CHECK_THAT(result.err, contains("900 adapters"));
+    CHECK_THAT(result.out, contains("does not fit"));
+    CHECK_THAT(result.out, contains("900 adapters"));
 }
 
 TEST_CASE("serve simulate: caches that share NICs take longer than alone, with --network ideal they do not") {

@@ -243,8 +243,17 @@ TEST_CASE("serve simulate: questions that make no sense are refused") {
 TEST_CASE("serve simulate: a model that leaves no room for a cache is an answer, not an error") {
     RunResult const result = run_sextant(simulate({"--rate", "1"}, "llama-3.1-405b"));
     CHECK(result.code == 1);
-    CHECK(result.out.empty());
-    CHECK_THAT(result.err, contains("does not fit"));
+    CHECK_THAT(result.out, contains("does not fit"));
+    CHECK(result.err.empty());
+    RunResult const json = run_sextant(simulate({"--rate", "1", "--format", "json"}, "llama-3.1-405b"));
+    CHECK(json.code == 1);
+    auto const j = nlohmann::json::parse(json.out);
+    CHECK(j["fits"] == false);
+    CHECK(j["memory"]["needed_bytes"].get<double>() > j["memory"]["usable_bytes"].get<double>());
+    CHECK(json.err == j["reason"].get<std::string>() + "\n");
+    CHECK_THAT(run_sextant(simulate({"--rate", "1", "--format", "csv"}, "llama-3.1-405b")).out,
+               contains("fits,false\n"));
+    CHECK(run_sextant(simulate({"--rate", "-1"}, "llama-3.1-405b")).code == 2);  // a wrong question stays one
 }
 
 TEST_CASE("serve simulate: objectives, prefixes, preemption and cost show in the report") {

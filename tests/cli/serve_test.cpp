@@ -64,9 +64,24 @@ TEST_CASE("serve estimate: a rate above the capacity has no time to the first to
 TEST_CASE("serve estimate: what does not fit says what is needed, with code 1") {
     RunResult const result = run_sextant(estimate({}, "llama-3.1-405b"));
     CHECK(result.code == 1);
-    CHECK(result.out.empty());
-    CHECK_THAT(result.err, contains("does not fit"));
-    CHECK_THAT(result.err, contains("GB"));
+    CHECK_THAT(result.out, contains("does not fit"));
+    CHECK_THAT(result.out, contains("GB"));
+    CHECK(result.err.empty());
+    RunResult const json = run_sextant(estimate({"--format", "json"}, "llama-3.1-405b"));
+    CHECK(json.code == 1);
+    auto const j = nlohmann::json::parse(json.out);
+    CHECK(j["fits"] == false);
+    CHECK(j["rows"].empty());
+    auto const& m = j["memory"];
+    CHECK(m["needed_bytes"].get<double>() > m["usable_bytes"].get<double>());
+    double sum = 0;
+    for (char const* part : {"weights_bytes", "activations_bytes", "overhead_bytes", "request_cache_bytes"})
+        sum += m[part].get<double>();
+    CHECK(m["needed_bytes"].get<double>() == Approx(sum));
+    // Sweeps and people who send the report to a file read why.
+    CHECK(json.err == j["reason"].get<std::string>() + "\n");
+    CHECK_THAT(run_sextant(estimate({"--format", "csv"}, "llama-3.1-405b")).out, contains("\nfalse,"));
+    CHECK(report(estimate({}))["fits"] == true);
 }
 
 TEST_CASE("serve estimate: a batch that begins together has to fit the cache together, with code 1 where it does not") {
@@ -75,8 +90,7 @@ TEST_CASE("serve estimate: a batch that begins together has to fit the cache tog
     CHECK(run_sextant(estimate({"--batch", std::to_string(most)})).code == 0);
     RunResult const more = run_sextant(estimate({"--batch", "1," + std::to_string(most + 1)}));
     CHECK(more.code == 1);
-    CHECK(more.out.empty());
-    CHECK_THAT(more.err, contains("does not fit: a batch of " + std::to_string(most + 1)));
+    CHECK_THAT(more.out, contains("does not fit: a batch of " + std::to_string(most + 1)));
     CHECK(run_sextant(estimate({"--concurrency", std::to_string(most + 1)})).code == 0);
 }
 
