@@ -30,7 +30,8 @@ void add_step_options(CLI::App& app, RlOptions& o) {
     add("--max-output", o.longest_output, "responses are cut here (default: four times the mean, within the context)",
         "N");
     add("--lengths", o.lengths, "fixed, uniform or lognormal (default: lognormal)", "NAME");
-    add("--variation", o.variation, "standard deviation of lengths over their mean (default: 0.6, assumed)", "CV");
+    add("--variation", o.variation,
+        "standard deviation of lengths over their mean (default: 0.6, assumed; of uniform lengths 0.5)", "CV");
     app.add_flag("--random-lengths", o.random_lengths, "draw the lengths (default: equally likely slices, no chance)")
         ->group("Step");
     add_seed_option(app, o.seed, "of the draw and of the order (default: 1)")->group("Step");
@@ -99,30 +100,56 @@ std::vector<std::int64_t> degrees_from(std::string const& text) {
     return out;
 }
 
+/// What has no usual value.
+void check_step_is_said(RlOptions const& o) {
+    std::vector<std::string> missing;
+    if (!o.prompts) missing.emplace_back("--prompts N");
+    if (!o.prompt_tokens) missing.emplace_back("--prompt-tokens N");
+    if (!o.output_tokens) missing.emplace_back("--output-tokens N");
+    if (!missing.empty())
+        throw InputError(
+            "rl: what a step generates is not said: {} missing (such as --prompts 64 --prompt-tokens 500 "
+            "--output-tokens 2000)",
+            join(missing));
+}
+
 ServingPlan engine_plan(RlOptions const& o, ClusterSpec const& cluster, EngineProfile const& engine) {
     ServingPlan plan = o.rollout;
     plan.weights = o.weights.empty() ? std::string(name_of(two_byte_precision(cluster.accelerator))) : o.weights;
+    if (find_gemm_format(plan.weights) == nullptr) {
+        std::vector<std::string> known;
+        for (GemmFormat const& format : gemm_formats())
+            known.emplace_back(format.name);
+        throw InputError("--rollout-weights: unknown format '{}'{} (known: {})", plan.weights,
+                         did_you_mean(plan.weights, known), join(known));
+    }
     plan.cache = cache_format_from(o.cache, "--kv-cache");
     plan.memory_utilisation = o.memory_utilisation.value_or(engine.memory_utilisation.value);
     return plan;
 }
 
 void set_lengths(RlQuestion& q, RlOptions const& o) {
-    q.prompt_tokens = o.prompt_tokens;
+    q.prompt_tokens = *o.prompt_tokens;
     q.lengths.kind = length_kind_from(o.lengths, "--lengths");
-    if (!(o.output_tokens >= 1))
-        throw InputError("--output-tokens: {} (the mean length of a response is needed, at least 1 token)",
-                         o.output_tokens);
-    q.lengths.mean = o.output_tokens;
+    if (!(*o.output_tokens >= 1))
+        throw InputError("--output-tokens: {} (the mean length of a response, at least 1 token)", *o.output_tokens);
+    q.lengths.mean = *o.output_tokens;
     bool const fixed = q.lengths.kind == LengthKind::fixed;
+    if (fixed && o.variation.value_or(0) != 0)
+        throw InputError("--variation: {} of lengths that are fixed (--lengths lognormal or uniform)", *o.variation);
     q.lengths.variation = fixed ? 0 : o.variation.value_or(assumed_variation);
     if (q.lengths.kind == LengthKind::uniform && !o.variation) q.lengths.variation = 0.5;
     double const room = static_cast<double>(q.context) - q.prompt_tokens;
+    if (q.context > 0 && q.lengths.mean > room)
+        throw InputError(
+            "--output-tokens: {:.0f} after a prompt of {:.0f} are longer than the context of {} ({} tokens)",
+            q.lengths.mean, q.prompt_tokens, q.policy.name, q.context);
     double const usual = fixed ? q.lengths.mean : std::ceil(4 * q.lengths.mean);
-    q.lengths.maximum = o.longest_output.value_or(room >= q.lengths.mean ? std::min(usual, room) : usual);
+    q.lengths.maximum = o.longest_output.value_or(q.context > 0 ? std::min(usual, room) : usual);
 }
 
 std::int64_t one_number_of_gpus(RlOptions const& o, ClusterSpec const& cluster) {
+    if (o.plan.accelerators.empty()) throw InputError("--gpus: how many accelerators is not said (--gpus 64)");
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, cluster);
     if (counts.size() != 1) throw InputError("--gpus: '{}' (one number is needed)", o.plan.accelerators);
     return counts.front();
@@ -160,6 +187,7 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
 RlQuestion rl_question(RlOptions const& o) {
     if (o.plan.model.empty()) throw InputError("--model: no policy is named (see 'sextant models')");
     if (o.plan.cluster.empty()) throw InputError("--cluster: no cluster is named (see 'sextant hardware')");
+    check_step_is_said(o);
     RlQuestion q;
     q.algorithm = rl_algorithm_from(o.algorithm, "--algorithm");
     q.policy = find_model(o.plan.model);
@@ -175,7 +203,7 @@ RlQuestion rl_question(RlOptions const& o) {
     q.machine.limit = machine.limit;
     if (o.threads < 0 || o.threads > 1024) throw InputError("--threads: {} (0 for all, up to 1024)", o.threads);
     q.machine.threads = static_cast<unsigned>(o.threads);
-    q.prompts = o.prompts;
+    q.prompts = *o.prompts;
     q.group = o.group.value_or(q.algorithm == RlAlgorithm::grpo ? 16 : 1);
     q.context = o.plan.sequence.value_or(q.policy.max_positions);
     if (o.plan.sequence && *o.plan.sequence < 1) throw InputError("--seq: {} tokens (at least 1)", *o.plan.sequence);
@@ -213,6 +241,8 @@ RlSearch rl_search(RlOptions const& o, RlQuestion const& q) {
     }
     if (search.modes.empty())
         throw InputError("--mode: unknown mode '{}' (known: {}{})", o.mode, join(known), did_you_mean(o.mode, known));
+    if (o.rollout_accelerators && o.mode == name_of(RlMode::colocated))
+        throw InputError("--rollout-gpus: colocated engines have all accelerators (--mode split or asynchronous)");
     search.rollout_accelerators = o.rollout_accelerators;
     if (o.rollout_accelerators && (*o.rollout_accelerators < 1 || *o.rollout_accelerators >= q.accelerators))
         throw InputError("--rollout-gpus: {} of {} (at least 1, and some have to be left to train)",

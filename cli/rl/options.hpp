@@ -13,10 +13,10 @@ namespace sextant::cli {
 struct RlOptions {
     PlanOptions plan;
     std::string algorithm = "grpo";
-    std::int64_t prompts = 0;
+    std::optional<std::int64_t> prompts;
     std::optional<std::int64_t> group;
-    double prompt_tokens = 0;
-    double output_tokens = 0;
+    std::optional<double> prompt_tokens;
+    std::optional<double> output_tokens;
     std::optional<double> longest_output;
     std::string lengths = "lognormal";
     std::optional<double> variation;

@@ -77,7 +77,7 @@ void check_rl_question(RlQuestion const& q) {
     check_counts(q);
     check_lengths(q.lengths);
     if (!(q.prompt_tokens >= 1 && q.prompt_tokens <= 1e8))
-        throw InputError("--prompt: {} tokens (at least 1)", q.prompt_tokens);
+        throw InputError("--prompt-tokens: {} (at least 1)", q.prompt_tokens);
     std::int64_t const context = q.context > 0 ? q.context : q.policy.max_positions;
     if (context > 0 && q.prompt_tokens + q.lengths.maximum > static_cast<double>(context))
         throw InputError(

@@ -73,11 +73,26 @@ TEST_CASE("rl: bad input is one line and exit code 2") {
     };
     refused(with({"--group", "0"}), "--group");
     refused({"rl", "-m", "qwen2.5-1.5b", "-c", "h100-sxm", "-n", "8", "--prompt-tokens", "9", "--output-tokens", "9"},
-            "--prompts: 0");
+            "rl: what a step generates is not said: --prompts N missing");
+    auto const step = [](char const* prompts, char const* prompt, char const* output) {
+        return Arguments{"rl",        "-m",    "qwen2.5-1.5b",    "-c",   "h100-sxm",        "-n",  "8",
+                         "--prompts", prompts, "--prompt-tokens", prompt, "--output-tokens", output};
+    };
+    refused(step("0", "9", "9"), "--prompts: 0 prompts a step (at least 1)");
+    refused(step("8", "0", "9"), "--prompt-tokens: 0 (at least 1)");
+    refused(step("8", "9", "0"), "--output-tokens: 0");
+    refused({"rl", "-m", "qwen2.5-1.5b", "-c", "h100-sxm", "--prompts", "8", "--prompt-tokens", "9", "--output-tokens",
+             "9"},
+            "--gpus: how many");
+    refused(with({"--lengths", "fixed", "--variation", "0.5"}), "--variation: 0.5 of lengths that are fixed");
+    refused(with({"--seq", "100"}), "--output-tokens: ");
+    refused(with({"--rollout-weights", "bf15"}), "--rollout-weights: unknown format 'bf15'; did you mean 'bf16'?");
+    refused(with({"--mode", "colocated", "--rollout-gpus", "1"}), "--rollout-gpus: colocated");
     refused({"rl", "-c", "h100-sxm", "-n", "8"}, "--model");
     refused(with({"--algorithm", "grop"}), "did you mean 'grpo'");
     refused(with({"--lengths", "normal"}), "lognormal");
-    refused({"rl", "-m", "qwen2.5-1.5b", "-c", "h100-sxm", "-n", "8"}, "--output-tokens: 0 (the mean length");
+    refused({"rl", "-m", "qwen2.5-1.5b", "-c", "h100-sxm", "-n", "8"},
+            "--prompts N, --prompt-tokens N, --output-tokens N missing");
     refused(with({"--variation", "nan"}), "--variation");
     refused(with({"--max-output", "1e9"}), "out");
     refused(with({"--max-output", "200000"}), "longer than the context");
