@@ -187,6 +187,46 @@ TEST_CASE("serving: an open loop at a trickle is a request alone, and one above 
     CHECK(half.requests_per_s == Approx(0.5 * capacity));
 }
 
+TEST_CASE("serving: over drawn loads a higher rate, longer prompts and fewer places never make anything better") {
+    std::mt19937 draw(5);
+    auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
+    auto const power = [&](double low, double high) {
+        return std::round(std::exp2(std::uniform_real_distribution(low, high)(draw)));
+    };
+    for (int i = 0; i < 40; ++i) {
+        ServingPlan plan;
+        plan.pp = among(std::vector<std::int64_t>{1, 1, 2});
+        plan.max_batch = among(std::vector<std::int64_t>{16, 64, 256});
+        plan.max_batched_tokens = among(std::vector<std::int64_t>{2048, 8192});
+        ServingCase what = served("llama-3.1-8b", among(std::vector{"h100-sxm", "l40s"}), plan);
+        what.engine = find_engine(among(std::vector{"vllm", "sglang", "tensorrt-llm", "deepspeed"}), "test");
+        RequestShape const request{.prompt = power(6, 13), .output = power(2, 10)};
+        IterationModel const model(what);
+        double const capacity = serving_capacity(model, request);
+        CAPTURE(i, what.engine.name, plan.pp, plan.max_batch, plan.max_batched_tokens, request.prompt, request.output);
+        ServingEstimate last;
+        for (double const share : {0.05, 0.2, 0.4, 0.6, 0.8, 0.89, 0.97}) {
+            ServingEstimate const e = open_loop(model, request, share * capacity);
+            CAPTURE(share);
+            CHECK(e.near_capacity() == (share > trusted_use));
+            CHECK(e.ttft.total() >= 0.98 * last.ttft.total());
+            CHECK(e.decodes >= 0.99 * last.decodes);
+            // Full batches take their prompts together; where these go first a batch fills early, so that more arrivals
+            // may make it faster (the simulation does the same).
+            if (what.engine.prompts == PromptOrder::mixed) CHECK(e.tpot >= 0.99 * last.tpot);
+            last = e;
+        }
+        ServingEstimate const usual = open_loop(model, request, 0.7 * capacity);
+        RequestShape const shorter{.prompt = std::round(0.7 * request.prompt), .output = request.output};
+        CHECK(serving_capacity(model, shorter) >= 0.99 * capacity);
+        CHECK(open_loop(model, shorter, 0.7 * capacity).ttft.total() <= 1.02 * usual.ttft.total());
+        what.plan.max_batch *= 2;
+        IterationModel const roomier(what);
+        CHECK(serving_capacity(roomier, request) >= 0.98 * capacity);
+        CHECK_FALSE(open_loop(roomier, request, 0.9 * capacity).saturated);
+    }
+}
+
 TEST_CASE("serving: prompts bound the capacity where answers are short, whatever their length", "[INV-15]") {
     IterationModel const model(served("llama-3.1-8b", "h100-sxm"));
     double last = serving_capacity(model, {.prompt = 4000, .output = 1});
