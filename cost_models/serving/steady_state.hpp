@@ -23,9 +23,9 @@ struct FirstTokenTime {
 };
 
 /// Share of the capacity above which the time to the first token is a guide at most: it grows as 1 / (1 - use), so that
-/// a capacity 2 % off makes it a fifth longer. Against simulations of drawn loads, 98 % of the estimates at 0.8 of the
-/// capacity are within 25 %, three quarters at 0.9.
-inline constexpr double trusted_use = 0.9;
+/// a capacity 2 % off makes it a fifth longer. Against simulations of drawn loads 94 % of the estimates at 0.8 of the
+/// capacity are within 20 %, two thirds at 0.9 (docs/serving.md).
+inline constexpr double trusted_use = 0.85;
 
 /// A replica in the steady state, or one batch from beginning to end.
 struct ServingEstimate {
