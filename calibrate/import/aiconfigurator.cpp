@@ -18,7 +18,7 @@ std::string described(RowCells const& row) {
 }
 
 void add_product(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
-    out.products.push_back({.source = source_of(request, described(row)),
+    out.add(ImportedProduct{.source = source_of(request, described(row)),
                             .device = device_of(request, row.text("device")),
                             .kernel = row.text("kernel_source"),
                             .dtype = row.stated("gemm_dtype"),
@@ -34,18 +34,18 @@ void add_attention(RowCells const& row, ImportRequest const& request, ImportedTa
         throw RowSkip(fmt::format("no model of the op '{}'", op.substr(0, 40)));
     if (row.count("window_size").value_or(0) > 0) throw RowSkip("attention with a sliding window");
     if (row.count("beam_width").value_or(1) > 1) throw RowSkip("beam search");
-    out.attention.push_back({.source = source_of(request, described(row)),
-                             .device = device_of(request, row.text("device")),
-                             .kind = op == "context_attention" ? "context" : "generation",
-                             .dtype = row.stated("attn_dtype"),
-                             .cache_dtype = row.stated("kv_cache_dtype"),
-                             .batch = needed_count(row, "batch_size"),
-                             .length = needed_count(row, "isl"),
-                             .past = row.count("step").value_or(0),
-                             .heads = needed_count(row, "num_heads"),
-                             .kv_heads = needed_count(row, "num_key_value_heads"),
-                             .head_dim = needed_count(row, "head_dim"),
-                             .microseconds = 1e3 * needed_number(row, "latency")});
+    out.add(ImportedAttention{.source = source_of(request, described(row)),
+                              .device = device_of(request, row.text("device")),
+                              .kind = op == "context_attention" ? "context" : "generation",
+                              .dtype = row.stated("attn_dtype"),
+                              .cache_dtype = row.stated("kv_cache_dtype"),
+                              .batch = needed_count(row, "batch_size"),
+                              .length = needed_count(row, "isl"),
+                              .past = row.count("step").value_or(0),
+                              .heads = needed_count(row, "num_heads"),
+                              .kv_heads = needed_count(row, "num_key_value_heads"),
+                              .head_dim = needed_count(row, "head_dim"),
+                              .microseconds = 1e3 * needed_number(row, "latency")});
 }
 
 void add_collective(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
@@ -54,7 +54,7 @@ void add_collective(RowCells const& row, ImportRequest const& request, ImportedT
     std::string const op = row.stated("op_name");
     std::int64_t const gpus = needed_count(row, "num_gpus");
     // The collector runs one process with all its devices, so they are of one node.
-    out.collectives.push_back({.run = fmt::format("{} {} {} {}", request.name, op, dtype, gpus),
+    out.add(ImportedCollective{.run = fmt::format("{} {} {} {}", request.name, op, dtype, gpus),
                                .source = source_of(request, described(row)),
                                .device = device_of(request, row.text("device")),
                                .library_version = row.text("version"),

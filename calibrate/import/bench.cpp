@@ -28,7 +28,7 @@ void add_collective(RowCells const& row, ImportRequest const& request, ImportedT
     std::int64_t const nodes = row.count("nodes").value_or(1);
     if (nodes < 1 || ranks % nodes != 0) throw RowSkip("ranks do not divide over the nodes");
     std::string const device = device_of(request, row.text("device"));
-    out.collectives.push_back({.run = fmt::format("{} {} {} ranks", request.name, row.text("kernel"), ranks),
+    out.add(ImportedCollective{.run = fmt::format("{} {} {} ranks", request.name, row.text("kernel"), ranks),
                                .source = source_of(request, "sextant-bench " + row.text("backend")),
                                .device = device,
                                .library_version = row.text("driver"),
@@ -48,7 +48,7 @@ void add_kernel(RowCells const& row, ImportRequest const& request, ImportedTable
     bool const cold = kernel.cache == CacheState::cold;
     if (auto const* g = std::get_if<Gemm>(&kernel.what)) {
         GemmFormat const& format = *find_gemm_format(kernel.variant);
-        out.products.push_back({.source = source,
+        out.add(ImportedProduct{.source = source,
                                 .device = device,
                                 .kernel = row.text("kernel"),
                                 .dtype = std::string(format.alias),
@@ -60,13 +60,13 @@ void add_kernel(RowCells const& row, ImportRequest const& request, ImportedTable
                                 .quantised_before = format.quantises});
     } else if (auto const* memory = std::get_if<MemoryKernel>(&kernel.what)) {
         std::string const dtype = row.text("dtype");
-        out.memory.push_back({.source = source,
-                              .device = device,
-                              .kernel = row.text("kernel"),
-                              .dtype = dtype == "bytes" ? "" : dtype,
-                              .bytes = memory->moved.base(),
-                              .microseconds = microseconds,
-                              .cold = cold});
+        out.add(ImportedMemoryKernel{.source = source,
+                                     .device = device,
+                                     .kernel = row.text("kernel"),
+                                     .dtype = dtype == "bytes" ? "" : dtype,
+                                     .bytes = memory->moved.base(),
+                                     .microseconds = microseconds,
+                                     .cold = cold});
     } else {
         throw RowSkip("the benchmark's own attention kernel (fit and validate take its rows as they are)");
     }

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -19,7 +21,48 @@ bool any_of(std::vector<Row> const& rows, bool Row::*flag) {
     return std::any_of(rows.begin(), rows.end(), [&](Row const& row) { return row.*flag; });
 }
 
+void check_sizes(std::initializer_list<std::int64_t> sizes) {
+    for (std::int64_t const size : sizes)
+        if (size < 1) throw RowSkip("a size is below 1");
+}
+
+void check_amount(double amount, char const* what) {
+    if (!std::isfinite(amount) || amount <= 0) throw RowSkip(fmt::format("{} is not finite and above zero", what));
+}
+
+void check_format(std::string const& dtype) {
+    if (dtype.empty()) throw RowSkip("its number format is not stated");
+}
+
 }  // namespace
+
+void ImportedTables::add(ImportedProduct row) {
+    check_format(row.dtype);
+    check_sizes({row.m, row.n, row.k});
+    check_amount(row.microseconds, "its time");
+    products.push_back(std::move(row));
+}
+
+void ImportedTables::add(ImportedAttention row) {
+    check_format(row.dtype);
+    check_format(row.cache_dtype);
+    check_sizes({row.batch, row.length, row.heads, row.kv_heads, row.head_dim});
+    check_amount(row.microseconds, "its time");
+    attention.push_back(std::move(row));
+}
+
+void ImportedTables::add(ImportedMemoryKernel row) {
+    check_amount(std::round(row.bytes), "what it moves");  // tables have whole bytes
+    check_amount(row.microseconds, "its time");
+    memory.push_back(std::move(row));
+}
+
+void ImportedTables::add(ImportedCollective row) {
+    check_sizes({row.nodes, row.per_node});
+    check_amount(std::round(row.bytes), "its size");
+    check_amount(row.microseconds, "its time");
+    collectives.push_back(std::move(row));
+}
 
 std::string products_csv(ImportedTables const& tables) {
     if (tables.products.empty()) return "";
@@ -101,16 +144,16 @@ std::string source_of(ImportRequest const& request, std::string const& of_row) {
 }
 
 bool header_has(std::string_view text, std::initializer_list<std::string_view> columns) {
-    std::string_view const line = text.substr(0, text.find('\n'));
-    return std::all_of(columns.begin(), columns.end(), [&](std::string_view column) {
-        for (auto at = line.find(column); at != std::string_view::npos; at = line.find(column, at + 1)) {
-            auto const end = at + column.size();
-            bool const begins = at == 0 || line[at - 1] == ',';
-            bool const ends = end == line.size() || line[end] == ',' || line[end] == '\r';
-            if (begins && ends) return true;
-        }
+    constexpr std::size_t longest_header = std::size_t{64} << 10;
+    try {
+        auto const head = parse_csv_records(text.substr(0, std::min(text.find('\n'), longest_header)), "");
+        return !head.empty() && std::all_of(columns.begin(), columns.end(), [&](std::string_view column) {
+            auto const& names = head.front().cells;
+            return std::find(names.begin(), names.end(), column) != names.end();
+        });
+    } catch (InputError const&) {  // no CSV
         return false;
-    });
+    }
 }
 
 std::string table_dtype(std::string_view name) {

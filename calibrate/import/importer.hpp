@@ -53,6 +53,13 @@ struct ImportedTables {
     std::vector<ImportedCollective> collectives;
     std::map<std::string, std::size_t> skipped;
 
+    /// @throws RowSkip when the row has no number format, or a size or a time that is not finite and above zero: no
+    /// model predicts such a one, and no table of ours may hold it.
+    void add(ImportedProduct row);
+    void add(ImportedAttention row);
+    void add(ImportedMemoryKernel row);
+    void add(ImportedCollective row);
+
     [[nodiscard]] std::size_t rows() const {
         return products.size() + attention.size() + memory.size() + collectives.size();
     }

@@ -108,31 +108,34 @@ public:
         for (auto const& [id, launched] : launched_)
             if (!operators_.contains(id))
                 out_.skipped["a kernel of no operator (was the trace taken with CPU activities?)"] += launched.kernels;
-            else if (launched.microseconds > 0)
+            else
                 guarded([this, &id = id, &launched = launched] { add(operators_.at(id), launched.microseconds); });
         if (launched_.empty() && collectives_.empty() && out_.skipped.empty() && !operators_.empty())
             out_.skipped["an operator without a kernel on a GPU (was the trace taken with ProfilerActivity.CUDA?)"] =
                 operators_.size();
-        for (auto const& [key, entry] : products_) {
-            out_.products.push_back(entry.row);
-            out_.products.back().microseconds = median(entry.times);
-        }
-        for (auto const& [key, entry] : attention_) {
-            out_.attention.push_back(entry.row);
-            out_.attention.back().microseconds = median(entry.times);
-        }
+        add_medians(products_);
+        add_medians(attention_);
         for (auto const& [key, entry] : collectives_)
             guarded([this, &entry = entry] {
                 ImportedCollective row = entry.row;
                 row.device = device_of(request_, device_);  // the trace may name it behind the events
                 // A rank that comes early waits in the kernel for the others: the shortest is nearest to the transfer.
                 row.microseconds = *std::min_element(entry.times.begin(), entry.times.end());
-                out_.collectives.push_back(std::move(row));
+                out_.add(std::move(row));
             });
         return std::move(out_);
     }
 
 private:
+    template <class Row>
+    void add_medians(std::map<std::string, Repeated<Row>> const& shapes) {
+        for (auto const& [key, entry] : shapes)
+            guarded([this, &entry = entry] {
+                Row row = entry.row;
+                row.microseconds = median(entry.times);
+                out_.add(std::move(row));
+            });
+    }
     template <class Work>
     void guarded(Work const& work) {
         try {
@@ -148,6 +151,7 @@ private:
         double const value = found->get<double>();
         if (!std::isfinite(value) || value < 0)
             throw InputError("{}: a kernel takes {} us (a finite time of at least 0)", request_.name, value);
+        if (value <= 0) throw RowSkip("a kernel without a duration");
         return value;
     }
 

@@ -26,7 +26,7 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
             ++out.skipped["has no time"];
             continue;
         }
-        out.collectives.push_back({.run = row.run_id,
+        out.add(ImportedCollective{.run = row.run_id,
                                    .source = source_of(request, "nccl-tests " + request.name),
                                    .device = device_of(request, log.device),
                                    .library_version = log.library_version,

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <span>
 
 namespace sextant {
 namespace {
@@ -130,6 +131,8 @@ public:
             read_size(words, number);
             return;
         }
+        if (looks_like_sizes(words))
+            refuse(number, fmt::format("'{}' is no size in bytes", words.front().substr(0, 40)));
         Named const named = named_in(line);
         bool const rank = is_rank(words);
         bool const begins = rank || named.as_program || line.find("# nThread") != std::string_view::npos;
@@ -148,6 +151,16 @@ public:
 
 private:
     [[nodiscard]] bool has_sizes() const { return columns_ > 0; }
+
+    /// A line with the figures of a size, whatever it begins with: it may not be lost.
+    static bool looks_like_sizes(std::vector<std::string_view> const& words) {
+        if (words.size() < 8 || words.front().starts_with('#')) return false;
+        auto const figures = std::span(words).last(4);
+        return std::all_of(figures.begin(), figures.begin() + 3, [](std::string_view word) {
+            double value = 0;
+            return is_number(word, value);
+        });
+    }
 
     void finish_run() {
         if (run_.collective.empty()) run_.collective = named_in(name_).collective;
@@ -219,7 +232,10 @@ private:
         // What follows the type is text (none, sum) and the root; the times are the last two groups of four.
         std::size_t const groups = words.size() >= 11 ? 2 : 1;
         std::size_t const first = words.size() - 4 * groups;
-        if (size == 0) return;
+        if (size == 0) {  // less than one element for each rank
+            ++run_.skipped["is of no bytes"];
+            return;
+        }
         CollectiveRow row;
         row.bytes = size * units::B;
         bool wrong = false;
@@ -230,7 +246,7 @@ private:
             if (!is_number(cells[0], time)) refuse(number, "a time is not a number");
             if (!std::isfinite(time) || time < 0) refuse(number, "a time is negative or not finite");
             if (time > 0) row.add_time(time * units::us);
-            std::int64_t errors = 0;
+            double errors = 0;  // printed as %g: many are "1.05e+06"
             wrong = wrong || (counts_wrong_ && is_number(cells[3], errors) && errors > 0);
             double algorithm = 0;
             double bus = 0;

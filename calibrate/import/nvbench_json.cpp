@@ -110,7 +110,7 @@ void add_state(State const& state, std::string const& bench, std::string const& 
         if (!seconds || *seconds <= 0) continue;
         if (m && n && k) {
             if (dtype.empty()) throw RowSkip("a product without an axis of its number format (T, dtype)");
-            out.products.push_back({.source = source,
+            out.add(ImportedProduct{.source = source,
                                     .device = device_of(request, device),
                                     .kernel = bench,
                                     .dtype = dtype,
@@ -130,13 +130,13 @@ void add_state(State const& state, std::string const& bench, std::string const& 
         double bytes = bandwidth ? *bandwidth * *seconds : 0;
         if (bytes <= 0 && cold_seconds && cold_bandwidth) bytes = *cold_bandwidth * *cold_seconds;
         if (bytes <= 0) throw RowSkip("states neither M, N and K nor its memory traffic");
-        out.memory.push_back({.source = source,
-                              .device = device_of(request, device),
-                              .kernel = bench,
-                              .dtype = dtype,
-                              .bytes = bytes,
-                              .microseconds = 1e6 * *seconds,
-                              .cold = timing.cold});
+        out.add(ImportedMemoryKernel{.source = source,
+                                     .device = device_of(request, device),
+                                     .kernel = bench,
+                                     .dtype = dtype,
+                                     .bytes = bytes,
+                                     .microseconds = 1e6 * *seconds,
+                                     .cold = timing.cold});
         found = true;
     }
     if (!found) throw RowSkip("has no GPU time");

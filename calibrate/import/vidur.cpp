@@ -19,13 +19,17 @@ struct Target {
     std::string source, device;
     ImportedTables& out;
 
-    void product(char const* op, std::int64_t m, std::int64_t n, std::int64_t k) const {
+    /// Milliseconds, where the row has them; older profiles lack some.
+    std::optional<double> time(char const* op) const {
         auto const ms = row.number(fmt::format("time_stats.{}.median", op));
-        if (!ms || *ms <= 0) {
-            ++out.skipped[fmt::format("{} has no time", op)];
-            return;
-        }
-        out.products.push_back({.source = source,
+        if (ms && *ms > 0) return ms;
+        ++out.skipped[fmt::format("{} has no time", op)];
+        return std::nullopt;
+    }
+    void product(char const* op, std::int64_t m, std::int64_t n, std::int64_t k) const {
+        auto const ms = time(op);
+        if (!ms) return;
+        out.add(ImportedProduct{.source = source,
                                 .device = device,
                                 .kernel = op,
                                 .dtype = "float16",
@@ -35,14 +39,14 @@ struct Target {
                                 .microseconds = 1e3 * *ms});
     }
     void memory(char const* op, double bytes) const {
-        auto const ms = row.number(fmt::format("time_stats.{}.median", op));
-        if (!ms || *ms <= 0) return;  // older profiles lack some
-        out.memory.push_back({.source = source,
-                              .device = device,
-                              .kernel = op,
-                              .dtype = "fp16",
-                              .bytes = bytes,
-                              .microseconds = 1e3 * *ms});
+        auto const ms = time(op);
+        if (!ms) return;
+        out.add(ImportedMemoryKernel{.source = source,
+                                     .device = device,
+                                     .kernel = op,
+                                     .dtype = "fp16",
+                                     .bytes = bytes,
+                                     .microseconds = 1e3 * *ms});
     }
 };
 
@@ -84,18 +88,18 @@ void add_attention(Target const& to) {
     if (hidden % heads != 0) throw RowSkip("n_embd is no multiple of n_q_head");
     double const ms = needed_number(row, prefill ? "time_stats.attn_prefill.median" : "time_stats.attn_decode.median");
     if (!prefill && past == 0) throw RowSkip("decode from an empty cache");
-    to.out.attention.push_back({.source = to.source,
-                                .device = to.device,
-                                .kind = prefill ? "context" : "generation",
-                                .dtype = "float16",
-                                .cache_dtype = "float16",
-                                .batch = needed_count(row, "batch_size"),
-                                .length = prefill ? needed_count(row, "prefill_chunk_size") : 1,
-                                .past = past,
-                                .heads = divided(heads, ranks),
-                                .kv_heads = std::max<std::int64_t>(1, needed_count(row, "n_kv_head") / ranks),
-                                .head_dim = hidden / heads,
-                                .microseconds = 1e3 * ms});
+    to.out.add(ImportedAttention{.source = to.source,
+                                 .device = to.device,
+                                 .kind = prefill ? "context" : "generation",
+                                 .dtype = "float16",
+                                 .cache_dtype = "float16",
+                                 .batch = needed_count(row, "batch_size"),
+                                 .length = prefill ? needed_count(row, "prefill_chunk_size") : 1,
+                                 .past = past,
+                                 .heads = divided(heads, ranks),
+                                 .kv_heads = std::max<std::int64_t>(1, needed_count(row, "n_kv_head") / ranks),
+                                 .head_dim = hidden / heads,
+                                 .microseconds = 1e3 * ms});
 }
 
 void add_collective(Target const& to, ImportRequest const& request) {
@@ -105,7 +109,7 @@ void add_collective(Target const& to, ImportRequest const& request) {
     std::int64_t const ranks = needed_count(row, "num_workers");
     std::int64_t const per_node = std::min(ranks, needed_count(row, "devices_per_node"));
     if (ranks % per_node != 0) throw RowSkip("num_workers is no multiple of devices_per_node");
-    to.out.collectives.push_back({.run = fmt::format("{} {} {}x{}", request.name, name, ranks / per_node, per_node),
+    to.out.add(ImportedCollective{.run = fmt::format("{} {} {}x{}", request.name, name, ranks / per_node, per_node),
                                   .source = to.source,
                                   .device = to.device,
                                   .library_version = "",

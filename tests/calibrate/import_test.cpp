@@ -5,6 +5,7 @@
 #include "cost_models/collective_row.hpp"
 #include "tests/catch.hpp"
 
+#include <cmath>
 #include <set>
 
 using namespace sextant;
@@ -185,6 +186,62 @@ TEST_CASE("importers: deep nesting, wrong types and missing parts give reasons o
             CHECK(std::string(error.what()).find("file") == 0);
         }
     }
+}
+
+TEST_CASE("importers: whatever a figure is changed to, no row has a size or a time that is not above zero") {
+    auto const whole = [](double value) { return value > 0 && std::isfinite(value); };
+    std::size_t read = 0;
+    for (std::string const& text : {aic_gemm, aic_context, aic_nccl, vidur_mlp, vidur_attention, vidur_network, nvbench,
+                                    kineto, nccl_log, bench_rows}) {
+        for (std::size_t begin = text.find_first_of("0123456789"); begin != std::string::npos;) {
+            std::size_t const end = text.find_first_not_of("0123456789.e", begin);
+            for (char const* figure : {"0", "-1", "1e308", "0.4", "\"7\"", "nan"}) {
+                std::string changed = text;
+                changed.replace(begin, end - begin, figure);
+                CAPTURE(text.substr(begin > 30 ? begin - 30 : 0, 60), figure);
+                try {
+                    ImportedTables const tables = imported(changed, "L40S");
+                    read += tables.rows();
+                    for (auto const& p : tables.products)
+                        CHECK((p.m > 0 && p.n > 0 && p.k > 0 && whole(p.microseconds)));
+                    for (auto const& a : tables.attention)
+                        CHECK((a.batch > 0 && a.length > 0 && a.heads > 0 && a.kv_heads > 0 && a.head_dim > 0 &&
+                               a.past >= 0 && whole(a.microseconds)));
+                    for (auto const& m : tables.memory)
+                        CHECK((m.bytes >= 0.5 && whole(m.bytes) && whole(m.microseconds)));
+                    for (auto const& c : tables.collectives)
+                        CHECK((c.nodes > 0 && c.per_node > 0 && c.bytes >= 0.5 && whole(c.bytes) &&
+                               whole(c.microseconds)));
+                } catch (InputError const& error) {
+                    CHECK_THAT(std::string(error.what()), contains("file"));
+                }
+            }
+            begin = text.find_first_of("0123456789", end);
+        }
+    }
+    CHECK(read > 500);
+}
+
+TEST_CASE("importers: quoted names of columns are those names") {
+    for (std::string const& text : {aic_gemm, aic_nccl}) {
+        std::string quoted = "\"";
+        std::size_t const end = text.find('\n');
+        for (char const c : text.substr(0, end))
+            quoted += c == ',' ? "\",\"" : std::string(1, c);
+        CHECK(recognised(quoted + '"' + text.substr(end)) == "aiconfigurator");
+    }
+}
+
+TEST_CASE("Vidur: an operator without a time is counted, whichever it is") {
+    std::string missing = vidur_mlp;
+    missing.replace(missing.find(",0.03,0.006,"), 12, ",,0,");
+    ImportedTables const tables = imported(missing, "A100");
+    std::size_t left_out = 0;
+    for (auto const& [reason, count] : tables.skipped)
+        left_out += count;
+    CHECK(tables.rows() + left_out == 8);  // four products and four memory-bound kernels
+    CHECK(tables.skipped.at("mlp_act has no time") == 1);
+    CHECK(tables.skipped.at("add has no time") == 1);
 }
 
 TEST_CASE("AIConfigurator: milliseconds become microseconds, elements of a message bytes") {

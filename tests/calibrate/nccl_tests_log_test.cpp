@@ -155,6 +155,24 @@ TEST_CASE("nccl-tests log: times of wrong results are left out") {
     CHECK(log.skipped.at("has wrong results (#wrong)") == 1);
 }
 
+TEST_CASE("nccl-tests log: many wrong results are wrong, too, and sizes of nothing are counted") {
+    std::string wrong = "  1048576  262144  float  sum  -1  31.20  33.61  50.41  1.05e+06  30.90  33.93  50.90  0\n";
+    std::string empty = "        0       0  float  sum  -1   5.20   0.00   0.00  0   5.10   0.00   0.00  0\n";
+    NcclTestsLog const log = read(std::string(ranks) + sizes + wrong + empty);
+    CHECK(log.rows.size() == 2);
+    CHECK(log.skipped.at("has wrong results (#wrong)") == 1);
+    CHECK(log.skipped.at("is of no bytes") == 1);
+}
+
+TEST_CASE("nccl-tests log: a line with figures is read or refused, whatever stands for its size") {
+    for (char const* size : {"\"1048576\"", "1,048,576", "1M", "worker-0 1048576", "'1048576'", "x"}) {
+        CAPTURE(size);
+        std::string const line =
+            std::string(size) + "  262144  float  sum  -1  31.20  33.61  50.41  0  30.90  33.93  50.90  0\n";
+        CHECK_THROWS_WITH(read(std::string(ranks) + sizes + line), contains("is no size in bytes"));
+    }
+}
+
 TEST_CASE("nccl-tests log: a version that was cut off leaves it unknown") {
     for (char const* line : {"NCCL version \t\n", "RCCL version  \t \n", "NCCL version \n"}) {
         NcclTestsLog const log = read(std::string(line) + ranks_without_version() + sizes);
