@@ -58,11 +58,13 @@ EngineProfile beginning(EngineProfile engine, ServingFitRequest const& request) 
     return request.catalogue.empty() ? engine : without_fit(std::move(engine));
 }
 
-void add_row(ServingRow const& row, ServingFitRequest const& request,
+/// `only`: the engine whose rows count; empty: every one.
+void add_row(ServingRow const& row, ServingFitRequest const& request, std::string const& only,
              std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
              std::map<std::string, std::size_t>& left_out) {
     try {
         ServedCase found = served_case(row, nullptr);
+        if (!only.empty() && found.what.engine.name != only) throw RowSkip("of another engine");
         auto& shared = models[found.key];
         if (!shared) shared = std::make_shared<GapModels>(found.what);
         auto const predict = std::make_shared<ServedRow>(std::move(found), shared);
@@ -77,7 +79,7 @@ void add_row(ServingRow const& row, ServingFitRequest const& request,
             double const first = seconds_of(predict->base(), quantity);
             constexpr double far = 4;  // assumed: another thing was measured
             if (!(first < far * seconds && seconds < far * first)) {
-                ++left_out["off by more than four times"];
+                ++left_out["a figure off by more than four times"];
                 return;
             }
             engines[engine.name].figures.push_back({.group = group,
@@ -90,10 +92,11 @@ void add_row(ServingRow const& row, ServingFitRequest const& request,
         };
         engines[engine.name].models.push_back(predict);
         if (predict->prompt_load(base) > 1) engines[engine.name].impossible.insert(group);
+        bool const has_rate = row.output_tokens_per_s && c->load != ServedLoad::open_loop && !c->measured.tpot;
+        if (!c->measured.ttft && !c->measured.tpot && !has_rate) throw RowSkip("states no time that is fitted");
         if (c->measured.ttft) add(ServedQuantity::ttft, *c->measured.ttft / units::s);
         if (c->measured.tpot) add(ServedQuantity::tpot, *c->measured.tpot / units::s);
-        if (row.output_tokens_per_s && c->load != ServedLoad::open_loop && !c->measured.tpot)
-            add(ServedQuantity::token_time, 1 / *row.output_tokens_per_s);
+        if (has_rate) add(ServedQuantity::token_time, 1 / *row.output_tokens_per_s);
     } catch (RowSkip const& skip) {
         ++left_out[skip.what()];
     } catch (InputError const& fault) {
@@ -102,6 +105,7 @@ void add_row(ServingRow const& row, ServingFitRequest const& request,
 }
 
 Engines read_engines(ServingFitRequest const& request, CommandContext& context) {
+    std::string const wanted = request.engine.empty() ? "" : find_engine(request.engine, "--engine").name;
     Engines engines;
     std::map<std::string, std::shared_ptr<GapModels>> models;
     std::map<std::string, std::size_t> left_out;
@@ -109,22 +113,20 @@ Engines read_engines(ServingFitRequest const& request, CommandContext& context) 
         CsvTable const table = read_csv(file);
         static_cast<void>(table.require(serving_columns()));
         for (CsvRecord const& record : table.records)
-            add_row(serving_row(RowCells(table, record)), request, models, engines, left_out);
+            add_row(serving_row(RowCells(table, record)), request, wanted, models, engines, left_out);
     }
     for (auto& [name, rows] : engines) {
         auto const count =
             std::erase_if(rows.figures, [&rows = rows](auto const& f) { return rows.impossible.contains(f.group); });
         if (count > 0)
-            left_out["of a group whose prompts were not all computed: faster than the device multiplies"] += count;
+            left_out["a figure of a group whose prompts were not all computed: faster than the device multiplies"] +=
+                count;
     }
     std::erase_if(engines, [](auto const& entry) { return entry.second.figures.empty(); });
     for (auto const& [reason, count] : left_out)
         context.err << fmt::format("{} left out: {}\n", count, reason);
-    if (!request.engine.empty()) {
-        std::string const wanted = find_engine(request.engine, "--engine").name;
-        std::erase_if(engines, [&](auto const& entry) { return entry.first != wanted; });
-        if (engines.empty()) throw InputError("--engine: no usable rows of '{}' in the tables of --serving", wanted);
-    }
+    if (engines.empty() && !wanted.empty())
+        throw InputError("--engine: no usable rows of '{}' in the tables of --serving", wanted);
     if (engines.empty()) throw InputError("--serving: no usable rows in the tables");
     return engines;
 }

@@ -193,12 +193,8 @@ Table score_table(Scores const& scores) {
 
 /// The families that are asked for, rows weighted as the fit takes them.
 std::map<std::string, Family> chosen_families(TrainFitRequest const& request, CommandContext& context) {
-    auto families = read_families(request.tables, context);
-    if (!request.framework.empty()) {
-        std::string const wanted = find_framework(request.framework, "--framework").name;
-        std::erase_if(families, [&](auto const& entry) { return entry.first != wanted; });
-        if (families.empty()) throw InputError("--framework: no rows of '{}' in the tables", wanted);
-    }
+    std::string const wanted = request.framework.empty() ? "" : find_framework(request.framework, "--framework").name;
+    auto families = read_families(request.tables, wanted, context);
     if (request.catalogue.empty() && families.size() > 1)
         throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
                          families.size());

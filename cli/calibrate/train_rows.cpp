@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <ostream>
-#include <stdexcept>
 #include <utility>
 
 namespace sextant::cli {
@@ -79,13 +78,29 @@ private:
     std::mutex guard_;
 };
 
+/// A row whose time cannot be had from a framework's constants, or was not measured. @throws RowSkip with the reason.
+std::shared_ptr<PricedRow> priced_row(TrainingCase const& c) {
+    if (!c.time_reason.empty()) throw RowSkip(c.time_reason);
+    if (!c.predicts_time) throw RowSkip("only its memory is predicted");
+    if (c.model.recurrent || c.model.attention.index)
+        throw RowSkip("kernels of recurrent layers and sparse attention were not measured");
+    try {
+        auto priced = std::make_shared<PricedRow>(c);
+        static_cast<void>(priced->seconds(c.framework->timing.front()));
+        return priced;
+    } catch (InputError const& error) {
+        throw RowSkip(error.what());
+    }
+}
+
 }  // namespace
 
-std::map<std::string, Family> read_families(std::vector<std::string> const& files, CommandContext& context) {
+std::map<std::string, Family> read_families(std::vector<std::string> const& files, std::string const& framework,
+                                            CommandContext& context) {
     CaseBuilder builder;
     std::map<std::string, Family> families;
     std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
-    std::size_t skipped = 0;
+    std::map<std::string, std::size_t> skipped;
     for (std::string const& file : files) {
         CsvTable const table = read_csv(file);
         std::vector<TrainingRow> const rows = training_rows(table);
@@ -93,11 +108,10 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
             TrainingRow const& row = rows[i];
             try {
                 TrainingCase const c = builder.build(row);
+                if (!framework.empty() && c.framework->name != framework) throw RowSkip("of another framework");
                 auto const measured = measured_time(row, c);
-                if (!c.predicts_time || !c.time_reason.empty() || !measured) throw RowSkip("time is not scored");
-                if (c.model.recurrent || c.model.attention.index)
-                    throw RowSkip("kernels of recurrent layers and sparse attention were not measured");
-                auto const priced = std::make_shared<PricedRow>(c);
+                auto const priced = priced_row(c);
+                if (!measured) throw RowSkip("its time is not stated");
                 StepMeasurement step{.source = row.source_id,
                                      .generation = c.cluster->accelerator.generation,
                                      .precision = std::string(name_of(c.plan.precision)),
@@ -106,12 +120,10 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
                                      .weight = trust_of(row.source_id),
                                      .has_experts = c.model.moe.has_value(),
                                      .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
-                static_cast<void>(
-                    step.predict(c.framework->timing.front()));  // a row that cannot be priced throws here
                 families.try_emplace(c.framework->name, Family{.start = *c.framework, .rows = {}});
                 by_source[row.source_id].emplace_back(c.framework->name, std::move(step));
-            } catch (std::runtime_error const&) {
-                ++skipped;
+            } catch (RowSkip const& skip) {
+                ++skipped[skip.what()];
             }
         }
     }
@@ -119,11 +131,15 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
         std::size_t const stride = (rows.size() + most_rows_of_source - 1) / most_rows_of_source;
         for (std::size_t i = 0; i < rows.size(); i += stride)
             families[rows[i].first].rows.push_back(std::move(rows[i].second));
+        if (std::size_t const used = (rows.size() + stride - 1) / stride; used < rows.size())
+            skipped[fmt::format("one row in {} of {} is fitted, {} of {}", stride, source, used, rows.size())] +=
+                rows.size() - used;
     }
-    context.err << fmt::format(
-        "{} rows left out: their time cannot be expressed, is not scored or stands on kernels that were not measured\n",
-        skipped);
-    if (families.empty()) throw InputError("calibrate fit: no usable rows in the tables of --train");
+    for (auto const& [reason, count] : skipped)
+        context.err << fmt::format("{} rows left out: {}\n", count, reason);
+    if (families.empty() && framework.empty())
+        throw InputError("calibrate fit: no usable rows in the tables of --train");
+    if (families.empty()) throw InputError("--framework: no usable rows of '{}' in the tables", framework);
     return families;
 }
 

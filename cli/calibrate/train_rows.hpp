@@ -16,8 +16,10 @@ struct Family {
     std::vector<StepMeasurement> rows;
 };
 
-/// Measured steps of the tables whose time is scored, by framework; of large sources every n-th one. How many were left
-/// out is said on standard error. @throws InputError when none is left.
-std::map<std::string, Family> read_families(std::vector<std::string> const& files, CommandContext& context);
+/// Measured steps of the tables whose time is scored, by framework, of `framework` alone unless that is empty; of large
+/// sources every n-th one. How many were left out for which reason is said on standard error. @throws InputError when
+/// none is left.
+std::map<std::string, Family> read_families(std::vector<std::string> const& files, std::string const& framework,
+                                            CommandContext& context);
 
 }  // namespace sextant::cli

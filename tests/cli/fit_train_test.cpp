@@ -54,6 +54,29 @@ TEST_CASE("calibrate fit --train: one's own rows move the shipped profile, and w
     CHECK(run_sextant({"validate", "train", runs, "--profile", out}).code == 0);
 }
 
+TEST_CASE("calibrate fit --train: every row of the table is fitted or left out for a reason that is said") {
+    ScratchFolder const scratch("fit_train_counts");
+    std::string const text = read_text_file(runs);
+    std::size_t const first = text.find('\n') + 1;
+    std::string const row = text.substr(first, text.find('\n', first) + 1 - first);
+    auto const with = [&](std::string const& from, std::string const& to) {
+        std::string out = row;
+        REQUIRE(out.find(from) != std::string::npos);
+        return out.replace(out.find(from), from.size(), to);
+    };
+    std::string two = text.substr(0, first) + row + row;
+    two += with("llm-foundry/Composer (PyTorch FSDP)", "Megatron-LM") +
+           with("llm-foundry/Composer (PyTorch FSDP)", "Megatron-LM") + with("A100", "Abacus 100");
+    write_text_file(scratch.path("five.csv"), two);
+    RunResult const run = run_sextant({"calibrate", "fit", "--train", scratch.path("five.csv"), "--framework", "fsdp",
+                                       "--out", scratch.path("mine.json")});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK_THAT(run.err, contains("fitting fsdp: 2 rows"));
+    CHECK_THAT(run.err, contains("2 rows left out: of another framework"));
+    CHECK_THAT(run.err, contains("1 rows left out: no profile for device"));
+}
+
 TEST_CASE("calibrate fit --train: of a few rows nothing is concluded, and that is said") {
     ScratchFolder const scratch("fit_train_few");
     std::string const text = read_text_file(runs);

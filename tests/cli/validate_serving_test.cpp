@@ -137,7 +137,7 @@ TEST_CASE("calibrate fit --serving leaves out a group with a row that says it mu
     INFO(run.err << run.out);
     REQUIRE(run.code == 0);
     // Lines are wrapped.
-    CHECK(run.err.find("4 left out: of a group whose prompts were not all computed") != std::string::npos);
+    CHECK(run.err.find("4 left out: a figure of a group whose prompts were not all computed") != std::string::npos);
     CHECK(run.err.find("fitting vllm: 4 figures") != std::string::npos);
     CHECK(run.out.find("held out") == std::string::npos);  // one group is left
     sextant::EngineProfile const shipped = sextant::find_engine("vllm", "test");
