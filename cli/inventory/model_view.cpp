@@ -121,10 +121,24 @@ Table weight_table(ModelSpec const& model, Format format) {
                  {"shape"},
                  {"parameters", Align::right},
                  {exact ? "split_over" : "split over"}});
+    for (WeightRow const& w : weight_rows(model))
+        table.add_row({w.part, fmt::format("{}", w.copies), w.name, w.shape,
+                       exact ? fmt::format("{}", w.parameters) : grouped(w.parameters), w.split_over});
+    return table;
+}
+
+}  // namespace
+
+std::vector<WeightRow> weight_rows(ModelSpec const& model) {
+    std::vector<WeightRow> rows;
     auto const add = [&](std::string const& part, std::int64_t copies, std::vector<Parameter> const& weights) {
         for (auto const& weight : weights)
-            table.add_row({part, fmt::format("{}", copies), weight.name, shape_of(weight),
-                           exact ? fmt::format("{}", weight.count()) : grouped(weight.count()), split_of(weight)});
+            rows.push_back({.part = part,
+                            .copies = copies,
+                            .name = weight.name,
+                            .shape = shape_of(weight),
+                            .parameters = weight.count(),
+                            .split_over = split_of(weight)});
     };
     add("embedding", 1, embedding_parameters(model));
     std::map<LayerKind, std::int64_t> layers_of_kind;
@@ -134,10 +148,8 @@ Table weight_table(ModelSpec const& model, Format format) {
         add("layer (" + kind_text(kind) + ")", layers, layer_parameters(model, kind));
     add("head", 1, head_parameters(model));
     if (model.mtp_modules > 0) add("prediction", model.mtp_modules, mtp_parameters(model));
-    return table;
+    return rows;
 }
-
-}  // namespace
 
 std::string kind_text(LayerKind kind) {
     if (!kind.feed_forward) return kind.mixer == Mixer::recurrent ? "recurrent alone" : "attention alone";

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sextant::cli {
 
@@ -31,6 +32,16 @@ std::string model_list_json();
 ///     layer (dense)      32  attention.q   4096 x 4096     16,777,216  tp
 std::string model_details(ModelSpec const& model, std::int64_t sequence, Format format);
 std::string model_details_json(ModelSpec const& model, std::int64_t sequence);
+
+/// One weight of each part of a model.
+struct WeightRow {
+    std::string part;
+    std::int64_t copies = 1;  ///< of the part
+    std::string name, shape;
+    std::int64_t parameters = 0;  ///< of one copy
+    std::string split_over;
+};
+std::vector<WeightRow> weight_rows(ModelSpec const& model);
 
 /// "dense", "experts, sliding window", "dense, recurrent"; layers of one half: "recurrent alone", "experts alone".
 std::string kind_text(LayerKind kind);

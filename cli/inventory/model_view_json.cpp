@@ -90,6 +90,14 @@ std::string model_details_json(ModelSpec const& model, std::int64_t sequence) {
         out["layer_kinds"].push_back({{"kind", kind_text(kind)},
                                       {"layers", layers},
                                       {"parameters_per_layer", total_count(layer_parameters(model, kind))}});
+    out["weights"] = Json::array();
+    for (WeightRow const& w : weight_rows(model))
+        out["weights"].push_back({{"part", w.part},
+                                  {"copies", w.copies},
+                                  {"weight", w.name},
+                                  {"shape", w.shape},
+                                  {"parameters", w.parameters},
+                                  {"split_over", w.split_over}});
     return json_text(out, 2) + "\n";
 }
 

@@ -55,7 +55,7 @@ int memory(Options const& options, CLI::App const& app, CommandContext& context)
                             subject.limit, subject.framework.memory.narrow_input_bytes.value,
                             digest(graph), variants_of(form, plan)};
     switch (format) {
-        case Format::json: deliver(options.output, context, memory_json(question, plan, stages, subject.limit)); break;
+        case Format::json: deliver(options.output, context, memory_json(sheet)); break;
         case Format::text: deliver(options.output, context, memory_text(sheet)); break;
         default: deliver(options.output, context, render(memory_table(sheet), format)); break;
     }

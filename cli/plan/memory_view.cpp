@@ -15,11 +15,6 @@ namespace {
 
 std::string exact(Bytes bytes) { return fmt::format("{:.0f}", bytes.base()); }
 
-double in_flight(MemorySheet const& s, std::size_t stage) {
-    return microbatches_in_flight(s.plan.schedule, s.plan.pp, s.plan.vpp, s.graph.microbatches,
-                                  static_cast<std::int64_t>(stage));
-}
-
 std::string stages_text(MemorySheet const& s) {
     Table table({{"stage", Align::right},
                  {"layers", Align::right},
@@ -72,32 +67,46 @@ std::string formula_of(SavedTensor const& t, double input_bytes) {
                        input_bytes);
 }
 
-/// Each saved tensor of the blocks of a stage: per microbatch over the stage's layers, and what recompute does to it.
+/// What the framework keeps beside the tensors of the graph. Source: docs/memory.md, "Bytes per framework".
+void add_copies(std::vector<KeptTensor>& out, MemorySheet const& s, StageContent const& content) {
+    FrameworkMemory const& framework = s.question.framework.memory;
+    ModelSpec const& model = s.question.model;
+    auto const as_double = [](std::int64_t n) { return static_cast<double>(n); };
+    double const tokens = as_double(s.plan.micro_batch) * as_double(s.question.workload.sequence) /
+                          as_double(s.plan.cp) / as_double(s.plan.tp);
+    auto const add = [&](char const* tensor, char const* formula, double factor, double elements, std::int64_t layers) {
+        if (factor * elements > 0 && layers > 0)
+            out.push_back({.block = "framework",
+                           .tensor = tensor,
+                           .formula = fmt::format("{:g} {}", factor, formula),
+                           .per_layer = factor * elements * units::B,
+                           .layers = layers,
+                           .dropped_by = "full"});
+    };
+    std::int64_t moe_layers = 0;
+    for (std::size_t k = 0; k < s.graph.blocks.kinds.size(); ++k)
+        if (s.graph.blocks.kinds[k].moe) moe_layers += content.layers_of_kind[k];
+    bool const moe_runs_again =
+        s.plan.recompute == Recompute::selective && s.plan.recompute_modules.has(RecomputeModule::moe);
+    if (model.moe && s.plan.dispatcher == Dispatcher::all_to_all && !moe_runs_again)
+        add("copies of routed tokens", "T k h / t", framework.routed_token_bytes.value,
+            tokens * as_double(model.hidden) * as_double(model.moe->top_k * s.plan.expert_tp), moe_layers);
+    if (model.mlp.gated)
+        add("gate beside its product", "T f / t", framework.gated_extra_bytes.value,
+            tokens * as_double(model.mlp.intermediate), content.layers);
+}
+
+/// Per microbatch over the stage's layers, and what recompute does to it.
 std::string tensors_text(MemorySheet const& s, std::size_t stage) {
-    StageContent const& content = s.graph.layout.stages[stage];
     Table table({{"block"},
                  {"tensor"},
                  {"bytes per layer"},
                  {"value", Align::right},
                  {"layers", Align::right},
                  {"dropped by"}});
-    auto const add = [&](Block const& block, std::int64_t times) {
-        if (times == 0) return;
-        if (block.input > Bytes{})
-            table.add_row(
-                {block.name, "input", "2 T h [/t with SP]", exact(block.input), fmt::format("{}", times), "-"});
-        for (SavedTensor const& t : block.saved)
-            table.add_row({block.name, std::string(t.name), formula_of(t, s.input_bytes), exact(t.kept(s.input_bytes)),
-                           fmt::format("{}", times), t.dropped_by == Rerun::selective ? "selective, full" : "full"});
-    };
-    BlockSet const& blocks = s.graph.blocks;
-    if (content.embedding) add(blocks.embedding, 1);
-    for (std::size_t k = 0; k < blocks.layers.size(); ++k)
-        add(blocks.layers[k], content.layers_of_kind[k]);
-    if (content.head) {
-        add(blocks.head, 1);
-        add(blocks.mtp, blocks.mtp.saved.empty() ? 0 : 1);
-    }
+    for (KeptTensor const& t : kept_tensors(s, stage))
+        table.add_row({t.block, t.tensor, t.formula, exact(t.per_layer), fmt::format("{}", t.layers),
+                       t.dropped_by.empty() ? "-" : t.dropped_by});
     return table.text();
 }
 
@@ -108,6 +117,43 @@ std::size_t fullest_stage(std::vector<StageMemory> const& stages) {
         return a.reserved() < b.reserved();
     });
     return static_cast<std::size_t>(found - stages.begin());
+}
+
+double in_flight(MemorySheet const& s, std::size_t stage) {
+    return microbatches_in_flight(s.plan.schedule, s.plan.pp, s.plan.vpp, s.graph.microbatches,
+                                  static_cast<std::int64_t>(stage));
+}
+
+std::vector<KeptTensor> kept_tensors(MemorySheet const& s, std::size_t stage) {
+    StageContent const& content = s.graph.layout.stages[stage];
+    std::vector<KeptTensor> out;
+    auto const add = [&](Block const& block, std::int64_t times) {
+        if (times == 0) return;
+        if (block.input > Bytes{})
+            out.push_back({.block = block.name,
+                           .tensor = "input",
+                           .formula = "2 T h [/t with SP]",
+                           .per_layer = block.input,
+                           .layers = times,
+                           .dropped_by = ""});
+        for (SavedTensor const& t : block.saved)
+            out.push_back({.block = block.name,
+                           .tensor = std::string(t.name),
+                           .formula = formula_of(t, s.input_bytes),
+                           .per_layer = t.kept(s.input_bytes),
+                           .layers = times,
+                           .dropped_by = t.dropped_by == Rerun::selective ? "selective, full" : "full"});
+    };
+    BlockSet const& blocks = s.graph.blocks;
+    if (content.embedding) add(blocks.embedding, 1);
+    for (std::size_t k = 0; k < blocks.layers.size(); ++k)
+        add(blocks.layers[k], content.layers_of_kind[k]);
+    if (content.head) {
+        add(blocks.head, 1);
+        add(blocks.mtp, blocks.mtp.saved.empty() ? 0 : 1);
+    }
+    add_copies(out, s, content);
+    return out;
 }
 
 std::string memory_text(MemorySheet const& s) {

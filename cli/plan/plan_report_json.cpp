@@ -1,5 +1,6 @@
 #include "cli/plan/plan_report_json.hpp"
 
+#include "cli/plan/memory_view.hpp"
 #include "core/json/json_text.hpp"
 #include "planner/explain.hpp"
 
@@ -49,9 +50,11 @@ Json memory_object(StageMemory const& m, MemoryLimit const& limit) {
             {"weights_bytes", m.weights.base()},
             {"gradients_bytes", m.gradients.base()},
             {"optimizer_bytes", m.optimizer.base()},
-            {"activations_bytes", (m.activations + m.logits).base()},
+            {"activations_bytes", m.activations.base()},
+            {"logits_bytes", m.logits.base()},
             {"buffers_bytes", m.buffers.base()},
-            {"overhead_bytes", (m.workspaces + m.slack).base()},
+            {"workspaces_bytes", m.workspaces.base()},
+            {"slack_bytes", m.slack.base()},
             {"capacity_bytes", limit.capacity.base()},
             {"usable_bytes", limit.usable.base()},
             {"allocated_bytes", m.allocated().base()},
@@ -173,14 +176,37 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
     return text(json);
 }
 
-std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages,
-                        MemoryLimit const& limit) {
-    Json json = header("memory", question);
-    json["plan"] = plan_object(plan);
-    Json list = Json::array();
-    for (StageMemory const& stage : stages)
-        list.push_back(memory_object(stage, limit));
-    json["stages"] = std::move(list);
+std::string memory_json(MemorySheet const& sheet) {
+    Json json = header("memory", sheet.question);
+    json["plan"] = plan_object(sheet.plan);
+    std::size_t const fullest = fullest_stage(sheet.stages);
+    json["microbatches"] = sheet.graph.microbatches;
+    json["fits"] = sheet.limit.admits(sheet.stages[fullest]);
+    json["fullest_stage"] = fullest;
+    json["graph_digest"] = sheet.digest;
+    Json stages = Json::array();
+    for (std::size_t i = 0; i < sheet.stages.size(); ++i) {
+        Json stage{{"layers", sheet.graph.layout.stages[i].layers}, {"microbatches_in_flight", in_flight(sheet, i)}};
+        stage.update(memory_object(sheet.stages[i], sheet.limit));
+        stages.push_back(std::move(stage));
+    }
+    json["stages"] = std::move(stages);
+    Json tensors = Json::array();
+    for (KeptTensor const& t : kept_tensors(sheet, fullest))
+        tensors.push_back({{"block", t.block},
+                           {"tensor", t.tensor},
+                           {"formula", t.formula},
+                           {"bytes_per_layer", t.per_layer.base()},
+                           {"layers", t.layers},
+                           {"dropped_by", t.dropped_by}});
+    json["tensors_of_fullest_stage"] = std::move(tensors);
+    Json variants = Json::array();
+    for (MemorySheet::Variant const& v : sheet.variants)
+        variants.push_back({{"name", v.name},
+                            {"allocated_bytes", v.fullest.allocated().base()},
+                            {"peak_bytes", v.fullest.reserved().base()},
+                            {"fits", sheet.limit.admits(v.fullest)}});
+    json["variants"] = std::move(variants);
     return text(json);
 }
 

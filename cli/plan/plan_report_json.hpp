@@ -37,8 +37,4 @@ struct PlanAnswer {
 };
 std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer);
 
-/// Memory of every stage as JSON text (`format` "memory", version 1).
-std::string memory_json(PlanQuestion const& question, ParallelPlan const& plan, std::vector<StageMemory> const& stages,
-                        MemoryLimit const& limit);
-
 }  // namespace sextant::cli

@@ -2,12 +2,18 @@
 #include "tests/cli/report_checks.hpp"
 #include "tests/cli/run_sextant.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 using Json = nlohmann::json;
 using Arguments = std::vector<std::string>;
 
 namespace {
+
+Arguments operator+(Arguments first, Arguments const& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+}
 
 Arguments const mixtral{"-m", "mixtral-8x7b", "-c",   "a100-sxm-80gb",  "-n", "32", "--tp", "2", "--pp", "4", "--ep",
                         "4",  "--seq",        "4096", "--global-batch", "64"};
@@ -29,13 +35,58 @@ TEST_CASE("memory --format json has a budget for every stage whose parts add up"
     for (Json const& stage : json.at("stages")) {
         double sum = 0;
         for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
-                                 "buffers_bytes", "overhead_bytes"})
+                                 "logits_bytes", "buffers_bytes", "workspaces_bytes", "slack_bytes"})
             sum += stage.at(part).get<double>();
         CHECK(sum == Approx(stage.at("peak_bytes").get<double>()).epsilon(1e-9));
     }
     // With one-forward-one-backward an earlier stage holds more microbatches.
     for (std::size_t i = 1; i < 3; ++i)
         CHECK(json.at("stages")[i - 1].at("activations_bytes") > json.at("stages")[i].at("activations_bytes"));
+}
+
+TEST_CASE("memory: JSON, CSV and text of a plan say the same") {
+    Json const json = Json::parse(run("memory", {"--format", "json"}).out);
+    auto const lines = lines_of(run("memory", {"--format", "csv"}).out);
+    auto const header = csv_cells(lines.at(0));
+    REQUIRE(lines.size() == json.at("stages").size() + 1);
+    for (std::size_t stage = 0; stage + 1 < lines.size(); ++stage) {
+        auto const cells = csv_cells(lines[stage + 1]);
+        for (std::size_t c = 1; c < header.size(); ++c) {
+            std::string key = header[c];
+            if (key == "in_flight") key = "microbatches_in_flight";
+            if (key == "reserved_bytes") key = "peak_bytes";
+            CAPTURE(stage, key);
+            CHECK(json.at("stages")[stage].at(key).get<double>() == Approx(std::stod(cells[c])).margin(0.5));
+        }
+    }
+    std::string const text = run("memory").out;
+    for (Json const& tensor : json.at("tensors_of_fullest_stage"))
+        CHECK_THAT(text, contains(fmt::format("{:.0f}", tensor.at("bytes_per_layer").get<double>())));
+    Json const& fullest = json.at("stages").at(json.at("fullest_stage").get<std::size_t>());
+    for (Json const& variant : json.at("variants")) {
+        CHECK_THAT(text, contains(variant.at("name").get<std::string>()));
+        if (variant.at("name") == "zero " + std::to_string(json.at("plan").at("zero").get<int>()))
+            CHECK(variant.at("peak_bytes") == fullest.at("peak_bytes"));
+    }
+}
+
+TEST_CASE("memory: the tensors that are listed are all that the activations in flight are made of") {
+    for (Arguments const& plan :
+         {mixtral, mixtral + Arguments{"--framework", "fsdp"},
+          mixtral + Arguments{"--framework", "deepspeed", "--cp", "2"},
+          mixtral + Arguments{"--moe-dispatcher", "deduplicated"},
+          mixtral + Arguments{"--micro-batch", "2", "--expert-tp", "2"}, mixtral + Arguments{"--schedule", "gpipe"},
+          Arguments{"-m", "llama-2-7b", "-c", "h100-sxm", "-n", "8", "--tp", "2", "--framework", "fsdp"},
+          Arguments{"-m", "deepseek-v2-lite", "-c", "h100-sxm", "-n", "8", "--framework", "torchtitan"}}) {
+        CAPTURE(plan);
+        Json const json = Json::parse(run_sextant(Arguments{"memory"} + plan + Arguments{"--format", "json"}).out);
+        double kept = 0;
+        for (Json const& tensor : json.at("tensors_of_fullest_stage"))
+            kept += tensor.at("bytes_per_layer").get<double>() * tensor.at("layers").get<double>();
+        Json const& fullest = json.at("stages").at(json.at("fullest_stage").get<std::size_t>());
+        CHECK(kept * fullest.at("microbatches_in_flight").get<double>() ==
+              Approx(fullest.at("activations_bytes").get<double>()).epsilon(1e-9));
+    }
 }
 
 TEST_CASE("memory: the fullest stage is what estimate reports", "[INV-21]") {

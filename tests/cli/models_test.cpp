@@ -65,6 +65,11 @@ TEST_CASE("models show works for every preset, and its exact counts add up to th
         auto const json = Json::parse(result.out);
         CHECK(json.at("name") == name);
         CHECK(json.at("forward_flops_per_token") > json.at("parameters_without_embedding").get<double>() * 0.02);
+        std::int64_t weights = 0;
+        for (Json const& weight : json.at("weights"))
+            if (weight.at("part") != "prediction")
+                weights += weight.at("copies").get<std::int64_t>() * weight.at("parameters").get<std::int64_t>();
+        CHECK(weights == json.at("parameters_total").get<std::int64_t>());
         // Keys that are chosen are scored first, and attended to in the space of the latent, of 512 + 64 and of 512.
         double scores = 4.0 * 4096 * json.at("heads").get<double>() * json.at("head_dim").get<double>();
         if (json.contains("key_index")) {
