@@ -3,12 +3,16 @@
 #include "core/error.hpp"
 #include "core/json/json_text.hpp"
 #include "core/json/object_reader.hpp"
+#include "core/nearest.hpp"
+#include "cost_models/scaling/law_form.hpp"
+#include "cost_models/scaling/published_laws.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 namespace sextant {
 namespace {
@@ -60,6 +64,49 @@ void read_resamples(FittedLaw& law, nlohmann::json const& section, std::string c
     }
 }
 
+/// Forms that are no function of rows and so not in the catalog.
+constexpr std::array other_forms{"allocation", "isoflop", "envelope", "critical-batch",
+                                 "lr-batch",   "kaplan",  "moe-joint"};
+
+/// The form of a law, null for one of `other_forms`. @throws InputError: there is no such form.
+LawForm const* form_of(std::string const& law, std::string const& where) {
+    std::vector<std::string> names(other_forms.begin(), other_forms.end());
+    for (LawForm const* form : law_form_catalog()) {
+        if (law == form->name) return form;
+        names.emplace_back(form->name);
+    }
+    if (std::find(names.begin(), names.end(), law) != names.end()) return nullptr;
+    throw InputError("{}: unknown form '{}'{} (known: {})", where, law, did_you_mean(law, names), join(names));
+}
+
+/// What a parameter of a form can be: one on a logarithmic scale is not negative, an exponent is positive. Resamples
+/// with an exponent that is not (a bootstrap of few rows may have some) give no optimum: they are warned of.
+void check_meaning(FittedLaw& law, LawForm const& form, std::string const& file) {
+    std::set<std::size_t> without_optimum;
+    for (LawParameter const& parameter : form.parameters) {
+        auto const found = std::find(law.names.begin(), law.names.end(), parameter.name);
+        if (found == law.names.end()) continue;
+        auto const at = static_cast<std::size_t>(found - law.names.begin());
+        bool const logarithmic = parameter.scale == LawScale::logarithmic;
+        if (logarithmic && law.values[at] < 0)
+            throw InputError("{}: parameters.{}: {} (in '{}' it is not negative)", file, parameter.name, law.values[at],
+                             form.formula);
+        for (std::size_t i = 0; i < law.resamples.size(); ++i) {
+            double const value = law.resamples[i][at];
+            if (logarithmic && value < 0)
+                throw InputError("{}: resamples.rows[{}]: {} is {} (in '{}' it is not negative)", file, i,
+                                 parameter.name, value, form.formula);
+            if (!logarithmic && parameter.role == LawRole::shape && value <= 0) without_optimum.insert(i);
+        }
+    }
+    if (without_optimum.empty() || !has_chinchilla_form(law)) return;
+    std::string warning =
+        fmt::format("{} of {} resamples have an exponent that is not positive: intervals are of the others",
+                    without_optimum.size(), law.resamples.size());
+    if (std::find(law.warnings.begin(), law.warnings.end(), warning) == law.warnings.end())
+        law.warnings.push_back(std::move(warning));
+}
+
 FittedLaw read_law(JsonDocument const& document) {
     ObjectReader in(document);
     in.format("scaling-law", 1);
@@ -83,13 +130,15 @@ FittedLaw read_law(JsonDocument const& document) {
     if (auto ranges = in.optional_object("ranges"))
         for (std::string const& name : ranges->keys()) {
             auto const range = ranges->numbers(name);
-            if (range.size() != 2 || !(range[0] <= range[1]))
-                throw InputError("{}: is not a range ([lowest, highest] is expected)", ranges->path_to(name));
+            if (range.size() != 2 || !(range[0] <= range[1]) || range[0] < 0)
+                throw InputError("{}: is not a range ([lowest, highest], not negative, is expected)",
+                                 ranges->path_to(name));
             law.ranges[name] = {range[0], range[1]};
         }
     for (char const* key : report_keys)
         in.allow(key);
     in.finish();
+    if (LawForm const* const form = form_of(law.law, in.path_to("law"))) check_meaning(law, *form, in.where());
     return law;
 }
 

@@ -90,6 +90,27 @@ TEST_CASE("law files: what cannot be used is refused with the place", "[scaling]
     CHECK_THROWS_AS(find_scaling_law("/nowhere/law.json", "--law"), InputError);
 }
 
+TEST_CASE("law files: parameters and resamples have a meaning in their form", "[scaling]") {
+    auto const with = [](std::string const& rows) {
+        return changed(plain, "}}",
+                       R"(}, "resamples": {"names": ["A", "B", "E", "alpha", "beta"], "rows": [)" + rows + "]}}");
+    };
+    std::string const good = "[400, 2000, 1.8, 0.34, 0.36]";
+    check_refused(changed(plain, "400", "-400"), "parameters.A: -400");
+    check_refused(changed(plain, "1.8", "-1.8"), "parameters.E: -1.8");
+    check_refused(with(good + ",[400, -1, 1.8, 0.34, 0.36]"), "resamples.rows[1]: B is -1");
+    check_refused(changed(plain, "chinchilla", "chinchila"), "did you mean 'chinchilla'");
+    check_refused(changed(plain, "}}", R"(}, "ranges": {"flops": [-3, 1]}})"), "ranges.flops");
+    CHECK(parse_fitted_law(with(good), "law.json").warnings.empty());
+    // A bootstrap may turn an exponent round: such a resample has no optimum, which is said, once.
+    FittedLaw const law = parse_fitted_law(with(good + ",[400, 2000, 1.8, -0.01, 0.36]," + good), "law.json");
+    REQUIRE(law.warnings.size() == 1);
+    CHECK_THAT(law.warnings.front(), contains("1 of 3 resamples"));
+    CHECK(chinchilla_resamples(law).size() == 2);
+    CHECK(parse_fitted_law(fitted_law_text(law), "law.json").warnings == law.warnings);
+    CHECK_NOTHROW(parse_fitted_law(changed(plain, "1.8", "0"), "law.json"));  // no floor
+}
+
 TEST_CASE("law files: an unknown name offers the nearest, a law without an optimum says why", "[scaling]") {
     try {
         (void)find_scaling_law("hoffman-tex", "--law");
