@@ -537,3 +537,18 @@ TEST_CASE("serving: an engine whose kernels read once per head decodes groups mo
             CHECK((grouped ? apart > 1.3 * shared : apart.base() == shared.base()));
         }
 }
+
+TEST_CASE("serving: the products that make both latents are one, as wide as both") {
+    // With eight ranks the product that all of them run whole grows more with the query's latent than the divided one.
+    ServingCase what = served("deepseek-v3", "h200-sxm", {.tp = 8, .weights = "fp8"});
+    auto const prefill = [&](std::int64_t rank) {
+        what.model.attention.latent->query_rank = rank;
+        return IterationModel(what)({.prefill_tokens = 8192}).total();
+    };
+    Seconds const longer = prefill(1536) - prefill(512);
+    double const flops = 2.0 * 8192 * 61 * 1024 * (7168 + 128 * 192 / 8.0);
+    AcceleratorProfile const& device = what.cluster.accelerator;
+    Seconds const at_peak = flops * units::flop / device.peak_of(Precision::fp8).value;
+    CHECK(longer > at_peak);
+    CHECK(longer < 5 * at_peak);
+}

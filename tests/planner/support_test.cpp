@@ -79,3 +79,21 @@ TEST_CASE("support: the interval widens with every unsupported term") {
     CHECK(step_interval(framework, model, {}).high > 1.5);
     CHECK(step_interval(framework, model, {}).low < 0.8);
 }
+
+TEST_CASE(
+    "support: frozen weights that a step dequantises stand on no measurement, those it multiplies as they are do") {
+    auto const names_base = [](Switch adapters, BaseWeights base, Precision precision) {
+        ParallelPlan plan{.dp = 8};
+        plan.precision = precision;
+        if (adapters == Switch::on) plan.adapters.rank = 16;
+        plan.adapters.base = base;
+        return any_has(terms("h100-sxm", plan), "base weights");
+    };
+    CHECK(names_base(Switch::on, BaseWeights::nf4, Precision::bf16));
+    CHECK(names_base(Switch::on, BaseWeights::int8, Precision::fp8));
+    CHECK(names_base(Switch::on, BaseWeights::fp8, Precision::bf16));
+    CHECK_FALSE(names_base(Switch::on, BaseWeights::fp8, Precision::fp8));
+    CHECK_FALSE(names_base(Switch::on, BaseWeights::bf16, Precision::bf16));
+    CHECK_FALSE(names_base(Switch::on, BaseWeights::bf16, Precision::fp8));
+    CHECK_FALSE(names_base(Switch::off, BaseWeights::nf4, Precision::bf16));
+}

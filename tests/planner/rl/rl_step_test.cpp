@@ -269,3 +269,34 @@ TEST_CASE("rl_rows: rows are predicted or say why not, and pairs of modes give a
     CHECK(rl_speed_ups(rows)[0].measured == Approx(97.7 / 74.6));
     CHECK_THROWS_AS(predict_rl_rows(parse_csv("source_id,model\na,b\n", "short"), 0.6, {}), InputError);
 }
+
+TEST_CASE("rl_step: host memory is asked for where something waits there, and only there") {
+    RlQuestion q = small_question();
+    auto const on_host = [](RlStep const& step) {
+        return std::any_of(step.memory.begin(), step.memory.end(),
+                           [](auto const& m) { return m.role == "host memory"; });
+    };
+    RlStep const split = step_of(q, RlMode::split);
+    CHECK(split.phases.swaps == Seconds{});
+    CHECK(on_host(split) == (split.waiting_weights > Bytes{}));
+    q.algorithm = RlAlgorithm::ppo;
+    q.offload = StateOffload::always;
+    RlStep const taking_turns = step_of(q, RlMode::split);
+    if (taking_turns.phases.swaps > Seconds{}) CHECK(on_host(taking_turns));
+}
+
+TEST_CASE("rl_rows: responses of GRPO come in groups of 32 where their number allows it, and share their prompts") {
+    // The two rows differ by one response; prompts are half of the tokens.
+    CsvTable const table = parse_csv(
+        "source_id,model,algorithm,mode,gpu,num_gpus,max_seq_or_resp_len,avg_seq_len,global_batch_gen,"
+        "global_batch_train,gen_tp_pp,train_tp_cp_ep_pp_vpp,step_time_s,tokens_per_s_per_gpu\n"
+        "a,LLAMA3.1_8B,GRPO,On policy,H100,8,8192,1000,1024,,\"[1,1]\",,100,2400\n"
+        "a,LLAMA3.1_8B,GRPO,On policy,H100,8,8192,1000,1023,,\"[1,1]\",,100,2400\n",
+        "rows");
+    std::vector<RlRow> const rows = predict_rl_rows(table, 0.6, {});
+    REQUIRE(rows.size() == 2);
+    REQUIRE(rows[0].scored());
+    REQUIRE(rows[1].scored());
+    CHECK(rows[0].predicted->phases.generation < 0.97 * rows[1].predicted->phases.generation);
+    CHECK(rows[1].predicted->responses_per_s * rows[1].predicted->step.base() == Approx(1023));
+}

@@ -212,3 +212,22 @@ TEST_CASE("the usual batch stays within the critical batch of the tokens and is 
     // Zhang et al.: B* = 93.2 N^0.47 sequences of 512 tokens at D = 20 N, N in millions.
     CHECK(critical_batch_tokens(2e10) == Approx(512 * 93.196784 * std::pow(1000.0, 0.46827828)));
 }
+
+TEST_CASE("run plan: adapters take a budget of time or money, or tokens, and no compute of 6 N D") {
+    RunSetting adapters = run_fixture::setting();
+    adapters.constraints.base.adapters.rank = 16;
+    for (Kind const kind : {Kind::dollars, Kind::accelerator_hours, Kind::flops}) {
+        RunQuestion q = run_fixture::budget(kind, kind == Kind::flops ? 1e20 : 100, 8);
+        q.model = find_model("llama-3.1-8b");
+        if (kind == Kind::flops)
+            CHECK_THROWS_WITH(answer_run(adapters, q), contains("not of adapters"));
+        else
+            CHECK_NOTHROW(answer_run(adapters, q));
+    }
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-3.1-8b");
+    q.accelerators = 8;
+    CHECK_THROWS_WITH(answer_run(adapters, q), contains("--tokens"));
+    q.tokens = 1e8;
+    CHECK_NOTHROW(answer_run(adapters, q));
+}

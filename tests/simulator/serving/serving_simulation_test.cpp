@@ -1,6 +1,9 @@
 #include "simulator/serving/serving_simulation.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/engine_catalog.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/model_catalog.hpp"
 #include "tests/catch.hpp"
 #include "tests/simulator/serving/conserved.hpp"
 
@@ -414,4 +417,84 @@ TEST_CASE("serve: a stop ends the run with what is finished") {
     ServingOutcome const early = simulate_serving(setup, FixedService(100 * ms), again, hooks);
     CHECK(early.measured == 0);
     CHECK(early.window.counters.tokens_out > 4000);
+}
+
+TEST_CASE("serve: under priorities the least urgent request makes room, wherever it lies") {
+    // The first of three requests is the least urgent; the cache holds all prompts and not all answers.
+    for (std::size_t least = 0; least < 3; ++least) {
+        CAPTURE(least);
+        std::vector<ServingRequest> requests(3, {.arrival = {}, .prompt = 60, .output = 60, .priority = 0});
+        requests[least].priority = 7;
+        ServingSetup setup;
+        setup.limits.scheduler = scheduler_from("priority", "test");
+        setup.limits.max_batch = 3;
+        setup.limits.blocks = 18;  // of 16 tokens: four each for the prompts, eight each in the end
+        setup.limits.watermark_blocks = 0;
+        ListedSource source(requests);
+        std::vector<std::int32_t> preempted(3, 0);
+        ServingHooks hooks;
+        hooks.finished = [&](FinishedRequest const& r) {
+            preempted.at(r.request.priority == 7 ? 0 : 1) += r.preemptions;
+        };
+        simulate_serving(setup, FixedService(10 * ms), source, hooks);
+        CHECK(preempted[0] > 0);
+        CHECK(preempted[1] == 0);
+    }
+}
+
+TEST_CASE("serve: totals of a span are those at its end less those at its beginning, each figure") {
+    auto const at = [](int n) {
+        ServingTotals t{.at = 3.0 * n * s,
+                        .in_system = 5.0 * n,
+                        .waiting = 7.0 * n,
+                        .running = 11.0 * n,
+                        .blocks = 13.0 * n,
+                        .arrived = 17 * n,
+                        .finished = 19 * n,
+                        .prefill_busy = 23.0 * n * s,
+                        .transferring = 29.0 * n * s,
+                        .transferring_alone = 31.0 * n * s,
+                        .transfers = 37 * n,
+                        .up = 41.0 * n,
+                        .down = 43.0 * n,
+                        .held = 47.0 * n};
+        t.counters.tokens_out = 53 * n;
+        t.counters.busy = 59.0 * n * s;
+        return t;
+    };
+    ServingTotals const d = at(9) - at(4);
+    ServingTotals const five = at(5);
+    CHECK(d.at == five.at);
+    CHECK(d.in_system == five.in_system);
+    CHECK(d.waiting == five.waiting);
+    CHECK(d.running == five.running);
+    CHECK(d.blocks == five.blocks);
+    CHECK(d.arrived == five.arrived);
+    CHECK(d.finished == five.finished);
+    CHECK(d.prefill_busy == five.prefill_busy);
+    CHECK(d.transferring == five.transferring);
+    CHECK(d.transferring_alone == five.transferring_alone);
+    CHECK(d.transfers == five.transfers);
+    CHECK(d.up == five.up);
+    CHECK(d.down == five.down);
+    CHECK(d.held == five.held);
+    CHECK(d.counters.tokens_out == five.counters.tokens_out);
+    CHECK(d.counters.busy == five.counters.busy);
+}
+
+TEST_CASE("serve: groups of attention data parallelism have a budget of tokens and a cache each") {
+    ServingCase what{.model = find_model("deepseek-v3"),
+                     .cluster = find_cluster("h200-sxm", "test"),
+                     .plan = {.weights = "fp8", .max_batched_tokens = 2048},
+                     .engine = find_engine("vllm", "test")};
+    for (std::int64_t const groups : {1, 2, 4, 8}) {
+        CAPTURE(groups);
+        what.plan.attention_dp = groups;
+        what.plan.ep = groups;
+        ServingMemory memory;
+        memory.cache_tokens = 160'000;  // of each group
+        ReplicaLimits const limits = replica_limits(what, memory);
+        CHECK(limits.max_batched_tokens == 2048 * groups);
+        CHECK(limits.blocks == memory.shape.groups() * (160'000 / what.plan.block_tokens) * groups);
+    }
 }
