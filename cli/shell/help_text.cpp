@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace sextant::cli {
 namespace {
@@ -28,13 +29,37 @@ std::string words_before(CLI::App const& app) {
     return before.empty() ? parent->get_name() : before + " " + parent->get_name();
 }
 
-/// A line of the help: examples stay whole (they are copied), options go on under what they say.
+/// A command to copy, such as "  zsh:  sextant completion zsh > file".
+bool is_command(std::string const& line) { return line.starts_with("  ") && line.find("sextant ") < 12; }
+
+/// A heading is no sentence: short, at the margin, with a colon.
+bool is_heading(std::string const& line) {
+    constexpr std::size_t longest_heading = 40;
+    return !line.empty() && line.size() <= longest_heading && line.front() != ' ' && line.back() == ':';
+}
+
+/// A line that goes on with the sentences of the one before: footers are written at a width of their own.
+bool goes_on(std::string const& line) {
+    return !line.empty() && line.front() != ' ' && !line.starts_with("Usage:") && !is_heading(line);
+}
+
+/// A line of the help: commands stay whole (they are copied), options go on under what they say.
 std::string fitted_line(std::string const& line, std::size_t columns) {
-    if (line.size() <= columns || line.starts_with("  sextant ")) return line + "\n";
+    if (line.size() <= columns || is_command(line)) return line + "\n";
     std::size_t const text = std::min(line.find_first_not_of(' '), line.size());
     std::size_t const gap = line.find("  ", text);
     std::size_t const value = gap == std::string::npos ? text : line.find_first_not_of(' ', gap);
     return wrapped(line, std::string(value < columns / 2 ? value : text, ' '), columns);
+}
+
+std::vector<std::string> lines_of(std::string const& text) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t const end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return lines;
 }
 
 }  // namespace
@@ -42,18 +67,23 @@ std::string fitted_line(std::string const& line, std::size_t columns) {
 std::string help_for(CLI::App const& app, Terminal const& terminal) {
     std::string const help = without_defaults_of_flags(app.help(words_before(app)));
     if (terminal.columns == 0 && terminal.colour == Colour::never) return help;
-    constexpr std::size_t longest_heading = 40;  // what is longer is a sentence
+    std::vector<std::string> const lines = lines_of(help);
     std::string out;
-    for (std::size_t at = 0; at < help.size();) {
-        std::size_t const end = std::min(help.find('\n', at), help.size());
-        std::string const line = help.substr(at, end - at);
-        bool const heading =
-            !line.empty() && line.size() <= longest_heading && line.front() != ' ' && line.back() == ':';
+    bool examples = false;  // everything behind that heading is to copy
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        std::string line = lines[i];
+        if (line.empty() && (i + 1 == lines.size() || lines[i + 1].empty())) continue;
+        bool const heading = is_heading(line);
+        examples = examples || line == "Examples:";
         if (heading)
             out += in_bold(line, terminal) + "\n";
-        else
-            out += terminal.columns == 0 ? line + "\n" : fitted_line(line, terminal.columns);
-        at = end + 1;
+        else if (terminal.columns == 0 || examples)
+            out += line + "\n";
+        else {
+            while (goes_on(line) && i + 1 < lines.size() && goes_on(lines[i + 1]))
+                line += " " + lines[++i];
+            out += fitted_line(line, terminal.columns);
+        }
     }
     return out;
 }

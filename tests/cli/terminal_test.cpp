@@ -173,10 +173,31 @@ TEST_CASE("colour is for terminals alone, and changes no letter") {
     CHECK_THAT(run_sextant({"hardware"}).out, !contains("\x1b"));
 }
 
-TEST_CASE("help fits the terminal, and its examples stay whole") {
-    auto const help = run_for({.columns = 80, .colour = Colour::never}, {"plan", "--help"}).out;
-    CHECK(sorted_words(help) == sorted_words(run_sextant({"plan", "--help"}).out));
-    std::istringstream in(help);
-    for (std::string line; std::getline(in, line);)
-        if (!line.starts_with("  sextant ")) CHECK(line.size() <= 80);
+TEST_CASE("help fits the terminal, its sentences fill their lines, and what is to copy stays whole") {
+    using Command = std::vector<char const*>;
+    for (Command command : {Command{"plan"}, Command{"simulate"}, Command{"rl"}, Command{"sweep"}, Command{"merge"},
+                            Command{"completion"}, Command{"run-plan"}, Command{"export"}, Command{"doctor"},
+                            Command{"calibrate", "fit"}, Command{"serve", "simulate"}, Command{"scaling", "fit"}}) {
+        CAPTURE(command);
+        command.emplace_back("--help");
+        auto const whole = run_sextant({command.begin(), command.end()}).out;
+        auto const help = run_for({.columns = 80, .colour = Colour::never}, command).out;
+        CHECK(sorted_words(help) == sorted_words(whole));
+        CHECK_THAT(help, !contains("\n\n\n"));
+        auto const examples = whole.find("Examples:\n");
+        REQUIRE(examples != std::string::npos);
+        CHECK_THAT(help, contains(whole.substr(examples, whole.find_last_not_of('\n') - examples)));
+        std::istringstream in(help.substr(0, help.find("Examples:\n")));
+        auto const is_sentence = [](std::string const& line) {
+            return !line.empty() && line.front() != ' ' && line.back() != ':' && !line.starts_with("Usage:");
+        };
+        std::string before;
+        for (std::string line; std::getline(in, line); before = line) {
+            if (line.find("sextant ") != std::string::npos && line.starts_with("  ")) continue;  // to copy
+            CAPTURE(before, line);
+            CHECK(line.size() <= 80);
+            if (is_sentence(before) && is_sentence(line))
+                CHECK(before.size() + 1 + line.substr(0, line.find(' ')).size() > 80);
+        }
+    }
 }
