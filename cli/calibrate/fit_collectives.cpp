@@ -4,6 +4,7 @@
 #include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/progress.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -86,8 +87,10 @@ int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) 
         write_text_file(request.catalogue + "/" + calibration.name + ".json", network_calibration_json(calibration));
     }
     auto const grown = score_growth(list, calibrations, options);
-    context.out << error_table(errors_from(scored, "")).text() << "\n4 to 8 ranks of a domain, 2 to 8 domains\n\n"
-                << error_table(errors_from(grown, "")).text();
+    context.out << for_terminal(error_table(errors_from(scored, "")).text() +
+                                    "\n4 to 8 ranks of a domain, 2 to 8 domains\n\n" +
+                                    error_table(errors_from(grown, "")).text(),
+                                terminal_of(context.out));
     if (!request.out.empty()) {
         write_text_file(request.out, held_out_csv(scored));
         write_text_file(request.out + ".growth.csv", held_out_csv(grown));
@@ -106,7 +109,8 @@ int fit_cluster(CollectiveFitRequest const& request, CommandContext& context) {
     write_text_file(request.out, network_calibration_json(calibration));
     context.out << fmt::format("{} runs, {} rows; held out: {}\n", calibration.provenance.runs,
                                calibration.provenance.rows, calibration.provenance.method);
-    if (!calibration.provenance.held_out.empty()) context.out << error_table(calibration.provenance.held_out).text();
+    if (!calibration.provenance.held_out.empty())
+        context.out << for_terminal(error_table(calibration.provenance.held_out).text(), terminal_of(context.out));
     return exit_code::done;
 }
 

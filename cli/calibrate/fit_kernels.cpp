@@ -3,6 +3,7 @@
 #include "calibrate/kernel_fit.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/progress.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -213,7 +214,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         for (KernelFit const& fit : of_class.fits)
             add_line(table, of_class.name, fit);
     }
-    context.out << table.text();
+    context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;
 }
 
@@ -254,7 +255,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     own.sources.assign(d.sources.begin(), d.sources.end());
     keep_others(own, device ? *device : find_accelerator(d.name, "device"), context);
     write_text_file(request.out, kernel_calibration_json(own));
-    context.out << table.text();
+    context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;
 }
 

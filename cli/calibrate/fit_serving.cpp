@@ -3,6 +3,7 @@
 #include "calibrate/engine_fit.hpp"
 #include "cli/calibrate/served_row.hpp"
 #include "cli/progress.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -279,8 +280,9 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
         write_text_file(file, engine_json(fit.profile));
     }
-    context.out << constants.text() << "\nTimes in microseconds.\n\n" << errors.text();
-    if (groups.row_count() > 0) context.out << '\n' << groups.text();
+    std::string report = constants.text() + "\nTimes in microseconds.\n\n" + errors.text();
+    if (groups.row_count() > 0) report += "\n" + groups.text();
+    context.out << for_terminal(report, terminal_of(context.out));
     return exit_code::done;
 }
 

@@ -3,6 +3,7 @@
 #include "calibrate/framework_fit.hpp"
 #include "cli/calibrate/train_rows.hpp"
 #include "cli/progress.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
@@ -291,7 +292,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     }
     if (!request.rows.empty()) fit.predicted.write(request.rows);
     Scores const& scores = fit.scores;
-    context.out << score_table(scores).text();
+    context.out << for_terminal(score_table(scores).text(), terminal_of(context.out));
     StepInterval const experts = scores.of_experts.empty() ? StepInterval{} : interval_of(scores.of_experts);
     if (!scores.alone.empty())
         context.out << fmt::format("80 % intervals hold {:.0f} % of the rows left out\n",

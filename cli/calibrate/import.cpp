@@ -3,6 +3,7 @@
 #include "calibrate/import/importer.hpp"
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/options/written_file.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
@@ -109,7 +110,7 @@ int import_measurements(ImportCall const& call, CommandContext& context) {
     Table table({{"rows of"}, {"written", Align::right}});
     for (Kind const& kind : kinds)
         if (kind.rows(all) > 0) table.add_row({kind.title, fmt::to_string(kind.rows(all))});
-    context.out << table.text();
+    context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;
 }
 

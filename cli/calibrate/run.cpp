@@ -5,6 +5,7 @@
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
+#include "cli/shell/fit_text.hpp"
 #include "cli/unavailable.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
@@ -83,7 +84,7 @@ void print_contents(std::string const& path, CommandContext& context) {
     for (Line const& line : lines)
         table.add_row({line.bench, line.device, fmt::format("{}", line.rows),
                        line.failed > 0 ? fmt::to_string(line.failed) : ""});
-    context.out << table.text();
+    context.out << for_terminal(table.text(), terminal_of(context.out));
 }
 
 void check(BenchRequest const& request) {

@@ -71,7 +71,7 @@ Action describe(CLI::App& app, CommandContext& context) {
     app.footer(
         "Exit code 1 when the plan does not fit.\n\nExamples:\n"
         "  sextant memory --model llama-3.1-70b --cluster h100-sxm --gpus 64 --tp 8 --pp 2\n"
-        "  sextant memory --model mixtral-8x7b --cluster a100-sxm-80gb --gpus 32 --tp 2 --pp 4 --ep 4 --zero 1 "
+        "  sextant memory --model mixtral-8x7b --cluster a100-sxm-80gb --gpus 32 --tp 2 --pp 4 --ep 4 --seq 4096 "
         "--format csv\n");
     return [options, &app, &context] { return memory(*options, app, context); };
 }

@@ -182,6 +182,13 @@ void add_table(std::string& out, std::vector<std::string_view> const& rows, std:
     add_block(out, rows, columns, widths, chosen);
 }
 
+/// The last part of a line of several columns, where it is a sentence: four words or more, one space apart.
+bool ends_in_sentence(std::string_view line) {
+    std::size_t const gap = line.rfind("  ");
+    return gap != std::string_view::npos &&
+           std::count(line.begin() + static_cast<std::ptrdiff_t>(gap) + 2, line.end(), ' ') >= 3;
+}
+
 /// A picture or a line of several columns: broken, it would say nothing.
 bool is_picture(std::string_view line) {
     if (line.find('|') != std::string_view::npos || line.find("\xE2\x96") != std::string_view::npos) return true;
@@ -191,7 +198,7 @@ bool is_picture(std::string_view line) {
         ++gaps;
         at = line.find_first_not_of(' ', at);
     }
-    return gaps > 1;
+    return gaps > 1 && !ends_in_sentence(line);
 }
 
 void add_sentence(std::string& out, std::string_view line, std::size_t columns) {
@@ -201,8 +208,9 @@ void add_sentence(std::string& out, std::string_view line, std::size_t columns) 
     }
     std::size_t const text = std::min(line.find_first_not_of(' '), line.size());
     std::size_t indent = text + 2;
-    std::size_t const gap = line.find("  ", text);  // "name    value": go on under the value
-    if (gap != std::string_view::npos) indent = width_of(line.substr(0, line.find_first_not_of(' ', gap)));
+    std::size_t const gap = line.rfind("  ");  // "name    value": go on under the value
+    if (gap != std::string_view::npos && gap > text)
+        indent = width_of(line.substr(0, line.find_first_not_of(' ', gap)));
     if (indent > columns / 2) indent = text + 2;
     out += wrapped(line, std::string(indent, ' '), columns);
 }

@@ -125,6 +125,16 @@ TEST_CASE("fit_text keeps names with their values, however long those are") {
     }
 }
 
+TEST_CASE("fit_text wraps the sentence behind a name and its value under itself") {
+    std::string const line =
+        "  generation          63.15 s  256 responses an engine, 145 decoding on average, 4.6 s with prompts\n";
+    CHECK(fit_text(line, 80) ==
+          "  generation          63.15 s  256 responses an engine, 145 decoding on average,\n"
+          "                               4.6 s with prompts\n");
+    std::string const picture = "  a  1  2  3  " + std::string(90, '#') + "\n";
+    CHECK(fit_text(picture, 80) == picture);
+}
+
 TEST_CASE("a pipe is as wide as COLUMNS says, and has no width without it") {
     struct Pipe {
         int ends[2]{};

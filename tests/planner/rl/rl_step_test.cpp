@@ -270,19 +270,24 @@ TEST_CASE("rl_rows: rows are predicted or say why not, and pairs of modes give a
     CHECK_THROWS_AS(predict_rl_rows(parse_csv("source_id,model\na,b\n", "short"), 0.6, {}), InputError);
 }
 
-TEST_CASE("rl_step: host memory is asked for where something waits there, and only there") {
+TEST_CASE("rl_step: the host holds the weights that wait, and training states where these take turns") {
     RlQuestion q = small_question();
     auto const on_host = [](RlStep const& step) {
-        return std::any_of(step.memory.begin(), step.memory.end(),
-                           [](auto const& m) { return m.role == "host memory"; });
+        Bytes needed;
+        for (auto const& m : step.memory)
+            if (m.role == "host memory") needed += m.needed;
+        return needed;
     };
-    RlStep const split = step_of(q, RlMode::split);
-    CHECK(split.phases.swaps == Seconds{});
-    CHECK(on_host(split) == (split.waiting_weights > Bytes{}));
-    q.algorithm = RlAlgorithm::ppo;
-    q.offload = StateOffload::always;
-    RlStep const taking_turns = step_of(q, RlMode::split);
-    if (taking_turns.phases.swaps > Seconds{}) CHECK(on_host(taking_turns));
+    for (RlAlgorithm const algorithm : {RlAlgorithm::grpo, RlAlgorithm::ppo})
+        for (RlMode const mode : {RlMode::split, RlMode::asynchronous}) {
+            q.algorithm = algorithm;
+            RlStep const step = step_of(q, mode);
+            CAPTURE(step.phases.swaps.base(), on_host(step).base());
+            if (step.phases.swaps > Seconds{})
+                CHECK(on_host(step) >= step.waiting_weights + step.training->estimate.memory.state());
+            else
+                CHECK(on_host(step) == step.waiting_weights);
+        }
 }
 
 TEST_CASE("rl_rows: responses of GRPO come in groups of 32 where their number allows it, and share their prompts") {

@@ -420,10 +420,12 @@ TEST_CASE("serve: a stop ends the run with what is finished") {
 }
 
 TEST_CASE("serve: under priorities the least urgent request makes room, wherever it lies") {
-    // The first of three requests is the least urgent; the cache holds all prompts and not all answers.
+    // One of three requests, which begin one after another; the cache holds all prompts and not all answers.
     for (std::size_t least = 0; least < 3; ++least) {
         CAPTURE(least);
-        std::vector<ServingRequest> requests(3, {.arrival = {}, .prompt = 60, .output = 60, .priority = 0});
+        std::vector<ServingRequest> requests;
+        for (int i = 0; i < 3; ++i)
+            requests.push_back({.arrival = 0.02 * i * s, .prompt = 60, .output = 60});
         requests[least].priority = 7;
         ServingSetup setup;
         setup.limits.scheduler = scheduler_from("priority", "test");
