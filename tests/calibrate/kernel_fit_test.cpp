@@ -72,6 +72,7 @@ TEST_CASE("fit_kernel: shapes that were held out are predicted within the noise"
     CHECK(fit.held_out.rows > count / 25);
     CHECK(fit.held_out.median_pct < 4);
     CHECK(std::abs(fit.held_out.bias_pct) < 2);
+    CHECK_FALSE(fit.intervals.empty());
     for (KernelInterval const& band : fit.intervals) {
         CHECK(band.factors.low < 1);
         CHECK(band.factors.low > 0.7);

@@ -109,6 +109,8 @@ TEST_CASE("law files: parameters and resamples have a meaning in their form", "[
     CHECK(chinchilla_resamples(law).size() == 2);
     CHECK(parse_fitted_law(fitted_law_text(law), "law.json").warnings == law.warnings);
     CHECK_NOTHROW(parse_fitted_law(changed(plain, "1.8", "0"), "law.json"));  // no floor
+    FittedLaw const one_size = parse_fitted_law(changed(plain, "}}", R"(}, "ranges": {"flops": [3, 3]}})"), "law.json");
+    CHECK(one_size.ranges.at("flops") == std::pair{3.0, 3.0});
 }
 
 TEST_CASE("law files: an unknown name offers the nearest, a law without an optimum says why", "[scaling]") {

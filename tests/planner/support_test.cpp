@@ -2,7 +2,9 @@
 
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_calibration.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/report.hpp"
 #include "tests/catch.hpp"
 
 #include <algorithm>
@@ -96,4 +98,36 @@ TEST_CASE(
     CHECK_FALSE(names_base(Switch::on, BaseWeights::bf16, Precision::bf16));
     CHECK_FALSE(names_base(Switch::on, BaseWeights::bf16, Precision::fp8));
     CHECK_FALSE(names_base(Switch::off, BaseWeights::nf4, Precision::bf16));
+}
+
+TEST_CASE("support: a class of one generation is a measurement of it, the class of any is none") {
+    std::size_t of_generation = 0;
+    std::size_t of_any = 0;
+    for (ClusterSpec const& cluster : all_clusters()) {
+        AcceleratorProfile const& a = cluster.accelerator;
+        bool const measured = a.kernels && !(a.kernels->is_class() && a.kernels->generation == "*");
+        CAPTURE(cluster.name);
+        ParallelPlan plan{.dp = 8};
+        CHECK(any_has(terms(cluster.name.c_str(), plan), "no device of its generation was measured") == !measured);
+        if (a.kernels && a.kernels->is_class()) ++(measured ? of_generation : of_any);
+    }
+    CHECK(of_generation > 0);
+    CHECK(of_any > 0);
+}
+
+TEST_CASE("assumptions: constants of pipelines, tensor and context parallelism count in plans that have them") {
+    FrameworkProfile const framework = find_framework("deepspeed", "test");
+    ClusterSpec const cluster = find_cluster("h100-sxm", "test");
+    FrameworkTiming timing = timing_for(framework, cluster.accelerator.generation, "bf16");
+    for (auto* value : {&timing.pp_overlap, &timing.tp_overlap, &timing.cp_overlap})
+        value->basis = Basis::assumed;
+    auto const names = [&](char const* key, ParallelPlan const& plan) {
+        return any_has(collect_assumptions(find_model("llama-3.1-8b"), cluster, framework, timing, plan), key);
+    };
+    CHECK(names("pp_overlap", {.dp = 4, .pp = 2}));
+    CHECK_FALSE(names("pp_overlap", {.dp = 8}));
+    CHECK(names("tp_overlap", {.dp = 4, .tp = 2}));
+    CHECK_FALSE(names("tp_overlap", {.dp = 8}));
+    CHECK(names("cp_overlap", {.dp = 4, .cp = 2}));
+    CHECK_FALSE(names("cp_overlap", {.dp = 8}));
 }

@@ -68,6 +68,23 @@ TEST_CASE("bootstrap: the spread of the Chinchilla refit is the published one, t
     }
 }
 
+TEST_CASE("bootstrap: Huber's objective whose threshold no residual exceeds spreads as least squares do") {
+    std::mt19937_64 random(11);
+    LawProblem squares = synthetic(5, 0.01, random, "lsq-log");
+    LawProblem wide = squares;
+    wide.objective = fit_objective_from("huber:10", "test");
+    auto const spread_of_alpha = [](LawProblem const& problem) {
+        LawFit const fit = fitted(problem);
+        Bootstrap const resamples = bootstrap_law(problem, fit, {.resamples = 200, .seed = 4, .threads = 1});
+        std::vector<double> values;
+        for (auto const& v : resamples.values)
+            values.push_back(v[3]);
+        ResampleInterval const interval = resample_interval(values, 0.8);
+        return interval.high - interval.low;
+    };
+    CHECK(spread_of_alpha(wide) == Approx(spread_of_alpha(squares)).epsilon(0.01));
+}
+
 TEST_CASE("80 % intervals hold the truth in about 80 % of synthetic tables") {
     std::mt19937_64 random(20);
     int held = 0;
