@@ -39,6 +39,8 @@ Importer const& importer_for(std::string_view text, std::string const& name) {
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) throw InputError("{}: is empty", name);
     // Profilers compress their traces, and AIConfigurator's later tables are in columns.
     if (text.starts_with("\x1f\x8b")) throw InputError("{}: is compressed (unpack it with gunzip)", name);
+    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+        throw InputError("{}: is UTF-16 (save it as UTF-8)", name);
     if (text.starts_with("PAR1"))
         throw InputError("{}: is a Parquet file (write it as CSV, as with pandas: read_parquet, to_csv)", name);
     for (Importer const* importer : all)

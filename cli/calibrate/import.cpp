@@ -6,6 +6,7 @@
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/json/text_file.hpp"
 #include "core/measurements/bench_row.hpp"
 #include "core/measurements/kernel_row.hpp"
@@ -75,6 +76,9 @@ void write_tables(ImportedTables const& tables, std::string const& out) {
     if (one_file && present > 1)
         throw InputError("--out: {} is one file, and there are {} kinds of rows (give a folder)", out, present);
     std::error_code fault;
+    std::string const ending = fs::path(out).extension().string();
+    if (is_one_of(std::array{".json", ".jsonl", ".txt", ".tsv", ".md", ".parquet"}, ending) && !fs::is_directory(out))
+        throw InputError("--out: '{}' is the name of another kind of file (FILE.csv, or a folder)", out);
     if (!one_file) {
         fs::create_directories(out, fault);
         if (!fs::is_directory(out)) throw InputError("--out: {} is no folder and cannot become one", out);

@@ -56,7 +56,7 @@ std::vector<double> counts_from(std::string_view list, std::string_view flag) {
         if (auto const dots = entry.find(".."); dots != std::string_view::npos) {
             double const first = count_from(entry.substr(0, dots), flag);
             double const last = count_from(entry.substr(dots + 2), flag);
-            if (last < first) throw InputError("{}: '{}' ends before it begins", flag, entry);
+            if (last < first) throw InputError("{}: '{}' ends before it begins (LOWEST..HIGHEST)", flag, entry);
             for (double value = first; value <= last * (1 + 1e-9) && out.size() <= most_counts; value *= 10)
                 out.push_back(value);
         } else {

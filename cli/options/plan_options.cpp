@@ -23,7 +23,8 @@ std::int64_t number(std::string const& text, std::string_view flag, std::int64_t
     bool const digits = stop == text.data() + text.size();
     if (digits && error == std::errc::result_out_of_range)
         throw InputError("{}: {} is out of range ({} to {})", flag, text, least, most_tokens);
-    if (error != std::errc{} || !digits) throw InputError("{}: '{}' is not a whole number", flag, text);
+    if (error != std::errc{} || !digits)
+        throw InputError("{}: '{}' is not a whole number (digits alone, such as 512)", flag, text);
     if (value < least) throw InputError("{}: {} is too small (at least {})", flag, value, least);
     if (value > most_tokens) throw InputError("{}: {} is too large (at most {})", flag, value, most_tokens);
     return value;
@@ -251,8 +252,9 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
         return plan;
     }
     if (counts[0] % inner != 0)
-        throw InputError("--gpus: {} is not a multiple of tp * pp * cp = {} * {} * {} = {}", counts[0], plan.tp,
-                         plan.pp, plan.cp, inner);
+        throw InputError("--gpus: {} is not a multiple of tp * pp * cp = {} * {} * {} = {} (the nearest: {})",
+                         counts[0], plan.tp, plan.pp, plan.cp, inner,
+                         std::max<std::int64_t>(1, (counts[0] + inner / 2) / inner) * inner);
     plan.dp = number(o.dp, "--dp", counts[0] / inner);
     if (plan.dp * inner != counts[0])
         throw InputError("--dp: dp * tp * pp * cp = {} but --gpus is {} (dp would have to be {})", plan.dp * inner,

@@ -87,7 +87,8 @@ std::vector<std::string> values_of(Range const& range, std::string_view text, st
     double const steps =
         geometric ? std::log(range.last / range.first) / std::log(range.step) : (range.last - range.first) / range.step;
     if (!(steps < static_cast<double>(most_values)))
-        throw InputError("{}: '{}' has more than {} values", where, text, most_values);
+        throw InputError("{}: '{}' has more than {} values (a larger step: 1..4096x2, 0..1000+100)", where, text,
+                         most_values);
     std::vector<std::string> values;
     for (double i = 0; i <= std::floor(steps + rounding); ++i) {
         double const value = geometric ? range.first * std::pow(range.step, i) : range.first + range.step * i;

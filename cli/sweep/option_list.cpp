@@ -117,8 +117,8 @@ void refuse_unknown_options(CommandOptions const& options, std::vector<std::stri
         std::vector<std::string> names = options.names();
         for (std::string& other : names)
             other.insert(0, "--");
-        throw InputError("sweep: neither it nor '{}' has an option '{}'{}", join(options.words, " "), name,
-                         did_you_mean(name, names));
+        throw InputError("sweep: neither it nor '{0}' has an option '{1}'{2} (see 'sextant {0} --help')",
+                         join(options.words, " "), name, did_you_mean(name, names));
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -212,8 +213,10 @@ Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& 
     }
     std::int64_t const replica = plan.dp * plan.micro_batch;
     if (workload.global_batch % replica != 0)
-        return fault(detail, PlanProblem::batch, "global batch {} is not a multiple of dp * micro-batch = {} * {} = {}",
-                     workload.global_batch, plan.dp, plan.micro_batch, replica);
+        return fault(detail, PlanProblem::batch,
+                     "global batch {} is not a multiple of dp * micro-batch = {} * {} = {} (the nearest: {})",
+                     workload.global_batch, plan.dp, plan.micro_batch, replica,
+                     std::max<std::int64_t>(1, (workload.global_batch + replica / 2) / replica) * replica);
     if (plan.shard_group < 0 || (plan.shard_group > 0 && (plan.dp * plan.cp) % plan.shard_group != 0))
         return fault(detail, PlanProblem::zero, "shard group {} does not divide dp * cp = {}", plan.shard_group,
                      plan.dp * plan.cp);

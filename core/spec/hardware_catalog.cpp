@@ -113,8 +113,12 @@ Entry const& find_called(std::vector<Entry> const& entries, std::string_view nam
         spellings.push_back(entry.name);
         spellings.insert(spellings.end(), entry.aliases.begin(), entry.aliases.end());
     }
-    throw InputError("{}: unknown {} '{}'{} (known: {})", where, what, name.substr(0, 60),
-                     did_you_mean(name, spellings), join(names));
+    constexpr std::size_t short_list = 20;
+    std::string const meant = did_you_mean(name, spellings);
+    if (!meant.empty() && names.size() > short_list)
+        throw InputError("{}: unknown {} '{}'{} ('sextant hardware' lists all {})", where, what, name.substr(0, 60),
+                         meant, names.size());
+    throw InputError("{}: unknown {} '{}'{} (known: {})", where, what, name.substr(0, 60), meant, join(names));
 }
 
 constexpr std::string_view accelerator_folder = "hardware_profiles/accelerators";

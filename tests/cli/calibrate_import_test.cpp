@@ -51,6 +51,11 @@ TEST_CASE("calibrate import: several kinds need a folder, unusable files are 2 w
         CHECK(bad.code == 2);
         CHECK_THAT(bad.err, contains("bad"));
     }
+    CHECK_THAT(run_sextant({"calibrate", "import", mlp, "--device", "a100", "--out", folder.path("rows.json")}).err,
+               contains("FILE.csv, or a folder"));
+    CHECK_THAT(
+        run_sextant({"calibrate", "import", folder.file("wide", "\xFF\xFEm"), "--out", folder.path("z.csv")}).err,
+        contains("save it as UTF-8"));
     auto const forced = run_sextant({"calibrate", "import", mlp, "--from", "nvbench", "--out", folder.path("z.csv")});
     CHECK(forced.code == 2);
     CHECK_THAT(forced.err, contains("is no JSON"));
