@@ -196,7 +196,7 @@ Table memory_table(MemorySheet const& s) {
                  {"weights_bytes", Align::right},
                  {"gradients_bytes", Align::right},
                  {"optimizer_bytes", Align::right},
-                 {"activations_bytes", Align::right},
+                 {"layer_activations_bytes", Align::right},
                  {"logits_bytes", Align::right},
                  {"buffers_bytes", Align::right},
                  {"workspaces_bytes", Align::right},

@@ -44,7 +44,7 @@ TEST_CASE("estimate --format json has the keys that other programs read, each of
     for (Json const& line : json.at("assumptions"))
         CHECK(line.get<std::string>().find("no source") == std::string::npos);
     for (char const* key : {"peak_bytes", "weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
-                            "logits_bytes", "buffers_bytes", "workspaces_bytes", "slack_bytes", "capacity_bytes"}) {
+                            "buffers_bytes", "overhead_bytes", "capacity_bytes"}) {
         CAPTURE(key);
         REQUIRE(json.at("memory").at(key).is_number());
         CHECK(json.at("memory").at(key) >= 0);
@@ -74,9 +74,13 @@ TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step,
         Json const& m = json.at("memory");
         double sum = 0;
         for (char const* part : {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
-                                 "logits_bytes", "buffers_bytes", "workspaces_bytes", "slack_bytes"})
+                                 "buffers_bytes", "overhead_bytes"})
             sum += m.at(part).get<double>();
         CHECK(sum == Approx(m.at("peak_bytes").get<double>()).epsilon(1e-9));
+        CHECK(m.at("layer_activations_bytes").get<double>() + m.at("logits_bytes").get<double>() ==
+              Approx(m.at("activations_bytes").get<double>()).epsilon(1e-9));
+        CHECK(m.at("workspaces_bytes").get<double>() + m.at("slack_bytes").get<double>() ==
+              Approx(m.at("overhead_bytes").get<double>()).epsilon(1e-9));
         CHECK(m.at("allocated_bytes") <= m.at("peak_bytes"));
         CHECK(m.at("reserved_low_bytes") <= m.at("peak_bytes"));
         CHECK(m.at("peak_bytes") <= m.at("reserved_high_bytes"));
