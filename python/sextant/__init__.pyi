@@ -255,7 +255,7 @@ class _Estimate(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
-            stage_layers: layers of each pipeline chunk in model order, comma-separated
+            stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -380,7 +380,7 @@ class _Simulate(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
-            stage_layers: layers of each pipeline chunk in model order, comma-separated
+            stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -1430,7 +1430,7 @@ class _Rl(Command):
             output_tokens: mean length of a response, as it is after the cut
             max_output: responses are cut here (default: four times the mean, within the context)
             lengths: fixed, uniform or lognormal (default: lognormal)
-            variation: standard deviation of lengths over their mean (default: 0.6, assumed)
+            variation: standard deviation of lengths over their mean (default: 0.6, assumed; of uniform lengths 0.5)
             random_lengths: draw the lengths (default: equally likely slices, no chance)
             seed: of the draw and of the order (default: 1)
             epochs: times that each response is trained on (default: 1)
@@ -1652,7 +1652,7 @@ class _Export(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
-            stage_layers: layers of each pipeline chunk in model order, comma-separated
+            stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -1789,7 +1789,7 @@ class _Memory(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
-            stage_layers: layers of each pipeline chunk in model order, comma-separated
+            stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
@@ -1875,7 +1875,7 @@ class _Flops(Command):
             flash_attention: the same as --attention flash, --attention unfused
             dropout: dropout in the model (default: none)
             fused_cross_entropy: loss in one kernel (default: not)
-            stage_layers: layers of each pipeline chunk in model order, comma-separated
+            stage_layers: layers of each pipeline chunk in model order, comma-separated (default: even; nanotron: by cost)
             lora_rank: train adapters of this rank only (default: train every weight)
             lora_targets: attention (q,k,v,o), all (and gate,up,down), or a list of q, k, v, qkv, o, gate, up, gate_up, down (default: attention)
             base_weights: format of the frozen matrices: bf16, fp8, int8 or nf4 (default: bf16)
