@@ -14,10 +14,11 @@
 namespace sextant {
 namespace {
 
-constexpr double trickle = 1e-4;       // of the capacity: a request alone
-constexpr double growth = 1.06;        // of replicas between simulations
-constexpr int most_trials = 24;        // of one candidate
-constexpr double latencies_long = 12;  // a simulation lasts this many times the latency of a request
+constexpr double trickle = 1e-4;          // of the capacity: a request alone
+constexpr double bound_precision = 1e-4;  // relative: estimates are not as exact
+constexpr double growth = 1.06;           // of replicas between simulations
+constexpr int most_trials = 24;           // of one candidate
+constexpr double latencies_long = 12;     // a simulation lasts this many times the latency of a request
 constexpr std::int64_t most_requests = 60000;
 constexpr double unlimited = 1e30;
 
@@ -87,7 +88,7 @@ void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandid
     double low = trickle;
     double high = 1;
     double const capacity = serving_capacity(model, request);
-    for (int step = 0; step < 30; ++step) {
+    while (high - low > bound_precision * high) {
         double const middle = (low + high) / 2;
         (keeps(q, open_loop(model, request, middle * capacity)) ? low : high) = middle;
     }

@@ -62,6 +62,26 @@ TEST_CASE("serve plan: what is first keeps the objectives and nothing simulated 
     }
 }
 
+TEST_CASE("serve plan: the closed form keeps the objectives at a candidate's bound, and not a thousandth above") {
+    for (double const tpot : {8e-3, 20e-3, 60e-3}) {
+        ServeQuestion q = question({{"h100-sxm", 3}, {"h200-sxm", 3.5}}, 30);
+        q.tpot = tpot * units::s;
+        q.batches = {32, 256};
+        ServeAnswer const a = plan_serving(q);
+        REQUIRE_FALSE(a.ranked.empty());
+        for (ServeCandidate const& c : a.ranked) {
+            IterationModel const model(q.case_of(c));
+            auto const keeps = [&](double rate) {
+                ServingEstimate const e = open_loop(model, {.prompt = 1000, .output = 100}, rate);
+                return !e.saturated && e.ttft.total() <= q.ttft && e.tpot <= q.tpot;
+            };
+            CAPTURE(tpot, c.machine, c.plan.tp, c.plan.max_batch, c.rate_bound);
+            CHECK(keeps(c.rate_bound));
+            CHECK_FALSE(keeps(1.001 * c.rate_bound));
+        }
+    }
+}
+
 TEST_CASE("serve plan: candidates run under the engine's scheduler unless one is named") {
     ServeQuestion q = question({{"h100-sxm", 3}}, 20);
     CHECK(q.used_scheduler().name == "chunked");
