@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace sextant {
 namespace {
@@ -105,12 +106,9 @@ void each_turns(PipelineCost const& pipeline, ParallelPlan const& plan, StageCos
         sink(chunk_turns(plan.vpp, groups.largest(), groups.last()));
         return;
     }
-    ChunkTurns last;
-    for (std::int64_t rank = run.first; rank < run.first + run.count; ++rank) {
-        ChunkTurns const turns = chunk_turns(pipeline.schedule.first->ranks[static_cast<std::size_t>(rank)]);
-        if (rank == run.first || turns != last) sink(turns);
-        last = turns;
-    }
+    auto const begin = pipeline.schedule.turns->begin() + run.first;
+    for (auto rank = begin; rank != begin + run.count; ++rank)
+        if (rank == begin || *rank != *std::prev(rank)) sink(*rank);
 }
 
 /// Fills the times of each stage's passes, `transfer` to and from its neighbours in both. @return data parallelism and

@@ -3,7 +3,7 @@
 #include "core/spec/parallel_plan.hpp"
 #include "cost_models/block_price.hpp"
 #include "cost_models/memory_footprint.hpp"
-#include "simulator/schedules/schedule.hpp"
+#include "simulator/chunk_turns.hpp"
 
 #include <array>
 #include <cstdint>
@@ -78,21 +78,6 @@ DataParallelCalls data_parallel_calls(StageLoad const& load, ParallelPlan const&
 /// multiprocessors and memory bandwidth, and begin late.
 double data_parallel_overlap(DataParallelMoment moment, ParallelPlan const& plan, FrameworkTiming const& framework);
 
-/// Passes that a rank runs between the turns of its chunks, each over one chunk: traffic of the chunks whose gradients
-/// are complete first, or whose weights are needed last, runs beside them.
-struct ChunkTurns {
-    double chunks = 1;          ///< with traffic of their own: of both directions, where a pipeline runs both ways
-    double forwards_ahead = 0;  ///< before the first forward of the last chunk to begin
-    double backwards_ahead = 0;
-    double inputs_after = 0;  ///< after the last backward of the first chunk to end: input and weight halves
-    double weights_after = 0;
-    friend bool operator==(ChunkTurns const&, ChunkTurns const&) = default;
-};
-/// Those of one rank's slots.
-ChunkTurns chunk_turns(std::vector<Slot> const& order);
-/// Those of a schedule that takes groups of microbatches through each chunk in turn.
-ChunkTurns chunk_turns(std::int64_t chunks, std::int64_t first_group, std::int64_t last_group);
-
 /// What a stage does beside the traffic of data parallelism, for one microbatch over all its chunks.
 struct PassesBeside {
     Seconds forward;         ///< compute, and the communication that it waits for
@@ -111,9 +96,9 @@ struct PassesBeside {
 /// ZeRO 0: all-reduce of the gradients. ZeRO 1, 2: reduce-scatter, then all-gather of the updated weights. ZeRO 3: two
 /// all-gathers and one reduce-scatter in every microbatch. Of a transfer t beside compute c there shows t - o min(t, c)
 /// with o = `dp_overlap` (`fsdp_overlap`); c is the last microbatch's backward for gradients, the first forward for
-/// weights, and one layer's part always shows. Traffic of all chunks but the one
-/// whose backwards end last (whose forwards begin first) has the passes between their turns, too. With a
-/// shard group (HSDP) the gathers stay inside the group and the gradients are all-reduced across groups once per step.
+/// weights, and one layer's part always shows. Traffic of all chunks but the one whose backwards end last (whose
+/// forwards begin first) has the passes between their turns, too. With a shard group (HSDP) the gathers stay inside the
+/// group and the gradients are all-reduced across groups once per step.
 /// Frozen weights are gathered by ZeRO 3 only and have no gradients. A pipeline that runs both ways has every stage on
 /// two of its ranks: they add their gradients (with ZeRO their parts of them) once per step, behind the last backward.
 DataParallelTime data_parallel_time(StageLoad const& load, ParallelPlan const& plan, PassesBeside const& beside,

@@ -5,6 +5,7 @@
 #include "simulator/schedules/catalog.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -90,19 +91,23 @@ WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& pla
     return costs;
 }
 
-std::shared_ptr<PipelineSchedule const> ScheduleStore::build(ParallelPlan const& plan, std::int64_t microbatches) {
+ScheduleStore::Built ScheduleStore::build(ParallelPlan const& plan, std::int64_t microbatches) {
     auto const key = std::tuple(plan.schedule, plan.pp, plan.vpp, microbatches);
     if (auto const found = built_.find(key); found != built_.end()) return found->second;
     if (double const slots = slots_of(plan, microbatches); slots > most_slots_at_all) {
-        if (has_closed_form(plan.schedule)) return nullptr;
+        if (has_closed_form(plan.schedule)) return {};
         throw InputError("plan: {} stages, {} chunks and {} microbatches make {:.3g} pieces of work (at most {:g})",
                          plan.pp, plan.vpp, microbatches, slots, most_slots_at_all);
     }
     if (built_.size() >= most_remembered) built_.clear();
     auto schedule = std::make_shared<PipelineSchedule const>(build_schedule(
         entry_of(plan.schedule), {.ranks = plan.pp, .microbatches = microbatches, .chunks = plan.vpp}, "plan"));
-    built_.emplace(key, schedule);
-    return schedule;
+    std::vector<ChunkTurns> turns;
+    for (std::vector<Slot> const& order : schedule->ranks)
+        turns.push_back(chunk_turns(order));
+    return built_
+        .emplace(key, Built{std::move(schedule), std::make_shared<std::vector<ChunkTurns> const>(std::move(turns))})
+        .first->second;
 }
 
 WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots) {
@@ -112,12 +117,11 @@ WalkedSchedule ScheduleStore::get(ParallelPlan const& plan, std::int64_t microba
     std::int64_t const least = std::max<std::int64_t>(3, affordable) * round;
     bool const whole =
         microbatches < least + 2 * round || slots_of(plan, microbatches) <= static_cast<double>(most_slots);
-    if (whole) return {.first = build(plan, microbatches), .second = nullptr, .microbatches = microbatches};
-    std::int64_t const beginning = least + (microbatches - least) % round;
-    auto first = build(plan, beginning);
-    auto second = build(plan, beginning + round);
-    if (!second) return {};
-    return {.first = std::move(first), .second = std::move(second), .microbatches = microbatches};
+    std::int64_t const beginning = whole ? microbatches : least + (microbatches - least) % round;
+    Built const first = build(plan, beginning);
+    Built const second = whole ? Built{} : build(plan, beginning + round);
+    if (!whole && !second.schedule) return {};
+    return {.first = first.schedule, .second = second.schedule, .microbatches = microbatches, .turns = first.turns};
 }
 
 PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& costs) {

@@ -3,6 +3,7 @@
 #include "core/spec/hardware_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "cost_models/block_price.hpp"
+#include "simulator/chunk_turns.hpp"
 #include "simulator/schedule_walk.hpp"
 
 #include <algorithm>
@@ -47,6 +48,7 @@ struct WalkedSchedule {
     std::shared_ptr<PipelineSchedule const> first;
     std::shared_ptr<PipelineSchedule const> second;  ///< longer than the first; null: the first is all
     std::int64_t microbatches = 0;
+    std::shared_ptr<std::vector<ChunkTurns> const> turns;  ///< of each rank of the first
     explicit operator bool() const { return first != nullptr; }
 };
 
@@ -59,9 +61,12 @@ public:
     WalkedSchedule get(ParallelPlan const& plan, std::int64_t microbatches, std::int64_t most_slots);
 
 private:
-    std::shared_ptr<PipelineSchedule const> build(ParallelPlan const& plan, std::int64_t microbatches);
-    std::map<std::tuple<Schedule, std::int64_t, std::int64_t, std::int64_t>, std::shared_ptr<PipelineSchedule const>>
-        built_;
+    struct Built {
+        std::shared_ptr<PipelineSchedule const> schedule;
+        std::shared_ptr<std::vector<ChunkTurns> const> turns;
+    };
+    Built build(ParallelPlan const& plan, std::int64_t microbatches);
+    std::map<std::tuple<Schedule, std::int64_t, std::int64_t, std::int64_t>, Built> built_;
 };
 
 /// What a walk says of a step.

@@ -1,6 +1,7 @@
 #include "simulator/pipeline_walk.hpp"
 
 #include "core/graph/plan_check.hpp"
+#include "core/spec/named_values.hpp"
 #include "core/spec/schedule_traits.hpp"
 #include "simulator/closed_form.hpp"
 #include "simulator/schedules/catalog.hpp"
@@ -268,4 +269,23 @@ TEST_CASE("postponed_head_weights: as many as the order puts off", "[INV-23]") {
                 // One is at work; a backward that is not split has it too.
                 CHECK(postponed_head_weights(schedule, pp, m) == std::max<std::int64_t>(0, most - 1));
             }
+}
+
+TEST_CASE("ScheduleStore: turns that it keeps are those of the first schedule's ranks, however long it is",
+          "[INV-24]") {
+    ScheduleStore store;
+    for (int s = 0; s < schedule_count; ++s)
+        for (std::int64_t const pp : {2, 4})
+            for (std::int64_t const m : {8, 16, 400})
+                for (std::int64_t const most_slots : {std::int64_t{600}, no_limit}) {
+                    auto const schedule = static_cast<Schedule>(s);
+                    ParallelPlan const plan = pipeline_of(schedule, pp, traits_of(schedule).least_chunks);
+                    CAPTURE(name_of(schedule), pp, m, most_slots);
+                    for (int asked = 0; asked < 2; ++asked) {  // built, and remembered
+                        WalkedSchedule const walked = store.get(plan, m, most_slots);
+                        REQUIRE(walked.turns->size() == walked.first->ranks.size());
+                        for (std::size_t rank = 0; rank < walked.turns->size(); ++rank)
+                            CHECK((*walked.turns)[rank] == chunk_turns(walked.first->ranks[rank]));
+                    }
+                }
 }
