@@ -58,9 +58,10 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     };
     if (auto const& own = accelerator.kernels) {
         take(own, own->find(kind, variant));
-        if (choice.fit == nullptr && own->name != "class-any") {
-            auto const any = shipped_kernel_calibration("class-any");
-            if (any) take(any, any->find(kind, variant));
+        for (std::string const& wider : {"class-" + accelerator.generation, std::string("class-any")}) {
+            if (choice.fit != nullptr) break;
+            auto const of_class = shipped_kernel_calibration(wider);
+            if (of_class) take(of_class, of_class->find(kind, variant));
         }
         take(own, find_any(*own, kind, variant));
     }

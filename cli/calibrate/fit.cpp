@@ -117,10 +117,10 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
         ->option_text("FOLDER");
     app.add_option("--only", r.only, "of the catalogue, these")->option_text("NAME");
     app.footer(
-        "A calibration of collectives is used with 'sextant validate collectives --profile FILE.json', one of kernels\n"
-        "with 'sextant validate kernels --calibration FILE.json'. docs/collectives.md and docs/calibration.md explain "
-        "the\n"
-        "constants and how rows are held out. One framework, engine or cluster is fitted around what is "
+        "What is fitted is used by its file: a calibration behind a cluster's name, in every command\n"
+        "(--cluster h100-sxm:calibration=mine.json; two where both kernels and collectives were fitted), a framework\n"
+        "and an engine as --framework FILE.json and --engine FILE.json. docs/collectives.md and docs/calibration.md\n"
+        "explain the constants and how rows are held out. One framework, engine or cluster is fitted around what is "
         "shipped\n"
         "of it: a few rows of your own move what they say something of, the rest stays.\n\nExamples:\n"
         "  sextant calibrate fit --kernels gemm.csv --kernels attention.csv --device h100-sxm --out mine.json\n"

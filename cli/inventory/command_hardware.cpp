@@ -4,6 +4,7 @@
 #include "core/nearest.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
+#include "core/spec/profile_change.hpp"
 
 #include <CLI/App.hpp>
 
@@ -35,6 +36,14 @@ void add_names(std::vector<std::string>& names, std::vector<Entry> const& entrie
 }
 
 HardwareSelection select(std::string const& name) {
+    constexpr std::string_view where = "hardware show";
+    if (ChangedName const wanted = split_changes(name, where); !wanted.changes.empty()) {
+        HardwareSelection const plain = select(wanted.name);
+        if (plain.accelerator)
+            throw InputError("{}: {}: changes are of a cluster or a framework (name a cluster of it)", where, name);
+        if (plain.framework) return {.framework = find_framework(name, where)};
+        return {.cluster = find_cluster(name, where)};
+    }
     if (name.ends_with(".json")) return read_selection(name);
     if (auto const* cluster = known_cluster(name)) return {.cluster = *cluster};
     if (auto const* accelerator = known_accelerator(name)) return {.accelerator = *accelerator};

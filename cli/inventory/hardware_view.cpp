@@ -107,8 +107,8 @@ struct Section {
 };
 
 Section section_of(AcceleratorProfile const& accelerator) {
-    return {fmt::format("Accelerator {}: {} ({}, {})", accelerator.name, accelerator.title, accelerator.generation,
-                        accelerator.year),
+    std::string const year = accelerator.year != 0 ? fmt::format(", {}", accelerator.year) : "";
+    return {fmt::format("Accelerator {}: {} ({}{})", accelerator.name, accelerator.title, accelerator.generation, year),
             alias_lines(accelerator.aliases), values_of(accelerator)};
 }
 

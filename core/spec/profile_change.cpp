@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/calibration_file.hpp"
 #include "core/spec/changeable_values.hpp"
 
 #include <fmt/format.h>
@@ -201,7 +202,21 @@ ChangedName split_changes(std::string_view text, std::string_view where) {
 }
 
 void apply_changes(ClusterSpec& cluster, std::vector<ProfileChange> const& changes, std::string_view where) {
-    apply_all(cluster, changes, where, all_of_cluster);
+    // Fitted constants first: they are what the other changes start from, and they go by the cluster's own name.
+    std::string name = cluster.name;
+    std::vector<std::string> calibrations;
+    std::vector<ProfileChange> others;
+    for (ProfileChange const& change : changes) {
+        if (change.key != calibration_key) {
+            others.push_back(change);
+            continue;
+        }
+        calibrations.push_back(change.value);
+        name += fmt::format(":{}={}", change.key, change.value);
+    }
+    attach_calibrations(cluster, calibrations, fmt::format("{}: {}: {}", where, cluster.name, calibration_key));
+    cluster.name = std::move(name);
+    apply_all(cluster, others, where, all_of_cluster);
 }
 void apply_changes(FrameworkProfile& framework, std::vector<ProfileChange> const& changes, std::string_view where) {
     apply_all(framework, changes, where, all_of_framework);

@@ -34,7 +34,8 @@ ChangedName split_changes(std::string_view text, std::string_view where);
 ///
 /// - cluster: `intra_node_bandwidth`, `inter_node_bandwidth`, `intra_node_latency`, `inter_node_latency` (factors on
 ///   every latency of that network), `gpus_per_node`, `hbm_bandwidth`, `hbm_capacity`, `peak` (a factor for all
-///   precisions), `price`;
+///   precisions), `price`; and `calibration`, a file of fitted constants (core/spec/calibration_file.hpp) that the
+///   other changes start from, wherever it stands among them;
 /// - framework: each constant of its timing (in every entry) and of its memory;
 /// - engine: each constant.
 ///

@@ -1,5 +1,8 @@
 #include "cost_models/attention_model.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_catalog.hpp"
+#include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
@@ -135,4 +138,20 @@ TEST_CASE("decode_model: more sequences or tokens never take less time, a hot ca
         CHECK(decode_seconds(step(batch, heads, 8, 2 * keys)) >= 0.98 * decode_seconds(shape));
         CHECK(decode_seconds(shape, CacheState::hot) <= decode_seconds(shape));
     }
+}
+
+TEST_CASE("kernels that a device's own calibration does not have are those of its generation, not of any device") {
+    AcceleratorProfile device = find_accelerator("h100-sxm", "test");
+    auto products = std::make_shared<KernelCalibration>(*device.kernels);
+    std::erase_if(products->fits, [](KernelFit const& fit) { return fit.kind != KernelKind::gemm; });
+    device.kernels = products;
+    AcceleratorProfile of_class = device;
+    of_class.kernels = shipped_kernel_calibration("class-hopper");
+    AcceleratorProfile of_any = device;
+    of_any.kernels = shipped_kernel_calibration("class-any");
+    auto const time = [](AcceleratorProfile const& a) {
+        return estimate_prefill(sequences(2, 32, 4096), "bf16/bf16", a, {}).time;
+    };
+    CHECK(time(device) == time(of_class));
+    CHECK(time(of_class) != time(of_any));
 }
