@@ -156,6 +156,8 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
             std::string_view kind;
             for (OutWord const& word : out_words)
                 if (kind.empty() && has_word(inter, word.word)) kind = word.kind;
+            if (kind.empty() && inter.empty())
+                throw RowSkip("network between nodes is not stated (column inter_link, or --profile CLUSTER for all)");
             if (kind.empty())
                 throw RowSkip(fmt::format("network between nodes is not known: '{}'", row.inter_link.substr(0, 60)));
             out.cluster = with_network(candidates, kind, stated_node_gbps(inter), row, out);

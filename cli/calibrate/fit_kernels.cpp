@@ -49,7 +49,11 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
             try {
                 KernelCase const row = kernel_case(kind, RowCells(table, record));
                 AcceleratorProfile const* const profile = device != nullptr ? device : known_accelerator(row.device);
-                if (profile == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", row.device));
+                if (profile == nullptr)
+                    throw RowSkip(
+                        fmt::format("no profile for device '{}' (--device NAME, or FILE.json with one of "
+                                    "your own: docs/recipes.md, \"Add my GPU\")",
+                                    row.device));
                 auto measurement = kernel_measurement(row, *profile);
                 if (!measurement) throw RowSkip("no kernel that has constants to fit");
                 auto found = std::find_if(devices.begin(), devices.end(),

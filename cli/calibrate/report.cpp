@@ -102,7 +102,8 @@ public:
         bool const split = !all_.held_out.empty();
         report.histogram_of = split ? "rows that were held out" : "rows";
         std::vector<double> percent;
-        for (double const error : split ? all_.held_out : all_.other)
+        std::vector<double> const& shown = split ? all_.held_out : all_.other;
+        for (double const error : shown)
             percent.push_back(100 * error);
         report.histogram = error_histogram(percent);
         if (!plots.empty())

@@ -46,6 +46,11 @@ std::string calibration_report_json(CalibrationReport const& report) {
                                      {"constant", c.key},
                                      {"value", c.value},
                                      {"spread", c.spread ? Json(*c.spread) : Json(nullptr)}});
+    json["not_scored"] = Json::array();
+    SourceScore const& all = report.validation.overall;
+    for (auto const* const counts : {&all.skip_reasons, &all.time_reasons})
+        for (auto const& [reason, count] : *counts)
+            json["not_scored"].push_back({{"reason", reason}, {"rows", count}});
     json["groups"] = Json::array();
     for (SplitErrors const& group : report.groups)
         json["groups"].push_back({{"by", group.by},

@@ -106,6 +106,21 @@ Table worst_table(CalibrationReport const& report) {
     return table;
 }
 
+/// Rows without a score, and why.
+Table unscored_table(CalibrationReport const& report) {
+    Table table({right("rows"), {"reason"}});
+    SourceScore const& all = report.validation.overall;
+    for (auto const* const counts : {&all.skip_reasons, &all.time_reasons})
+        for (auto const& [reason, count] : *counts)
+            table.add_row({fmt::to_string(count), reason});
+    return table;
+}
+
+bool has_unscored(CalibrationReport const& report) {
+    SourceScore const& all = report.validation.overall;
+    return !all.skip_reasons.empty() || !all.time_reasons.empty();
+}
+
 std::string head(CalibrationReport const& report) {
     std::string out = fmt::format("{} ({}, {})\n", title_in(report.file), name_in(report.file), format_of(report.file));
     if (auto const* kernels = std::get_if<KernelCalibration>(&report.file)) {
@@ -128,6 +143,8 @@ std::string text(CalibrationReport const& report) {
             out += wrapped("  " + line, "    ");
     }
     if (report.groups.empty()) return out;
+    if (has_unscored(report)) out += "\nNot scored:\n\n" + unscored_table(report).text();
+    if (report.validation.overall.time.n == 0) return out;
     for (std::string const& by : groupings(report))
         out += "\n" + group_table(report, by).text();
     out += fmt::format("\nErrors of {}, (predicted - measured) / measured:\n\n{}", report.histogram_of,
@@ -146,6 +163,8 @@ std::string markdown(CalibrationReport const& report) {
             out += "- " + line + "\n";
     }
     if (report.groups.empty()) return out;
+    if (has_unscored(report)) out += "\n## Not scored\n\n" + unscored_table(report).markdown();
+    if (report.validation.overall.time.n == 0) return out;
     for (std::string const& by : groupings(report))
         out += fmt::format("\n## {}\n\n{}", by.empty() ? "Scores" : "By " + by, group_table(report, by).markdown());
     out += fmt::format("\n## Errors of {}\n\n```\n{}```\n", report.histogram_of, histogram_text(report));

@@ -1,6 +1,7 @@
 #include "planner/validation/collective_validation.hpp"
 
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/profile_change.hpp"
 #include "cost_models/network_correction.hpp"
 
 #include <fmt/format.h>
@@ -32,25 +33,40 @@ std::vector<RowGroup> groups_of(CollectiveRow const& row, CollectiveMachine cons
             {.by = "run", .order = 0, .name = row.run_id.empty() ? "(no run)" : row.run_id}};
 }
 
+/// The shipped cluster that a calibration is of, or null: a class has none, and of several none is the row's.
+ClusterSpec const* only_cluster(NetworkCalibration const& calibration) {
+    NetworkScope const& scope = calibration.scale_out ? calibration.scale_out->scope : calibration.scale_up->scope;
+    return scope.clusters.size() == 1 ? known_cluster(scope.clusters.front()) : nullptr;
+}
+
 }  // namespace
 
 CollectivePredictor::CollectivePredictor(std::string const& profile, std::string const& calibration) {
     if (!calibration.empty()) calibration_ = read_network_calibration_file(calibration);
     if (profile.empty()) return;
-    if (profile.ends_with(".json")) {
+    if (profile.ends_with(".json") && split_changes(profile, "--profile").changes.empty()) {
         auto const document = JsonDocument::from_file(profile);
         if (ObjectReader(document).text("format", "") == "network-calibration") {
             calibration_ = read_network_calibration(ObjectReader(document));
+            calibrated_ = only_cluster(*calibration_);
             return;
         }
     }
     profile_ = find_cluster(profile, "--profile");
 }
 
+ClusterSpec const* CollectivePredictor::cluster_of(CollectiveMachineRow const& row) const {
+    if (profile_) return &*profile_;
+    // What nccl-tests prints says the device and nothing of the network between nodes.
+    bool const says_no_network = row.nodes > 1 && row.inter_link.empty();
+    auto const* const device = says_no_network && calibrated_ != nullptr ? known_accelerator(row.gpu) : nullptr;
+    return device != nullptr && device->name == calibrated_->accelerator.name ? calibrated_ : nullptr;
+}
+
 std::shared_ptr<CollectiveMachine const> CollectivePredictor::machine_of(CollectiveMachineRow const& row) {
     auto const found = machines_.find(row);
     if (found != machines_.end()) return found->second;
-    CollectiveMachine machine = collective_machine(row, profile_ ? &*profile_ : nullptr);
+    CollectiveMachine machine = collective_machine(row, cluster_of(row));
     if (calibration_) {
         // First in the list: it is taken wherever it names the cluster, or its class and nothing names the cluster.
         std::vector<NetworkCalibration> calibrations{*calibration_};

@@ -16,7 +16,8 @@ namespace sextant {
 class CollectivePredictor {
 public:
     /// `profile`: a cluster by name or file that replaces the one of every row, or a network calibration's file, which
-    /// goes before the shipped ones on the clusters and classes that it names; empty: by the names in the row.
+    /// goes before the shipped ones on the clusters and classes that it names, and says the cluster of rows without
+    /// a network between their nodes where it names one; empty: by the names in the row.
     /// `calibration`: such a file beside a cluster in `profile`.
     explicit CollectivePredictor(std::string const& profile = "", std::string const& calibration = "");
 
@@ -28,7 +29,10 @@ private:
     ScoredRow predict(RowCells const& cells);
     std::shared_ptr<CollectiveMachine const> machine_of(CollectiveMachineRow const& row);
 
+    ClusterSpec const* cluster_of(CollectiveMachineRow const& row) const;
+
     std::optional<ClusterSpec> profile_;
+    ClusterSpec const* calibrated_ = nullptr;  ///< of rows that do not say their network, where `profile` is of one
     std::optional<NetworkCalibration> calibration_;
     std::map<CollectiveMachineRow, std::shared_ptr<CollectiveMachine const>> machines_;
 };

@@ -125,7 +125,13 @@ KernelPredictor::KernelPredictor(std::string const& profile, std::string const& 
     if (fitted->is_class())
         throw InputError("--calibration: {} is of a class of devices (--profile NAME)", calibration);
     for (std::string const& device : fitted->devices) {
-        calibrated_.push_back(find_accelerator(device, "--calibration"));
+        AcceleratorProfile const* const known = known_accelerator(device);
+        if (known == nullptr)
+            throw InputError(
+                "{}: is of '{}', which does not ship (name its file: 'validate kernels --profile {}.json', "
+                "'calibrate report --device {}.json')",
+                calibration, device, device, device);
+        calibrated_.push_back(*known);
         calibrated_.back().kernels = fitted;
     }
 }

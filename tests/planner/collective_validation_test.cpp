@@ -4,6 +4,9 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "planner/validation/table_predictor.hpp"
 #include "tests/catch.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <algorithm>
 
 using namespace sextant;
 
@@ -109,7 +112,7 @@ TEST_CASE("collective rows: spellings of collectives and of networks, blank link
     CHECK(time("RoCE v2", "all_gather") == usual);
     CHECK(time("IB NDR400", "all_gather") == time("InfiniBand", "all_gather"));
     CHECK(predicted("MI300X,2,8,16,-,N/A", "all_gather," + tail).skip_reason ==
-          "network between nodes is not known: ''");
+          "network between nodes is not stated (column inter_link, or --profile CLUSTER for all)");
     auto const few = [](std::string const& columns, std::string const& cells) {
         CsvTable const table =
             parse_csv("gpu,collective,size_bytes," + columns + "\nMI300X,all_reduce,1073741824," + cells, "t.csv");
@@ -186,4 +189,26 @@ TEST_CASE("collective excerpt: sums agree, and large messages are met within a q
         if (group.name == "256 MiB and more") CHECK(score.time.median_ape_pct <= 25);
     }
     CHECK(runs == v.overall.time.n);
+}
+
+TEST_CASE("rows of a log that says no network are on the cluster of the calibration that predicts them") {
+    ScratchFolder const folder("collective_validation");
+    auto const& all = all_network_calibrations();
+    auto const between =
+        std::find_if(all.begin(), all.end(), [](auto const& c) { return c.name == "h100-infiniband"; });
+    std::string const file = folder.file("net.json", network_calibration_json(*between));
+    auto const on = [&](std::string const& profile, std::string const& gpu, std::string const& inter) {
+        CsvTable const table =
+            parse_csv("gpu,nodes,gpus_per_node,nranks,inter_link,collective,size_bytes,time_us_oop\n" + gpu +
+                          ",2,8,16," + inter + ",all_reduce,1073741824,5000\n",
+                      "t.csv");
+        return CollectivePredictor(profile).predict(table).at(0).prediction;
+    };
+    auto const stated = on("", "NVIDIA H100 80GB HBM3", "8x400G IB NDR");
+    REQUIRE(stated.time);
+    CHECK(on(file, "NVIDIA H100 80GB HBM3", "").time == stated.time);
+    CHECK(on("h100-sxm:calibration=" + file, "NVIDIA H100 80GB HBM3", "").time == stated.time);
+    CHECK(on(file, "A100-SXM4-80GB", "").skip_reason ==
+          "network between nodes is not stated (column inter_link, or --profile CLUSTER for all)");
+    CHECK(on(file, "NVIDIA H100 80GB HBM3", "8x200G GPUDirect-TCPXO").time != stated.time);
 }
