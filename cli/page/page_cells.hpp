@@ -6,13 +6,19 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 namespace sextant::cli {
 
-/// A number as `digits` ("{:.3g}") shows it; "-" where it is not finite.
+/// A number as `digits` ("{:.3g}") shows it, whole where that would be "1.06e+04" of some thousands; "-" where it is
+/// not finite.
 inline PageCell number_cell(fmt::string_view digits, double value) {
     if (!std::isfinite(value)) return {"-"};
-    return {fmt::format(fmt::runtime(digits), value), value};
+    std::string text = fmt::format(fmt::runtime(digits), value);
+    if (std::abs(value) >= 1 && std::abs(value) < 1e6 && text.find('e') != std::string::npos)
+        text = fmt::format("{:.0f}", value);
+    return {std::move(text), value};
 }
 
 inline PageCell count_cell(std::int64_t value) { return {fmt::format("{}", value), static_cast<double>(value)}; }

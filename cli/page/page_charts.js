@@ -59,10 +59,15 @@ function baseLayout(colours, height) {
   };
 }
 
+// Rows that a legend takes in so much room: its columns are as wide as its longest name.
+function legendRows(names, width) {
+  const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
+  return Math.ceil(names.length / Math.max(1, Math.floor(width / (52 + 6.6 * longest))));
+}
+
 // The legend at the foot of the chart, whose top right is the place of the buttons for zooming.
 function legendBelow(layout, names, width) {
-  const longest = names.reduce((most, name) => Math.max(most, name.length), 0);
-  const rows = Math.ceil(names.length / Math.max(1, Math.floor(width / (52 + 6.6 * longest))));
+  const rows = legendRows(names, width);
   layout.margin.b = 50 + 20 * rows;
   layout.margin.t = 30;
   layout.height += 20 * rows + 20;
@@ -87,7 +92,7 @@ function addMarks(layout, marks, colours, above) {
   }
 }
 
-function barChart(chart, colours) {
+function barChart(chart, colours, width) {
   const shorten = (name) => {
     const most = narrow() ? 18 : printing.now ? 26 : 44;
     return plain(name.length > most ? name.slice(0, most - 1) + '\u2026' : name);
@@ -99,14 +104,18 @@ function barChart(chart, colours) {
     customdata: chart.categories.map(plain),
     hovertemplate: `%{customdata}<br>${plain(series.name)}: <b>%{x:.4~g}</b> ${plain(chart.x.title)}<extra></extra>`,
   }));
-  const layout = baseLayout(colours, Math.max(170, 96 + chart.categories.length * (printing.now ? 18 : chart.categories.length > 12 ? 22 : 28)
-    + 16 * Math.ceil(chart.series.length / (narrow() ? 2.5 : 5))));
+  // The legend stands above the bars and is as wide as they are: beside the names of the rows.
+  const names = chart.categories.map(shorten);
+  const beside = 20 + 6.6 * names.reduce((most, name) => Math.max(most, name.length), 0);
+  const rows = legendRows(chart.series.map((series) => series.name), width - beside);
+  const layout = baseLayout(colours, Math.max(150, 76 + chart.categories.length * (printing.now ? 18 : chart.categories.length > 12 ? 22 : 28)) + 20 * rows);
+  layout.legend.maxheight = 20 * rows + 20;  // in pixels; its own limit is half of the chart, and it scrolls beyond that
   layout.xaxis = axisOf(chart.x, colours);
-  layout.yaxis = {automargin: true, autorange: 'reversed', tickvals: places, ticktext: chart.categories.map(shorten),
+  layout.yaxis = {automargin: true, autorange: 'reversed', tickvals: places, ticktext: names,
     tickfont: {size: 11.5, color: colours.text}, fixedrange: true};
   layout.bargap = 0.28;
   layout.legend.traceorder = 'normal';
-  if (chart.marks.length) layout.legend.y = 1 + 20 / (layout.height - 100);
+  if (chart.marks.length) layout.legend.y = 1 + 20 / Math.max(40, layout.height - 74 - 20 * rows);
   addMarks(layout, chart.marks, colours, true);
   return {data, layout};
 }
@@ -117,7 +126,8 @@ function intervalOf(values, low, high) {
     thickness: 1.3, width: 3};
 }
 
-function pointTraces(seriesList, chart) {
+// `edge` is a colour that keeps points apart from a coloured ground.
+function pointTraces(seriesList, chart, edge) {
   return seriesList.map((series, i) => {
     const colour = roles[series.role] || cycle[i % cycle.length];
     const drawn = series.draw;
@@ -130,7 +140,7 @@ function pointTraces(seriesList, chart) {
       line: {color: colour, width: 2, dash: drawn === 'dashed' ? 'dash' : drawn === 'dotted' ? 'dot' : 'solid',
         shape: drawn === 'steps' ? 'hv' : 'linear'},
       marker: {color: colour, size: series.large ? 12 : many ? 5 : 7, opacity: many ? 0.55 : 0.9,
-        symbol: series.large ? 'diamond' : 'circle', line: {width: series.large ? 1.5 : 0, color: '#ffffff'}},
+        symbol: series.large ? 'diamond' : 'circle', line: {width: series.large ? 1.5 : edge ? 1 : 0, color: edge || '#ffffff'}},
       error_y: intervalOf(series.y, series.low, series.high), error_x: intervalOf(series.x, series.left, series.right),
       hovertemplate: `${labels}${plain(chart.x.title)}: <b>%{x:.4~g}</b><br>${plain(chart.y.title)}: <b>%{y:.4~g}</b>`
         + `<extra>${plain(series.name)}</extra>`,
@@ -166,7 +176,7 @@ function surfaceChart(chart, colours, width) {
     colorbar: {title: {text: plain(chart.z_title), side: 'right'}, thickness: 12, outlinewidth: 0, len: 0.9},
     hovertemplate: `${plain(chart.x.title)}: <b>%{x:.4~g}</b><br>${plain(chart.y.title)}: <b>%{y:.4~g}</b><br>`
       + `${plain(chart.z_title)}: <b>%{z:.4~g}</b><extra></extra>`,
-  }, ...pointTraces(chart.series, chart)];
+  }, ...pointTraces(chart.series, chart, dark ? '#ffffff' : '#10202f')];
   layout.xaxis = axisOf(chart.x, colours, chart.gx, width - 140);
   layout.yaxis = axisOf(chart.y, colours, chart.gy, layout.height - 120);
   layout.xaxis.range = [Math.log10(chart.gx[0]), Math.log10(chart.gx[chart.gx.length - 1])];

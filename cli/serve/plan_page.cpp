@@ -17,6 +17,20 @@ std::string plan_words(ServePlanReport const& r, std::size_t machine, ServingPla
                        plan.ep > 1 ? fmt::format(" ep {}", plan.ep) : "", plan.weights, name_of(plan.cache));
 }
 
+/// The same in short, for the names of bars: formats only where the listed deployments differ in them.
+std::string short_words(ServePlanReport const& r, ServeCandidate const& c) {
+    auto const& all = r.answer.ranked;
+    auto const differ = [&](auto member) {
+        return std::any_of(all.begin(), all.end(),
+                           [&](ServeCandidate const& other) { return other.plan.*member != all.front().plan.*member; });
+    };
+    std::string out = fmt::format("{} tp{}", r.question.machines[c.machine].cluster.name, c.plan.tp);
+    if (c.plan.ep > 1) out += fmt::format(" ep{}", c.plan.ep);
+    if (differ(&ServingPlan::weights)) out += " " + c.plan.weights;
+    if (differ(&ServingPlan::cache)) out += fmt::format(" cache {}", name_of(c.plan.cache));
+    return out + fmt::format(" batch {} chunk {}", c.plan.max_batch, c.plan.max_batched_tokens);
+}
+
 std::int64_t replicas_of(ServeCandidate const& c) { return c.trial ? c.replicas : c.least_replicas; }
 
 double hourly(ServePlanReport const& r, ServeCandidate const& c) {
@@ -96,7 +110,7 @@ Chart cost_chart(ServePlanReport const& r) {
     for (std::size_t i = 0; i < std::min(most, r.answer.ranked.size()); ++i) {
         ServeCandidate const& c = r.answer.ranked[i];
         double const cost = dollars ? hourly(r, c) : static_cast<double>(c.accelerators(replicas_of(c)));
-        bars.categories.push_back(fmt::format("{}: {} x {}", i + 1, replicas_of(c), plan_words(r, c.machine, c.plan)));
+        bars.categories.push_back(fmt::format("{}: {} x {}", i + 1, replicas_of(c), short_words(r, c)));
         bars.series[0].values.push_back(c.trial ? cost : 0);
         bars.series[1].values.push_back(c.trial ? 0 : cost);
     }

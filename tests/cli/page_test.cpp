@@ -1,5 +1,6 @@
 #include "cli/page/page.hpp"
 #include "cli/page/html_text.hpp"
+#include "cli/page/page_cells.hpp"
 #include "cli/page/plotting_library.hpp"
 #include "cli/simulate/timeline_chart.hpp"
 #include "cli/unavailable.hpp"
@@ -111,4 +112,13 @@ TEST_CASE("--format html is a page of the question, or says with code 3 what is 
     CHECK_THAT(page, contains(json["graph_digest"].get<std::string>()));
     for (Json const& assumption : json["assumptions"])
         CHECK_THAT(page, contains(html(assumption.get<std::string>())));
+}
+
+TEST_CASE("numbers in tables of pages are whole up to a million, and powers of ten only beyond") {
+    CHECK(number_cell("{:.4g}", 10553.7).text == "10554");
+    CHECK(number_cell("{:.4g}", -34230).text == "-34230");
+    CHECK(number_cell("{:.4g}", 662.71).text == "662.7");
+    CHECK(number_cell("{:.3g}", 2e-7).text == "2e-07");
+    CHECK(number_cell("{:.4g}", 1.88e10).text == "1.88e+10");
+    CHECK(number_cell("{:.4g}", std::numeric_limits<double>::infinity()).text == "-");
 }

@@ -80,6 +80,16 @@ def check_kind(browser, name, arguments, charts, tables):
     browser.open(path, width=400, height=800, phone=True)
     wide = browser.evaluate("document.documentElement.scrollWidth")
     check(wide <= 400, f"{name}: a phone has to scroll sideways: {wide} pixels")
+    check(browser.evaluate(hidden_legends) == [], f"{name}: legends on a phone: {browser.evaluate(hidden_legends)}")
+
+
+hidden_legends = """Array.from(document.querySelectorAll('.plot')).filter((plot) => plot.querySelector('.legend')).flatMap((plot) => {
+  const legend = plot.querySelector('.legend .bg').getBoundingClientRect();
+  const area = plot.querySelector('.nsewdrag').getBoundingClientRect();
+  const covers = Math.min(legend.bottom, area.bottom) - Math.max(legend.top, area.top) > 2;
+  const entries = Array.from(plot.querySelectorAll('.legend .traces')).map((entry) => entry.getBoundingClientRect().bottom);
+  return [...(covers ? [plot.id + ' lies over the chart'] : []), ...(Math.max(...entries) > legend.bottom + 4 ? [plot.id + ' scrolls'] : [])];
+})"""
 
 
 column = """(name) => { const table = document.querySelector('table.data');
