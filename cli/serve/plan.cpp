@@ -15,6 +15,7 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/serving/usual_formats.hpp"
+#include "simulator/serving/request_trace.hpp"
 
 #include <CLI/App.hpp>
 
@@ -30,10 +31,11 @@ struct Options {
     std::vector<std::string> clusters;
     std::string engine = "vllm";
     std::string scheduler;
-    std::string prompt = "1024";
-    std::string output_tokens = "256";
-    std::string arrivals = "poisson";
-    double variation = 1;
+    std::string trace;
+    std::optional<std::string> prompt;
+    std::optional<std::string> output_tokens;
+    std::optional<std::string> arrivals;
+    std::optional<double> variation;
     std::optional<double> rate;
     std::optional<double> users;
     double requests_per_user = 1.0 / 60;
@@ -46,7 +48,7 @@ struct Options {
     std::optional<double> most_error;
     std::optional<double> memory_utilisation;
     std::int64_t most = 4096;
-    std::int64_t requests = 4000;
+    std::optional<std::int64_t> requests;
     int top = 10;
     std::uint64_t seed = 1;
     unsigned threads = 0;
@@ -72,7 +74,9 @@ double rate_of(Options const& o) {
     if (o.rate && o.users) throw InputError("--rate: give it, or --users with --requests-per-user");
     if (o.rate) return *o.rate;
     if (!o.users)
-        throw InputError("--rate: how many requests a second? (or --users N and --requests-per-user R a second)");
+        throw InputError(
+            "--rate: how many requests a second? (or --users N and --requests-per-user R a second, or --trace "
+            "FILE.csv)");
     if (!(*o.users > 0 && *o.users <= 1e10)) throw InputError("--users: {} (above 0, up to 1e10)", *o.users);
     if (!(o.requests_per_user > 0 && o.requests_per_user <= 1e3))
         throw InputError("--requests-per-user: {} (above 0, up to 1000 a second)", o.requests_per_user);
@@ -115,6 +119,34 @@ void add_formats(ServeQuestion& q, CheckpointFormat const& checkpoint, Options c
     }
 }
 
+void draw_load(ServeQuestion& q, Options const& o) {
+    q.rate = rate_of(o);
+    q.prompt = length_distribution_from(o.prompt.value_or("1024"), "--prompt");
+    q.output = length_distribution_from(o.output_tokens.value_or("256"), "--output-tokens");
+    q.process = arrival_process_from(o.arrivals.value_or("poisson"), "--arrivals");
+    q.variation = o.variation.value_or(1);
+    q.requests = o.requests.value_or(4000);
+    if (q.requests < 500 || q.requests > 1000000) throw InputError("--requests: {} (500 to 1000000)", q.requests);
+}
+
+void replay_load(ServeQuestion& q, Options const& o) {
+    for (auto const& [flag, given] : {std::pair{"--rate", o.rate.has_value()},
+                                      {"--users", o.users.has_value()},
+                                      {"--prompt", o.prompt.has_value()},
+                                      {"--output-tokens", o.output_tokens.has_value()},
+                                      {"--arrivals", o.arrivals.has_value()},
+                                      {"--variation", o.variation.has_value()},
+                                      {"--requests", o.requests.has_value()}})
+        if (given) throw InputError("{}: the trace says that (drop it or --trace)", flag);
+    RequestTrace trace = read_request_trace(o.trace, q.model.max_positions > 0 ? q.model.max_positions : 1 << 20);
+    if (trace.has_prefixes || !trace.adapters.empty())
+        throw InputError("--trace: {} has {} (a plan is for requests without; 'sextant serve simulate' replays them)",
+                         o.trace, trace.has_prefixes ? "prefixes" : "adapters");
+    for (ServingRequest& request : trace.requests)  // a plan serves everybody alike
+        request.tenant = request.priority = 0;
+    replay(q, std::move(trace.requests));
+}
+
 /// @param notes gets what is to be said of formats that nobody chose
 ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     ServeQuestion q;
@@ -122,11 +154,7 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     q.model = std::move(stored.model);
     q.engine = find_engine(o.engine, "--engine");
     add_machines(q, stored.checkpoint, o, notes);
-    q.rate = rate_of(o);
-    q.prompt = length_distribution_from(o.prompt, "--prompt");
-    q.output = length_distribution_from(o.output_tokens, "--output-tokens");
-    q.process = arrival_process_from(o.arrivals, "--arrivals");
-    q.variation = o.variation;
+    o.trace.empty() ? draw_load(q, o) : replay_load(q, o);
     q.ttft = objective_from(o.ttft, "--ttft");
     q.tpot = objective_from(o.tpot, "--tpot");
     q.share = o.share;
@@ -142,8 +170,6 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     q.errors = shipped_format_errors();
     if (o.most < 1 || o.most > 1000000) throw InputError("--max-gpus: {} (1 to 1000000)", o.most);
     q.most_accelerators = o.most;
-    if (o.requests < 500 || o.requests > 1000000) throw InputError("--requests: {} (500 to 1000000)", o.requests);
-    q.requests = o.requests;
     if (o.top < 1 || o.top > 1000) throw InputError("--top: {} (1 to 1000)", o.top);
     q.shown = o.top;
     q.seed = o.seed;
@@ -183,6 +209,7 @@ int run(Options const& o, CommandContext& context) {
     ServePlanReport report;
     std::vector<std::string> notes;
     report.question = question_of(o, notes);
+    report.trace = o.trace;
     ServeQuestion& q = report.question;
     report.priced =
         std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
@@ -216,6 +243,8 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--scheduler", o.scheduler, "chunked, fcfs or prefill-first (default: as the engine's profile says)")
         ->option_text("NAME");
     app.add_option("--rate", o.rate, "requests a second, all together")->option_text("R");
+    app.add_option("--trace", o.trace, "instead: recorded requests, replayed whole; columns arrival_s, prompt, output")
+        ->option_text("FILE.csv");
     app.add_option("--users", o.users, "instead: users, each with --requests-per-user")->option_text("N");
     app.add_option("--requests-per-user", o.requests_per_user, "of a user, a second (default: one a minute)")
         ->option_text("R");
@@ -269,7 +298,8 @@ Subcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
         "Examples:\n"
         "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm,h200-sxm --rate 20 --ttft 2s --tpot 50ms\n"
         "  sextant serve plan --model llama-3.1-8b --cluster l40s,h100-sxm --users 5000 --prompt lognormal:800,1.2 "
-        "--tpot 40ms\n");
+        "--tpot 40ms\n"
+        "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm --trace requests.csv --ttft 1s --tpot 50ms\n");
     return {.app = &app, .run = [o, &context] { return run(*o, context); }};
 }
 

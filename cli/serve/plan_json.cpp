@@ -49,14 +49,16 @@ Json candidate_json(ServePlanReport const& report, ServeCandidate const& c) {
 std::string serve_plan_json(ServePlanReport const& report) {
     ServeQuestion const& q = report.question;
     ServeAnswer const& a = report.answer;
+    ServeLoadWords const load = load_words(report);
     Json out{{"format", "serving-plan"},
              {"version", 1},
              {"model", q.model.name},
              {"requests_per_s", q.rate},
              {"engine", q.engine.name},
              {"scheduler", q.used_scheduler().name},
-             {"prompt", q.prompt.words()},
-             {"output", q.output.words()},
+             {"arrivals", load.arrivals},
+             {"prompt", load.prompts},
+             {"output", load.answers},
              {"objectives",
               {{"ttft_s", q.ttft > Seconds{} ? Json(q.ttft.base()) : Json(nullptr)},
                {"tpot_s", q.tpot > Seconds{} ? Json(q.tpot.base()) : Json(nullptr)},

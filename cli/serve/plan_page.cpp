@@ -176,10 +176,11 @@ PageTable table_of(ServePlanReport const& r) {
 
 std::string serve_plan_page(ServePlanReport const& r) {
     ServeQuestion const& q = r.question;
+    ServeLoadWords const load = load_words(r);
     Page page{.command = "sextant serve plan",
               .title = fmt::format("Serving {} at {:.4g} requests/s", q.model.name, q.rate),
-              .lines = {fmt::format("{} arrivals, prompts {}, answers {}, engine {}", name_of(q.process),
-                                    q.prompt.words(), q.output.words(), q.engine.name)}};
+              .lines = {fmt::format("arrivals {}, prompts {}, answers {}, engine {}", load.arrivals, load.prompts,
+                                    load.answers, q.engine.name)}};
     std::string objectives;
     if (q.ttft > Seconds{}) objectives += "TTFT up to " + latency_text(q.ttft);
     if (q.tpot > Seconds{}) objectives += (objectives.empty() ? "TPOT up to " : ", TPOT up to ") + latency_text(q.tpot);

@@ -10,9 +10,18 @@ namespace sextant::cli {
 struct ServePlanReport {
     ServeQuestion question;
     ServeAnswer answer;
+    std::string trace;  ///< the file of recorded requests; empty: they are drawn
     bool priced = false;
     std::vector<std::string> assumptions;
 };
+
+/// Where the requests come from, and how long they are: "poisson", or "2000 recorded in trace.csv".
+struct ServeLoadWords {
+    std::string arrivals;
+    std::string prompts;
+    std::string answers;
+};
+ServeLoadWords load_words(ServePlanReport const& report);
 
 /// One sentence for an answer without a deployment.
 std::string no_deployment(ServePlanReport const& report);

@@ -110,12 +110,20 @@ Table serve_plan_table(ServePlanReport const& report) {
     return table;
 }
 
+ServeLoadWords load_words(ServePlanReport const& report) {
+    ServeQuestion const& q = report.question;
+    if (q.trace.empty()) return {std::string(name_of(q.process)), q.prompt.words(), q.output.words()};
+    return {fmt::format("{} recorded in {}", q.trace.size(), report.trace), fmt::format("mean {:.4g}", q.prompt.mean),
+            fmt::format("mean {:.4g}", q.output.mean)};
+}
+
 std::string serve_plan_text(ServePlanReport const& report) {
     ServeQuestion const& q = report.question;
     ServeAnswer const& a = report.answer;
+    ServeLoadWords const load = load_words(report);
     std::string out = fmt::format("{} at {:.4g} requests/s ({}), prompts {}, answers {}; {}, {} scheduler\n{}\n\n",
-                                  q.model.name, q.rate, name_of(q.process), q.prompt.words(), q.output.words(),
-                                  q.engine.name, q.used_scheduler().name, objectives(q));
+                                  q.model.name, q.rate, load.arrivals, load.prompts, load.answers, q.engine.name,
+                                  q.used_scheduler().name, objectives(q));
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";
     if (!a.ranked.empty())

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 namespace sextant {
 namespace {
@@ -111,6 +112,14 @@ std::string too_inaccurate(ServeQuestion const& q, ServingPlan const& plan) {
                             : reason(cache_quality(q.errors, plan.cache), fmt::format("{} cache", name_of(plan.cache)));
 }
 
+/// Tokens of the longest request of a trace, prompt and answer; 0 without one.
+std::int64_t longest_recorded(ServeQuestion const& q) {
+    std::int64_t longest = 0;
+    for (ServingRequest const& request : q.trace)
+        longest = std::max(longest, std::int64_t{request.prompt} + request.output);
+    return longest;
+}
+
 Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
     Verdict v;
     v.rejected = too_inaccurate(q, c.plan);
@@ -131,6 +140,10 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
                       .needed = memory.weights + memory.activations + memory.overhead +
                                 memory.shape.kept(tokens) * memory.cache_per_token,
                       .usable = memory.usable};
+        return v;
+    }
+    if (memory.longest() < static_cast<double>(longest_recorded(q))) {
+        v.rejected = "has no room for the longest recorded request";
         return v;
     }
     IterationModel const model(what);
@@ -175,6 +188,20 @@ std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
 
 bool is_stopped(ServeQuestion const& q) { return q.stop != nullptr && *q.stop; }
 
+/// The requests of one simulation: recorded, or so many drawn ones that it lasts long enough.
+std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidate const& c,
+                                           IterationModel const& model) {
+    if (!q.trace.empty()) return std::make_unique<ListedSource>(q.trace);
+    double const needed = latencies_long * q.rate * (c.at_bound.latency / units::s);
+    SyntheticWorkload workload{
+        .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
+    workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
+    workload.seed = q.seed;
+    workload.longest = static_cast<std::int32_t>(std::min<double>(
+        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().longest()));
+    return std::make_unique<SyntheticSource>(workload);
+}
+
 ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
                     std::int64_t replicas) {
     ModelledService const service(model);
@@ -185,15 +212,8 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationMo
     setup.interval_variation = q.process == ArrivalProcess::gamma ? q.variation : 1;
     if (q.ttft > Seconds{}) setup.objective.ttft = q.ttft;
     if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
-    double const needed = latencies_long * q.rate * (c.at_bound.latency / units::s);
-    SyntheticWorkload workload{
-        .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
-    workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
-    workload.seed = q.seed;
-    workload.longest = static_cast<std::int32_t>(std::min<double>(
-        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().longest()));
-    SyntheticSource source(workload);
-    ServingOutcome const o = simulate_serving(setup, service, source, {.stop = q.stop});
+    auto const source = requests_of(q, c, model);
+    ServingOutcome const o = simulate_serving(setup, service, *source, {.stop = q.stop});
     ServeTrial trial;
     trial.replicas = replicas;
     trial.overloaded = o.state == SteadyState::overloaded;
@@ -286,6 +306,29 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
 
 ServingCase ServeQuestion::case_of(ServeCandidate const& c) const {
     return {.model = model, .cluster = machines[c.machine].cluster, .plan = c.plan, .engine = engine};
+}
+
+void replay(ServeQuestion& q, std::vector<ServingRequest> trace) {
+    Seconds const span = trace.empty() ? Seconds{} : trace.back().arrival - trace.front().arrival;
+    if (!(span > Seconds{}))
+        throw InputError("--trace: {} requests, all at once, have no rate (give a longer trace, or --rate)",
+                         trace.size());
+    auto const count = static_cast<double>(trace.size());
+    double prompt = 0;
+    double output = 0;
+    double squares = 0;  // of the intervals
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+        prompt += trace[i].prompt;
+        output += trace[i].output;
+        double const interval = i > 0 ? (trace[i].arrival - trace[i - 1].arrival) / span * (count - 1) - 1 : 0;
+        squares += interval * interval;
+    }
+    q.rate = (count - 1) / span.base();
+    q.prompt = {.mean = prompt / count};
+    q.output = {.mean = output / count};
+    q.process = ArrivalProcess::gamma;  // of the variation that the recorded intervals have
+    q.variation = std::sqrt(squares / (count - 1));
+    q.trace = std::move(trace);
 }
 
 ServeAnswer plan_serving(ServeQuestion const& q) {

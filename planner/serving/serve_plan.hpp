@@ -35,7 +35,9 @@ struct ServeQuestion {
     LengthDistribution output;
     ArrivalProcess process = ArrivalProcess::poisson;
     double variation = 1;  ///< of the intervals of gamma arrivals
-    Seconds ttft{};        ///< objective; zero: none
+    /// Recorded requests: simulations replay them, whole, instead of drawing any (`replay`).
+    std::vector<ServingRequest> trace{};
+    Seconds ttft{};  ///< objective; zero: none
     Seconds tpot{};
     double share = 0.99;               ///< of the requests that keep both
     std::vector<std::string> weights;  ///< that may be chosen; none: each machine's
@@ -117,6 +119,10 @@ struct ServeAnswer {
     bool interrupted = false;               ///< what was simulated to its end by then stands, better may exist
     [[nodiscard]] bool found() const { return !ranked.empty() && ranked.front().trial.has_value(); }
 };
+
+/// Makes recorded requests the load: `rate`, `prompt` and `output` become their means, which the bounds go by.
+/// @throws InputError: fewer than two, or all at once, which have no rate.
+void replay(ServeQuestion& question, std::vector<ServingRequest> trace);
 
 /// The cheapest deployment that keeps the objectives.
 ///

@@ -3,6 +3,7 @@
 #include "core/csv_stream.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,12 +45,28 @@ struct Row {
     }
 };
 
+/// Our name of a column that other traces have: Azure's TIMESTAMP, ContextTokens and GeneratedTokens, Mooncake's
+/// timestamp, input_length and output_length, and the like; empty where none comes to mind.
+std::string our_name(std::string const& name) {
+    std::string const letters = letters_and_digits(name);
+    auto const has = [&](std::string_view word) { return letters.find(word) != std::string::npos; };
+    if (has("timestamp") || has("arriv") || letters == "time") return "arrival_s";
+    if (has("input") || has("prompt") || has("context")) return "prompt";
+    if (has("output") || has("generated") || has("response") || has("completion")) return "output";
+    return {};
+}
+
 void check_columns(CsvTable const& table) {
     std::vector<std::string> const known(known_columns.begin(), known_columns.end());
-    for (std::string const& name : table.header)
-        if (std::find(known.begin(), known.end(), name) == known.end())
-            throw InputError("{}: unknown column '{}'{} (known: {})", table.name, name, did_you_mean(name, known),
-                             join(known));
+    for (std::string const& name : table.header) {
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        std::string const ours = our_name(name);
+        bool const is_free = !ours.empty() && !table.find(ours);
+        throw InputError("{}: unknown column '{}'{} (known: {})", table.name, name,
+                         is_free ? fmt::format("; is it '{}'?{}", ours, ours == "arrival_s" ? " (in seconds)" : "")
+                                 : did_you_mean(name, known),
+                         join(known));
+    }
 }
 
 /// Gives names numbers in order of appearance.
@@ -183,6 +200,9 @@ RequestTrace request_trace(CsvTable const& table, std::int64_t longest) {
 }
 
 RequestTrace read_request_trace(std::string const& path, std::int64_t longest) {
+    if (path.ends_with(".json") || path.ends_with(".jsonl"))
+        throw InputError("{}: is JSON (a trace is CSV with the columns arrival_s, in seconds, prompt and output)",
+                         path);
     constexpr std::size_t rows = 4096;
     CsvStream stream(path);
     RequestTraceReader reader(longest);

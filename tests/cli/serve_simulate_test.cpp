@@ -2,6 +2,8 @@
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -180,6 +182,10 @@ TEST_CASE("serve simulate: traces that make no sense are refused with their line
     refused("", "t.csv");
     refused("arrival_s,prompt\n0,1\n", "output");
     refused("arrival_s,prompt,output,speed\n0,1,1,1\n", "unknown column 'speed'");
+    refused("arrival_s,input_tokens,output_tokens\n0,1,1\n", "'input_tokens'; is it 'prompt'?");
+    refused("arrival_s,prompt,GeneratedTokens\n0,1,1\n", "'GeneratedTokens'; is it 'output'?");
+    refused("TIMESTAMP,prompt,output\n0,1,1\n", "'TIMESTAMP'; is it 'arrival_s'? (in seconds)");
+    refused("arrival_s,prompt,output,prefix_token\n0,1,1,1\n", "did you mean 'prefix_tokens'");
     refused("arrival_s,prompt,output,prefix_id\n0,1,1,a\n", "only make sense together");
     refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,a,20\n", "line 2, prefix_tokens: 20");
     refused("arrival_s,prompt,output,prefix_id,prefix_tokens\n0,10,1,,5\n", "prefix_tokens: 5 tokens of no prefix");
@@ -353,4 +359,30 @@ TEST_CASE("serve simulate: every format is written, and text fits 110 columns") 
         for (std::size_t end = 0; (end = result.out.find('\n', start)) != std::string::npos; start = end + 1)
             CHECK(end - start <= 110);
     }
+}
+
+TEST_CASE("serve plan: a trace is the load, and what it says is not to be said again") {
+    ScratchFolder const folder("serve_plan_trace");
+    std::string text = "arrival_s,prompt,output\n";
+    for (int i = 0; i < 600; ++i)
+        text += fmt::format("{},{},{}\n", 0.25 * i, 200 + 100 * (i % 9), 40 + 20 * (i % 4));
+    std::string const file = folder.file("t.csv", text);
+    std::vector<std::string> const call{"serve",    "plan",   "--model", "llama-3.1-8b", "--cluster",
+                                        "h100-sxm", "--tpot", "40ms",    "--trace",      file};
+    auto const with = [&](std::vector<std::string> const& more) {
+        std::vector<std::string> all = call;
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    Json const report = Json::parse(run_sextant(with({"--format", "json"})).out);
+    CHECK(report.at("found") == true);
+    CHECK(report.at("requests_per_s").get<double>() == Approx(4));
+    CHECK(report.at("arrivals") == "600 recorded in " + file);
+    for (std::vector<std::string> const& more : std::vector<std::vector<std::string>>{
+             {"--rate", "3"}, {"--users", "3"}, {"--prompt", "100"}, {"--output-tokens", "9"}, {"--requests", "900"}})
+        check_refused(with(more), more.front() + ": the trace says that");
+    folder.file("t.csv", "arrival_s,prompt,output,adapter\n0,10,10,a\n1,10,10,\n");
+    check_refused(call, "has adapters");
+    folder.file("t.csv", "arrival_s,prompt,output\n0,10,10\n0,10,10\n");
+    check_refused(call, "have no rate");
 }

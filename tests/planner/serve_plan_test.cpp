@@ -179,3 +179,50 @@ TEST_CASE("serve plan: wrong questions are refused") {
     q.machines.clear();
     CHECK_THROWS_WITH(plan_serving(q), contains("--cluster"));
 }
+
+TEST_CASE("serve plan: recorded requests are replayed whole, and drawn ones written down are the same load") {
+    ServeQuestion drawn = question({{"h100-sxm", 3}}, 6);
+    drawn.requests = 1000;
+    SyntheticWorkload workload{.rate = 6, .prompt = drawn.prompt, .output = drawn.output, .requests = 1000, .seed = 1};
+    SyntheticSource source(workload);
+    std::vector<ServingRequest> trace;
+    while (auto const request = source.next())
+        trace.push_back(*request);
+    ServeQuestion recorded = question({{"h100-sxm", 3}}, 1);
+    replay(recorded, trace);
+    CHECK(recorded.rate == Approx(6).epsilon(0.1));
+    CHECK(recorded.prompt.mean == 1000);
+    CHECK(recorded.output.mean == 100);
+    CHECK(recorded.variation == Approx(1).epsilon(0.15));
+    ServeAnswer const one = plan_serving(drawn);
+    ServeAnswer const other = plan_serving(recorded);
+    REQUIRE(one.found());
+    REQUIRE(other.found());
+    CHECK(other.ranked.front().replicas == one.ranked.front().replicas);
+    CHECK(other.ranked.front().trial->ttft_p99.base() == Approx(one.ranked.front().trial->ttft_p99.base()));
+}
+
+TEST_CASE("serve plan: a faster trace never needs fewer accelerators, and one without a rate is refused") {
+    std::vector<ServingRequest> trace;
+    for (int i = 0; i < 800; ++i)
+        trace.push_back({.arrival = 0.2 * i * units::s, .prompt = 500 + 700 * (i % 3), .output = 60 + 40 * (i % 5)});
+    std::int64_t before = 0;
+    for (double const faster : {1.0, 8.0, 32.0}) {
+        std::vector<ServingRequest> now = trace;
+        for (ServingRequest& request : now)
+            request.arrival = request.arrival / faster;
+        ServeQuestion q = question({{"h100-sxm", 3}}, 1);
+        replay(q, now);
+        ServeAnswer const answer = plan_serving(q);
+        REQUIRE(answer.found());
+        ServeCandidate const& best = answer.ranked.front();
+        CHECK(best.accelerators(best.replicas) >= before);
+        before = best.accelerators(best.replicas);
+    }
+    CHECK(before > 1);
+    for (ServingRequest& request : trace)
+        request.arrival = {};
+    ServeQuestion q = question({{"h100-sxm", 3}}, 1);
+    CHECK_THROWS_WITH(replay(q, trace), contains("have no rate"));
+    CHECK_THROWS_WITH(replay(q, {}), contains("have no rate"));
+}
