@@ -1,8 +1,12 @@
 #include "cli/calibrate/calibration_file.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
+#include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "core/spec/profile_values.hpp"
 
 #include <fmt/format.h>
@@ -124,6 +128,39 @@ struct HeldOut {
     }
 };
 
+struct Shipped {
+    std::string const& name;
+
+    [[noreturn]] void refuse(std::string_view what, std::vector<std::string> const& known) const {
+        throw InputError("calibrate diff: '{}' is no file and no {} that ships{} (known: {})", name, what,
+                         did_you_mean(name, known), join(known));
+    }
+
+    CalibrationFile operator()(KernelCalibration const& /*like*/) const {
+        if (auto const found = shipped_kernel_calibration(name)) return *found;
+        std::vector<std::string> known;
+        for (AcceleratorProfile const& device : all_accelerators())
+            if (device.kernels && !is_one_of(known, device.kernels->name)) known.push_back(device.kernels->name);
+        refuse("calibration of kernels", known);
+    }
+    CalibrationFile operator()(NetworkCalibration const& like) const {
+        std::vector<std::string> known;
+        for (NetworkCalibration const& shipped : all_network_calibrations()) {
+            auto const is_of = [&](auto const& section, bool wanted) {
+                return wanted && section && is_one_of(section->scope.clusters, name);
+            };
+            if (shipped.name == name || is_of(shipped.scale_out, like.scale_out.has_value()) ||
+                is_of(shipped.scale_up, like.scale_up.has_value() && !like.scale_out))
+                return shipped;
+            known.push_back(shipped.name);
+        }
+        refuse("calibration of collectives", known);
+    }
+    CalibrationFile operator()(FrameworkProfile const& /*like*/) const {
+        return find_framework(name, "calibrate diff");
+    }
+};
+
 }  // namespace
 
 CalibrationFile read_calibration(std::string const& path) {
@@ -133,6 +170,10 @@ CalibrationFile read_calibration(std::string const& path) {
     if (format == "network-calibration") return read_network_calibration(ObjectReader(document));
     if (format == "framework") return read_framework(ObjectReader(document));
     throw InputError("{}: format is '{}' (kernel-calibration, network-calibration or framework)", path, format);
+}
+
+CalibrationFile shipped_calibration(std::string const& name, CalibrationFile const& like) {
+    return std::visit(Shipped{name}, like);
 }
 
 std::string format_of(CalibrationFile const& file) {

@@ -17,6 +17,10 @@ using CalibrationFile = std::variant<KernelCalibration, NetworkCalibration, Fram
 /// By the file's `format`. @throws InputError for another format, or what is wrong with the file.
 CalibrationFile read_calibration(std::string const& path);
 
+/// The one that ships of the same format as `like` under this name: a framework's, a kernel calibration's, a network
+/// calibration's own or that of a cluster whose networks `like` is of. @throws InputError with the nearest names.
+CalibrationFile shipped_calibration(std::string const& name, CalibrationFile const& like);
+
 /// "kernel-calibration", ...
 std::string format_of(CalibrationFile const& file);
 std::string name_in(CalibrationFile const& file);

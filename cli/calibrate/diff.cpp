@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -129,11 +131,25 @@ std::string times_title(CalibrationDiff const& diff) {
     return fmt::format("Predicted times on {}, {} / {}:", diff.times_on, diff.second, diff.first);
 }
 
+/// One of them may be the name of what ships instead of a file.
+std::pair<CalibrationFile, CalibrationFile> read_both(std::string const& first, std::string const& second) {
+    auto const is_name = [](std::string const& text) {
+        std::error_code ignored;
+        return !text.ends_with(".json") && !std::filesystem::exists(text, ignored);
+    };
+    if (is_name(first) && !is_name(second)) {
+        CalibrationFile b = read_calibration(second);
+        return {shipped_calibration(first, b), std::move(b)};
+    }
+    CalibrationFile a = read_calibration(first);
+    CalibrationFile b = is_name(second) ? shipped_calibration(second, a) : read_calibration(second);
+    return {std::move(a), std::move(b)};
+}
+
 }  // namespace
 
 CalibrationDiff diff_of(DiffRequest const& request) {
-    CalibrationFile const a = read_calibration(request.first);
-    CalibrationFile const b = read_calibration(request.second);
+    auto const [a, b] = read_both(request.first, request.second);
     if (a.index() != b.index())
         throw InputError("calibrate diff: {} is of format {}, {} of {}", request.first, format_of(a), request.second,
                          format_of(b));
@@ -177,13 +193,14 @@ Subcommand describe_calibrate_diff(CLI::App& calibrate, CommandContext& context)
     DiffRequest& r = *request;
     CLI::App& app = *calibrate.add_subcommand("diff", "what two files of fitted constants differ in");
     add_output_options(app, r.output, report_formats);
-    app.add_option("first", r.first, "a calibration")->required()->type_name("A.json");
-    app.add_option("second", r.second, "another of the same format")->required()->type_name("B.json");
+    app.add_option("first", r.first, "a calibration, or the name of one that ships")->required()->type_name("A.json");
+    app.add_option("second", r.second, "another of the same format, or its name")->required()->type_name("B.json");
     app.add_option("--on", r.on, "the accelerator or cluster that times are compared on (default: whose it is)")
         ->option_text("NAME|FILE.json");
     app.footer(
         "Spreads are one standard deviation of the fit. Times are predicted over usual shapes and sizes.\n\nExamples:\n"
         "  sextant calibrate diff before.json after.json\n"
+        "  sextant calibrate diff h100-sxm mine.json    # what your rows changed of what ships\n"
         "  sextant calibrate diff mine.json theirs.json --on host.json --format json\n");
     return {&app, [request, &context] { return diff_calibrations(*request, context); }};
 }

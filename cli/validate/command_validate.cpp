@@ -163,7 +163,8 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     Files files = open_files(options);
     Collected all(kind);
     Keep const whole = collect(kind, options, predict, files, all, context);
-    Validation const result = all.scorer.result();
+    Validation result = all.scorer.result();
+    result.interrupted = whole == Keep::no;
     if (!options.plots.empty())
         context.err << fmt::format("{} plots in {}\n", all.plots.write(options.plots, result), options.plots);
     deliver(options.output, context,

@@ -215,6 +215,7 @@ void add_answer(Page& page, Validation const& v) {
     page.verdict = first.n > 0 ? fmt::format("The median error of {} is {:.1f} %, over {} rows.", figures.front().name,
                                              first.median_ape_pct, first.n)
                                : "No row is scored.";
+    if (v.interrupted) page.verdict += " " + interruption_note(v);
     page.tone = first.n > 0 ? Tone::plain : Tone::bad;
     for (ScoredFigure const& figure : figures)
         if (figure.errors.n > 0)

@@ -269,6 +269,7 @@ Table worst_table(Validation const& v, Names names) {
 
 std::string markdown(Validation const& v) {
     std::string out = validation_introduction(v.kind) + "\n## Scores\n\n";
+    if (v.interrupted) out += interruption_note(v) + "\n\n";
     out += score_table(v, Names::whole).markdown();
     for (std::string const& by : groupings(v))
         out += fmt::format("\n## Scores by {}\n\n{}", by, group_table(v, by).markdown());
@@ -279,7 +280,8 @@ std::string markdown(Validation const& v) {
 }
 
 std::string text(Validation const& v) {
-    std::string out = score_table(v, Names::shortened).text();
+    std::string out = v.interrupted ? interruption_note(v) + "\n\n" : "";
+    out += score_table(v, Names::shortened).text();
     constexpr std::size_t shown_groups = 24;
     for (std::string const& by : groupings(v)) {
         Table const table = group_table(v, by);
@@ -309,6 +311,10 @@ std::string text(Validation const& v) {
 }
 
 }  // namespace
+
+std::string interruption_note(Validation const& v) {
+    return fmt::format("Interrupted after {} rows: the scores are of these alone.", v.overall.n);
+}
 
 std::optional<double> inside_interval_pct(SourceScore const& score) {
     if (score.time.n == 0) return std::nullopt;

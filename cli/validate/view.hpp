@@ -26,6 +26,9 @@ std::string validation_introduction(ValidationKind kind);
 /// Share of the rows scored on time that were measured inside the 80 % interval; nothing without rows.
 std::optional<double> inside_interval_pct(SourceScore const& score);
 
+/// That these are not all rows. @pre `interrupted`
+std::string interruption_note(Validation const& validation);
+
 /// One sentence about the assumed interval.
 std::string interval_note(ValidationKind kind);
 

@@ -68,6 +68,7 @@ Json groups_array(Validation const& v) {
 
 std::string validation_json(Validation const& v) {
     Json json{{"format", fmt::format("{}-validation", name_of(v.kind))}, {"version", 1}};
+    json["interrupted"] = v.interrupted;
     IntervalFactors const interval = interval_factors(v.kind);
     json["interval"] = {{"coverage", 0.8},
                         {"basis", "held-out residuals, per row"},

@@ -109,6 +109,7 @@ struct Validation {
     std::vector<GroupScore> groups;
     LayoutRanking ranking{};
     std::vector<WorstRow> worst{};  ///< ten, from the worst on
+    bool interrupted = false;       ///< there are more rows, which nobody looked at
 };
 
 /// A row's prediction and where it counts.

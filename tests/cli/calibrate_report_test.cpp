@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <utility>
 
 using namespace sextant;
 using namespace sextant::cli;
@@ -149,4 +150,34 @@ TEST_CASE("calibrate diff: files of different formats are refused, fits that onl
     for (auto const& d : json.at("differences"))
         one_sided = one_sided || d.at("first").is_null() || d.at("second").is_null();
     CHECK(one_sided);
+}
+
+TEST_CASE("calibrate diff: the name of what ships stands for its file, on either side") {
+    for (auto const& [name, file] : {std::pair{"h100-sxm", "calibrations/kernels/h100-sxm.json"},
+                                     {"h100-sxm", "calibrations/networks/h100-infiniband.json"},
+                                     {"h100-infiniband", "calibrations/networks/h100-infiniband.json"},
+                                     {"megatron", "frameworks/megatron.json"}}) {
+        INFO(name);
+        CHECK(diff(name, profiles + file).at("differences").empty());
+        CHECK(diff(profiles + file, name).at("differences").empty());
+    }
+    auto const unknown = run_sextant({"calibrate", "diff", "h10-sxm", profiles + "calibrations/kernels/h100-sxm.json"});
+    CHECK(unknown.code == 2);
+    CHECK_THAT(unknown.err, contains("did you mean 'h100-sxm'"));
+    CHECK(run_sextant({"calibrate", "diff", "h100-sxm", "a100-sxm-80gb"}).code == 2);
+}
+
+TEST_CASE("calibrate report: rows without a score are listed with the reason, and nothing is shown of no rows") {
+    ScratchFolder const folder("report_unscored");
+    std::string const rows = folder.file("rows.csv",
+                                         "gpu,nodes,gpus_per_node,nranks,inter_link,collective,size_bytes,time_us_oop\n"
+                                         "Abacus 3000,2,8,16,8x400G IB NDR,all_reduce,1048576,80\n");
+    std::string const file = profiles + "calibrations/networks/h100-infiniband.json";
+    auto const text = run_sextant({"calibrate", "report", file, "--rows", rows});
+    CHECK(text.code == 0);
+    CHECK_THAT(text.out, contains("no profile for device 'Abacus 3000'"));
+    CHECK_THAT(text.out, !contains("Errors of rows"));
+    auto const json = report({file, "--rows", rows});
+    REQUIRE(json.at("not_scored").size() == 1);
+    CHECK(json.at("not_scored")[0].at("rows") == 1);
 }

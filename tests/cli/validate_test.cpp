@@ -1,3 +1,4 @@
+#include "cli/validate/view.hpp"
 #include "core/csv.hpp"
 #include "core/json/text_file.hpp"
 #include "tests/catch.hpp"
@@ -122,4 +123,17 @@ TEST_CASE("validate train: every format is written, and the table lists every so
         CHECK_THAT(run.out, contains("megatron-sc21-table1"));
         CHECK_THAT(run.out, contains("overall"));
     }
+}
+
+TEST_CASE("validate: a report of an interrupted validation says so in every format for people, and in JSON") {
+    Validation whole;
+    whole.overall.n = 518;
+    Validation part = whole;
+    part.interrupted = true;
+    for (cli::Format const format : {cli::Format::text, cli::Format::markdown}) {
+        CHECK_THAT(cli::validation_report(part, format), contains("Interrupted after 518 rows"));
+        CHECK_THAT(cli::validation_report(whole, format), !contains("Interrupted"));
+    }
+    CHECK(nlohmann::json::parse(cli::validation_report(part, cli::Format::json)).at("interrupted") == true);
+    CHECK(nlohmann::json::parse(cli::validation_report(whole, cli::Format::json)).at("interrupted") == false);
 }
