@@ -213,7 +213,9 @@ void require_determined(RunQuestion const& q) {
         throw InputError(
             "run-plan: neither a budget nor a model (--flops, --dollars, --gpu-hours, --days with --gpus, or --model)");
     if (q.budget && sized && q.tokens)
-        throw InputError("--tokens: model, tokens and budget are one too many (leave out the budget or the tokens)");
+        throw InputError(
+            "--tokens: model, tokens and budget are one too many (leave out the budget: the report says what "
+            "the tokens take; or the tokens: it says how many the budget buys)");
     if (q.accelerators && q.deadline)
         throw InputError("--deadline: asks for the number of accelerators, which --gpus gives (one of the two)");
 }

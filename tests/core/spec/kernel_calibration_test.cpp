@@ -30,7 +30,7 @@ KernelCalibration sample() {
         fit.constants.push_back(constant.start);
         fit.spreads.push_back(fit.spreads.empty() ? std::optional(0.25) : std::nullopt);
     }
-    fit.residual = ResidualGrid({{"a", {0, 1.5}}, {"b", {2, 3, 4}}}, {0.01, -0.5, 0, 1, 0.25, -0.13});
+    fit.residual = ResidualGrid({{"a", {0, 1.5}}, {"b", {2, 3, 4}}}, {0.01, -0.5, 0, 1.234, 0.25, -0.127});
     fit.rows = 40;
     fit.held_out = {.rows = 4, .median_pct = 3, .p95_pct = 9, .bias_pct = -1};
     fit.intervals = {{.from_seconds = 0, .factors = {.low = 0.9, .high = 1.2}}};
