@@ -381,8 +381,10 @@ TEST_CASE("serve plan: a trace is the load, and what it says is not to be said a
     for (std::vector<std::string> const& more : std::vector<std::vector<std::string>>{
              {"--rate", "3"}, {"--users", "3"}, {"--prompt", "100"}, {"--output-tokens", "9"}, {"--requests", "900"}})
         check_refused(with(more), more.front() + ": the trace says that");
-    folder.file("t.csv", "arrival_s,prompt,output,adapter\n0,10,10,a\n1,10,10,\n");
-    check_refused(call, "has adapters");
-    folder.file("t.csv", "arrival_s,prompt,output\n0,10,10\n0,10,10\n");
-    check_refused(call, "have no rate");
+    auto const refused = [&](std::string const& trace, std::string const& words) {
+        CHECK(folder.file("t.csv", trace) == file);
+        check_refused(call, words);
+    };
+    refused("arrival_s,prompt,output,adapter\n0,10,10,a\n1,10,10,\n", "has adapters");
+    refused("arrival_s,prompt,output\n0,10,10\n0,10,10\n", "have no rate");
 }
