@@ -36,6 +36,10 @@ Place place_on(std::vector<double> const& grid, double at) {
 
 double seconds(Seconds time) { return time.base(); }
 
+double longest_prompt(ModelSpec const& model) {
+    return static_cast<double>(std::max<std::int64_t>(model.max_positions, 4096));
+}
+
 }  // namespace
 
 double touched_experts(double experts, double top_k, double tokens) {
@@ -66,7 +70,11 @@ void IterationModel::tabulate_tokens() {
     double const most =
         static_cast<double>(std::max({what_.plan.max_batched_tokens, what_.plan.max_batch, std::int64_t{2}}));
     LayerCosts costs(what_);
-    for (double const tokens : doubling_grid(1, most)) {
+    std::vector<double> grid = doubling_grid(1, most);
+    // Engines that do not cut prompts process one beyond the limit whole.
+    for (double const longest = longest_prompt(what_.model); grid.back() < longest;)
+        grid.push_back(std::min(2 * grid.back(), longest));
+    for (double const tokens : grid) {
         LayerTime const time = costs.of_tokens(std::llround(tokens));
         for (auto [curve, value] : {std::pair{&gemm_, time.gemm},
                                     {&expert_reading_, time.expert_reading},
@@ -92,10 +100,9 @@ void IterationModel::tabulate_head() {
 
 void IterationModel::tabulate_prefill() {
     LayerCosts costs(what_);
-    double const most = static_cast<double>(std::max<std::int64_t>(what_.model.max_positions, 4096));
     prefill_.x.push_back(0);
     prefill_.y.push_back(0);
-    for (double const tokens : doubling_grid(16, most)) {
+    for (double const tokens : doubling_grid(16, longest_prompt(what_.model))) {
         prefill_.x.push_back(tokens);
         // A longer prompt never takes less: the kernel models round to tiles.
         prefill_.y.push_back(std::max(prefill_.y.back(), seconds(costs.prompt_attention(std::llround(tokens)))));
@@ -105,7 +112,7 @@ void IterationModel::tabulate_prefill() {
 void IterationModel::tabulate_decode() {
     LayerCosts costs(what_);
     decode_batches_ = doubling_grid(1, std::max(2.0, static_cast<double>(what_.plan.max_batch)));
-    decode_contexts_ = doubling_grid(16, static_cast<double>(std::max<std::int64_t>(what_.model.max_positions, 4096)));
+    decode_contexts_ = doubling_grid(16, longest_prompt(what_.model));
     std::size_t const width = decode_contexts_.size();
     for (double const batch : decode_batches_)
         for (double const context : decode_contexts_) {

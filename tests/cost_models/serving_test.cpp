@@ -552,3 +552,22 @@ TEST_CASE("serving: the products that make both latents are one, as wide as both
     CHECK(longer > at_peak);
     CHECK(longer < 5 * at_peak);
 }
+
+TEST_CASE("serving: a prompt beyond the token limit that is processed whole takes what it takes under any limit") {
+    for (char const* name : {"llama-3.1-8b", "mixtral-8x7b"})
+        for (double const prompt : {4000.0, 20000.0}) {
+            Seconds shortest, longest;
+            for (std::int64_t const limit : {1, 16, 512, 2048, 16384}) {
+                ServingPlan plan;
+                plan.max_batch = 2;
+                plan.max_batched_tokens = limit;
+                IterationModel const model(served(name, "b200-sxm", plan));
+                Seconds const time = model({.prefill_tokens = prompt, .samples = 1}).gemm;
+                CAPTURE(name, prompt, limit);
+                CHECK(time > model({.prefill_tokens = prompt / 2, .samples = 1}).gemm);
+                shortest = limit == 1 ? time : std::min(shortest, time);
+                longest = std::max(longest, time);
+            }
+            CHECK(longest.base() < 1.1 * shortest.base());
+        }
+}
