@@ -1232,6 +1232,7 @@ class _ServePlan(Command):
         engine: File | None = None,
         scheduler: Literal["chunked", "fcfs", "prefill-first"] | str | Sequence[str] | None = None,
         rate: Value | None = None,
+        trace: File | None = None,
         users: Value | None = None,
         requests_per_user: Value | None = None,
         prompt: Value | None = None,
@@ -1261,6 +1262,7 @@ class _ServePlan(Command):
             engine: serving engine (default: vllm)
             scheduler: chunked, fcfs or prefill-first (default: as the engine's profile says)
             rate: requests a second, all together
+            trace: instead: recorded requests, replayed whole; columns arrival_s, prompt, output
             users: instead: users, each with --requests-per-user
             requests_per_user: of a user, a second (default: one a minute)
             prompt: tokens of a prompt: N, uniform:A-B, lognormal:MEAN,CV, exponential:MEAN (default: 1024)

@@ -1312,6 +1312,7 @@ class ServePlanReport(Report):
     requests_per_s: Final[float]
     engine: Final[str]
     scheduler: Final[str]
+    arrivals: Final[str]
     prompt: Final[str]
     output: Final[str]
     objectives: Final[ServePlanReportObjectives]
@@ -1739,6 +1740,7 @@ class FlopsReportOps(Report):
 class ValidateTrainReport(Report):
     format: Final[str]
     version: Final[int]
+    interrupted: Final[bool]
     interval: Final[ValidateTrainReportInterval]
     overall: Final[ValidateTrainReportOverall]
     sources: Final[Rows[ValidateTrainReportSources]]
@@ -1822,6 +1824,7 @@ class ValidateTrainReportWorst(Report):
 class ValidateKernelsReport(Report):
     format: Final[str]
     version: Final[int]
+    interrupted: Final[bool]
     interval: Final[ValidateTrainReportInterval]
     overall: Final[ValidateKernelsReportOverall]
     sources: Final[Rows[ValidateKernelsReportOverall]]
@@ -1848,6 +1851,7 @@ class ValidateKernelsReportGroups(Report):
 class ValidateCollectivesReport(Report):
     format: Final[str]
     version: Final[int]
+    interrupted: Final[bool]
     interval: Final[ValidateTrainReportInterval]
     overall: Final[ValidateCollectivesReportOverall]
     sources: Final[Rows[ValidateCollectivesReportSources]]
@@ -1877,6 +1881,7 @@ class ValidateCollectivesReportSources(Report):
 class ValidateServingReport(Report):
     format: Final[str]
     version: Final[int]
+    interrupted: Final[bool]
     interval: Final[ValidateTrainReportInterval]
     overall: Final[ValidateServingReportOverall]
     sources: Final[Rows[ValidateServingReportSources]]
@@ -1928,6 +1933,7 @@ class CalibrateReportReport(Report):
     held_out: Final[Rows[CalibrateReportReportHeldOut]]
     unidentified: Final[Rows[str]]
     constants: Final[Rows[CalibrateReportReportConstants]]
+    not_scored: Final[Rows[Any]]
     groups: Final[Rows[Any]]
     histogram: Final[CalibrateReportReportHistogram]
     worst: Final[Rows[Any]]
