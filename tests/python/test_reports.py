@@ -67,9 +67,9 @@ def test_an_answer_of_no_is_a_report_that_is_not_ok(step):
     assert step.ok and not too_large.ok and too_large.fits is False
 
 
-def test_an_answer_of_no_without_a_report_is_raised():
-    with pytest.raises(sextant.AnswerIsNo, match="does not fit"):
-        sextant.serve.simulate(model="llama-3.1-405b", cluster="h100-sxm", rate=1)
+def test_a_replica_that_does_not_fit_is_a_report_that_says_why():
+    too_large = sextant.serve.simulate(model="llama-3.1-405b", cluster="h100-sxm", rate=1)
+    assert not too_large.ok and too_large.fits is False and "does not fit" in too_large.reason
 
 
 def test_tables_have_a_row_for_each_and_dotted_columns(step):
