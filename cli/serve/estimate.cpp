@@ -146,10 +146,7 @@ std::vector<double> loads_of(Options const& o, ServeEstimateReport& report) {
 std::optional<ServingMisfit> misfit(ServeEstimateReport const& report, std::vector<double> const& loads) {
     ServingCase const& what = report.what;
     double const tokens = report.request.prompt + report.request.output;
-    ServingMisfit out{.what = what,
-                      .memory = report.memory,
-                      .cache = report.memory.shape.kept(tokens) * report.memory.cache_per_token,
-                      .reason = {}};
+    ServingMisfit out{.what = what, .memory = report.memory, .cache = report.memory.cache_of(tokens), .reason = {}};
     if (report.largest < 1) {
         out.reason = fmt::format(
             "{} of each accelerator are needed for one request, {} of {} are usable (larger --tp or --pp, narrower "

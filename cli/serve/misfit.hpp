@@ -16,9 +16,7 @@ struct ServingMisfit {
     Bytes cache{};       ///< of the requests
     std::string reason;  ///< after "... does not fit: ", with what would help
 
-    [[nodiscard]] Bytes needed() const {
-        return memory.weights + memory.activations + memory.overhead + adapters + cache;
-    }
+    [[nodiscard]] Bytes needed() const { return memory.fixed() + adapters + cache; }
     /// One sentence: what is needed, what there is, and what would help.
     [[nodiscard]] std::string sentence() const;
 };

@@ -18,6 +18,10 @@ struct ServingMemory {
     double cache_tokens = 0;
     Bytes state;       ///< of the recurrent layers of one sequence, on one rank
     CacheShape shape;  ///< of a sequence: less when it is longer than the sliding window, more for states
+    /// What is there before any request.
+    [[nodiscard]] Bytes fixed() const { return weights + activations + overhead; }
+    /// Cache of one sequence of `tokens`.
+    [[nodiscard]] Bytes cache_of(double tokens) const { return shape.kept(tokens) * cache_per_token; }
     /// The longest sequence that fits.
     [[nodiscard]] double longest() const { return shape.longest(cache_tokens); }
     [[nodiscard]] bool fits() const { return cache_tokens >= 1; }

@@ -48,11 +48,12 @@ struct ServingEstimate {
 /// then output - 1 iterations of decode with a growing cache. Tokens a second over the whole time.
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences);
 
-/// `concurrency` requests at all times, a new one for each that ends. With D sequences decoding, q = D / output of them
-/// end in each iteration; a prompt takes n = ceil(prompt / room) iterations, room = max_batched_tokens - D, so a share
-/// f = min(1, q n) of the iterations (1 - e^-q for n = 1: any that end) carry q prompt / f prompt tokens, and
+/// `concurrency` requests at all times, a new one for each that ends. With D sequences decoding, q = D / (output - 1)
+/// of them end in each iteration (the last of a prompt makes the first token); a prompt takes n = ceil(prompt / room)
+/// iterations, room = max_batched_tokens - D, so a share f = min(1, q n) of the iterations (1 - e^-q for n = 1: any
+/// that end) carry q prompt / f prompt tokens, and
 ///
-///     tpot = (1 - f) T(D, 0) + f T(D, q prompt / f),   concurrency = D (1 + (n + 1/2) / output).
+///     tpot = (1 - f) T(D, 0) + f T(D, q prompt / f),   concurrency = D (1 + (n + 1/2) / (output - 1)).
 ///
 /// Where prompts go first: T(D, 0) + f T(0, q prompt / f). D and the prompts in progress are at most `max_batch` and
 /// what the cache holds; what is above waits.

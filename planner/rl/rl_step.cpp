@@ -163,19 +163,18 @@ bool RlPlanner::generate(RlStep& step, Engine const& engine, Bytes taken) {
     ServingCase what = engine.what;
     what.plan.memory_utilisation -= taken / what.cluster.accelerator.memory_capacity.value;
     ServingMemory const memory = serving_memory(what);
-    Bytes const fixed = memory.weights + memory.activations + memory.overhead;
     double const longest =
         question_.prompt_tokens + static_cast<double>(*std::max_element(lengths_.begin(), lengths_.end()));
     double const cache = memory.cache_tokens * static_cast<double>(what.plan.attention_dp);
     if (memory.longest() < longest) {
-        Bytes const needed = fixed + memory.shape.kept(longest) * memory.cache_per_token;
+        Bytes const needed = memory.fixed() + memory.cache_of(longest);
         step.reason =
             fmt::format("{}: {} for weights and one response, {} usable{}", engine_label(what.plan), human(needed),
                         human(std::max(Bytes{}, memory.usable)), taken > Bytes{} ? " beside the training state" : "");
         return false;
     }
     step.memory.push_back({.role = "engine",
-                           .needed = fixed,
+                           .needed = memory.fixed(),
                            .usable = memory.usable,
                            .remark = fmt::format("leaves a cache of {} tokens a replica", human_count(cache))});
     RolloutFleet const fleet = fleet_of(step, question_, engine.model, cache);

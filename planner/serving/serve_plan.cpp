@@ -137,8 +137,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
         v.rejected = serving_misfit;
         v.shortage = {.machine = c.machine,
                       .plan = c.plan,
-                      .needed = memory.weights + memory.activations + memory.overhead +
-                                memory.shape.kept(tokens) * memory.cache_per_token,
+                      .needed = memory.fixed() + memory.cache_of(tokens),
                       .usable = memory.usable};
         return v;
     }
