@@ -10,7 +10,7 @@
 /// An emulated machine behind CUDA's runtime, cuBLASLt and NCCL, as far as the benchmarks use them: device memory is
 /// the host's, kernels are run by emulation.hpp. What is enqueued on a stream runs when something waits for the stream
 /// and not before, so that a wait that is missing shows as memory that nobody has written; new device memory is full of
-/// NaN patterns. What CUDA, cuBLASLt and NCCL document as errors are errors: see device.cpp, cublas_lt.cpp, nccl.cpp.
+/// NaN patterns. What CUDA, cuBLASLt and NCCL document as errors are errors: see machine.hpp, cublas_lt.cpp, nccl.cpp.
 namespace sextant::bench::simt {
 
 /// Leaves `count` devices of compute capability 9.0 without memory, streams or errors.
