@@ -1,5 +1,6 @@
 #include "simulator/closed_form.hpp"
 
+#include "core/graph/copied_elements.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/graph/recomputed_layers.hpp"
 #include "simulator/schedules/orders.hpp"
@@ -246,11 +247,9 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
-    if (model_.mlp.gated) load.gated_tokens = tokens * as_double(model_.mlp.intermediate) / tp;
-    bool const moe_runs_again =
-        plan.recompute == Recompute::selective && plan.recompute_modules.has(RecomputeModule::moe);
-    if (model_.moe && plan.dispatcher == Dispatcher::all_to_all && !moe_runs_again)
-        load.routed_hidden_tokens = load.sharded_hidden_tokens * as_double(model_.moe->top_k * plan.expert_tp);
+    CopiedElements const copied = copied_elements(model_, workload_, plan);
+    load.gated_tokens = copied.gated;
+    load.routed_hidden_tokens = copied.routed;
     return stage;
 }
 

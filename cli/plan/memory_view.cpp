@@ -1,6 +1,7 @@
 #include "cli/plan/memory_view.hpp"
 
 #include "cli/plan/report_view.hpp"
+#include "core/graph/copied_elements.hpp"
 #include "core/graph/step_graph.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
@@ -67,13 +68,10 @@ std::string formula_of(SavedTensor const& t, double input_bytes) {
                        input_bytes);
 }
 
-/// What the framework keeps beside the tensors of the graph. Source: docs/memory.md, "Bytes per framework".
+/// What the framework keeps beside the tensors of the graph.
 void add_copies(std::vector<KeptTensor>& out, MemorySheet const& s, StageContent const& content) {
     FrameworkMemory const& framework = s.question.framework.memory;
-    ModelSpec const& model = s.question.model;
-    auto const as_double = [](std::int64_t n) { return static_cast<double>(n); };
-    double const tokens = as_double(s.plan.micro_batch) * as_double(s.question.workload.sequence) /
-                          as_double(s.plan.cp) / as_double(s.plan.tp);
+    CopiedElements const copied = copied_elements(s.question.model, s.question.workload, s.plan);
     auto const add = [&](char const* tensor, char const* formula, double factor, double elements, std::int64_t layers) {
         if (factor * elements > 0 && layers > 0)
             out.push_back({.block = "framework",
@@ -86,14 +84,8 @@ void add_copies(std::vector<KeptTensor>& out, MemorySheet const& s, StageContent
     std::int64_t moe_layers = 0;
     for (std::size_t k = 0; k < s.graph.blocks.kinds.size(); ++k)
         if (s.graph.blocks.kinds[k].moe) moe_layers += content.layers_of_kind[k];
-    bool const moe_runs_again =
-        s.plan.recompute == Recompute::selective && s.plan.recompute_modules.has(RecomputeModule::moe);
-    if (model.moe && s.plan.dispatcher == Dispatcher::all_to_all && !moe_runs_again)
-        add("copies of routed tokens", "T k h / t", framework.routed_token_bytes.value,
-            tokens * as_double(model.hidden) * as_double(model.moe->top_k * s.plan.expert_tp), moe_layers);
-    if (model.mlp.gated)
-        add("gate beside its product", "T f / t", framework.gated_extra_bytes.value,
-            tokens * as_double(model.mlp.intermediate), content.layers);
+    add("copies of routed tokens", "T k h / t", framework.routed_token_bytes.value, copied.routed, moe_layers);
+    add("gate beside its product", "T f / t", framework.gated_extra_bytes.value, copied.gated, content.layers);
 }
 
 /// Per microbatch over the stage's layers, and what recompute does to it.
