@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "simulator/chunk_ends.hpp"
 #include "simulator/lane_writer.hpp"
 #include "simulator/layered_passes.hpp"
 #include "simulator/network/topology.hpp"
@@ -10,7 +11,6 @@
 #include "simulator/slot_programs.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace sextant {
 namespace {
@@ -43,6 +43,7 @@ public:
                   program_, options.jitter, options.seed),
           programs_(program_, options.granularity),
           layered_(form, plan, program_, programs_, writer_, options.prefetch),
+          ends_(schedule_),
           stages_(static_cast<std::size_t>(schedule_.stages)) {
         for (Straggler const& s : options.stragglers)
             writer_.slow_down(s.rank, s.factor);
@@ -54,7 +55,6 @@ public:
         for (std::size_t r = 0; r < ranks_.size(); ++r)
             mark_turns(ranks_[r], chunk_turns(schedule_.ranks[r]));
         set_transfer();
-        mark_ends();
     }
 
     TaskGraph build() {
@@ -115,23 +115,6 @@ private:
                             .in_pod = group_of({.scale_out = shares.scale_out})};
     }
 
-    /// Finds the first forward and the last backward of each chunk on each rank: when weights are gathered and
-    /// gradients are complete.
-    void mark_ends() {
-        for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-            std::vector<Slot> const& order = schedule_.ranks[rank];
-            for (std::size_t i = 0; i < order.size(); ++i) {
-                Slot const& slot = order[i];
-                bool const pair = slot.kind == SlotKind::forward_backward;
-                if (is_forward(slot) || pair) first_forward_.try_emplace({rank, slot.stage}, i);
-                if (!is_forward(slot)) {
-                    last_backward_[{rank, pair ? slot.backward_stage : slot.stage}] = i;
-                    end_.insert_or_assign(rank, i);
-                }
-            }
-        }
-    }
-
     void add_step() {
         forwards_.assign(stages_ * static_cast<std::size_t>(schedule_.microbatches), {});
         backwards_.assign(forwards_.size(), {});
@@ -151,18 +134,15 @@ private:
             if (ranks_[r].position < schedule_.ranks[r].size())
                 throw InputError("schedule '{}': rank {} waits for ever with {}", schedule_.name, r,
                                  text_of(schedule_.ranks[r][ranks_[r].position]));
-        if (!last_backward_.empty()) add_optimizer();
+        if (ends_.has_backwards()) add_optimizer();
     }
 
     /// In the order of the rank.
     [[nodiscard]] std::vector<LayeredPasses::FirstForward> first_forwards_of(std::size_t rank) const {
-        std::map<std::size_t, std::int32_t> by_position;
-        for (auto const& [key, position] : first_forward_)
-            if (key.first == rank) by_position.emplace(position, key.second);
         std::vector<LayeredPasses::FirstForward> forwards;
-        for (auto const& [position, stage] : by_position)
-            forwards.push_back({.stage = stage,
-                                .microbatch = schedule_.ranks[rank][position].microbatch,
+        for (ChunkEnds::FirstForward const& first : ends_.first_forwards(rank))
+            forwards.push_back({.stage = first.stage,
+                                .microbatch = schedule_.ranks[rank][first.position].microbatch,
                                 .passes = forwards.empty() ? 0 : ranks_[rank].forwards_between});
         return forwards;
     }
@@ -317,7 +297,7 @@ private:
         add_activation_copy(rank, backward, before);
         pass_on(rank, forward, both.shown);
         pass_on(rank, backward, both.shown);
-        if (ends(rank, slot.backward_stage, position))
+        if (ends_.ends(static_cast<std::size_t>(rank), slot.backward_stage, position))
             layered_.reduce_stage(rank, backward, ranks_[static_cast<std::size_t>(rank)].calls);
     }
 
@@ -325,7 +305,7 @@ private:
 
     Seconds add_forward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
         DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
-        bool const first = first_forward_.at({static_cast<std::size_t>(rank), tag.stage}) == position;
+        bool const first = ends_.begins(static_cast<std::size_t>(rank), tag.stage, position);
         if (calls.at(Moment::forward_each) > Seconds{})
             return layered_.run(rank, tag, calls, Moment::forward_each, Moment::forward_each);
         if (first && calls.at(Moment::forward_first) > Seconds{}) return layered_.run_gathered(rank, tag);
@@ -335,7 +315,7 @@ private:
 
     Seconds add_backward(std::int64_t rank, SlotTag const& tag, std::size_t position) {
         DataParallelCalls const& calls = ranks_[static_cast<std::size_t>(rank)].calls;
-        bool const last_one = ends(rank, tag.stage, position);
+        bool const last_one = ends_.ends(static_cast<std::size_t>(rank), tag.stage, position);
         bool const each = calls.at(Moment::backward_each) > Seconds{};
         bool const once = last_one && calls.at(Moment::backward_last) > Seconds{};
         // A split backward has its gradients with the weight half.
@@ -343,14 +323,10 @@ private:
             writer_.run(rank, programs_.of_stage(tag.stage, tag.pass), tag);
             return {};
         }
-        bool const another_follows = last_one && end_.at(static_cast<std::size_t>(rank)) != position;
+        bool const another_follows = last_one && !ends_.ends_rank(static_cast<std::size_t>(rank), position);
         return layered_.run(rank, tag, calls, each ? Moment::backward_each : Moment::backward_last,
                             once ? Moment::backward_last : Moment::backward_each,
                             another_follows ? ranks_[static_cast<std::size_t>(rank)].backwards_between : 0);
-    }
-
-    [[nodiscard]] bool ends(std::int64_t rank, std::int32_t stage, std::size_t position) const {
-        return last_backward_.at({static_cast<std::size_t>(rank), stage}) == position;
     }
 
     ClosedForm& form_;
@@ -362,12 +338,11 @@ private:
     LaneWriter writer_;
     SlotPrograms programs_;
     LayeredPasses layered_;
+    ChunkEnds ends_;
     std::size_t stages_;
     std::vector<Rank> ranks_;
     ProgramItem transfer_;
     LaneWriter::Nearer transfer_nearer_;
-    std::map<std::pair<std::size_t, std::int32_t>, std::size_t> first_forward_, last_backward_;
-    std::map<std::size_t, std::size_t> end_;  ///< position of a rank's last backward
     std::vector<Arrival> forwards_, backwards_;
     std::vector<std::int32_t> owners_;
 };
