@@ -127,6 +127,8 @@ Section section_of(ClusterSpec const& cluster) {
 Section section_of(FrameworkProfile const& framework) {
     Section section{
         fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
+    section.lines.push_back(fmt::format("where a plan leaves it open: ZeRO {}, layers over stages {}",
+                                        framework.usual.zero, name_of(framework.usual.layers)));
     for (auto const& timing : framework.timing)
         for (auto& value : values_of(timing))
             section.values.push_back(std::move(value));

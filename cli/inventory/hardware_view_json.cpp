@@ -55,6 +55,7 @@ Json framework_json(FrameworkProfile const& framework) {
     return {{"name", framework.name},
             {"title", framework.title},
             {"aliases", framework.aliases},
+            {"usual", {{"layers", name_of(framework.usual.layers)}, {"zero", framework.usual.zero}}},
             {"timing", timing},
             {"memory", values_json(values_of(framework.memory))}};
 }

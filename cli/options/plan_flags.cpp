@@ -51,7 +51,8 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     add_axis("--ep", o.ep, "expert parallelism");
     add_axis("--vpp", o.vpp, "model chunks per stage (interleaved, breadth-first; 2 in a V)");
     add_axis("--micro-batch", o.micro_batch, "sequences per microbatch");
-    add_axis("--zero", o.zero, "ZeRO stage 0, 1, 2 or 3 (3: FSDP)", "1, the distributed optimizer");
+    add_axis("--zero", o.zero, "ZeRO stage 0, 1, 2 or 3 (3: FSDP)",
+             "the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1");
     char const* const list = search ? ", comma-separated" : "";
     auto const usual = [&](char const* of_search, char const* of_one) { return search ? of_search : of_one; };
     app.add_option(

@@ -264,6 +264,7 @@ ParallelPlan single_plan(PlanOptions const& o, ClusterSpec const* cluster) {
 
 ParallelPlan single_plan(PlanOptions const& options, Subject const& subject) {
     ParallelPlan plan = single_plan(options, &subject.cluster);
+    if (options.zero.empty()) plan.zero = usual_zero_stage(subject.framework, plan);
     plan.stage_layers = usual_stage_layers(subject.framework, subject.model, plan);
     return plan;
 }

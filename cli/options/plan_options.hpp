@@ -88,7 +88,8 @@ Subject find_subject(PlanOptions const& options);
 
 /// The one plan that the options describe, dp being what is left of the accelerators (of `cluster`, if there is one).
 ParallelPlan single_plan(PlanOptions const& options, ClusterSpec const* cluster);
-/// The same with layers on stages as the framework spreads them, where the options leave them open.
+/// The same with the ZeRO stage and the layers on stages that the framework usually has, where the options leave them
+/// open.
 ParallelPlan single_plan(PlanOptions const& options, Subject const& subject);
 
 /// The constraints that the options put on a search over this cluster.

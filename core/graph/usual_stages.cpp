@@ -1,5 +1,6 @@
 #include "core/graph/usual_stages.hpp"
 
+#include "core/graph/plan_check.hpp"
 #include "core/graph/stage_layout.hpp"
 
 #include <cmath>
@@ -30,10 +31,15 @@ std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int6
 std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
                                              ParallelPlan const& plan) {
     bool const dense = !model.moe && !model.recurrent && model.mlp.intermediate > 0;
-    bool const spreads_by_cost = framework.name == "nanotron" && dense && plan.vpp == 1;
+    bool const spreads_by_cost = framework.usual.layers == LayerSpread::by_cost && dense && plan.vpp == 1;
     if (!spreads_by_cost || !plan.stage_layers.empty() || plan.pp == 1) return plan.stage_layers;
     if (!can_split(model.layer_count(), plan.pp, plan.vpp)) return {};
     return cost_balanced_layers(model, plan.pp, Tie::next_stage);
+}
+
+int usual_zero_stage(FrameworkProfile const& framework, ParallelPlan plan) {
+    plan.zero = framework.usual.zero;
+    return zero_suits_pipeline(plan) ? plan.zero : 1;
 }
 
 }  // namespace sextant

@@ -20,4 +20,8 @@ std::vector<std::int64_t> cost_balanced_layers(ModelSpec const& model, std::int6
 std::vector<std::int64_t> usual_stage_layers(FrameworkProfile const& framework, ModelSpec const& model,
                                              ParallelPlan const& plan);
 
+/// The ZeRO stage that a framework runs with where the plan leaves it open: its usual one, 1 with a pipeline that does
+/// not go with that.
+int usual_zero_stage(FrameworkProfile const& framework, ParallelPlan plan);
+
 }  // namespace sextant

@@ -51,6 +51,16 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     return timing;
 }
 
+UsualPlan read_usual(ObjectReader in) {
+    UsualPlan usual;
+    if (in.has("layers")) usual.layers = layer_spread_from(in.text("layers"), in.path_to("layers"));
+    std::int64_t const zero = in.integer("zero", usual.zero);
+    if (zero < 0 || zero > 3) throw InputError("{}: is {} (a ZeRO stage: 0, 1, 2 or 3)", in.path_to("zero"), zero);
+    usual.zero = static_cast<int>(zero);
+    in.finish();
+    return usual;
+}
+
 FrameworkMemory read_memory(ObjectReader in) {
     read_default_provenance(in);
     FrameworkMemory memory;
@@ -119,6 +129,7 @@ FrameworkProfile read_framework(ObjectReader in) {
     framework.name = in.text("name");
     framework.title = in.text("title", framework.name);
     framework.aliases = in.texts("aliases");
+    if (auto usual = in.optional_object("usual")) framework.usual = read_usual(std::move(*usual));
     for (auto& entry : in.objects("timing")) {
         auto const* const base = framework.timing.empty() ? nullptr : &framework.timing.front();
         auto timing = read_timing(std::move(entry), base);
@@ -140,10 +151,11 @@ std::string framework_json(FrameworkProfile const& framework) {
     }
     return fmt::format(
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
-        "  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
+        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
-        json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)), entries,
-        memory_json(framework.memory), framework.interval.low, framework.interval.high, framework.interval.rows);
+        json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)),
+        name_of(framework.usual.layers), framework.usual.zero, entries, memory_json(framework.memory),
+        framework.interval.low, framework.interval.high, framework.interval.rows);
 }
 
 }  // namespace sextant

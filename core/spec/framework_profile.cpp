@@ -2,10 +2,21 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/named_values.hpp"
 
 #include <algorithm>
 
 namespace sextant {
+namespace {
+
+constexpr Named<LayerSpread> layer_spreads[] = {{LayerSpread::even, "even"}, {LayerSpread::by_cost, "by-cost"}};
+
+}  // namespace
+
+std::string_view name_of(LayerSpread spread) { return name_in<LayerSpread>(layer_spreads, spread); }
+LayerSpread layer_spread_from(std::string_view name, std::string_view where) {
+    return value_in<LayerSpread>(layer_spreads, name, where, "spread of layers");
+}
 
 double sent_gradient_bytes(FrameworkTiming const& framework, GradientFormat format) {
     double const usual = framework.gradient_bytes_sent.value;

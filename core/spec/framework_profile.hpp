@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -80,10 +81,23 @@ struct StepInterval {
     std::int64_t rows = 0;  ///< it comes from; 0: assumed
 };
 
+/// How layers are spread over pipeline stages. `by_cost`: those of dense models by cost, with the output matrix as a
+/// block of its own; of other models evenly.
+enum class LayerSpread : std::uint8_t { even, by_cost };
+std::string_view name_of(LayerSpread spread);
+LayerSpread layer_spread_from(std::string_view name, std::string_view where);
+
+/// What a framework does where a plan leaves it open.
+struct UsualPlan {
+    LayerSpread layers = LayerSpread::even;
+    int zero = 1;  ///< ZeRO stage, where there is no pipeline (with one ZeRO 2 and 3 do not go)
+};
+
 struct FrameworkProfile {
     std::string name;  ///< "megatron", "fsdp", ...
     std::string title;
     std::vector<std::string> aliases;
+    UsualPlan usual{};
     std::vector<FrameworkTiming> timing;
     FrameworkMemory memory;
     StepInterval interval{};

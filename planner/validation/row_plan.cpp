@@ -26,7 +26,7 @@ bool name_has(TrainingRow const& row, std::string_view word) {
 }
 
 bool shards_weights(TrainingCase const& c) {
-    return c.framework->name == "fsdp" || c.framework->name == "torchtitan" || c.framework->name == "maxtext";
+    return c.framework->usual.zero == 3;
 }
 
 /// Replicas alone: each accelerator holds the model, or a shard of its state.

@@ -173,5 +173,7 @@ TEST_CASE("framework JSON: what is written is read back") {
         }
         CHECK(back.memory.constant.value.base() == Approx(profile.memory.constant.value.base()).epsilon(1e-4));
         CHECK(back.interval.rows == profile.interval.rows);
+        CHECK(back.usual.zero == profile.usual.zero);
+        CHECK(back.usual.layers == profile.usual.layers);
     }
 }

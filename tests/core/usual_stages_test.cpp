@@ -24,12 +24,12 @@ TEST_CASE("cost_balanced_layers: stage 0 holds what nanotron's runs held") {
     CHECK(cost_balanced_layers(model, 4, Tie::same_stage).front() == 6);
 }
 
-TEST_CASE("usual_stage_layers: nanotron spreads what is left open of dense models by cost, nobody else does") {
+TEST_CASE("usual_stage_layers: who spreads by cost does so with dense models and what a plan leaves open") {
     FrameworkProfile framework = neutral_framework();
     ModelSpec const model = llama(4096, 32, 8, 32, 14336);
     ParallelPlan plan{.pp = 8};
     CHECK(usual_stage_layers(framework, model, plan).empty());
-    framework.name = "nanotron";
+    framework.usual.layers = LayerSpread::by_cost;
     CHECK(usual_stage_layers(framework, model, plan) == cost_balanced_layers(model, 8, Tie::next_stage));
     CHECK(usual_stage_layers(framework, mixture(2048, 16, 16, 2, 1408), plan).empty());
     plan.stage_layers = {4, 4, 4, 4, 4, 4, 4, 4};
@@ -37,4 +37,22 @@ TEST_CASE("usual_stage_layers: nanotron spreads what is left open of dense model
     CHECK(usual_stage_layers(framework, model, {.pp = 1}).empty());
     CHECK(usual_stage_layers(framework, model, {.pp = 64}).empty());  // an error elsewhere
     CHECK(usual_stage_layers(framework, model, {.pp = 4, .vpp = 2}).empty());
+}
+
+TEST_CASE("usual_zero_stage: the framework's, as far as a pipeline goes with it") {
+    FrameworkProfile framework = neutral_framework();
+    for (int const zero : {0, 1, 2, 3}) {
+        framework.usual.zero = zero;
+        CHECK(usual_zero_stage(framework, {}) == zero);
+        CHECK(usual_zero_stage(framework, {.pp = 4}) == std::min(zero, 1));
+    }
+}
+
+TEST_CASE("shipped frameworks: who shards weights does so where a plan leaves it open, nanotron spreads by cost") {
+    for (FrameworkProfile const& framework : all_frameworks()) {
+        CAPTURE(framework.name);
+        bool const shards = framework.name == "fsdp" || framework.name == "torchtitan" || framework.name == "maxtext";
+        CHECK(framework.usual.zero == (shards ? 3 : 1));
+        CHECK((framework.usual.layers == LayerSpread::by_cost) == (framework.name == "nanotron"));
+    }
 }
