@@ -86,9 +86,9 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
     CollectiveCurve curve;
     switch (kind) {
         case CollectiveKind::all_to_all:
-            // Half of the data crosses the bisection of the longest axis: S n / 4 over 2 links per ring of it, so S *
-            // axis / 8 per link pair.
-            curve.add(latency, 1 / (rate * up.all_to_all_efficiency.value) * std::max(1.0, axis_length / 4));
+            // Half of the data crosses the bisection of an axis: S n / 4 each way over the 2 n / axis links of it,
+            // which are one in `spanned` of the links in `rate`.
+            curve.add(latency, 1 / (rate * up.all_to_all_efficiency.value) * std::max(1.0, axis_length * spanned / 4));
             break;
         case CollectiveKind::send_receive:
             curve.add(up.base_latency.value, 1 / (up.bandwidth.value / (2 * axes)));

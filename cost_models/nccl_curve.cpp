@@ -7,9 +7,10 @@
 namespace sextant {
 namespace {
 
-/// Rate of PAT against a ring's, and of its steps against a tree's (NCCL's tuner).
+/// Rate of PAT against a ring's, its steps against a tree's, and what every further rank costs (NCCL's tuner).
 constexpr double pat_rate = 0.75;
 constexpr double pat_hop = 1 / 3.5;
+constexpr Seconds pat_rank = 2.8 * units::us;
 
 enum Protocol : std::size_t { ll, ll128, simple, protocols };
 
@@ -151,7 +152,7 @@ void add_in_switch(CollectiveCurve& curve, NcclMachine const& machine, Terms con
 }
 
 void add_pat(CollectiveCurve& curve, Terms const& t) {
-    Seconds const latency = t.base[simple] + t.added + t.levels * t.tree_hop[simple] * pat_hop;
+    Seconds const latency = t.base[simple] + t.added + t.levels * t.tree_hop[simple] * pat_hop + t.n * pat_rank;
     curve.add(latency, (t.n - 1) / t.n / (t.nics * (t.ring_out * pat_rate)));
 }
 
