@@ -124,6 +124,8 @@ std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, Curv
                                                FitOptions const& options) {
     std::map<Arrangement, Points> by_arrangement;
     for (CollectiveMeasurement const* row : rows) {
+        // What rings leave unexplained says nothing of the switch that adds for everybody else.
+        if (row->machine->without_reduction && row->kind == CollectiveKind::all_reduce) continue;
         Points& points = by_arrangement[{row->kind, row->group().ranks_per_domain, row->group().domains}];
         points.rows.push_back(row);
         points.log2_bytes.push_back(std::log2(std::max(row->bytes.base(), 1.0)));

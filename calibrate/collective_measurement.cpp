@@ -92,12 +92,14 @@ void set_targets(std::vector<CollectiveMeasurement>& rows) {
     }
 }
 
-/// Size to the nearest half octave: runs need not use the same sizes.
-using Likeness = std::tuple<std::string, CollectiveKind, std::int64_t, std::int64_t, std::string, int>;
+/// Size to the nearest half octave: runs need not use the same sizes. Devices are the same that differ in memory alone
+/// (A100 of 40 and of 80 GB), as are their links.
+using Likeness = std::tuple<std::string, double, CollectiveKind, std::int64_t, std::int64_t, std::string, int>;
 
 Likeness likeness(CollectiveMeasurement const& row) {
     ClusterSpec const& cluster = row.machine->cluster;
-    return {cluster.accelerator.name,
+    return {cluster.accelerator.generation,
+            cluster.scale_up.bandwidth.value.base(),
             row.kind,
             row.group().ranks_per_domain,
             row.group().domains,
@@ -105,15 +107,45 @@ Likeness likeness(CollectiveMeasurement const& row) {
             static_cast<int>(std::lround(2 * std::log2(row.bytes.base())))};
 }
 
+/// How the rows of a run compare with those of other runs.
+struct Company {
+    std::size_t rows = 0;  ///< that another run has as well
+    std::size_t delayed = 0;
+};
+
+/// Rows of slow runs lose their say: those that another run shows to be slow, and, where most of a run's are, those
+/// that no other run has. It is the same process.
 void lower_slow_rows(std::vector<CollectiveMeasurement>& rows) {
-    constexpr double delayed = 1.3;
-    std::map<Likeness, Seconds> least;
+    constexpr double delay = 1.3;
+    struct Fastest {
+        Seconds time;
+        std::string run;
+        bool is_alone = true;
+    };
+    std::map<Likeness, Fastest> fastest;
     for (CollectiveMeasurement const& row : rows) {
-        auto const [found, is_new] = least.try_emplace(likeness(row), row.target);
-        if (!is_new) found->second = std::min(found->second, row.target);
+        auto const [found, is_new] = fastest.try_emplace(likeness(row), Fastest{row.target, row.run});
+        Fastest& best = found->second;
+        best.is_alone = best.is_alone && best.run == row.run;
+        if (row.target < best.time) best = {row.target, row.run, best.is_alone};
     }
-    for (CollectiveMeasurement& row : rows)
-        if (row.bytes <= 64 * units::MiB && row.target > delayed * least[likeness(row)]) row.weight *= 0.05;
+    auto const is_delayed = [&](CollectiveMeasurement const& row) {
+        return row.target > delay * fastest.at(likeness(row)).time;
+    };
+    auto const counts = [](CollectiveMeasurement const& row) { return row.bytes <= 64 * units::MiB; };
+    std::map<std::pair<std::string, CollectiveKind>, Company> runs;
+    for (CollectiveMeasurement const& row : rows) {
+        if (!counts(row) || fastest.at(likeness(row)).is_alone) continue;
+        Company& company = runs[{row.run, row.kind}];
+        ++company.rows;
+        if (is_delayed(row)) ++company.delayed;
+    }
+    for (CollectiveMeasurement& row : rows) {
+        if (!counts(row)) continue;
+        Company const company = runs[{row.run, row.kind}];
+        bool const is_slow_run = fastest.at(likeness(row)).is_alone && 2 * company.delayed > company.rows;
+        if (is_slow_run || is_delayed(row)) row.weight *= 0.05;
+    }
 }
 
 }  // namespace

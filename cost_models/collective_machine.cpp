@@ -178,6 +178,7 @@ CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpe
         out.group = place_group(ranks, 1, fills_racks ? domain : row.gpus_per_node);
     }
     if (has_word(lower_case(row.intra_link + " " + row.inter_link), "nvls off")) {
+        out.without_reduction = out.cluster.scale_up.in_network_reduction_efficiency.has_value();
         out.cluster.scale_up.in_network_reduction_efficiency.reset();
         out.assumptions.emplace_back("no reduction in the switch, as stated");
     }

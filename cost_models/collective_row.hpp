@@ -56,6 +56,7 @@ struct CollectiveMachine {
     GroupPlacement group;
     std::vector<std::string> assumptions;
     NetworkRate rate = NetworkRate::of_profile;
+    bool without_reduction = false;  ///< in the switch, as the row says of a cluster that has it
 };
 
 /// Looks for a cluster with this device whose networks are those the row names. `profile`: used instead of that.

@@ -7,17 +7,15 @@
 namespace sextant {
 namespace {
 
+/// Over domains, another number of ranks in each has other rings and another share of the NICs: nothing that was
+/// measured says that what one leaves unexplained holds for the other.
 bool concerns(NetworkCorrection const& c, CollectiveKind kind, GroupPlacement const& group) {
-    return c.kind == kind && (c.domains > 1) == (group.domains > 1);
+    if (c.kind != kind || (c.domains > 1) != (group.domains > 1)) return false;
+    return group.domains == 1 || c.ranks_per_domain == group.ranks_per_domain;
 }
 
 double log2_ranks(std::int64_t ranks_per_domain, std::int64_t domains) {
     return std::log2(static_cast<double>(ranks_per_domain)) + std::log2(static_cast<double>(domains));
-}
-
-/// Over domains: those with as many ranks in each, if there are any.
-bool is_like(NetworkCorrection const& c, GroupPlacement const& group) {
-    return group.domains == 1 || c.ranks_per_domain == group.ranks_per_domain;
 }
 
 }  // namespace
@@ -29,16 +27,13 @@ bool has_correction(std::span<NetworkCorrection const> corrections, CollectiveKi
 
 double correction_at(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group,
                      double log2_bytes) {
-    bool const any_alike = std::any_of(corrections.begin(), corrections.end(), [&](NetworkCorrection const& c) {
-        return concerns(c, kind, group) && is_like(c, group);
-    });
     double const wanted = log2_ranks(group.ranks_per_domain, group.domains);
     NetworkCorrection const* below = nullptr;
     NetworkCorrection const* above = nullptr;
     double below_at = 0;
     double above_at = 0;
     for (NetworkCorrection const& c : corrections) {
-        if (!concerns(c, kind, group) || (any_alike && !is_like(c, group))) continue;
+        if (!concerns(c, kind, group)) continue;
         double const at = log2_ranks(c.ranks_per_domain, c.domains);
         if (at <= wanted && (below == nullptr || at > below_at)) {
             below = &c;

@@ -5,12 +5,12 @@
 
 namespace sextant {
 
-/// Whether any correction is of this kind and, as the group, in one domain or over several.
+/// Whether any correction is of this kind and, as the group, in one domain or over several with as many ranks in each.
 bool has_correction(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group);
 
 /// Logarithm of the factor that corrections put on a time: that of the same arrangement of ranks where it was measured;
 /// between two that were, linear in log2 of the ranks; beyond all of them a fraction of the nearest one's that halves
-/// with each doubling of the ranks. Arrangements with as many ranks per domain go before others.
+/// with each doubling of the ranks. Over domains, only arrangements with as many ranks in each say anything.
 double correction_at(std::span<NetworkCorrection const> corrections, CollectiveKind kind, GroupPlacement const& group,
                      double log2_bytes);
 

@@ -220,6 +220,59 @@ TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say"
     CHECK(rows[11].role == RowRole::robustness);
 }
 
+TEST_CASE(
+    "prepare_rows: a run that others show to be slow is slow where it is alone, on the same device of less memory") {
+    std::vector<CollectiveMeasurement> rows;
+    auto const add = [&](char const* run, char const* cluster, double kib, double time) {
+        CollectiveMachine where;
+        where.cluster = find_cluster(cluster, "test");
+        where.group = place_group(8, 1, 8);
+        rows.push_back({.run = run,
+                        .source = "s",
+                        .library_version = "",
+                        .machine = std::make_shared<CollectiveMachine const>(where),
+                        .kind = CollectiveKind::all_reduce,
+                        .bytes = kib * units::KiB,
+                        .measured = time * us});
+    };
+    for (double const kib : {0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 131072.0})
+        add("slow", "a100-sxm-40gb", kib, 40 + kib / 10);
+    for (double const kib : {1.0, 2.0, 4.0, 8.0, 16.0})
+        add("fast", "a100-sxm-80gb", kib, 20 + kib / 10);
+    for (double const kib : {0.25, 0.5, 1.0, 2.0, 4.0, 8.0})
+        add("other", "h100-sxm", kib, 15 + kib / 10);
+    prepare_rows(rows);
+    auto const weights = [&](std::string_view run) {
+        std::vector<double> out;
+        for (CollectiveMeasurement const& row : rows)
+            if (row.run == run) out.push_back(row.weight);
+        return out;
+    };
+    CHECK(weights("slow") == std::vector<double>{0.25 * 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 1});
+    CHECK(weights("fast") == std::vector<double>{0.25, 1, 1, 1, 1});
+    CHECK(weights("other") == std::vector<double>{0.25, 1, 1, 1, 1, 1});
+}
+
+TEST_CASE("fit_corrections: an all-reduce without the switch's reduction leaves the curve with it alone") {
+    auto rows = synthetic(0.01, 12, false);
+    CollectiveMachine without = *machine(1, 8);
+    without.without_reduction = true;
+    auto const shared = std::make_shared<CollectiveMachine const>(without);
+    for (CollectiveMeasurement& row : rows) {
+        if (row.group().size != 8) continue;
+        row.machine = shared;
+        row.target = row.measured = 1.3 * row.measured;
+    }
+    auto const of = [&](CollectiveKind kind, std::int64_t ranks) {
+        auto const all = fit_corrections(list(rows), known_curve, one_thread);
+        return std::any_of(all.begin(), all.end(),
+                           [&](NetworkCorrection const& c) { return c.kind == kind && c.ranks_per_domain == ranks; });
+    };
+    CHECK_FALSE(of(CollectiveKind::all_reduce, 8));
+    CHECK(of(CollectiveKind::all_reduce, 4));
+    CHECK(of(CollectiveKind::all_gather, 8));
+}
+
 TEST_CASE("fit_with_held_out: runs are chosen by their names, never fitted, and intervals hold what they should") {
     std::size_t held = 0;
     for (int i = 0; i < 2000; ++i)
@@ -292,6 +345,48 @@ TEST_CASE("fit_with_held_out: runs that a cluster's own constants explain leave 
                     CHECK(time(mine) / time(known.cluster) == Approx(1).epsilon(0.2));
                 }
         }
+}
+
+TEST_CASE(
+    "fit_with_held_out: a network that two all-reduces show to be slow is slow for every collective and more nodes") {
+    using enum CollectiveKind;
+    auto const known = find_cluster("h100-sxm", "test");
+    auto const slow = find_cluster("h100-sxm:inter_node_bandwidth=x0.7:inter_node_latency=x2", "test");
+    std::vector<CollectiveMeasurement> rows;
+    for (std::int64_t const nodes : {2, 4}) {
+        CollectiveMachine where;
+        where.cluster = known;
+        where.group = place_group(8 * nodes, 1, 8);
+        auto const shared = std::make_shared<CollectiveMachine const>(where);
+        for (double size = 1024; size <= 9e9; size *= 2) {
+            Seconds const time = collective_curve(slow, all_reduce, where.group).time(size * units::B);
+            rows.push_back({.run = fmt::format("{} nodes", nodes),
+                            .source = "synthetic",
+                            .library_version = "2.29",
+                            .machine = shared,
+                            .kind = all_reduce,
+                            .bytes = size * units::B,
+                            .measured = time,
+                            .target = time});
+        }
+    }
+    auto const fitted = fit_with_held_out(list(rows), known, {.command = "test", .options = one_thread});
+    CHECK(fitted.provenance.rows == static_cast<std::int64_t>(rows.size()));
+    CHECK(fitted.provenance.held_out.size() >= 4);  // size bands, each run judged by the other
+    ClusterSpec mine = known;
+    apply_network_calibration(mine, fitted, all_network_calibrations());
+    for (auto const kind : {all_reduce, all_gather, reduce_scatter, all_to_all})
+        for (std::int64_t const nodes : {2, 4, 8, 16, 32})
+            for (double size = 1024; size <= 9e9; size *= 8) {
+                GroupPlacement const group = place_group(8 * nodes, 1, 8);
+                auto const time = [&](ClusterSpec const& cluster) {
+                    return collective_curve(cluster, kind, group).time(size * units::B);
+                };
+                bool const seen = kind == all_reduce && nodes <= 4;
+                bool const small_exchange = kind == all_to_all && size < 64e6;  // steps of exchanges have no rows
+                CAPTURE(name_of(kind), nodes, size);
+                if (!small_exchange) CHECK(time(mine) / time(slow) == Approx(1).epsilon(seen ? 0.06 : 0.1));
+            }
 }
 
 TEST_CASE("score_entries: on an excerpt of real runs, platforms that a fit has not seen are met by their class") {

@@ -288,6 +288,8 @@ TEST_CASE("correction_at: measured arrangements, between them, and beyond") {
     CHECK(at(32, 20) == Approx(-0.4));
     CHECK(at(64, 20) == Approx(-0.2));
     CHECK(at(16, 10) == Approx(-0.1));
+    CHECK(correction_at(all, CollectiveKind::all_reduce, place_group(4, 8, 8), 20) == 0);  // one rank in each of four
+    CHECK_FALSE(has_correction(all, CollectiveKind::all_reduce, place_group(4, 8, 8)));
     CHECK(correction_at(all, CollectiveKind::all_gather, place_group(8, 1, 8), 10) == 0);
     CHECK_FALSE(has_correction(all, CollectiveKind::all_gather, place_group(8, 1, 8)));
 }

@@ -77,6 +77,8 @@ TEST_CASE("collective rows: NVLink between the trays of a rack is one domain") {
     CHECK(rack.group.size == 72);
     auto const off = machine("GB300", "NVLink5-NVL72", "NVLink (MNNVL), NVLS off", 4, 4);
     CHECK_FALSE(off.cluster.scale_up.in_network_reduction_efficiency);
+    CHECK(off.without_reduction);
+    CHECK_FALSE(rack.without_reduction);
     CHECK(reason("GB200", "NVLink5-NVL72", "NVLink (two racks)", 36, 4) ==
           "gb200-nvl72: 144 ranks are more than one domain that NVLink joins");
 }
