@@ -176,15 +176,12 @@ public:
         std::map<std::string, std::size_t> numbers;
         for (CollectiveMeasurement const* row : rows)
             of_row_.push_back(numbers.try_emplace(row->machine->cluster.name, numbers.size()).first->second);
+        is_one_ = numbers.size() == 1 && spreads.shared_rate > 0;
+        if (is_one_) parameters_.push_back(effect("rates", spreads.shared_rate));
         if (numbers.size() < 2 || spreads.cluster_latency <= 0 || spreads.cluster_rate <= 0) return;
         for (auto const& [name, number] : numbers)
             for (double const spread : {spreads.cluster_latency, spreads.cluster_rate})
-                parameters_.push_back({.name = name,
-                                       .start = 1,
-                                       .low = 1.0 / most,
-                                       .high = most,
-                                       .scale = FitScale::logarithmic,
-                                       .prior = FitPrior{1, spread}});
+                parameters_.push_back(effect(name, spread));
     }
 
     void append_to(std::vector<FitParameter>& parameters) const {
@@ -194,13 +191,31 @@ public:
     template <class Constants>
     [[nodiscard]] Constants of(Constants const& constants, std::size_t row, std::span<double const> values) const {
         if (parameters_.empty()) return constants;
+        if (is_one_) return shared(constants, values);
         std::size_t const at = first_ + 2 * of_row_[row];
         return on_cluster(constants, values[at], values[at + 1]);
     }
 
+    /// With what all rows share, which one cluster keeps; the clusters of a class keep what is theirs for themselves.
+    template <class Constants>
+    [[nodiscard]] Constants shared(Constants const& constants, std::span<double const> values) const {
+        return is_one_ ? on_cluster(constants, 1, values[first_]) : constants;
+    }
+
 private:
     static constexpr double most = 20;
+
+    static FitParameter effect(std::string name, double spread) {
+        return {.name = std::move(name),
+                .start = 1,
+                .low = 1.0 / most,
+                .high = most,
+                .scale = FitScale::logarithmic,
+                .prior = FitPrior{1, spread}};
+    }
+
     std::size_t first_;
+    bool is_one_ = false;
     std::vector<std::size_t> of_row_;
     std::vector<FitParameter> parameters_;
 };
@@ -229,7 +244,7 @@ void round_constants(NetworkSection<Constants>& section, Times const& times, Num
         value = rounded(value.in(units::us)) * units::us;
     }
     for (auto const& field : numbers)
-        section.constants.*field.member = rounded(section.constants.*field.member);
+        section.constants.*field.member = rounded(std::clamp(section.constants.*field.member, field.low, field.high));
     for (ConstantNote& note : section.notes)
         if (note.spread) note.spread = rounded(std::min(*note.spread, 100.0));
 }
@@ -265,8 +280,9 @@ NetworkSection<ScaleUpConstants> fit_scale_up(MeasurementList const& all, ScaleU
                        }};
     effects.append_to(problem.parameters);
     FitResult const fit = fit_least_squares(problem, options);
+    std::vector<double> const values = fit.values();
     NetworkSection<ScaleUpConstants> section{
-        .scope = {}, .constants = parameters.with(fit.values()), .notes = parameters.notes(fit)};
+        .scope = {}, .constants = effects.shared(parameters.with(values), values), .notes = parameters.notes(fit)};
     round_constants(section, scale_up_times, scale_up_numbers);
     return section;
 }
@@ -294,8 +310,9 @@ NetworkSection<ScaleOutConstants> fit_scale_out(MeasurementList const& all, Scal
                        }};
     effects.append_to(problem.parameters);
     FitResult const fit = fit_least_squares(problem, options);
+    std::vector<double> const values = fit.values();
     NetworkSection<ScaleOutConstants> section{
-        .scope = {}, .constants = parameters.with(fit.values()), .notes = parameters.notes(fit)};
+        .scope = {}, .constants = effects.shared(parameters.with(values), values), .notes = parameters.notes(fit)};
     round_constants(section, scale_out_times, scale_out_numbers);
     return section;
 }

@@ -47,7 +47,7 @@ using CurveOf = std::function<CollectiveCurve(CollectiveMeasurement const&)>;
 /// What the structure leaves unexplained, per collective and arrangement of ranks: knots every other octave with a
 /// prior at no correction, and jumps at single sizes where at least two timings that count in full (of two runs, or in
 /// place and out of place) are off the corrected curve to the same side by more than a seventh. `curve_of`: by
-/// constants alone.
+/// constants alone. All-reduces that ran without the switch's reduction have none: others run with it.
 std::vector<NetworkCorrection> fit_corrections(MeasurementList const& rows, CurveOf const& curve_of,
                                                FitOptions const& options);
 

@@ -47,7 +47,7 @@ std::string held_out_csv(std::vector<HeldOutRow> const& rows);
 
 /// How the calibration of one machine is fitted and judged.
 struct FitChoices {
-    double held_out = 0.2;  ///< share of the runs, chosen by a hash of their names
+    double held_out = 0;  ///< share of the runs that are never fitted, chosen by a hash of their names
     std::string command;
     FitOptions options{.starts_from = StartsFrom::priors};
 };
@@ -55,9 +55,10 @@ struct FitChoices {
 /// Whether a run is held out: by a hash (FNV-1a) of its name, the same on every machine.
 bool is_held_out(std::string_view run, double share);
 
-/// Constants of `cluster` from rows measured on it, starting at those of its class. Runs that are held out are never
-/// fitted: they give the errors and, where there are enough, the intervals. With none held out, or none that hash so,
-/// the errors are those of leaving out each run in turn, and the constants are fitted to all.
+/// Constants of `cluster` from rows measured on it, starting at those that ship for it, else of its class. All rows are
+/// fitted; errors and, where there are enough, intervals are those of leaving out each run in turn (of more than ten
+/// runs a fifth). Runs that are held out by `held_out` are never fitted, and alone give errors and intervals; where
+/// none hashes so, or all do, it is as without.
 /// @throws InputError when nothing is left to fit.
 NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec const& cluster,
                                      FitChoices const& choices);

@@ -18,6 +18,9 @@ struct NetworkPriorSpreads {
     /// of large messages. Zero: all are alike.
     double cluster_latency = 0;
     double cluster_rate = 0;
+    /// In a fit to one cluster: a factor on all rates of large messages together. A slow network is slow for every
+    /// collective, also for those of which there are no rows. Zero: each rate for itself.
+    double shared_rate = 0;
 };
 
 /// NCCL's own constants where its tuner has one (docs/collectives.md), else values of the same order; what every fit

@@ -30,7 +30,7 @@ struct FitRequest {
     std::string out;
     std::string rows;
     std::vector<std::string> only;
-    double held_out = 0.2;
+    double held_out = 0;
 };
 
 /// A fit takes minutes: that its result cannot be written is said before.
@@ -109,8 +109,10 @@ Subcommand describe_calibrate_fit(CLI::App& calibrate, CommandContext& context) 
     written(app.add_option("--out", r.out,
                            "the fitted constants: a calibration, or the profile of a framework or an engine"))
         ->option_text("FILE.json");
-    app.add_option("--held-out", r.held_out,
-                   "share of the runs, chosen by their names, that judge and are not fitted (default: 0.2)")
+    app.add_option(
+           "--held-out", r.held_out,
+           "of --collectives and --nccl-log: share of the runs, chosen by their names, that judge and are never fitted "
+           "(default: 0, each is fitted and judged by a fit without it)")
         ->option_text("SHARE");
     written(
         app.add_option("--catalogue", r.catalogue, "fits every calibration that the program ships, into this folder"))

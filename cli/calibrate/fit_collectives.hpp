@@ -15,7 +15,7 @@ struct CollectiveFitRequest {
     std::string out;                  ///< file of that network's calibration; of a catalogue, rows held out
     std::string catalogue;            ///< or folder of every calibration that ships
     std::vector<std::string> only;    ///< of the catalogue; empty: all
-    double held_out = 0.2;            ///< share of the runs
+    double held_out = 0;              ///< share of the runs
 };
 
 /// Fits the networks' constants, scores them on runs held out, and writes calibrations.
