@@ -1,4 +1,5 @@
 #include "calibrate/import/importer.hpp"
+#include "calibrate/import/nccl_tests_log.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 
@@ -45,6 +46,7 @@ Importer const& importer_for(std::string_view text, std::string const& name) {
         throw InputError("{}: is a Parquet file (write it as CSV, as with pandas: read_parquet, to_csv)", name);
     for (Importer const* importer : all)
         if (importer->recognises(text)) return *importer;
+    if (auto const other = foreign_benchmark(text); !other.empty()) throw InputError("{}: is of {}", name, other);
     throw InputError("{}: is in no format that is known (--from one of: {})", name, join(names()));
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -118,21 +119,52 @@ Named named_in(std::string_view text) {
     return {};
 }
 
+constexpr std::array<std::string_view, 17> types{"int8",   "uint8",  "char", "int32",    "uint32",  "int",
+                                                 "int64",  "uint64", "half", "float",    "double",  "bfloat16",
+                                                 "f8e4m3", "f8e5m2", "fp8",  "fp8_e4m3", "fp8_e5m2"};
+
+bool is_type(std::string_view word) { return std::find(types.begin(), types.end(), word) != types.end(); }
+
+/// Where the figures of a size begin: the size, which stands two before the type, behind whatever a launcher, a
+/// container or a logger put there. None: this is no such line, or digits before it may belong to the size.
+std::optional<std::size_t> size_position(std::vector<std::string_view> const& words) {
+    for (std::size_t i = 2; i < words.size(); ++i) {
+        if (!is_type(words[i])) continue;
+        double size = 0;
+        double count = 0;
+        double other = 0;
+        bool const is_size = is_number(words[i - 2], size) && is_number(words[i - 1], count) && size >= count;
+        bool const is_whole = i < 3 || !is_number(words[i - 3], other);
+        if (is_size && is_whole) return i - 2;
+    }
+    return std::nullopt;
+}
+
 class LogReader {
 public:
     explicit LogReader(std::string const& name) : name_(name) {}
 
     void read(std::string_view raw, std::size_t number) {
-        std::string_view const line = without_prefixes(raw);
-        auto const words = words_of(line);
+        std::string_view line = without_prefixes(raw);
+        auto words = words_of(line);
         if (words.empty()) return;
         double size = 0;
+        if (auto const at = size_position(words); at && !words.front().starts_with('#')) {
+            read_size({words.begin() + static_cast<std::ptrdiff_t>(*at), words.end()}, number);
+            return;
+        }
         if (!words.front().starts_with('#') && is_number(words.front(), size)) {
+            // "1 048 576 262144 float": what is before the type is more than a size and a count.
+            if (words.size() > 3 && is_type(words[3])) refuse_size(words, number);
+            if (words.size() > 4 && is_type(words[4])) refuse_size(words, number);
             read_size(words, number);
             return;
         }
-        if (looks_like_sizes(words))
-            refuse(number, fmt::format("'{}' is no size in bytes", words.front().substr(0, 40)));
+        if (looks_like_sizes(words)) refuse_size(words, number);
+        if (auto const comment = line.find("# "); comment != std::string_view::npos && comment > 0) {
+            line = line.substr(comment);  // behind something that no launcher of ours is known to print
+            words = words_of(line);
+        }
         Named const named = named_in(line);
         bool const rank = is_rank(words);
         bool const begins = rank || named.as_program || line.find("# nThread") != std::string_view::npos;
@@ -214,6 +246,10 @@ private:
     [[noreturn]] void refuse(std::size_t number, std::string_view what) const {
         throw InputError("{}: line {}: {} (size, count, type, [operation, root,] time, algbw, busbw, errors expected)",
                          name_, number, what);
+    }
+
+    [[noreturn]] void refuse_size(std::vector<std::string_view> const& words, std::size_t number) const {
+        refuse(number, fmt::format("'{}' is no size in bytes", words.front().substr(0, 40)));
     }
 
     /// size count type [redop] [root] time algbw busbw #wrong time algbw busbw #wrong
@@ -298,7 +334,23 @@ private:
 
 }  // namespace
 
+std::string_view foreign_benchmark(std::string_view text) {
+    auto const has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+    if (has("out-of-place") || has("# nThread")) return {};  // nccl-tests, perhaps among others
+    if (has("# OSU ")) return "OSU micro-benchmarks (they time MPI, and do not say the ranks: run nccl-tests)";
+    if (has("RDMA_Write BW Test") || has("RDMA_Read BW Test") || has("Send BW Test") || has("#bytes     #iterations"))
+        return "perftest (one NIC and no collective: set the network's rate, --cluster NAME:inter_node_bandwidth='48 "
+               "GB/s', or run nccl-tests)";
+    if (has("nvbandwidth Version"))
+        return "nvbandwidth (copies and no collective: set the links' rate, --cluster NAME:intra_node_bandwidth='390 "
+               "GB/s', or run nccl-tests)";
+    if (has("\"out_of_place\"") && has("\"bus_bw\""))
+        return "the JSON of nccl-tests (-J: keep what it prints, which has the same figures)";
+    return {};
+}
+
 std::vector<NcclTestsLog> read_nccl_tests_log(std::string_view coloured, std::string const& name) {
+    if (auto const other = foreign_benchmark(coloured); !other.empty()) throw InputError("{}: is of {}", name, other);
     LogReader reader(name);
     std::string const text = without_colours(coloured);
     std::size_t number = 0;

@@ -21,12 +21,17 @@ struct NcclTestsLog {
     std::map<std::string, std::size_t> skipped;  ///< lines that were left out: cut off, wrong results
 };
 
+/// Another program's measurements of a network that no model here can take, with what to do instead; empty when it is
+/// none of those known.
+std::string_view foreign_benchmark(std::string_view text);
+
 /// Reads the text that nccl-tests prints, run by run: lines that begin with '#' (parameters, the list of ranks with
 /// host and device, column heads) and lines of a size each. A run begins with its parameters, its list of ranks or the
-/// name of its program. What launchers put before a line ("[1,0]<stdout>:", "0: ", a time, "pod | ") and colours are
-/// dropped; other lines that are neither are skipped. The collective is the program's name ("all_reduce_perf") where
-/// one is printed; else the file's: one called all_gather.log is one. Times are the out-of-place and in-place columns
-/// in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
+/// name of its program. What stands before a line ("[1,0]<stdout>:", "0: ", a time, a pod, a logger's name) and colours
+/// are dropped: a line of a size is known by the type of its elements; other lines that are neither are skipped. The
+/// collective is the program's name ("all_reduce_perf") where one is printed; else the file's: one called
+/// all_gather.log is one. Times are the out-of-place and in-place columns in us, the lesser counts; sizes as printed.
+/// The last line of a run may be cut off.
 /// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
 /// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
 /// ranks that do not divide over the hosts.

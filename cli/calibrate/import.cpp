@@ -1,6 +1,7 @@
 #include "cli/calibrate/import.hpp"
 
 #include "calibrate/import/importer.hpp"
+#include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/calibrate/subcommand.hpp"
 #include "cli/options/written_file.hpp"
 #include "cli/shell/fit_text.hpp"
@@ -146,7 +147,10 @@ CsvTable collective_table_of(std::string const& file, CommandContext& context) {
     bool known = false;
     for (Importer const* importer : importers())
         known = known || importer->recognises(text);
-    if (!known) return parse_csv(text, file);
+    if (!known) {
+        if (auto const other = foreign_benchmark(text); !other.empty()) throw InputError("{}: is of {}", file, other);
+        return parse_csv(text, file);
+    }
     ImportedTables const tables = imported(file, text, {}, context);
     report_skipped(file, tables, context);
     if (tables.collectives.empty()) throw InputError("{}: has no collectives that can be used", file);

@@ -1,3 +1,5 @@
+#include "calibrate/import/importer.hpp"
+#include "calibrate/import/nccl_tests_log.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/written_file.hpp"
@@ -14,6 +16,7 @@
 
 #include <CLI/App.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -96,11 +99,26 @@ struct Options {
 
 using Files = std::vector<std::unique_ptr<CsvStream>>;
 
+/// What a benchmark printed is no table yet. @throws InputError that says how to make one, or that there is none.
+void refuse_logs(CsvStream const& file) {
+    auto const& header = file.header();
+    if (std::find(header.begin(), header.end(), "size_bytes") != header.end()) return;
+    std::string const text = read_text_file(file.name());
+    if (auto const other = foreign_benchmark(text); !other.empty())
+        throw InputError("{}: is of {}", file.name(), other);
+    for (Importer const* importer : importers())
+        if (importer->recognises(text))
+            throw InputError("{}: is of {}, no table yet (sextant calibrate import {} --out collectives.csv)",
+                             file.name(), importer->name, file.name());
+}
+
 /// Opened before anything is predicted, so that a name with a slip does not cost a minute.
-Files open_files(Options const& options) {
+Files open_files(ValidationKind kind, Options const& options) {
     Files files;
-    for (std::string const& file : options.files)
+    for (std::string const& file : options.files) {
         files.push_back(std::make_unique<CsvStream>(file));
+        if (kind == ValidationKind::collectives) refuse_logs(*files.back());
+    }
     if (options.rows_file.empty()) return files;
     for (auto const& file : files)
         if (file->header() != files.front()->header())
@@ -160,7 +178,7 @@ int run(ValidationKind kind, Options const& options, CommandContext& context) {
     if (is_limited && !(options.max_median > 0 && std::isfinite(options.max_median)))
         throw InputError("--max-median: is {} (a percentage above 0 is needed)", options.max_median);
     TablePredictor const predict = table_predictor(kind, options.profile, options.calibration);
-    Files files = open_files(options);
+    Files files = open_files(kind, options);
     Collected all(kind);
     Keep const whole = collect(kind, options, predict, files, all, context);
     Validation result = all.scorer.result();

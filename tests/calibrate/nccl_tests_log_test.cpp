@@ -165,11 +165,49 @@ TEST_CASE("nccl-tests log: many wrong results are wrong, too, and sizes of nothi
 }
 
 TEST_CASE("nccl-tests log: a line with figures is read or refused, whatever stands for its size") {
-    for (char const* size : {"\"1048576\"", "1,048,576", "1M", "worker-0 1048576", "'1048576'", "x"}) {
+    for (char const* size : {"\"1048576\"", "1,048,576", "1M", "1 048 576", "1 048576", "'1048576'", "x"}) {
         CAPTURE(size);
         std::string const line =
             std::string(size) + "  262144  float  sum  -1  31.20  33.61  50.41  0  30.90  33.93  50.90  0\n";
         CHECK_THROWS_WITH(read(std::string(ranks) + sizes + line), contains("is no size in bytes"));
+    }
+}
+
+TEST_CASE("nccl-tests log: whatever stands before every line, the figures are those of the log without it") {
+    NcclTestsLog const plain = read(std::string(ranks) + sizes);
+    for (char const* prefix :
+         {"2024-08-05T21:13:10.123456789Z stdout F ", "nccl-test-launcher-x7k2q mpi-launcher ", "Aug 05 21:13:10 ",
+          "2024-08-05 21:13:10,123 - INFO - ", "2024-08-05 21:13:10,123 INFO ", "node0  | ",
+          "I0805 21:13:10.1 42 run.py] ", "{worker 3} ", "[pod/nccl-tests-launcher-abc/mpi] ", "[rank0]: "}) {
+        CAPTURE(prefix);
+        NcclTestsLog const log = read(behind(prefix, std::string(ranks) + sizes));
+        CHECK(log.ranks == plain.ranks);
+        CHECK(log.hosts == plain.hosts);
+        CHECK(log.device == plain.device);
+        CHECK(log.library_version == plain.library_version);
+        REQUIRE(log.rows.size() == plain.rows.size());
+        for (std::size_t i = 0; i < log.rows.size(); ++i) {
+            CHECK(log.rows[i].bytes == plain.rows[i].bytes);
+            CHECK(*log.rows[i].measured == *plain.rows[i].measured);
+        }
+    }
+}
+
+TEST_CASE("nccl-tests log: other benchmarks of networks are refused by name, with what to do") {
+    // Written for this test in the layouts of these programs; the figures are made up.
+    struct Case {
+        char const* text;
+        char const* name;
+    };
+    for (auto const& [text, name] :
+         {Case{"# OSU MPI-CUDA Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n8   28.20\n", "OSU"},
+          Case{"                    RDMA_Write BW Test\n #bytes     #iterations    BW peak[MB/sec]\n 65536 5000 469 "
+               "468\n",
+               "perftest"},
+          Case{"nvbandwidth Version: v0.7\nRunning device_to_device_memcpy_read_ce.\n", "nvbandwidth"},
+          Case{R"({"results":[{"size":8,"out_of_place":{"time":1,"bus_bw":2}}]})", "-J"}}) {
+        CAPTURE(name);
+        CHECK_THROWS_WITH(read(text), contains("all_reduce.log: is of ") && contains(name));
     }
 }
 

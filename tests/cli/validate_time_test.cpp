@@ -91,6 +91,9 @@ TEST_CASE("validate kernels and collectives: bad input is one sentence with file
     fails("kernels", products + "s,NVIDIA H200,x,fp8_block,8,-8,8,1\n", "bad.csv: line 2: n is negative");
     fails("collectives", "a,b\n1,2\n", "the header lacks");
     fails("collectives", sextant::read_text_file(kinds[0].excerpt), "the header lacks");
+    fails("collectives", "# nThread 1 nGpus 8 minBytes 8\n#\n",
+          "is of nccl-tests, no table yet (sextant calibrate import");
+    fails("collectives", "# OSU MPI-CUDA Allreduce Latency Test v7.3\n8 28.2\n", "is of OSU micro-benchmarks (");
     for (char const* kind : {"kernels", "collectives"}) {
         CHECK(run_sextant({"validate", kind, scratch.path("missing.csv")}).code == 2);
         CHECK(run_sextant({"validate", kind}).code == 2);
