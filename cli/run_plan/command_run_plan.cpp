@@ -93,10 +93,11 @@ int run_plan(Options const& o, CommandContext& context) {
         case Format::text:
             deliver(o.output, context, run_plan_text(report, o.explain ? run_assumptions(report).size() : few));
             break;
+        case Format::html: deliver(o.output, context, run_plan_page(report)); break;
         default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;
-    return answer.run ? exit_code::done : exit_code::answer_is_no;
+    return ends_in_time(question, answer) ? exit_code::done : exit_code::answer_is_no;
 }
 
 Action describe(CLI::App& app, CommandContext& context) {
@@ -108,7 +109,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         ->option_text("FILE.json");
     app.add_flag("--explain", o->explain, "every assumed value");
     app.add_flag("--progress", o->progress, "progress on standard error also when it is no terminal");
-    add_output_options(app, o->output);
+    add_output_options(app, o->output, formats_and_page);
     app.footer(
         "One budget, or a model with its tokens. Without --model the law chooses N and D, and a shape is chosen for\n"
         "N; the best plan is searched as 'sextant plan' does. docs/run-plan.md has the formulas. Exit code 1 when\n"
@@ -117,6 +118,7 @@ Action describe(CLI::App& app, CommandContext& context) {
         "  sextant run-plan --dollars 2e6 --cluster h100-sxm\n"
         "  sextant run-plan --days 30 --gpus 1024 --cluster a100-sxm-80gb --law chinchilla-huber\n"
         "  sextant run-plan --model llama-2-70b --tokens 2T --gpus 1024 --cluster h100-sxm --mfu 0.5\n"
+        "  sextant run-plan --model llama-3.1-8b --tokens 2T --gpus 256 --deadline 20d --cluster h100-sxm\n"
         "  sextant run-plan --model llama-3.1-70b --tokens 15T --deadline 60d --cluster h100-sxm --plot curve.svg\n");
     return [o, &context] { return run_plan(*o, context); };
 }

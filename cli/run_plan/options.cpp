@@ -67,7 +67,8 @@ void add_budgets(CLI::App& app, RunPlanOptions& o) {
         ->option_text("N")
         ->group("Budget");
     app.add_option("--deadline", o.deadline,
-                   "30d or '700 h': the fewest accelerators that end in time (default without --gpus: 30d)")
+                   "30d or '700 h': the fewest accelerators that end in time, and with --gpus whether so many do "
+                   "(default without --gpus: 30d)")
         ->option_text("TIME")
         ->group("Budget");
     app.add_option(

@@ -73,6 +73,10 @@ Table figures(RunPlanReport const& report) {
     } else {
         table.add_row({"reason", answer.reason});
     }
+    if (report.question.deadline) {
+        add("deadline_s", report.question.deadline->base());
+        table.add_row({"deadline_met", ends_in_time(report.question, answer) ? "true" : "false"});
+    }
     if (report.plain) add("plain_wall_s", report.plain->time().base());
     for (TimeTerm const& term : report.difference)
         table.add_row({term.name + " [s]", number(term.time.base())});

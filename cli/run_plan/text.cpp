@@ -12,7 +12,7 @@
 namespace sextant::cli {
 namespace {
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
+using Pairs = NamesAndValues;
 
 std::string days(Seconds time) { return fmt::format("{:.4g}", time.in(units::day)); }
 
@@ -34,31 +34,6 @@ std::string wrapped_pairs(Pairs const& pairs) {
         lines.replace(0, column, fmt::format("  {:<{}}", name, column - 2));
         text += lines;
     }
-    return text;
-}
-
-std::string question_line(RunPlanReport const& report) {
-    RunQuestion const& q = report.question;
-    std::string text;
-    if (q.budget) {
-        double const amount = q.budget->amount;
-        switch (q.budget->kind) {
-            case Budget::Kind::flops: text = fmt::format("{:.4g} FLOPs", amount); break;
-            case Budget::Kind::dollars: text = human(amount * units::USD); break;
-            case Budget::Kind::accelerator_hours: text = human_count(amount) + " GPU-hours"; break;
-            case Budget::Kind::days: text = fmt::format("{:.4g} days", amount); break;
-        }
-        text += " on ";
-    } else {
-        text = fmt::format("{} tokens of {} on ", human_count(report.answer.tokens), report.answer.model.name);
-    }
-    if (report.answer.run)
-        text += grouped_digits(report.answer.run->step.accelerators) + " x ";
-    else if (q.accelerators)
-        text += grouped_digits(*q.accelerators) + " x ";
-    text += fmt::format("{}, {}, {}", report.setting.cluster.name, name_of(report.setting.constraints.base.precision),
-                        report.setting.framework.name);
-    if (q.deadline) text += fmt::format(", within {} days", days(*q.deadline));
     return text;
 }
 
@@ -169,10 +144,7 @@ void add_goodput(Pairs& pairs, TrainingRun const& run) {
 
 std::string difference_text(RunPlanReport const& report) {
     PlainArithmetic const& plain = *report.plain;
-    std::string text = wrapped(fmt::format("6 N D at {:g} % MFU: 6 x {:.5g} B x {} / ({} x {} x {:g}) = {:.1f} days",
-                                           100 * plain.mfu, plain.parameters / 1e9, human_count(plain.tokens),
-                                           grouped_digits(std::llround(plain.accelerators)), human(plain.peak),
-                                           plain.mfu, plain.time().in(units::day)));
+    std::string text = wrapped(plain_sentence(plain));
     if (report.difference.empty()) return text;
     Table table({{"from there to here"}, {"days", Align::right}, {"why"}});
     auto const row = [](Seconds time) { return fmt::format("{:+.3f}", time.in(units::day)); };
@@ -207,20 +179,18 @@ std::string curve_text(RunPlanReport const& report) {
     return text;
 }
 
-std::string deadline_text(RunPlanReport const& report) {
-    DeadlineAnswer const& answer = *report.answer.deadline;
-    if (!answer.run) return "";
-    std::string text =
-        fmt::format("fewest GPUs that end it in time: {}", grouped_digits(answer.run->step.accelerators));
-    if (answer.missed)
-        text += fmt::format("; {} take {} days", grouped_digits(answer.missed->step.accelerators),
-                            days(answer.missed->wall));
-    text +=
-        fmt::format(" ({} size{} searched, multiples of {})", answer.tried, answer.tried == 1 ? "" : "s", answer.step);
-    if (answer.interrupted) text += "; interrupted: smaller numbers were not all tried";
-    if (answer.run->step.interval.high * answer.run->wall > report.question.deadline.value_or(usual_deadline))
-        text += "; the slow end of the interval does not";
-    return wrapped(text);
+/// Whether the accelerators that were asked for end the run in time.
+void add_deadline(Pairs& pairs, RunPlanReport const& report) {
+    RunQuestion const& q = report.question;
+    if (!q.deadline || !q.accelerators) return;
+    TrainingRun const& run = *report.answer.run;
+    if (!ends_in_time(q, report.answer)) {
+        pairs.emplace_back("deadline", "MISSED: " + report.answer.reason);
+        return;
+    }
+    bool const surely = run.step.interval.high * run.wall <= *q.deadline;
+    pairs.emplace_back("deadline", fmt::format("met, {} days before; the slow end of the interval {}",
+                                               days(*q.deadline - run.wall), surely ? "meets it, too" : "does not"));
 }
 
 std::string rounds_text(RunAnswer const& answer) {
@@ -246,19 +216,72 @@ std::string rounds_text(RunAnswer const& answer) {
 
 }  // namespace
 
-std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumptions) {
+std::string run_plan_question(RunPlanReport const& report) {
+    RunQuestion const& q = report.question;
+    std::string text;
+    if (q.budget) {
+        double const amount = q.budget->amount;
+        switch (q.budget->kind) {
+            case Budget::Kind::flops: text = fmt::format("{:.4g} FLOPs", amount); break;
+            case Budget::Kind::dollars: text = human(amount * units::USD); break;
+            case Budget::Kind::accelerator_hours: text = human_count(amount) + " GPU-hours"; break;
+            case Budget::Kind::days: text = fmt::format("{:.4g} days", amount); break;
+        }
+        text += " on ";
+    } else {
+        text = fmt::format("{} tokens of {} on ", human_count(report.answer.tokens), report.answer.model.name);
+    }
+    if (report.answer.run)
+        text += grouped_digits(report.answer.run->step.accelerators) + " x ";
+    else if (q.accelerators)
+        text += grouped_digits(*q.accelerators) + " x ";
+    text += fmt::format("{}, {}, {}", report.setting.cluster.name, name_of(report.setting.constraints.base.precision),
+                        report.setting.framework.name);
+    if (q.deadline) text += fmt::format(", within {} days", days(*q.deadline));
+    return text;
+}
+
+std::string fewest_sentence(RunPlanReport const& report) {
+    DeadlineAnswer const& answer = *report.answer.deadline;
+    std::string text =
+        fmt::format("fewest GPUs that end it in time: {}", grouped_digits(answer.run->step.accelerators));
+    if (answer.missed)
+        text += fmt::format("; {} take {} days", grouped_digits(answer.missed->step.accelerators),
+                            days(answer.missed->wall));
+    text +=
+        fmt::format(" ({} size{} searched, multiples of {})", answer.tried, answer.tried == 1 ? "" : "s", answer.step);
+    if (answer.interrupted) text += "; interrupted: smaller numbers were not all tried";
+    if (answer.run->step.interval.high * answer.run->wall > report.question.deadline.value_or(usual_deadline))
+        text += "; the slow end of the interval does not";
+    return text;
+}
+
+std::string plain_sentence(PlainArithmetic const& plain) {
+    return fmt::format("6 N D at {:g} % MFU: 6 x {:.5g} B x {} / ({} x {} x {:g}) = {:.1f} days", 100 * plain.mfu,
+                       plain.parameters / 1e9, human_count(plain.tokens),
+                       grouped_digits(std::llround(plain.accelerators)), human(plain.peak), plain.mfu,
+                       plain.time().in(units::day));
+}
+
+NamesAndValues run_plan_pairs(RunPlanReport const& report) {
     RunAnswer const& answer = report.answer;
-    std::string text = wrapped(question_line(report)) + "\n";
     Pairs pairs;
     if (answer.parameters > 0) add_model(pairs, report);
     add_law(pairs, report);
     if (answer.run) {
         add_run(pairs, report);
+        add_deadline(pairs, report);
         add_goodput(pairs, *answer.run);
     }
-    text += wrapped_pairs(pairs);
+    return pairs;
+}
+
+std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumptions) {
+    RunAnswer const& answer = report.answer;
+    std::string text = wrapped(run_plan_question(report)) + "\n";
+    text += wrapped_pairs(run_plan_pairs(report));
     if (!answer.run && !answer.reason.empty()) text += "\n" + wrapped("no plan: " + answer.reason);
-    if (answer.deadline && answer.run) text += "\n" + deadline_text(report);
+    if (answer.deadline && answer.deadline->run) text += "\n" + wrapped(fewest_sentence(report));
     text += rounds_text(answer);
     if (report.plain) text += "\n" + difference_text(report);
     if (report.curve) text += "\n" + curve_text(report);

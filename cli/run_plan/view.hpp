@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sextant::cli {
@@ -28,6 +29,18 @@ struct RunPlanReport {
 ///       model         dense-96.4B: 68 layers of 10240, 80 heads (8 kv), ...
 ///       time          21.3 days (80 %: 18.6 to 29.2), ...
 std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumptions);
+
+using NamesAndValues = std::vector<std::pair<std::string, std::string>>;
+
+/// What text and page share. The question in a line; what the run is, a name and a value a line (a value without a name
+/// goes on with the one before); the fewest accelerators for a deadline, of `answer.deadline->run`; 6 N D.
+std::string run_plan_question(RunPlanReport const& report);
+NamesAndValues run_plan_pairs(RunPlanReport const& report);
+std::string fewest_sentence(RunPlanReport const& report);
+std::string plain_sentence(PlainArithmetic const& plain);
+
+/// The report as a page: figures, scaling curve, where a step goes, from 6 N D to the run.
+std::string run_plan_page(RunPlanReport const& report);
 
 /// `format` "run_plan", version 1.
 std::string run_plan_json(RunPlanReport const& report);

@@ -154,14 +154,17 @@ Json curve_object(std::optional<ScalingCurve> const& curve) {
             {"interrupted", curve->interrupted}};
 }
 
-Json deadline_object(RunAnswer const& answer) {
-    if (!answer.deadline) return nullptr;
-    DeadlineAnswer const& d = *answer.deadline;
+/// Whether the run ends in time, and what other numbers of accelerators were found to do.
+Json deadline_object(RunPlanReport const& report) {
+    RunAnswer const& answer = report.answer;
+    if (!answer.deadline && !report.question.deadline) return nullptr;
+    DeadlineAnswer const d = answer.deadline.value_or(DeadlineAnswer{});
     auto const short_run = [](std::optional<TrainingRun> const& run) {
         if (!run) return Json(nullptr);
         return Json{{"gpus", run->step.accelerators}, {"wall_s", run->wall.base()}};
     };
-    return {{"met", d.run.has_value()},
+    return {{"met", ends_in_time(report.question, answer)},
+            {"fewest", short_run(d.run)},
             {"largest_that_misses", short_run(d.missed)},
             {"fastest", short_run(d.fastest)},
             {"tried", d.tried},
@@ -212,9 +215,9 @@ std::string run_plan_json(RunPlanReport const& report) {
     json["critical_batch_tokens"] = chosen ? Json(critical_batch_tokens(answer.tokens)) : Json(nullptr);
     json["law"] = law_object(report);
     json["run"] = answer.run ? run_object(*answer.run) : Json(nullptr);
-    json["reason"] = answer.run ? "" : answer.reason;
+    json["reason"] = ends_in_time(report.question, answer) ? "" : answer.reason;
     json["plain"] = plain_object(report);
-    json["deadline"] = deadline_object(answer);
+    json["deadline"] = deadline_object(report);
     json["curve"] = curve_object(report.curve);
     Json rounds = Json::array();
     for (BudgetRound const& r : answer.rounds)

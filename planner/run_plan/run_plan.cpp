@@ -59,29 +59,52 @@ void take_model(RunAnswer& answer, RunSetting const& setting, ModelSpec const& m
     answer.workload = run_workload(setting, model, tokens);
 }
 
+/// Why no number of accelerators meets a deadline.
+std::string why_none_is_in_time(DeadlineAnswer const& answer, Seconds deadline) {
+    if (!answer.fastest) return "no number of accelerators was found that it fits on";
+    return fmt::format("no number of accelerators ends it in {:.4g} days; {} take {:.4g}", deadline.in(units::day),
+                       grouped_digits(answer.fastest->step.accelerators), answer.fastest->wall.in(units::day));
+}
+
+/// How much too late a run ends, and what would help.
+std::string why_too_late(RunAnswer const& answer, Seconds deadline, std::string_view remedy) {
+    return fmt::format("{} accelerators take {:.4g} days, {:.3g} more than the deadline ({})",
+                       grouped_digits(answer.run->step.accelerators), answer.run->wall.in(units::day),
+                       (answer.run->wall - deadline).in(units::day), remedy);
+}
+
+/// The fewest accelerators that end the run in time.
+void hunt(RunAnswer& answer, RunSetting const& setting, Seconds deadline) {
+    answer.deadline = smallest_for_deadline(setting, answer.model, answer.workload, answer.tokens, deadline);
+    answer.interrupted = answer.interrupted || answer.deadline->interrupted;
+}
+
+/// A run on the accelerators asked for; with a deadline also whether they meet it, and the fewest that do.
+void plan_on(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
+    PlannedStep const planned = plan_step(setting, answer.model, answer.workload, *question.accelerators);
+    answer.interrupted = planned.interrupted;
+    answer.reason = planned.reason;
+    if (planned.report) answer.run = training_run(setting, planned, answer.tokens);
+    if (!question.deadline || answer.interrupted) return;
+    hunt(answer, setting, *question.deadline);
+    if (ends_in_time(question, answer)) return;
+    std::optional<TrainingRun> const& fewest = answer.deadline->run;
+    std::string const remedy = fewest ? fmt::format("--gpus {}", fewest->step.accelerators)
+                                      : why_none_is_in_time(*answer.deadline, *question.deadline);
+    answer.reason =
+        answer.run ? why_too_late(answer, *question.deadline, remedy) : fmt::format("{} ({})", answer.reason, remedy);
+}
+
 /// A run whose model and tokens are known, on the accelerators asked for or as few as the deadline allows.
 void plan_known(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
-    if (question.accelerators) {
-        PlannedStep const planned = plan_step(setting, answer.model, answer.workload, *question.accelerators);
-        answer.interrupted = planned.interrupted;
-        answer.reason = planned.reason;
-        if (planned.report) answer.run = training_run(setting, planned, answer.tokens);
-        return;
-    }
+    if (question.accelerators) return plan_on(answer, setting, question);
     Seconds const deadline = question.deadline.value_or(usual_deadline);
     if (!question.deadline)
         answer.choices.push_back(fmt::format("accelerators: as few as end the run in {:g} days (--gpus, --deadline)",
                                              deadline.in(units::day)));
-    answer.deadline = smallest_for_deadline(setting, answer.model, answer.workload, answer.tokens, deadline);
-    answer.interrupted = answer.deadline->interrupted;
+    hunt(answer, setting, deadline);
     answer.run = answer.deadline->run;
-    if (answer.run) return;
-    if (answer.deadline->fastest)
-        answer.reason = fmt::format(
-            "no number of accelerators ends it in {:.4g} days; {} take {:.4g}", deadline.in(units::day),
-            grouped_digits(answer.deadline->fastest->step.accelerators), answer.deadline->fastest->wall.in(units::day));
-    else
-        answer.reason = "no number of accelerators was found that it fits on";
+    if (!answer.run) answer.reason = why_none_is_in_time(*answer.deadline, deadline);
 }
 
 /// Accelerators of a budget of time or money: those asked for, or as many as use it up by the deadline.
@@ -183,7 +206,15 @@ private:
         take_model(answer_, setting_, chosen->model, chosen->tokens);
         answer_.workload = chosen->planned.report->workload;
         answer_.run = training_run(setting_, chosen->planned, chosen->tokens);
-        if (question_.deadline && answer_.run->wall > *question_.deadline) miss_deadline();
+        if (ends_in_time(question_, answer_)) return;
+        if (question_.accelerators)
+            answer_.reason =
+                why_too_late(answer_, *question_.deadline,
+                             fmt::format("--gpus {} use it up in time",
+                                         rung_above(setting_.cluster, static_cast<double>(*question_.accelerators) *
+                                                                          (wall_ / *question_.deadline))));
+        else
+            miss_deadline();
     }
 
     /// More machine time than all accelerators have until then.
@@ -216,8 +247,8 @@ void require_determined(RunQuestion const& q) {
         throw InputError(
             "--tokens: model, tokens and budget are one too many (leave out the budget: the report says what "
             "the tokens take; or the tokens: it says how many the budget buys)");
-    if (q.accelerators && q.deadline)
-        throw InputError("--deadline: asks for the number of accelerators, which --gpus gives (one of the two)");
+    if (q.deadline && q.budget && q.budget->kind == Budget::Kind::days)
+        throw InputError("--deadline: --days says how long the run takes (one of the two)");
 }
 
 /// Laws of training every weight say nothing of adapters: what these would choose has to be given.
@@ -244,8 +275,8 @@ void choose_at_once(RunAnswer& answer, RunSetting const& setting, RunQuestion co
     take_model(answer, setting, model, tokens);
 }
 
-/// Where the N of the law and the N of the run are not the same thing.
-void warn_of_counting(RunAnswer& answer, RunQuestion const& question) {
+/// Where the N of the law and the N of the run are not the same thing, or the run hardly is one of the law.
+void warn_of_the_law(RunAnswer& answer, RunQuestion const& question) {
     if (!(answer.law.flops > 0)) return;
     if (answer.model.moe)
         answer.law.warnings.emplace_back("a law of dense models is asked with the active parameters of this one");
@@ -253,6 +284,10 @@ void warn_of_counting(RunAnswer& answer, RunQuestion const& question) {
     if (!counting.empty() && counting != "total")
         answer.law.warnings.push_back(
             fmt::format("the law counts {} parameters, the run all of them, embeddings included", counting));
+    if (question.model && answer.tokens < answer.parameters)
+        answer.law.warnings.emplace_back(
+            "fewer tokens than parameters: the law is of training from nothing, and says nothing of a trained model "
+            "that goes on (its time and cost are the same)");
 }
 
 }  // namespace
@@ -265,6 +300,10 @@ std::string_view name_of(Convergence convergence) {
         case Convergence::open: return "open";
     }
     return "?";
+}
+
+bool ends_in_time(RunQuestion const& question, RunAnswer const& answer) {
+    return answer.run && (!question.deadline || answer.run->wall <= *question.deadline);
 }
 
 RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
@@ -284,7 +323,7 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
     bool const lawful = divides_a_budget(question.law) || predicts_a_loss(question.law);
     if (answer.tokens > 0 && lawful && !setting.constraints.base.adapters.on())
         answer.law = ask_law(question.law, answer.parameters, answer.tokens);
-    warn_of_counting(answer, question);
+    warn_of_the_law(answer, question);
     return answer;
 }
 

@@ -13,8 +13,8 @@
 
 namespace sextant {
 
-/// What is asked: a budget, or a model with its tokens, or both; on so many accelerators, or as few as a deadline
-/// allows.
+/// What is asked: a budget, or a model with its tokens, or both; on so many accelerators, as few as a deadline allows,
+/// or whether so many meet it.
 struct RunQuestion {
     std::optional<Budget> budget;
     std::optional<ModelSpec> model;    ///< absent: the law chooses a size, `model_of_size` a shape
@@ -69,7 +69,7 @@ std::string_view name_of(Convergence convergence);
 
 struct RunAnswer {
     std::optional<TrainingRun> run;  ///< absent: there is no plan, see `reason`
-    std::string reason;
+    std::string reason;              ///< why there is none, or why it ends too late
     ModelSpec model;
     double parameters = 0;  ///< of the model that one token uses, exactly: N of the law
     double tokens = 0;
@@ -77,10 +77,13 @@ struct RunAnswer {
     LawAnswer law;
     std::vector<BudgetRound> rounds;
     Convergence convergence = Convergence::not_needed;
-    std::optional<DeadlineAnswer> deadline;  ///< where the number of accelerators was searched
+    std::optional<DeadlineAnswer> deadline;  ///< where the fewest accelerators were searched
     std::vector<std::string> choices;        ///< what was chosen because nobody asked: defaults that matter
     bool interrupted = false;
 };
+
+/// Whether there is a run, and it ends by the deadline if one was asked for.
+bool ends_in_time(RunQuestion const& question, RunAnswer const& answer);
 
 /// Answers the question.
 ///

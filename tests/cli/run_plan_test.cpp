@@ -138,6 +138,25 @@ TEST_CASE("run-plan says no with exit code 1 when nothing fits or no size is fas
     CHECK_THAT(late.at("reason").get<std::string>(), contains("take"));
 }
 
+TEST_CASE("run-plan says whether so many GPUs end in time, with exit code 1 where not, in every format") {
+    Arguments const asked{"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "-c", "h100-sxm", "-n", "64"};
+    for (auto const& [days, code] : {std::pair{"60d", 0}, std::pair{"5d", 1}}) {
+        Arguments const question = asked + Arguments{"--deadline", days};
+        RunResult const text = run_sextant(question);
+        CHECK(text.code == code);
+        CHECK_THAT(text.out, contains(code == 0 ? "met, " : "MISSED: 64 accelerators take"));
+        CHECK_THAT(text.out, contains("fewest GPUs that end it in time: "));
+        Json const json = answer(question);
+        CHECK(json.at("deadline").at("met") == (code == 0));
+        CHECK((json.at("deadline").at("fewest").at("gpus") <= 64) == (code == 0));
+        CHECK(json.at("reason").get<std::string>().empty() == (code == 0));
+        CHECK(json.at("run").at("gpus") == 64);
+        CHECK(json.at("curve").is_null());
+        RunResult const csv = run_sextant(question + Arguments{"--format", "csv"});
+        CHECK_THAT(csv.out, contains(code == 0 ? "deadline_met,true" : "deadline_met,false"));
+    }
+}
+
 TEST_CASE("run-plan refuses questions that are wrong, with a sentence and exit code 2") {
     Arguments const machine{"run-plan", "-c", "h100-sxm"};
     struct Case {
@@ -166,7 +185,7 @@ TEST_CASE("run-plan refuses questions that are wrong, with a sentence and exit c
              Case{{"--model", "llama-2-70b", "--tokens", "1T", "--flops", "1e24"}, "one too many"},
              Case{{"--model", "llama-2-70b", "--params", "7B"}, "--params"},
              Case{{"--model", "llama-2-70b", "--tokens", "nan"}, "--tokens"},
-             Case{{"--model", "llama-2-70b", "--deadline", "30d", "--gpus", "8"}, "--deadline"},
+             Case{{"--days", "30", "--gpus", "8", "--deadline", "30d"}, "--deadline: --days says"},
              Case{{"--model", "llama-2-70b", "--deadline", "-3d"}, "--deadline"},
              Case{{"--model", "llama-2-70b", "--deadline", "soon"}, "--deadline"},
              Case{{"--model", "llama-2-70b", "--mfu", "1.5", "--gpus", "64"}, "--mfu"},

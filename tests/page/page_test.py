@@ -1,11 +1,14 @@
 """The pages of --format html in headless Chromium: page_test.py SEXTANT SOURCE_FOLDER
 
-Each kind of page loads without a complaint, from the disk alone; tables sort and filter; charts zoom; a page of 1,000 plans is
+Each kind of page loads without a complaint, from the disk alone, and shows the figures of its JSON report; tables sort and filter; charts zoom; a page of 1,000 plans is
 small and soon ready; names from files stay text. Ends with 77 (skipped) where there is no browser or no plotting library.
 """
+import bisect
 import csv
+import html
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -62,6 +65,8 @@ def every_kind():
         "scaling-predict": (["scaling", "predict", "--params", "7B", "--tokens", "1T"], 1, 1),
         "scaling-fit": (["scaling", "fit", "--law", "chinchilla", "--data", scaling, "--quick", "--bootstrap", "40", "--starts", "3"], 3, 1),
         "validate": (["validate", "train", os.path.join(data, "train_excerpt.csv")], 3, 3),
+        "run-plan": (["run-plan", "--model", "llama-3.1-8b", "--tokens", "1T", "--cluster", "h100-sxm", "--gpus", "64",
+                      "--deadline", "60d", "--curve", "8,64,256", "--mfu", "0.5"], 4, 2),
         "sweep": (["sweep", "--axis", "gpus=8,16,32", "--axis", "tp=1,2", "--sensitivity", "mfu", "estimate", "--model",
                    "llama-3.1-8b", "--cluster", "h100-sxm"], 2, 2),
     }
@@ -81,6 +86,64 @@ def check_kind(browser, name, arguments, charts, tables):
     wide = browser.evaluate("document.documentElement.scrollWidth")
     check(wide <= 400, f"{name}: a phone has to scroll sideways: {wide} pixels")
     check(browser.evaluate(hidden_legends) == [], f"{name}: legends on a phone: {browser.evaluate(hidden_legends)}")
+
+
+# Charts and columns that show what no figure of the JSON report is: shares, ranks, rates and bands worked out for the picture.
+worked_out = {"Timeline of the step", "Throughput against latency", "Latencies", "Tokens over time", "Loss surface", "loss over compute",
+              "Predicted against measured", "Predicted against measured time", "Predicted against measured memory",
+              "How large the errors are", "What moves mfu most"}
+not_in_json = {("run-plan", "Where the step goes"), ("run-plan", "Memory budget")}
+columns_worked_out = {"#", "share %", "80 %", "tok/s user"}
+units = [10.0 ** power for power in (-12, -9, -6, -3, -2, 0, 2, 3, 6, 9)] + [86400.0, 3600.0, 60.0]
+
+
+def numbers_of(value):
+    """Every number of a JSON value."""
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from numbers_of(part)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield abs(float(value))
+
+
+def check_data(name, arguments):
+    """What charts draw and tables sort by are figures of the JSON report of the same question, but for their unit."""
+    path = os.path.join(folder.name, name + ".html")
+    output = ["--format", "json", "--output", path + ".json"]
+    arguments = (arguments[0], *output, *arguments[1:]) if arguments[0] == "sweep" else (*arguments, *output)
+    subprocess.run([program, *arguments], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    with open(path + ".json", encoding="utf-8") as report:
+        known = sorted(numbers_of(json.load(report)))
+    with open(path, encoding="utf-8") as page:
+        text = page.read()
+
+    def is_known(value):
+        def near(wanted):
+            at = bisect.bisect_left(known, wanted * (1 - 2e-5))
+            return at < len(known) and known[at] <= wanted * (1 + 2e-5)
+        return value == 0 or any(near(abs(value) * unit) for unit in units)
+
+    compared = 0
+    titles = re.findall(r'<section class="chart[^"]*"><h2>(.*?)</h2>', text)
+    for title, data_of in zip(titles, re.findall(r'<script type="application/json" id="data[0-9]+">(.*?)</script>', text, re.S)):
+        if title in worked_out or (name, title) in not_in_json:
+            continue
+        for series in json.loads(data_of)["series"]:
+            if series.get("name") == "perfect scaling of the smallest":
+                continue
+            values = [v for key in ("values", "x", "y", "low", "high") for v in series.get(key, []) if isinstance(v, (int, float))]
+            wrong = [v for v in values if not is_known(v)]
+            compared += len(values)
+            check(not wrong, f"{name}: {title}: {series.get('name')}: not in the JSON report: {wrong[:5]}")
+    for table in re.findall(r'<table class="data">(.*?)</table>', text, re.S):
+        headers = [html.unescape(header) for header in re.findall(r'<button type="button">(.*?)</button>', table)]
+        for row in re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.S):
+            for header, attributes in zip(headers, re.findall(r"<td([^>]*)>", row)):
+                sorts_by = re.search(r"data-v=(\S+)", attributes)
+                if sorts_by and header not in columns_worked_out:
+                    compared += 1
+                    check(is_known(float(sorts_by[1])), f"{name}: column {header}: not in the JSON report: {sorts_by[1]}")
+    return compared
 
 
 hidden_legends = """Array.from(document.querySelectorAll('.plot')).filter((plot) => plot.querySelector('.legend')).flatMap((plot) => {
@@ -203,9 +266,14 @@ if __name__ == "__main__":
     folder = tempfile.TemporaryDirectory(prefix="pages-")
     page_of("probe", *every_kind()["estimate"][0])
     browser = Chromium(browser_program)
+    total = 0
     try:
         for kind, (arguments, charts, tables) in every_kind().items():
             check_kind(browser, kind, arguments, charts, tables)
+            compared = check_data(kind, arguments)
+            check(compared >= 8, f"{kind}: {compared} figures compared with JSON")
+            total += compared
+        print(f"{total} figures of pages compared with JSON")
         check_table(browser)
         check_zoom(browser)
         check_names(browser)

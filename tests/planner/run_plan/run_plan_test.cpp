@@ -7,6 +7,9 @@
 #include "tests/catch.hpp"
 #include "tests/planner/run_plan/run_fixture.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -100,6 +103,60 @@ TEST_CASE("a budget that all accelerators cannot use up by the deadline is an an
     }
 }
 
+TEST_CASE("accelerators and a deadline: the run is the one without it, and ends in time if the fewest are no more") {
+    RunSetting const setting = run_fixture::failing_setting();
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-2-7b");
+    q.tokens = 1e12;
+    for (std::int64_t const accelerators : {1, 64, 128, 256, 512}) {  // on one it does not fit
+        q.accelerators = accelerators;
+        q.deadline.reset();
+        RunAnswer const plain = answer_run(setting, q);
+        for (double const days : {1e-3, 4.0, 12.0, 30.0}) {
+            q.deadline = days * units::day;
+            RunAnswer const answer = answer_run(setting, q);
+            INFO(accelerators << " by " << days << ": " << answer.reason);
+            REQUIRE(answer.run.has_value() == plain.run.has_value());
+            if (answer.run) CHECK(answer.run->wall == plain.run->wall);
+            bool const in_time = plain.run && plain.run->wall.in(units::day) <= days;
+            CHECK(ends_in_time(q, answer) == in_time);
+            CHECK(answer.reason.empty() == in_time);
+            REQUIRE(answer.deadline);
+            if (in_time) CHECK(answer.deadline->run->step.accelerators <= accelerators);
+            if (!in_time && answer.deadline->run)
+                CHECK_THAT(answer.reason, contains(fmt::format("--gpus {}", answer.deadline->run->step.accelerators)));
+        }
+    }
+}
+
+TEST_CASE("a budget on given accelerators that lasts beyond the deadline names how many use it up in time") {
+    RunSetting const setting = run_fixture::setting();
+    RunQuestion q = run_fixture::budget(Kind::accelerator_hours, 64 * 24 * 12.0, 64);  // twelve days
+    q.deadline = 13 * units::day;
+    CHECK(ends_in_time(q, answer_run(setting, q)));
+    q.deadline = 5 * units::day;  // 154 of a ladder with 128 and 160
+    RunAnswer const late = answer_run(setting, q);
+    REQUIRE(late.run);
+    CHECK_FALSE(ends_in_time(q, late));
+    CHECK_THAT(late.reason, contains("--gpus 160"));
+    q.accelerators = 160;
+    CHECK(ends_in_time(q, answer_run(setting, q)));
+}
+
+TEST_CASE("a model that sees fewer tokens than it has parameters is not one that a law was fitted to") {
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-2-7b");
+    q.accelerators = 64;
+    auto const warned = [&](double tokens) {
+        q.tokens = tokens;
+        auto const warnings = answer_run(run_fixture::setting(), q).law.warnings;
+        return std::any_of(warnings.begin(), warnings.end(),
+                           [](std::string const& w) { return w.find("training from nothing") != std::string::npos; });
+    };
+    CHECK(warned(1e9));
+    CHECK_FALSE(warned(1e10));
+}
+
 TEST_CASE("every published law that divides a budget plans a run of its size") {
     for (PublishedLaw const& published : published_laws()) {
         INFO(published.name);
@@ -173,8 +230,7 @@ TEST_CASE("questions that do not determine a run are refused") {
     q.tokens = 1e9;
     q.budget = Budget{Kind::flops, 1e18};
     CHECK_THROWS_AS(answer_run(setting, q), InputError);
-    q.budget.reset();
-    q.accelerators = 8;
+    q = run_fixture::budget(Kind::days, 3, 8);
     q.deadline = 1 * units::day;
     CHECK_THROWS_AS(answer_run(setting, q), InputError);
     CHECK_THROWS_AS(answer_run(setting, run_fixture::budget(Kind::days, 3, {})), InputError);
