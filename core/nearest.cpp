@@ -28,14 +28,28 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return previous[b.size()];
 }
 
+namespace {
+
+/// Whether `longer` is `shorter` and further words, "--prompt-tokens" beside "--prompt".
+bool is_longer_by_words(std::string_view longer, std::string_view shorter) {
+    constexpr std::size_t least = 4;
+    return shorter.size() >= least && longer.size() > shorter.size() && longer.starts_with(shorter) &&
+           longer[shorter.size()] == '-';
+}
+
+}  // namespace
+
 std::string nearest_name(std::string_view name, std::span<std::string const> known) {
     constexpr std::size_t longest_compared = 128;  // a pasted file is not a misspelt name
+    constexpr std::size_t words_too_many = 3;      // counts as so many letters, however long the words are
     if (name.empty() || name.size() > longest_compared) return {};
     std::string const wanted = lower_case(name);
     std::string best;
     std::size_t best_distance = wanted.size() / 2 + 1;
     for (std::string const& candidate : known) {
-        std::size_t const distance = edit_distance(wanted, lower_case(candidate));
+        std::string const spelt = lower_case(candidate);
+        std::size_t distance = edit_distance(wanted, spelt);
+        if (is_longer_by_words(wanted, spelt)) distance = std::min(distance, words_too_many);
         if (distance < best_distance) {
             best_distance = distance;
             best = candidate;

@@ -13,7 +13,8 @@ namespace sextant {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The known name with the smallest edit distance to `name` (case-insensitive, transpositions count
-/// one), or empty if none is near enough (more than half of the letters differ).
+/// one; words behind a whole known name, "--prompt-tokens", count three), or empty if none is near enough (more than
+/// half of the letters differ).
 std::string nearest_name(std::string_view name, std::span<std::string const> known);
 
 /// "; did you mean 'x'?" or empty: the tail of an unknown-name message.

@@ -267,6 +267,10 @@ std::string human(Dollars amount) {
     double const value = amount.base();
     std::string const sign = value < 0 ? "-" : "";
     double const magnitude = std::abs(value);
+    if (magnitude > 0 && magnitude < 0.0995) {  // two digits of what cents would round away
+        int const decimals = std::min(9, 1 - static_cast<int>(std::floor(std::log10(magnitude))));
+        return fmt::format("{}${:.{}f}", sign, magnitude, decimals);
+    }
     if (magnitude < 999.995) return fmt::format("{}${:.2f}", sign, magnitude);
     if (magnitude < 9999.5) return fmt::format("{}${:.0f}", sign, magnitude);
     static constexpr Step steps[] = {{1e3, "K"}, {1e6, "M"}, {1e9, "B"}};

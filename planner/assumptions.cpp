@@ -2,6 +2,7 @@
 
 #include "core/quantity_text.hpp"
 #include "core/spec/framework_fields.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
@@ -119,6 +120,8 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     add_fields(memory, memory_numbers, framework.memory);
     add_fields(memory, memory_sizes, framework.memory);
     std::vector<std::string> lines = list.take();
+    if (auto const left_out = left_out_of(model.architecture); !left_out.empty())
+        lines.insert(lines.begin(), fmt::format("{} without {}", model.name, left_out));
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; no measurement here "

@@ -3,6 +3,7 @@
 #include "core/graph/model_flops.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <fmt/format.h>
@@ -109,6 +110,8 @@ std::vector<std::pair<std::string, std::string>> key_figures(ModelSpec const& mo
                        fmt::format("{} B", static_cast<std::int64_t>(kv_cache_bytes_per_token(model, 2))));
     if (model.recurrent)
         lines.emplace_back("recurrent state per sequence", human(recurrent_state_bytes(model) * units::B));
+    if (auto const left_out = left_out_of(model.architecture); !left_out.empty())
+        lines.emplace_back("left out", left_out);
     return lines;
 }
 

@@ -2,6 +2,7 @@
 #include "core/graph/model_flops.hpp"
 #include "core/json/json_text.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ Json summary(ModelSpec const& model) {
     auto const counts = count_parameters(model);
     Json out{{"name", model.name},
              {"architecture", model.architecture},
+             {"left_out", left_out_of(model.architecture)},
              {"parameters_total", counts.total},
              {"parameters_active", counts.active},
              {"parameters_embedding", counts.embedding},

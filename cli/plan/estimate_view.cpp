@@ -2,6 +2,7 @@
 
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 
@@ -59,7 +60,8 @@ std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision
     std::int64_t const context = q.model.max_positions;
     std::string const beyond =
         context > 0 && q.workload.sequence > context ? fmt::format(" (beyond the model's context of {})", context) : "";
-    return fmt::format("{} on {} x {}, seq {}{}, global batch {} ({} tokens a step), {}, {}", q.model.name,
+    char const* const part = left_out_of(q.model.architecture).empty() ? "" : " (encoders left out)";
+    return fmt::format("{}{} on {} x {}, seq {}{}, global batch {} ({} tokens a step), {}, {}", q.model.name, part,
                        accelerators, q.cluster.name, q.workload.sequence, beyond, q.workload.global_batch,
                        human_count(static_cast<double>(q.workload.tokens())), name_of(precision), q.framework.name);
 }

@@ -1,6 +1,7 @@
 #include "cli/plan/report_view.hpp"
 #include "cli/run_plan/view.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/global_batch.hpp"
@@ -46,7 +47,8 @@ std::string model_words(ModelSpec const& m) {
     if (m.attention.kv_heads != m.attention.heads) text += fmt::format(" ({} kv)", m.attention.kv_heads);
     if (m.mlp.intermediate > 0) text += fmt::format(", feed-forward {}", m.mlp.intermediate);
     text += fmt::format(", vocabulary {}", m.vocab);
-    return m.tied_embeddings ? text + ", tied" : text;
+    if (m.tied_embeddings) text += ", tied";
+    return left_out_of(m.architecture).empty() ? text : text + "; encoders left out";
 }
 
 void add_model(Pairs& pairs, RunPlanReport const& report) {

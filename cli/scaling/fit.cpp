@@ -158,8 +158,11 @@ int run(ScalingFitRequest const& request, CommandContext& context) {
     Format const format = request.output.format();
     check(request);
     InterruptGuard const interrupt(context);
-    ScalingFitReport const report =
+    ScalingFitReport report =
         fit_scaling_law(request, interrupt.flag(), progress_lines(context, Progress::on_terminals));
+    if (interrupt.flag())
+        report.warnings.push_back(fmt::format("interrupted: intervals stand on {} of {} resamples",
+                                              report.resamples.size(), request.resamples));
     if (report.study && !report.study->fit.converged) {
         context.err << fmt::format(
             "{}: the fit of '{}' did not converge from any of {} starts, so there are no parameters to show\n",

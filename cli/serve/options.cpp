@@ -5,6 +5,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "planner/serving/serving_support.hpp"
 #include "planner/serving/usual_formats.hpp"
 
@@ -123,6 +124,8 @@ std::string serving_plan_text(ServingCase const& what) {
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
     std::vector<std::string> out = what.format_notes;
+    if (auto const left_out = left_out_of(what.model.architecture); !left_out.empty())
+        out.push_back(fmt::format("{} without {}", what.model.name, left_out));
     EngineProfile const& e = what.engine;
     std::string names;
     auto const note = [&](char const* name, Basis basis) {

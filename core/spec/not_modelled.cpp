@@ -33,6 +33,11 @@ constexpr std::string_view uneven_layers =
 constexpr std::string_view factorised_queries =
     "queries of low rank over keys of full rank are not modelled (a config without the low rank comes near)";
 constexpr std::string_view beside_attention = "recurrent heads beside attention in one layer are not modelled";
+constexpr std::string_view diffusion = "models of pictures that denoise are not modelled, only decoders of text";
+constexpr std::string_view pictures =
+    "encoders of pictures are not modelled, only decoders: of a model that has both give the name of its language "
+    "model, "
+    "or a config.json with its sizes";
 constexpr std::string_view unpublished =
     "its sizes are not published (give a Hugging Face config.json with the sizes that you assume)";
 
@@ -45,16 +50,22 @@ constexpr std::array reasons{
     Reason{"ai21jamba", first_mamba},
     Reason{"bart", encoder_decoder},
     Reason{"bert", encoder},
+    Reason{"blip", pictures},
     Reason{"chinchilla", relative_positions},
     Reason{"claude", unpublished},
+    Reason{"clip", pictures},
+    Reason{"ddpm", diffusion},
     Reason{"deberta", encoder},
     Reason{"decilm", uneven_layers},
+    Reason{"dinov2", pictures},
     Reason{"distilbert", encoder},
+    Reason{"dit", diffusion},
     Reason{"electra", encoder},
     Reason{"falconh1", beside_attention},
     Reason{"falconmamba", recurrent_alone},
     Reason{"flant5", encoder_decoder},
     Reason{"flanul2", encoder_decoder},
+    Reason{"flux", diffusion},
     Reason{"gemini", unpublished},
     Reason{"glam", mixed_experts},
     Reason{"gopher", relative_positions},
@@ -64,10 +75,13 @@ constexpr std::array reasons{
     Reason{"grok3", unpublished},
     Reason{"grok4", unpublished},
     Reason{"hunyuanlarge", shared_caches},
+    Reason{"hunyuanvideo", diffusion},
+    Reason{"internvl", pictures},
     Reason{"jamba", first_mamba},
     Reason{"kimilinear", other_recurrence},
     Reason{"llama33nemotronsuper", uneven_layers},
     Reason{"llama31nemotronultra", uneven_layers},
+    Reason{"llava", pictures},
     Reason{"mamba", recurrent_alone},
     Reason{"mbart", encoder_decoder},
     Reason{"minimax01", other_recurrence},
@@ -77,20 +91,37 @@ constexpr std::array reasons{
     Reason{"mt5", encoder_decoder},
     Reason{"openelm", uneven_layers},
     Reason{"palm2", unpublished},
+    Reason{"pixart", diffusion},
     Reason{"recurrentgemma", other_recurrence},
     Reason{"roberta", encoder},
     Reason{"rwkv", recurrent_alone},
+    Reason{"sd3", diffusion},
+    Reason{"sdxl", diffusion},
+    Reason{"siglip", pictures},
+    Reason{"stablediffusion", diffusion},
     Reason{"step3", factorised_queries},
     Reason{"switch", encoder_decoder},
     Reason{"t5", encoder_decoder},
     Reason{"ul2", encoder_decoder},
     Reason{"umt5", encoder_decoder},
+    Reason{"vit", pictures},
+    Reason{"wan2", diffusion},
     Reason{"whisper", encoder_decoder},
     Reason{"xlmroberta", encoder},
     Reason{"zamba", other_recurrence},
 };
 
+/// Architectures whose configs describe encoders beside the language model (core/spec/hf/multimodal.cpp).
+constexpr std::array<std::string_view, 10> multimodal{"gemma3",   "gemma4",      "kimi_k25",    "llama4",
+                                                      "mistral3", "qwen3_5",     "qwen3_5_moe", "qwen2_5_vl",
+                                                      "qwen3_vl", "qwen3_vl_moe"};
+
 }  // namespace
+
+std::string_view left_out_of(std::string_view architecture) {
+    bool const has_encoders = std::find(multimodal.begin(), multimodal.end(), architecture) != multimodal.end();
+    return has_encoders ? "its encoders of pictures and sound; the language model alone is counted" : "";
+}
 
 std::string_view why_not_modelled(std::string_view name) {
     auto const slash = name.rfind('/');

@@ -9,4 +9,8 @@ namespace sextant {
 /// does not know.
 std::string_view why_not_modelled(std::string_view name);
 
+/// What of a model that is read is left out, by its architecture (`ModelSpec::architecture`): of multimodal ones the
+/// encoders. Empty where all of it is modelled.
+std::string_view left_out_of(std::string_view architecture);
+
 }  // namespace sextant

@@ -127,6 +127,18 @@ TEST_CASE("fit_kernel: 80 % intervals contain about 80 % of rows that were not i
     CHECK(inside < 0.92 * count);
 }
 
+TEST_CASE(
+    "fit_kernel: folds give a hundred rows intervals of their own, where the tenth that is held out would be too few") {
+    AcceleratorProfile const device = accelerator();
+    auto const rows = products(device, known_constants(), 100, 0.05);
+    auto const held = std::count_if(rows.begin(), rows.end(), [](auto const& row) { return is_held_out(row.row); });
+    REQUIRE(held < 20);  // of so few no quantiles are taken
+    KernelFit const fit = fit_kernel(rows, {.threads = 1, .starts = 1});
+    REQUIRE_FALSE(fit.intervals.empty());
+    CHECK(fit.intervals.front().factors.low != fit.outside.low);
+    CHECK(fit.intervals.front().factors.high != fit.outside.high);
+}
+
 TEST_CASE("fit_kernel: the same shapes are held out whatever the device and the order of the rows") {
     AcceleratorProfile const one = accelerator();
     AcceleratorProfile two = accelerator();

@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
+#include <thread>
 #include <tuple>
 
 using Json = nlohmann::json;
@@ -80,6 +83,29 @@ TEST_CASE("scaling fit: its file answers for optimum and predict, with intervals
     RunResult const predict = run_sextant({"scaling", "predict", "--law", law, "--params", "1B", "--tokens", "20B"});
     INFO(predict.err);
     CHECK(predict.code == 0);
+}
+
+TEST_CASE("scaling fit: an interrupted report says how many resamples its intervals stand on", "[INV-26]") {
+    ScratchFolder const scratch("scaling_interrupt");
+    std::string const runs = scratch.file("runs.csv", grid_csv(1.8));
+    std::signal(SIGINT, SIG_IGN);
+    std::thread interrupt([] {
+        struct sigaction now {};
+        do {  // until the fit has taken the signal over
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            sigaction(SIGINT, nullptr, &now);
+        } while (now.sa_handler == SIG_IGN);
+        std::raise(SIGINT);
+    });
+    RunResult const result =
+        run_sextant(fit("chinchilla", runs,
+                        {"--n", "size", "--d", "seen", "--loss", "val", "--bootstrap", "100000", "--format", "json"}));
+    interrupt.join();
+    std::signal(SIGINT, SIG_DFL);
+    INFO(result.err);
+    CHECK(result.code == 130);
+    Json const json = Json::parse(result.out);
+    CHECK_THAT(json.at("warnings").back().get<std::string>(), contains("interrupted: ") && contains(" of 100000"));
 }
 
 TEST_CASE("scaling fit: every law runs on its table, in every format, and draws a picture") {

@@ -70,6 +70,12 @@ TEST_CASE("human shows four digits and the prefix that leaves at least one") {
     CHECK(human(999.99 * GB) == "1 TB");
     CHECK(human(Flops::from_base(6e21)) == "6 ZFLOP");
     CHECK(human(12.5 * USD) == "$12.50");
+    CHECK(human(0.0 * USD) == "$0.00");
+    CHECK(human(9.36e-4 * USD) == "$0.00094");
+    CHECK(human(-0.0346 * USD) == "-$0.035");
+    CHECK(human(0.0996 * USD) == "$0.10");
+    for (double amount = 1e-8; amount < 1e3; amount *= 1.37)  // at least two digits of any amount
+        CHECK(std::stod(human(amount * USD).substr(1)) == Approx(amount).epsilon(0.051));
     CHECK(human(2.5e6 * USD) == "$2.5 M");
 }
 

@@ -4,6 +4,8 @@
 #include "cost_models/scaling/chinchilla_law.hpp"
 #include "tests/catch.hpp"
 
+#include <fmt/format.h>
+
 #include <random>
 
 using namespace sextant;
@@ -154,6 +156,21 @@ TEST_CASE("law_warnings: runs along one ratio cannot tell the exponents apart, a
     LawStudy const study = study_law(problem, options, "test");
     CHECK(mentions(study.warnings, "move together"));
     CHECK(mentions(study.warnings, "times the largest run"));
+}
+
+TEST_CASE("law_warnings: other minima are said with how much higher they are, resamples that failed with all of them") {
+    std::mt19937_64 random(4);
+    LawStudyOptions options;
+    options.bootstrap = {.resamples = 9, .seed = 1, .threads = 1};
+    options.diagnostics = false;
+    options.profile = false;
+    LawStudy study = study_law(synthetic(6, 0.003, random), options, "test");
+    CHECK_FALSE(mentions(law_warnings(study), "another minimum"));
+    study.fit.others = {{.values = study.fit.values, .objective = 1.25 * study.fit.objective, .starts = 1}};
+    CHECK(mentions(law_warnings(study), "another minimum is 25 % higher"));
+    auto const solved = static_cast<int>(study.bootstrap.values.size());
+    study.bootstrap.failed = 3;
+    CHECK(mentions(law_warnings(study), fmt::format("3 of {} resamples had no solution", solved + 3)));
 }
 
 TEST_CASE("study_law refuses a law whose floor lies above many rows") {

@@ -189,6 +189,8 @@ TEST_CASE("an unknown name is refused with the nearest one, or where nothing is 
                       contains("--cluster: unknown cluster 'h100-sxn'; did you mean 'h100-sxm'?") &&
                           contains("'sextant hardware'") && !contains("gb200-nvl72"));
     CHECK_THROWS_WITH(find_cluster("abacus", "--cluster"), contains("gb200-nvl72"));
+    CHECK_THROWS_WITH(find_cluster("h100-sxm,a100-sxm-80gb", "--cluster"),
+                      contains("is a list") && contains("--axis cluster=A,B") && !contains("known"));
     CHECK_THROWS_WITH(find_framework("megatrom", "--framework"), contains("did you mean 'megatron'"));
     CHECK_THROWS_WITH(find_cluster("no/such/file.json", "--cluster"), contains("no/such/file.json: cannot be opened"));
     CHECK_THROWS_AS(find_cluster("", "--cluster"), InputError);

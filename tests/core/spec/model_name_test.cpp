@@ -124,9 +124,20 @@ TEST_CASE("model names: a known model that cannot be a preset is refused with th
                                                   {"bert-large-uncased", "look"},
                                                   {"ai21labs/AI21-Jamba-1.5-Large", "Mamba's first kind"},
                                                   {"moonshotai/Kimi-Linear-48B-A3B-Instruct", "recurrent layers"},
+                                                  {"openai/clip-vit-large-patch14", "encoders of pictures"},
+                                                  {"stable-diffusion-3", "denoise"},
                                                   {"GPT-4o", "not published"}}));
     INFO(name);
     CHECK_THROWS_WITH(find_model(name), contains(part) && contains("model '") && !contains("did you mean"));
+}
+
+TEST_CASE("models with a text model inside say that their encoders are left out, others that nothing is") {
+    for (auto const& [name, left_out] :
+         {std::pair{"gemma-3-27b", true}, std::pair{"llama-4-scout-17b-16e", true}, std::pair{"gemma-3-1b", false},
+          std::pair{"llama-3.1-8b", false}, std::pair{"deepseek-v3", false}}) {
+        INFO(name);
+        CHECK(left_out_of(find_model(name).architecture).empty() != left_out);
+    }
 }
 
 TEST_CASE("model names: the id of an unknown model is not taken for a file") {

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "core/spec/cluster_spec.hpp"
 #include "core/spec/parallel_plan.hpp"
 #include "core/spec/precision.hpp"
@@ -42,6 +43,15 @@ TEST_CASE("every enumerator has a distinct name that reads back as itself") {
     CHECK_THROWS_WITH(cache_format_from("int44", "--kv-cache"),
                       contains("--kv-cache: unknown cache format 'int44'; did you mean 'int4'?"));
     CHECK(name_of(AttentionKernel::flash) != name_of(AttentionKernel::unfused));
+}
+
+TEST_CASE("a name with a word too many means the name without it, unless another is nearer") {
+    std::vector<std::string> const known{"--block-tokens", "--prompt", "--max-batch", "--max-batched-tokens"};
+    CHECK(nearest_name("--prompt-tokens", known) == "--prompt");
+    CHECK(nearest_name("--max-batch-tokens", known) == "--max-batched-tokens");
+    CHECK(nearest_name("--block-token", known) == "--block-tokens");
+    CHECK(nearest_name("--prompt-of-a-very-long-name-that-goes-on", known) == "--prompt");
+    CHECK(nearest_name("--promptness-of-a-very-long-name-that-goes-on", known).empty());
 }
 
 TEST_CASE("an unknown name is refused with the place, the nearest name and all names") {
