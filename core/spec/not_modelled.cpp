@@ -35,9 +35,8 @@ constexpr std::string_view factorised_queries =
 constexpr std::string_view beside_attention = "recurrent heads beside attention in one layer are not modelled";
 constexpr std::string_view diffusion = "models of pictures that denoise are not modelled, only decoders of text";
 constexpr std::string_view pictures =
-    "encoders of pictures are not modelled, only decoders: of a model that has both give the name of its language "
-    "model, "
-    "or a config.json with its sizes";
+    "encoders of pictures are not modelled, only decoders (of a model that has both give the name of its language "
+    "model, or a config.json with its sizes)";
 constexpr std::string_view unpublished =
     "its sizes are not published (give a Hugging Face config.json with the sizes that you assume)";
 
