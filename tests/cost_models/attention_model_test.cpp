@@ -7,6 +7,7 @@
 #include "tests/fixtures.hpp"
 
 #include <cmath>
+#include <utility>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -66,6 +67,26 @@ TEST_CASE("prefill_model: nothing ends before its longest block") {
     // One head, 8,192 queries: the last block sees 64 tiles, whatever the other 99 multiprocessors do.
     double const per_tile = 128.0 * 128 * 2 * 256 / (1000e12 * 0.5 / 100);
     CHECK(prefill_seconds(sequences(1, 1, 8192)) >= 64 * per_tile);
+}
+
+TEST_CASE(
+    "prefill_model: few queries over a long cache are bound by the share of the memory's rate that the kernel "
+    "reaches") {
+    Attention a = sequences(64, 32, 8192);
+    a.queries = 1;
+    auto const seconds = [&](double memory, AttentionLibrary library) {
+        std::vector<double> constants = prefill;
+        constants[static_cast<std::size_t>(PrefillConstant::memory)] = memory;
+        constants[static_cast<std::size_t>(PrefillConstant::preparation)] = 1;
+        return prefill_model(a, rates, constants, {.library = library}).base();
+    };
+    // Two bytes each of keys and values of 64 x 32 heads of 128, 8,192 tokens, at half of 3 TB/s. Where a library
+    // prepares them first it does so at the same rate.
+    double const once = 64.0 * 32 * 8192 * 128 * 2 * 2 / 1.5e12;
+    for (auto const& [library, times] : {std::pair{AttentionLibrary::training, 1}, {AttentionLibrary::serving, 2}}) {
+        CHECK(seconds(0.5, library) > times * once);
+        CHECK(seconds(0.25, library) - seconds(0.5, library) == Approx(times * once).epsilon(0.01));
+    }
 }
 
 TEST_CASE("prefill_model: more sequences, heads or tokens never take less time", "[INV-15]") {
