@@ -76,7 +76,7 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
             } else if constexpr (std::is_same_v<Shape, Attention>)
                 put(prefill_coordinates(s));
             else if constexpr (std::is_same_v<Shape, DecodeAttention>)
-                put(decode_coordinates(s));
+                put(decode_coordinates(s, sharing_of(s)));
             else
                 put(memory_coordinates(s.moved));
         },

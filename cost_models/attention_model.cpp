@@ -75,6 +75,34 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     return time * (1 + (c[PrefillConstant::heat] - 1) * std::log10(1 + work * use.work / 1e11));
 }
 
+/// Heads that read keys and values from the caches.
+std::int64_t readers_of(DecodeAttention const& shape, DecodeSharing sharing) {
+    return sharing == DecodeSharing::unshared ? shape.heads : shape.kv_heads;
+}
+
+struct DecodeReads {
+    double bytes;     ///< that the heads read
+    double memory;    ///< seconds for each key and value once
+    double repeated;  ///< seconds for what every head of a group reads, from the cache
+};
+
+DecodeReads decode_reads(DecodeAttention const& shape, KernelRates const& rates, Values<DecodeConstant> c,
+                         CacheState cache, DecodeSharing sharing) {
+    auto const per_head = static_cast<double>(2 * shape.batch * shape.keys * shape.head_dim) * shape.cache_bytes;
+    auto const queries = static_cast<double>(4 * shape.batch * shape.heads * shape.head_dim);
+    double const once = per_head * static_cast<double>(shape.kv_heads) + queries;
+    double cached = 0;  // share of it that lies in the cache before the kernel starts
+    if (cache == CacheState::hot)
+        cached =
+            1 / (1 + std::pow(once / (c[DecodeConstant::cache_share] * rates.cache), c[DecodeConstant::cache_edge]));
+    double const memory = once / (rates.bandwidth * c[DecodeConstant::memory]);
+    double const speed = c[DecodeConstant::cache_speed];
+    if (sharing != DecodeSharing::unshared)
+        return {.bytes = once, .memory = memory * (1 - cached + cached / speed), .repeated = 0};
+    double const bytes = per_head * static_cast<double>(shape.heads) + queries;
+    return {.bytes = bytes, .memory = memory * (1 - cached), .repeated = bytes / (rates.bandwidth * speed)};
+}
+
 }  // namespace
 
 Seconds prefill_model(Attention const& a, KernelRates const& rates, std::span<double const> constants,
@@ -129,18 +157,10 @@ Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std
     auto const heads = static_cast<double>(shape.heads);
     auto const keys = static_cast<double>(shape.keys);
     auto const width = static_cast<double>(shape.head_dim);
-    double const readers = sharing == DecodeSharing::unshared ? heads : static_cast<double>(shape.kv_heads);
+    auto const readers = static_cast<double>(readers_of(shape, sharing));
     double const group = heads / readers;
 
-    double const bytes = 2 * batch * readers * keys * width * shape.cache_bytes + 4 * batch * heads * width;
-    double memory = bytes / (rates.bandwidth * c[DecodeConstant::memory]);
-    if (cache == CacheState::hot) {
-        // The cache holds each key once, also where every head reads it anew.
-        double const held = bytes * static_cast<double>(shape.kv_heads) / readers;
-        double const share =
-            1 / (1 + std::pow(held / (c[DecodeConstant::cache_share] * rates.cache), c[DecodeConstant::cache_edge]));
-        memory *= 1 - share + share / c[DecodeConstant::cache_speed];
-    }
+    auto const [bytes, memory, repeated] = decode_reads(shape, rates, c, cache, sharing);
     double const slots = rates.processors * c[DecodeConstant::blocks_per_processor];
     double const blocks = batch * readers;
     double const splits = std::clamp(slots / blocks, 1.0, std::max(1.0, keys / c[DecodeConstant::split_tokens]));
@@ -154,13 +174,13 @@ Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std
     double const time = c[DecodeConstant::launch] + c[DecodeConstant::per_sequence] * batch +
                         c[DecodeConstant::ramp] * std::log2(1 + bytes / 1e6) +
                         c[DecodeConstant::merge] * std::log2(splits) +
-                        joined({memory, chain, compute}, c[DecodeConstant::overlap]);
+                        joined({memory, repeated, chain, compute}, c[DecodeConstant::overlap]);
     return time * units::s;
 }
 
-std::array<double, 4> decode_coordinates(DecodeAttention const& shape) {
-    return {log2_of(static_cast<double>(shape.batch * shape.kv_heads)), log2_of(static_cast<double>(shape.keys)),
-            log2_of(static_cast<double>(shape.head_dim)),
+std::array<double, 4> decode_coordinates(DecodeAttention const& shape, DecodeSharing sharing) {
+    return {log2_of(static_cast<double>(shape.batch * readers_of(shape, sharing))),
+            log2_of(static_cast<double>(shape.keys)), log2_of(static_cast<double>(shape.head_dim)),
             log2_of(static_cast<double>(shape.heads) / static_cast<double>(std::max<std::int64_t>(1, shape.kv_heads)))};
 }
 

@@ -58,14 +58,16 @@ std::string_view name_of(DecodeSharing sharing);
 /// Time of one decode step of attention, a query per sequence over the keys and values before it:
 ///
 ///     T = launch + per_sequence batch + ramp log2(1 + bytes / 1 MB) + merge log2(splits)
-///         + (memory^overlap + chain^overlap + compute^overlap)^(1 / overlap)
+///         + (memory^overlap + repeated^overlap + chain^overlap + compute^overlap)^(1 / overlap)
 ///
-/// `memory`: keys and values once per head that holds them (per query head where unshared), faster where the cache
-/// holds them. `chain`: a block is a head of keys and values of one sequence, over several blocks when they would not
-/// fill the multiprocessors otherwise (not fewer than split_tokens each); it takes block_overhead plus its tokens times
-/// token_latency, in waves of blocks_per_processor. `compute`: 4 d flop per head and token, a group of heads padded
-/// to 16. `constants` in the order of `DecodeConstant`. Source: FlashDecoding (pytorch.org/blog/flash-decoding); the
-/// form was chosen by its error on held-out shapes of five devices (docs/calibration.md).
+/// `memory`: keys and values once per head that holds them, faster where the cache holds them. `repeated`, where
+/// unshared: the same once per query head, at cache_speed times the memory bandwidth; the heads of a group run side by
+/// side, and what the first brings from memory the others find in the cache. `chain`: a block is a head that reads of
+/// one sequence, over several blocks when they would not fill the multiprocessors otherwise (not fewer than
+/// split_tokens each); it takes block_overhead plus its tokens times token_latency, in waves of blocks_per_processor.
+/// `compute`: 4 d flop per head and token, a group of heads padded to 16. `constants` in the order of `DecodeConstant`.
+/// Source: FlashDecoding (pytorch.org/blog/flash-decoding); the form was chosen by its error on held-out shapes of five
+/// devices (docs/calibration.md).
 Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
                      CacheState cache, DecodeSharing sharing);
 inline Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
@@ -73,8 +75,8 @@ inline Seconds decode_model(DecodeAttention const& shape, KernelRates const& rat
     return decode_model(shape, rates, constants, cache, sharing_of(shape));
 }
 
-/// Where the shape lies on the residual grid of decode: log2 of batch * key-value heads, of the keys, of the head size
-/// and of heads per key-value head.
-std::array<double, 4> decode_coordinates(DecodeAttention const& shape);
+/// Where the shape lies on the residual grid of decode: log2 of batch * heads that read (key-value heads; where unshared
+/// all of them), of the keys, of the head size and of heads per key-value head.
+std::array<double, 4> decode_coordinates(DecodeAttention const& shape, DecodeSharing sharing);
 
 }  // namespace sextant

@@ -176,7 +176,8 @@ KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view va
     std::string const full = std::string(variant) + "/" + std::string(name_of(sharing));
     Choice const choice = choose(accelerator, KernelKind::decode, full);
     KernelRates const rates = kernel_rates(accelerator, two_byte_precision(accelerator));
-    return finish(decode_model(shape, rates, choice.constants(), cache, sharing), choice, decode_coordinates(shape));
+    return finish(decode_model(shape, rates, choice.constants(), cache, sharing), choice,
+                  decode_coordinates(shape, sharing));
 }
 
 KernelEstimate estimate_memory_kernel(Bytes moved, std::string_view variant, AcceleratorProfile const& accelerator,

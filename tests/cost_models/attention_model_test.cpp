@@ -147,11 +147,34 @@ TEST_CASE(
     CHECK(sharing_of(narrow, GroupedHeads::eights) == unshared);
 }
 
+TEST_CASE("decode_model: a group that no kernel shares reads memory once and the cache once per head") {
+    std::vector<double> streaming = decode;  // nothing but reads counts
+    streaming[static_cast<std::size_t>(DecodeConstant::token_latency)] = 1e-12;
+    streaming[static_cast<std::size_t>(DecodeConstant::block_overhead)] = 1e-9;
+    streaming[static_cast<std::size_t>(DecodeConstant::efficiency)] = 1e6;
+    streaming[static_cast<std::size_t>(DecodeConstant::overlap)] = 8;
+    auto& speed = streaming[static_cast<std::size_t>(DecodeConstant::cache_speed)];
+    auto const seconds = [&](std::int64_t heads, CacheState cache, DecodeSharing sharing = DecodeSharing::unshared) {
+        return decode_model(step(256, heads, 8, 16384), rates, streaming, cache, sharing).base();
+    };
+    double const once = 2.0 * 256 * 8 * 16384 * 128 * 2 / 3e12;
+    for (double const times : {2.0, 4.0, 8.0}) {
+        speed = times;
+        CAPTURE(times);
+        // Eight heads of a group through a cache of 2, 4 and 8 times the memory's rate, or the memory itself.
+        double const longer = std::max(1 / 0.85, 8 / times) * once;
+        CHECK(seconds(64, CacheState::cold) == Approx(longer).epsilon(0.1));
+        CHECK(seconds(64, CacheState::hot) <= seconds(64, CacheState::cold));
+        CHECK(seconds(64, CacheState::cold) >= seconds(64, CacheState::cold, DecodeSharing::grouped));
+        CHECK(seconds(128, CacheState::cold) >= seconds(64, CacheState::cold));
+    }
+}
+
 TEST_CASE("decode_model: more sequences or tokens never take less time, a hot cache never more", "[INV-15]") {
     std::mt19937_64 random(9);
     for (int i = 0; i < 300; ++i) {
         auto const batch = static_cast<std::int64_t>(std::exp2(uniform(random, 0, 10)));
-        auto const heads = pick<std::int64_t>(random, {8, 32, 64});
+        auto const heads = pick<std::int64_t>(random, {8, 32, 64, 512});
         auto const keys = static_cast<std::int64_t>(std::exp2(uniform(random, 0, 16)));
         DecodeAttention const shape = step(batch, heads, 8, keys);
         CAPTURE(batch, heads, keys);
