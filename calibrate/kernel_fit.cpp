@@ -175,6 +175,15 @@ HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
             .bias_pct = quantile_of(signed_errors, 0.5)};
 }
 
+std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const& rows) {
+    std::vector<std::uint32_t> marks;
+    for (KernelMeasurement const* row : rows)
+        marks.push_back(shape_mark(row->row));
+    std::sort(marks.begin(), marks.end());
+    marks.erase(std::unique(marks.begin(), marks.end()), marks.end());
+    return marks;
+}
+
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                 std::vector<ResidualPoint> const& points) {
@@ -251,6 +260,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
                          used.size(), fewest_rows(kind));
     used = in_one_order(std::move(used));
     KernelFit fit = fit_constants(used, choices);
+    fit.seen = marks_of(used);
     fit.large_efficiency = large_efficiency(used);
 
     std::vector<ResidualPoint> points;

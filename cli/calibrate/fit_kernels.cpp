@@ -170,6 +170,8 @@ void finish_class(KernelCalibration& calibration, std::string const& generation,
     calibration.title = title;
     calibration.sources.assign(sources.begin(), sources.end());
     calibration.command = command;
+    for (KernelFit& fit : calibration.fits)
+        fit.seen.clear();  // of several devices: no row is scored against it
 }
 
 int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {

@@ -38,6 +38,8 @@ std::uint64_t shape_hash(KernelCase const& row) {
     return hash ^ hash >> 29;
 }
 
+std::uint32_t shape_mark(KernelCase const& row) { return static_cast<std::uint32_t>(shape_hash(row) % shape_marks); }
+
 bool is_held_out(KernelCase const& row) { return shape_hash(row) % 10 == 0; }
 
 }  // namespace sextant

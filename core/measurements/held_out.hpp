@@ -10,6 +10,11 @@ namespace sextant {
 /// device, the format or the state of the cache.
 std::uint64_t shape_hash(KernelCase const& row);
 
+/// 24 bits of it: what a calibration keeps of the shapes that it was fitted to. Among a thousand of them another shape
+/// passes for one of them once in 17,000 times.
+std::uint32_t shape_mark(KernelCase const& row);
+constexpr std::uint32_t shape_marks = 1U << 24U;  ///< how many there are
+
 /// Whether a row is held out of every fit: one shape in ten, by `shape_hash` alone, so that the same shapes are held
 /// out on every device and by every run.
 bool is_held_out(KernelCase const& row);

@@ -42,6 +42,7 @@ struct KernelFit {
     ResidualGrid waves;                          ///< of products, over `gemm_wave_coordinates`: of another such factor
     double large_efficiency = 0;                 ///< median fraction of peak of the largest shapes; 0: not known
     std::int64_t rows = 0;                       ///< that the constants were fitted to
+    std::vector<std::uint32_t> seen;             ///< their shapes, each a `shape_mark`, ascending; empty: not stated
     HeldOutError held_out;
     std::vector<KernelInterval> intervals;  ///< inside the residual's range, by predicted time
     TimeInterval outside{0.6, 1.8};         ///< elsewhere

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/json/json_text.hpp"
+#include "core/measurements/held_out.hpp"
 #include "core/spec/kernel_calibration.hpp"
 #include "core/spec/value_checks.hpp"
 
@@ -7,7 +8,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace sextant {
 namespace {
@@ -59,6 +62,24 @@ void read_constants(ObjectReader in, KernelFit& fit) {
     in.finish();
 }
 
+constexpr std::size_t mark_digits = 6;
+static_assert(1U << (4 * mark_digits) == shape_marks);
+
+/// Lines of marks, six hexadecimal digits each.
+std::vector<std::uint32_t> read_marks(ObjectReader& in, std::string_view key) {
+    std::vector<std::uint32_t> marks;
+    for (std::string const& line : in.texts(key)) {
+        bool const digits_only = line.find_first_not_of("0123456789abcdef") == std::string::npos;
+        if (!digits_only || line.size() % mark_digits != 0)
+            throw InputError("{}: '{}' is not in groups of {} digits from 0 to f", in.path_to(key), line.substr(0, 40),
+                             mark_digits);
+        for (std::size_t i = 0; i < line.size(); i += mark_digits)
+            marks.push_back(static_cast<std::uint32_t>(std::stoul(line.substr(i, mark_digits), nullptr, 16)));
+    }
+    std::sort(marks.begin(), marks.end());
+    return marks;
+}
+
 KernelFit read_fit(ObjectReader in) {
     KernelFit fit;
     fit.kind = kernel_kind_from(in.text("kernel"), in.path_to("kernel"));
@@ -73,6 +94,8 @@ KernelFit read_fit(ObjectReader in) {
     fit.large_efficiency = in.number("large_efficiency", 0);
     check_range(fit.large_efficiency, 0, 2, in, "large_efficiency");
     fit.rows = row_count(in);
+    in.allow("seen");
+    if (in.has("seen")) fit.seen = read_marks(in, "seen");
     ObjectReader held_out = in.object("held_out");
     fit.held_out = {.rows = row_count(held_out),
                     .median_pct = held_out.number("median_pct"),
@@ -118,6 +141,16 @@ std::string grid_json(ResidualGrid const& grid) {
     return out + "]}";
 }
 
+std::string marks_json(std::vector<std::uint32_t> const& marks) {
+    constexpr std::size_t per_line = 24;
+    std::string out = "[";
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+        if (i % per_line == 0) out += i > 0 ? "\",\n       \"" : "\"";
+        out += fmt::format("{:06x}", marks[i]);
+    }
+    return out + "\"]";
+}
+
 std::string fit_json(KernelFit const& fit) {
     std::string out = fmt::format("    {{\"kernel\": {}, \"variant\": {}, \"rows\": {},\n     \"constants\": {{",
                                   json_text(Json(name_of(fit.kind))), json_text(Json(fit.variant)), fit.rows);
@@ -129,6 +162,7 @@ std::string fit_json(KernelFit const& fit) {
         out += "}";
     }
     out += "},\n";
+    if (!fit.seen.empty()) out += fmt::format("     \"seen\": {},\n", marks_json(fit.seen));
     if (!fit.residual.empty()) out += fmt::format("     \"residual\": {},\n", grid_json(fit.residual));
     if (!fit.waves.empty()) out += fmt::format("     \"waves\": {},\n", grid_json(fit.waves));
     out += fmt::format(

@@ -108,7 +108,10 @@ RowGroup split_of(KernelCase const& c, AcceleratorProfile const& accelerator) {
     std::string const source = c.source.substr(0, c.source.find(' '));
     if (std::find(own->sources.begin(), own->sources.end(), source) == own->sources.end())
         return group(2, "measured by others than the fit's source");
-    return is_held_out(c) ? group(0, "held out of the fit") : group(1, "fitted");
+    // A fit says which shapes it has seen; one that does not may have seen all but those that none sees.
+    auto const& seen = own->find(kind, variant)->seen;
+    bool const fitted = seen.empty() ? !is_held_out(c) : std::binary_search(seen.begin(), seen.end(), shape_mark(c));
+    return !fitted ? group(0, "held out of the fit") : group(1, "fitted");
 }
 
 KernelPredictor::KernelPredictor(std::string const& profile, std::string const& calibration) {

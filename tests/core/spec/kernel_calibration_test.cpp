@@ -32,6 +32,8 @@ KernelCalibration sample() {
     }
     fit.residual = ResidualGrid({{"a", {0, 1.5}}, {"b", {2, 3, 4}}}, {0.01, -0.5, 0, 1.234, 0.25, -0.127});
     fit.rows = 40;
+    for (std::uint32_t mark = 1; mark <= 40; ++mark)
+        fit.seen.push_back(mark * mark * 10000);
     fit.held_out = {.rows = 4, .median_pct = 3, .p95_pct = 9, .bias_pct = -1};
     fit.intervals = {{.from_seconds = 0, .factors = {.low = 0.9, .high = 1.2}}};
     c.fits = {fit};
@@ -58,7 +60,20 @@ TEST_CASE("kernel calibration: what is written is read back") {
     CHECK(fit.residual.axes()[1].knots == std::vector<double>{2, 3, 4});
     CHECK(fit.intervals[0].factors.high == 1.2);
     CHECK(fit.held_out.bias_pct == -1);
+    CHECK(fit.seen == sample().fits[0].seen);
     CHECK(back.find(KernelKind::prefill, "bf16/bf16") == nullptr);
+}
+
+TEST_CASE("kernel calibration: marks of shapes are six hexadecimal digits each, and may be missing") {
+    KernelCalibration few = sample();
+    few.fits[0].seen = {0, 0xabcdef};
+    std::string const text = kernel_calibration_json(few);
+    CHECK(text.find("\"000000abcdef\"") != std::string::npos);
+    CHECK(read(replaced(text, "000000abcdef", "abcdef000000")).fits[0].seen == few.fits[0].seen);  // in order again
+    CHECK_THROWS_WITH(read(replaced(text, "000000abcdef", "000000abcde")), contains("groups of 6 digits"));
+    CHECK_THROWS_WITH(read(replaced(text, "000000abcdef", "000000ABCDEF")), contains("groups of 6 digits"));
+    few.fits[0].seen.clear();
+    CHECK(read(kernel_calibration_json(few)).fits[0].seen.empty());
 }
 
 TEST_CASE("kernel calibration: products alone have a grid of waves") {
