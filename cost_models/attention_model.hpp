@@ -75,8 +75,8 @@ inline Seconds decode_model(DecodeAttention const& shape, KernelRates const& rat
     return decode_model(shape, rates, constants, cache, sharing_of(shape));
 }
 
-/// Where the shape lies on the residual grid of decode: log2 of batch * heads that read (key-value heads; where unshared
-/// all of them), of the keys, of the head size and of heads per key-value head.
+/// Where the shape lies on the residual grid of decode: log2 of batch * heads that read (key-value heads; where
+/// unshared all of them), of the keys, of the head size and of heads per key-value head.
 std::array<double, 4> decode_coordinates(DecodeAttention const& shape, DecodeSharing sharing);
 
 }  // namespace sextant

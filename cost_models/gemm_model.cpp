@@ -74,9 +74,14 @@ Seconds gemm_model(GemmShape const& shape, GemmFormat const& format, KernelRates
     double const bytes = groups * (format.left * m * k + format.right * k * n + format.out * m * n);
     double const memory_rate = rates.bandwidth * c[GemmConstant::memory];
     double memory = bytes / memory_rate;
-    if (use.cache == CacheState::hot) {
+    if (use.cache != CacheState::cold) {
+        double held = bytes;
+        if (use.cache == CacheState::rotated) {
+            double const weights = groups * format.right * k * n;
+            held += (rotated_copies(weights, rates.cache) - 1) * weights;
+        }
         double const share =
-            1 / (1 + std::pow(bytes / (c[GemmConstant::cache_share] * rates.cache), c[GemmConstant::cache_edge]));
+            1 / (1 + std::pow(held / (c[GemmConstant::cache_share] * rates.cache), c[GemmConstant::cache_edge]));
         memory *= 1 - share + share / c[GemmConstant::cache_speed];
     }
     double const norm = c[GemmConstant::overlap];
@@ -84,6 +89,11 @@ Seconds gemm_model(GemmShape const& shape, GemmFormat const& format, KernelRates
     double const smaller = std::min(compute, memory);
     double const joined = larger * std::pow(1 + std::pow(smaller / larger, norm), 1 / norm);
     return (c[GemmConstant::launch] + c[GemmConstant::ramp] * std::log2(1 + bytes / 1e6) + joined) * units::s;
+}
+
+double rotated_copies(double weight_bytes, double cache_bytes) {
+    constexpr double unit = 1.048576;  // data sheets count the bytes of caches in units of 2^20
+    return std::clamp(std::ceil(unit * cache_bytes / weight_bytes), 1.0, 5.0);
 }
 
 Seconds quantise_model(GemmShape const& shape, KernelRates const& rates, std::span<double const> constants) {

@@ -122,10 +122,16 @@ void read_published(RowCells const& row, KernelCase& out) {
     if (out.with_backward) out.kind += ", with backward";
 }
 
-CacheState cache_of(RowCells const& row) {
+CacheState cache_of(KernelTable table, RowCells const& row) {
     std::string const cache = lower_case(row.text("cache"));
     if (cache == "cold") return CacheState::cold;
-    if (cache.empty() || cache == "hot") return CacheState::hot;
+    if (cache == "hot") return CacheState::hot;
+    if (cache == "rotated") return CacheState::rotated;
+    if (cache.empty()) {
+        // Its collector says so (collector/trtllm/collect_gemm.py), not its tables.
+        bool const rotates = row.text("source_ref").find("aiconfigurator") != std::string::npos;
+        return table == KernelTable::product && rotates ? CacheState::rotated : CacheState::hot;
+    }
     throw RowSkip(fmt::format("unknown state of the cache '{}'", cache.substr(0, 40)));
 }
 
@@ -203,7 +209,7 @@ KernelTable kernel_table_of(CsvTable const& table) {
 KernelCase kernel_case(KernelTable table, RowCells const& row) {
     if (table == KernelTable::bench) return bench_case(row);
     KernelCase out;
-    out.cache = cache_of(row);
+    out.cache = cache_of(table, row);
     out.source = row.text("source_ref");
     out.device = row.text(table == KernelTable::published ? "gpu" : "device");
     switch (table) {

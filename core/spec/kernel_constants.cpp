@@ -18,7 +18,7 @@ constexpr std::array<KernelConstant, count_of<GemmConstant>> gemm{{
     {"memory", 0.85, 0.3, 1, "of the memory bandwidth"},
     {"cache_speed", 3, 1, 8, "rate of operands that lie in the last-level cache, against memory"},
     {"cache_share", 0.4, 0.02, 2, "of the last-level cache, above which operands come from memory"},
-    {"cache_edge", 3, 1, 10, "sharpness of that change"},
+    {"cache_edge", 3, 1, 40, "sharpness of that change"},
     {"feed", 1.8, 0.1, 20, "rate from cache to the multiprocessors, in units of 2.5 times the memory bandwidth"},
     {"tile_overhead", 1.5e-6, 1e-9, 1e-5, "seconds of a tile beyond its products: filling, draining, writing", true},
     {"step_latency", 6e-8, 1e-9, 1e-6, "least seconds of 64 steps along k", true},

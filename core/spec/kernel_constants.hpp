@@ -124,9 +124,12 @@ enum class MemoryConstant : std::uint8_t {
 
 std::span<KernelConstant const> kernel_constants(KernelKind kind);
 
-/// Whether a kernel may find its operands in the last-level cache, as when a benchmark repeats it, or not, as in a step
-/// that has gone through all its other tensors since.
-enum class CacheState : std::uint8_t { hot, cold };
+/// Whether a kernel may find its operands in the last-level cache.
+enum class CacheState : std::uint8_t {
+    hot,     ///< as when a benchmark repeats it
+    cold,    ///< as in a step that has gone through all its other tensors since
+    rotated  ///< hot, but for the weights of products: `rotated_copies` of them take turns
+};
 
 /// Among which groups of query heads the decode kernels of an engine share what they read of keys and values.
 enum class GroupedHeads : std::uint8_t {

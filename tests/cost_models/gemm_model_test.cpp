@@ -81,6 +81,30 @@ TEST_CASE("gemm_model: a product of few operations takes what its operands take 
           Approx(seconds({.m = 16, .n = 65536, .k = 65536}, c)).epsilon(0.01));
 }
 
+TEST_CASE("gemm_model: copies of the weights that take turns fill the cache, five at most") {
+    CHECK(rotated_copies(1e6, 50e6) == 5);
+    CHECK(rotated_copies(20e6, 50e6) == 3);
+    CHECK(rotated_copies(48 * 1048576.0, 96e6) == 2);  // 96 MB of a data sheet are 96 MiB
+    CHECK(rotated_copies(49 * 1048576.0, 96e6) == 2);
+    CHECK(rotated_copies(96 * 1048576.0, 96e6) == 1);
+    CHECK(rotated_copies(1e9, 50e6) == 1);
+    auto c = bare();
+    value(c, GemmConstant::cache_share) = 1;
+    value(c, GemmConstant::cache_edge) = 40;
+    auto const at = [&](std::int64_t n, CacheState cache) {
+        return seconds({.m = 1, .n = n, .k = 4096}, c, {.cache = cache});
+    };
+    // 8 MB five times are in the cache, 16 MB four times are not, though once they would be.
+    CHECK(at(1024, CacheState::rotated) == Approx(at(1024, CacheState::hot)).epsilon(0.01));
+    CHECK(at(2048, CacheState::rotated) == Approx(at(2048, CacheState::cold)).epsilon(0.01));
+    CHECK(at(2048, CacheState::hot) < 0.5 * at(2048, CacheState::cold));
+    for (std::int64_t n = 64; n <= 65536; n *= 2) {
+        CAPTURE(n);
+        CHECK(at(n, CacheState::hot) <= at(n, CacheState::rotated));
+        CHECK(at(n, CacheState::rotated) <= at(n, CacheState::cold));
+    }
+}
+
 TEST_CASE("gemm_model: splitting k helps where there are fewer tiles than multiprocessors") {
     auto c = bare();
     double const single = compute_seconds({.m = 16, .n = 16, .k = 65536}, c);

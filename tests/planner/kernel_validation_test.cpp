@@ -50,6 +50,19 @@ TEST_CASE("kernel rows: a product is the cost model's, on the device of any spel
     }
 }
 
+TEST_CASE("kernel rows: weights take turns where AIConfigurator measured, and where a row says so") {
+    auto const state = [](std::string const& source, std::string const& cache) {
+        CsvTable const table = parse_csv(
+            "source_ref,device,dtype,m,n,k,latency_us,cache\n" + source + ",L40S,bf16,8,4096,4096,20," + cache + "\n",
+            "t.csv");
+        return kernel_case(KernelTable::product, RowCells(table, table.records.at(0))).cache;
+    };
+    CHECK(state("github.com/ai-dynamo/aiconfigurator systems/data", "") == CacheState::rotated);
+    CHECK(state("github.com/ai-dynamo/aiconfigurator systems/data", "cold") == CacheState::cold);
+    CHECK(state("mine", "") == CacheState::hot);
+    CHECK(state("mine", "Rotated") == CacheState::rotated);
+}
+
 TEST_CASE("kernel rows: a table need not say where its rows come from") {
     auto const rows = [](std::string const& text) {
         return KernelPredictor("", "").predict(parse_csv(text, "t.csv")).at(0).prediction;
@@ -172,7 +185,8 @@ TEST_CASE("kernel rows: a profile replaces the device of every row") {
     CHECK_THROWS_AS(KernelPredictor("no-such-device"), InputError);
 }
 
-TEST_CASE("kernel rows: those that the fit saw are told from those held out, foreign ones and devices without a fit") {
+TEST_CASE(
+    "kernel rows: those that the fit saw are told from those it did not see, foreign ones and devices without a fit") {
     auto const split = [](KernelCase const& c, char const* device) {
         RowGroup const group = split_of(c, find_accelerator(device, "test"));
         CHECK(group.by == "split");
@@ -181,14 +195,23 @@ TEST_CASE("kernel rows: those that the fit saw are told from those held out, for
     KernelCase c;
     c.variant = "bf16";
     c.source = "github.com/ai-dynamo/aiconfigurator systems/data";
-    int held_out = 0;
+    auto const& seen = find_accelerator("h100-sxm", "test").kernels->find(KernelKind::gemm, "bf16")->seen;
+    REQUIRE_FALSE(seen.empty());
+    int fitted = 0;
+    int unseen = 0;  // shapes that the fit's table does not have, though no rule holds them out
     for (std::int64_t m = 1; m <= 40; ++m) {
-        c.what = Gemm{.m = m, .n = 512, .k = 1024};
-        std::string const name = split(c, "h100-sxm");
-        CHECK(name == (is_held_out(c) ? "held out of the fit" : "fitted"));
-        held_out += is_held_out(c) ? 1 : 0;
+        for (std::int64_t const n : {500, 512, 1024, 4096}) {
+            c.what = Gemm{.m = m, .n = n, .k = 1024};
+            std::string const name = split(c, "h100-sxm");
+            bool const is_seen = std::find(seen.begin(), seen.end(), shape_mark(c)) != seen.end();
+            CHECK(name == (is_seen ? "fitted" : "held out of the fit"));
+            if (is_held_out(c)) CHECK(name == "held out of the fit");
+            fitted += is_seen ? 1 : 0;
+            unseen += !is_seen && !is_held_out(c) ? 1 : 0;
+        }
     }
-    CHECK(held_out > 0);
+    CHECK(fitted > 0);
+    CHECK(unseen > 100);
     CHECK(split(c, "h100-pcie") == "kernel not measured on this device");
     c.source = "sextant-bench cuda";
     CHECK(split(c, "h100-sxm") == "measured by others than the fit's source");
