@@ -10,6 +10,7 @@ std::string_view name_of(OpenCell cell) {
         case OpenCell::micro_batch: return "micro_batch";
         case OpenCell::recompute: return "recompute policy";
         case OpenCell::global_batch: return "global batch";
+        case OpenCell::precision: return "precision";
     }
     return "?";
 }
@@ -37,6 +38,10 @@ std::vector<TrainingRow> fillings(TrainingRow const& row, OpenCell cell) {
             for (std::int64_t const microbatches : {1, 2, 4, 8, 16})
                 add(&TrainingRow::global_batch, microbatches * row.micro_batch.value_or(1) * row.num_gpus.value_or(1) /
                                                     (row.tp.value_or(1) * row.cp.value_or(1)));
+            break;
+        case OpenCell::precision:
+            for (char const* const value : {"bf16", "fp8"})
+                add(&TrainingRow::precision, value);
             break;
     }
     return out;

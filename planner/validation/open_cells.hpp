@@ -10,7 +10,7 @@
 namespace sextant {
 
 /// A cell that a run must have had a value for and that its row leaves blank.
-enum class OpenCell : std::uint8_t { none, micro_batch, recompute, global_batch };
+enum class OpenCell : std::uint8_t { none, micro_batch, recompute, global_batch, precision };
 
 std::string_view name_of(OpenCell cell);
 

@@ -208,7 +208,6 @@ void apply_kernels(TrainingRow const& row, TrainingCase& out) {
         plan.fused_cross_entropy = Switch::on;
         out.assumptions.emplace_back("fused cross entropy, the default of llm-foundry");
     }
-    plan.precision = precision_of(row, out);
     // grad_reduce_in_fp32 is False in the recipes whose speed NVIDIA publishes (NeMo's scripts/performance, those of
     // Megatron-Bridge).
     if (row.source_id.starts_with("nvidia-") && plan.precision != Precision::fp16 && !plan.adapters.on()) {
@@ -261,6 +260,7 @@ bool is_early_megatron(TrainingRow const& row) {
 }
 
 void plan_of(TrainingRow const& row, TrainingCase& out) {
+    out.plan.precision = precision_of(row, out);
     apply_degrees(row, out);
     apply_batch(row, out);
     apply_pipeline(row, out);

@@ -98,7 +98,9 @@ Precision precision_of(TrainingRow const& row, TrainingCase& out) {
         out.assumptions.emplace_back("fp8 as every submission of this benchmark that states a precision");
         return Precision::fp8;
     }
-    if (has_fp8 && (family == "megatron" || family == "generic")) throw RowSkip("precision is not stated");
+    // Recipes of these publish steps in both formats.
+    constexpr std::array<std::string_view, 4> trains_in_fp8{"megatron", "generic", "maxtext", "torchtitan"};
+    if (has_fp8 && is_one_of(trains_in_fp8, family)) throw OpenCellSkip(OpenCell::precision);
     out.assumptions.emplace_back("bf16 where no precision is stated");
     return Precision::bf16;
 }

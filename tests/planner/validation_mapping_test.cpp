@@ -71,6 +71,12 @@ TEST_CASE("notes tell the H100 with 96 GB from the usual one") {
     CHECK(built(row).cluster->accelerator.name == "h100-sxm-96gb");
     row.gpu = "A100-80GB";
     CHECK(built(row).cluster->accelerator.name == "a100-sxm-80gb");
+    // One team's tables beside its logs; nobody else's.
+    row.gpu = "H100";
+    row.notes = "H100 variant not stated";
+    CHECK(built(row).cluster->accelerator.name == "h100-sxm");
+    row.source_id = "torchao";
+    CHECK(built(row).cluster->accelerator.name == "h100-sxm-96gb");
 }
 
 TEST_CASE("a row that cannot be expressed says why") {
@@ -263,6 +269,21 @@ TEST_CASE("a blank micro-batch is filled where no usual one that fits makes a di
     row.global_batch = 16;  // few microbatches: the bubble is what the micro-batch decides
     CHECK(TrainPredictor().predict(row).skip_reason ==
           "micro_batch is not stated, and usual ones that fit differ by more than 20 %");
+}
+
+TEST_CASE("a format that is not stated is not guessed where eight bits are faster by a fifth") {
+    TrainingRow row = complete_row();
+    row.precision = "";
+    CHECK(TrainPredictor().predict(row).skip_reason.empty());  // A100 has none
+    row.gpu = "H100-80GB";
+    CHECK(TrainPredictor().predict(row).skip_reason ==
+          "precision is not stated, and usual ones that fit differ by more than 20 %");
+    for (char const* const framework : {"MaxText", "torchtitan", "my own"}) {
+        row.framework = framework;
+        CHECK(TrainPredictor().predict(row).skip_reason.starts_with("precision is not stated, and "));
+    }
+    row.framework = "nanotron";  // which has no such recipe
+    CHECK(TrainPredictor().predict(row).skip_reason.empty());
 }
 
 TEST_CASE("a rate without a batch is predicted where there is no pipeline to fill, and memory alone where there is") {
