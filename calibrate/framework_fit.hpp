@@ -18,6 +18,7 @@ struct StepMeasurement {
     double seconds = 0;
     double weight = 1;  ///< of the row; a source's rows together weigh `source_weight`
     bool has_experts = false;
+    bool waits_for_host = false;  ///< for a tenth of its step and more, under the framework's shipped constants
     std::function<double(FrameworkTiming const&)> predict;  ///< seconds; thread-safe
 };
 

@@ -88,7 +88,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
     }
     report.unsupported = unsupported_terms(form.model(), form.cluster(), form.framework(), plan);
-    report.interval = step_interval(form.framework(), form.model(), report.unsupported);
+    report.interval = step_interval(form.framework(), form.model(), estimate, report.unsupported);
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
         report.assumptions.push_back(fmt::format(

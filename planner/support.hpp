@@ -27,9 +27,14 @@ bool is_measured(Schedule schedule);
 /// @throws InputError when nothing is left of an axis.
 void keep_measured(SearchSpace& space);
 
+/// Whether a step waits for the host for a tenth of its time and more: the processor that launches kernels, and
+/// whether a release records them in graphs, are in no profile.
+bool waits_for_host(StepEstimate const& estimate);
+
 /// The 80 % interval of a step's time, as factors on it: of the framework's rows and left-out sources, for mixtures of
-/// experts of all such rows, and wider by a quarter for each unsupported term (assumed), up to four of them.
-StepInterval step_interval(FrameworkProfile const& framework, ModelSpec const& model,
+/// experts of all such rows, for steps that wait for the host of those at least, and wider by a quarter for each
+/// unsupported term (assumed), up to four of them.
+StepInterval step_interval(FrameworkProfile const& framework, ModelSpec const& model, StepEstimate const& estimate,
                            std::span<std::string const> unsupported);
 
 }  // namespace sextant

@@ -117,18 +117,26 @@ std::vector<FrameworkFit const*> others_than(std::string const& name, std::map<s
     return others;
 }
 
+constexpr char const* experts = "mixtures of experts";
+constexpr char const* waiting = "steps that wait for the host";
+
+/// Whose interval a step has: that of a kind of steps, whatever the framework, or that of the family.
+std::string interval_kind(StepMeasurement const& row, std::string const& family) {
+    return row.has_experts ? experts : row.waits_for_host ? waiting : family;
+}
+
 struct Scores {
     std::map<std::string, std::vector<double>> fitted;     ///< log errors by source
     std::map<std::string, std::vector<double>> left_out;   ///< the same, the source left out
     std::vector<double> all;                               ///< of left-out sources
     std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
     std::vector<double> of_all;
-    std::vector<double> of_experts;
-    std::vector<std::pair<std::string, double>> alone;  ///< left out: family, or "" for mixtures of experts, and error
+    std::map<std::string, std::vector<double>> of_kind;  ///< of steps whose interval is not their framework's
+    std::vector<std::pair<std::string, double>> alone;   ///< left out: kind or family, and error
 
-    /// An error that intervals come from: mixtures of experts have one of their own.
+    /// An error that intervals come from.
     void add(std::string const& family, StepMeasurement const& row, double error) {
-        if (row.has_experts) return of_experts.push_back(error);
+        if (std::string const kind = interval_kind(row, ""); !kind.empty()) return of_kind[kind].push_back(error);
         of_family[family].push_back(error);
         of_all.push_back(error);
     }
@@ -149,9 +157,10 @@ private:
 
 /// Per cent of the rows left out that lie in their intervals.
 double inside_intervals(Scores const& scores, std::map<std::string, FrameworkProfile> const& profiles,
-                        StepInterval const& experts) {
+                        std::map<std::string, StepInterval> const& of_kind) {
     auto const is_inside = [&](std::pair<std::string, double> const& row) {
-        StepInterval const& interval = row.first.empty() ? experts : profiles.at(row.first).interval;
+        auto const kind = of_kind.find(row.first);
+        StepInterval const& interval = kind != of_kind.end() ? kind->second : profiles.at(row.first).interval;
         double const ratio = std::exp(-row.second);  // measured of predicted
         return interval.low <= ratio && ratio <= interval.high;
     };
@@ -261,7 +270,7 @@ private:
             scores.left_out[step.row->source].push_back(error);
             scores.all.push_back(error);
             scores.add(name, *step.row, error);
-            scores.alone.emplace_back(step.row->has_experts ? "" : name, error);
+            scores.alone.emplace_back(interval_kind(*step.row, name), error);
         }
         return profile;
     }
@@ -293,14 +302,15 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     if (!request.rows.empty()) fit.predicted.write(request.rows);
     Scores const& scores = fit.scores;
     context.out << for_terminal(score_table(scores).text(), terminal_of(context.out));
-    StepInterval const experts = scores.of_experts.empty() ? StepInterval{} : interval_of(scores.of_experts);
+    std::map<std::string, StepInterval> of_kind;
+    for (auto const& [kind, errors] : scores.of_kind)
+        of_kind[kind] = interval_of(errors);
     if (!scores.alone.empty())
         context.out << fmt::format("80 % intervals hold {:.0f} % of the rows left out\n",
-                                   inside_intervals(scores, profiles, experts));
-    if (!scores.of_experts.empty()) {
-        context.out << fmt::format("80 % interval of mixtures of experts: {:.3g} to {:.3g} of {} errors\n", experts.low,
-                                   experts.high, experts.rows);
-    }
+                                   inside_intervals(scores, profiles, of_kind));
+    for (auto const& [kind, interval] : of_kind)
+        context.out << fmt::format("80 % interval of {}: {:.3g} to {:.3g} of {} errors\n", kind, interval.low,
+                                   interval.high, interval.rows);
     return exit_code::done;
 }
 

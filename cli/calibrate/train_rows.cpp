@@ -4,6 +4,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/spec/framework_fields.hpp"
+#include "planner/support.hpp"
 #include "planner/validation/train_validation.hpp"
 
 #include <fmt/format.h>
@@ -49,7 +50,9 @@ public:
     PricedRow(PricedRow const&) = delete;
     PricedRow& operator=(PricedRow const&) = delete;
 
-    double seconds(FrameworkTiming const& timing) {
+    double seconds(FrameworkTiming const& timing) { return estimate(timing).time.base(); }
+
+    StepEstimate estimate(FrameworkTiming const& timing) {
         std::lock_guard const lock(guard_);
         FrameworkTiming& own = profile_.timing.front();
         bool const same_products = own.gemm_scale.value == timing.gemm_scale.value &&
@@ -59,7 +62,7 @@ public:
             (own.*field.member).value = (timing.*field.member).value;
         for (auto const& field : timing_times)
             (own.*field.member).value = (timing.*field.member).value;
-        return form_.evaluate(row_.plan, PipelineMethod::rounds).time.base();
+        return form_.evaluate(row_.plan, PipelineMethod::rounds);
     }
 
 private:
@@ -112,13 +115,17 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
                 auto const measured = measured_time(row, c);
                 auto const priced = priced_row(c);
                 if (!measured) throw RowSkip("its time is not stated");
+                std::string const& generation = c.cluster->accelerator.generation;
+                std::string const precision(name_of(c.plan.precision));
+                StepEstimate const shipped = priced->estimate(timing_for(*c.framework, generation, precision));
                 StepMeasurement step{.source = row.source_id,
-                                     .generation = c.cluster->accelerator.generation,
-                                     .precision = std::string(name_of(c.plan.precision)),
+                                     .generation = generation,
+                                     .precision = precision,
                                      .where = row_place(table, table.records[i]),
                                      .seconds = measured->base(),
                                      .weight = trust_of(row.source_id),
                                      .has_experts = c.model.moe.has_value(),
+                                     .waits_for_host = waits_for_host(shipped),
                                      .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
                 families.try_emplace(c.framework->name, Family{.start = *c.framework, .rows = {}});
                 by_source[row.source_id].emplace_back(c.framework->name, std::move(step));

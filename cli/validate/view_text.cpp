@@ -115,7 +115,8 @@ std::string interval_note(ValidationKind kind) {
     if (kind == ValidationKind::train)
         return "The 80 % interval of a predicted time comes from rows fitted and sources left out in equal parts: of "
                "the "
-               "framework, of mixtures\nof experts whatever the framework; wider where terms of a step have no "
+               "framework, of mixtures\nof experts and of steps that wait for the host whatever the framework; wider "
+               "where terms of a step have no "
                "measurement behind them.";
     return fmt::format(
         "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is\n"

@@ -39,21 +39,21 @@ Seconds time_with_network(TrainingCase const& c, double faster) {
 /// The 80 % interval of a step, and wider by what the row leaves to assume: a framework that is only like the one whose
 /// constants it has may do as badly as any, and a network that is not stated may be of the generation before or after
 /// the usual one (100, 200, 400, 800 Gbit/s), unless it was measured and steps on it are in the interval already.
-IntervalFactors interval_for(TrainingCase const& c, Seconds time) {
+IntervalFactors interval_for(TrainingCase const& c, StepEstimate const& estimate) {
     auto const terms = unsupported_terms(c.model, *c.cluster, *c.framework, c.plan);
-    StepInterval const own = step_interval(*c.framework, c.model, terms);
+    StepInterval const own = step_interval(*c.framework, c.model, estimate, terms);
     IntervalFactors out{.low = own.low, .high = own.high};
     if (c.kinship == Kinship::kin) {
         static FrameworkProfile const any = find_framework("generic", "generic");
-        StepInterval const others = step_interval(any, c.model, terms);
+        StepInterval const others = step_interval(any, c.model, estimate, terms);
         out = {.low = std::min(own.low, others.low), .high = std::max(own.high, others.high)};
     }
     bool const leaves_domain = c.plan.world_size() > c.cluster->domain_size && c.cluster->scale_out;
     auto const& network = c.cluster->network_model;
     bool const is_known = c.network_is_stated || (network && network->out_part.basis != Basis::assumed);
     if (leaves_domain && !is_known && c.predicts_time) {
-        out.low *= std::min(1.0, static_cast<double>(time_with_network(c, 2) / time));
-        out.high *= std::max(1.0, static_cast<double>(time_with_network(c, 0.5) / time));
+        out.low *= std::min(1.0, static_cast<double>(time_with_network(c, 2) / estimate.time));
+        out.high *= std::max(1.0, static_cast<double>(time_with_network(c, 0.5) / estimate.time));
     }
     return out;
 }
@@ -104,7 +104,7 @@ TrainPredictor::Predicted TrainPredictor::predict_case(TrainingRow const& row) {
     FrameworkMemory const& memory = c.framework->memory;
     Bytes const unit = printed_unit(row);
     if (c.predicts_time) p.time = estimate.time;
-    p.interval = interval_for(c, estimate.time);
+    p.interval = interval_for(c, estimate);
     p.memory_gb = comparable_memory(c.memory_quantity, stages, memory) / unit;
     Bytes const usable = memory.usable_fraction.value * c.cluster->accelerator.memory_capacity.value;
     p.fits = fullest(stages, &StageMemory::reserved) <= usable;

@@ -62,24 +62,44 @@ TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an 
     CHECK_THROWS_AS(keep_measured(space), InputError);
 }
 
+TEST_CASE("support: the interval of a step that waits for the host is never narrower than that of one that does not") {
+    StepEstimate busy;
+    busy.time = 1 * units::s;
+    busy.breakdown.host = 0.09 * units::s;
+    StepEstimate waiting = busy;
+    waiting.breakdown.host = 0.11 * units::s;
+    for (double const low : {0.99, 0.9, 0.5}) {
+        FrameworkProfile framework;
+        framework.interval = {.low = low, .high = 1 / low, .rows = 100};
+        StepInterval const narrow = step_interval(framework, {}, busy, {});
+        StepInterval const wide = step_interval(framework, {}, waiting, {});
+        CHECK(narrow.low == low);
+        CHECK(wide.low <= narrow.low);
+        CHECK(wide.high >= narrow.high);
+        CHECK((wide.high > 1.1 && wide.low < 0.95));
+    }
+}
+
 TEST_CASE("support: the interval widens with every unsupported term") {
     FrameworkProfile framework;
     framework.interval = {.low = 0.9, .high = 1.2, .rows = 100};
     ModelSpec model;
+    StepEstimate estimate;
+    estimate.time = 1 * units::s;
     std::vector<std::string> unsupported;
-    StepInterval last = step_interval(framework, model, unsupported);
+    StepInterval last = step_interval(framework, model, estimate, unsupported);
     CHECK(last.low == 0.9);
     CHECK(last.high == 1.2);
     for (int i = 0; i < 3; ++i) {
         unsupported.emplace_back("something");
-        StepInterval const wider = step_interval(framework, model, unsupported);
+        StepInterval const wider = step_interval(framework, model, estimate, unsupported);
         CHECK(wider.low < last.low);
         CHECK(wider.high > last.high);
         last = wider;
     }
     model.moe = MoeSpec{};
-    CHECK(step_interval(framework, model, {}).high > 1.5);
-    CHECK(step_interval(framework, model, {}).low < 0.8);
+    CHECK(step_interval(framework, model, estimate, {}).high > 1.5);
+    CHECK(step_interval(framework, model, estimate, {}).low < 0.85);
 }
 
 TEST_CASE(
