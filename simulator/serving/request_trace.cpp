@@ -141,7 +141,16 @@ struct RequestTraceReader::State {
     }
 
     Seconds arrival(Row const& in) {
+        // 2026-01-02T10:00:00, 2026-01-02 10:00:00.5 and the like.
+        std::string const& text = in.cell(required[0]);
+        if (text.find(':') != std::string::npos || text.find('-', 1) < text.find_first_of("eE"))
+            throw InputError("{}: '{}' is a date (seconds are wanted, from any beginning on: 0, 0.25, ...)",
+                             in.where("arrival_s"), text);
         double const arrival = in.number(required[0]);
+        constexpr double year_3000 = 3.25e10;  // in seconds since 1970
+        if (arrival > year_3000)
+            throw InputError("{}: {} cannot be seconds (divide milliseconds since 1970 by 1e3, microseconds by 1e6)",
+                             in.where("arrival_s"), text);
         if (arrival < 0) throw InputError("{}: {} is negative", in.where("arrival_s"), arrival);
         if (arrival < before)
             throw InputError("{}: {} is before the row above, {} (sort the trace by arrival)", in.where("arrival_s"),

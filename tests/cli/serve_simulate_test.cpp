@@ -176,6 +176,10 @@ TEST_CASE("serve simulate: traces that make no sense are refused with their line
     refused(header + "0,10.5,1\n", "line 2, prompt: 10.5");
     refused(header + "nan,10,1\n", "line 2, arrival_s: 'nan' is no number");
     refused(header + "inf,10,1\n", "line 2, arrival_s");
+    refused(header + "2026-01-02T10:00:00Z,10,1\n", "is a date (seconds are wanted");
+    refused(header + "10:00:00.5,10,1\n", "is a date (seconds are wanted");
+    refused(header + "2026-01-02,10,1\n", "is a date (seconds are wanted");
+    refused(header + "1714000000123,10,1\n", "divide milliseconds since 1970 by 1e3");
     refused(header + "x,10,1\n", "line 2, arrival_s: 'x' is no number");
     refused(header + "0,10\n", "line 2");
     refused(header, "no requests");
