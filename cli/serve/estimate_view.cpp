@@ -63,15 +63,17 @@ std::string cache_text(ServeEstimateReport const& report) {
 
 std::string near_capacity_text(ServeEstimateReport const& report) {
     std::string rates;
+    double trusted = 0;
     for (ServeRow const& row : report.rows)
-        if (row.estimate.near_capacity())
+        if (row.estimate.near_capacity()) {
             rates += fmt::format("{}{:g} ({:.0f} %)", rates.empty() ? "" : ", ", row.load, 100 * row.estimate.use);
+            trusted = row.estimate.trusted;
+        }
     if (rates.empty()) return {};
     return fmt::format(
         "Near the capacity: {} requests/s. Above {:.0f} % of it the queue grows fast, and times to the first token are "
-        "a "
-        "guide at most; sextant serve simulate --rate follows it.",
-        rates, 100 * trusted_use);
+        "a guide at most; sextant serve simulate --rate follows it.",
+        rates, 100 * trusted);
 }
 
 Table serve_estimate_table(ServeEstimateReport const& report) {

@@ -53,6 +53,7 @@ BatchOccupancy batch_occupancy(double rate, double places, std::function<double(
     }
     return {.mean = held / all,
             .idle = weight[0] / all,
+            .full = waiting / all,
             .wait = waiting / all / (fastest - rate) * equal_lengths(static_cast<double>(last), use) * units::s};
 }
 

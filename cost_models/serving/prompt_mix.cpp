@@ -1,7 +1,10 @@
 #include "cost_models/serving/prompt_mix.hpp"
 
+#include "cost_models/serving/prompt_queue.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -39,26 +42,14 @@ PromptMix mix_without(IterationModel const& model, RequestShape const& request, 
     return mix;
 }
 
-enum class Beginning : std::uint8_t {
-    as_others_end,
-    at_random,  ///< as a Poisson process
-};
-
-/// Root x of x e^x = q, by Newton's method.
-double lambert(double q) {
-    double x = std::log1p(q);
-    for (int i = 0; i < 4; ++i)
-        x -= (x - q * std::exp(-x)) / (1 + x);
-    return x;
+/// Iterations with prompts for each step of the decodes, q prompts beginning meanwhile as others end.
+double prompt_iterations(PromptMix const& mix, double q) {
+    return mix.chunks > 1 ? std::min(1.0, q * mix.chunks) : -std::expm1(-q);  // any in one iteration
 }
 
-/// Iterations with prompts for each step of the decodes, q prompts beginning meanwhile.
-double prompt_iterations(PromptMix const& mix, Beginning how, double q) {
-    if (mix.chunks > 1) return std::min(1.0, q * mix.chunks);
-    // Any in one iteration.
-    if (!mix.apart || how == Beginning::as_others_end) return -std::expm1(-q);
-    // They come while others of them run, too: f = (1 + f)(1 - e^-x) of f + 1 iterations, x = q / (1 + f) in each.
-    return std::expm1(lambert(q));
+/// A prompt that has to be cut leaves room in its last iteration, which the next one takes where there is one.
+double chunks_of(PromptMix const& mix, double use) {
+    return mix.most < 1 ? (1 - use) * mix.chunks + use / mix.most : mix.chunks;
 }
 
 /// In a pipeline a stage works on the iterations of all groups in turn: between two of one group it has one of each
@@ -73,19 +64,41 @@ Seconds of_other_stages(PromptMix const& mix, ServingPlan const& plan) {
     return working * (stages - 1) * ((1 - carrying) * at_a_stage(mix.plain) + carrying * at_a_stage(mix.mixed));
 }
 
-void add_prompts(PromptMix& mix, IterationModel const& model, RequestShape const& request, Beginning how, double q) {
-    mix.share = prompt_iterations(mix, how, q);
-    mix.prompts = mix.share > 0 ? q / mix.share : 1 / mix.chunks;
-    if (mix.prompts > mix.most) {
-        mix.prompts = mix.most;
-        mix.share = q / mix.most;
+/// From one iteration of a group to its next, where one takes `t` alone.
+Seconds step_of(IterationTime const& t, Seconds others, double stages) {
+    return std::max(t.total(), t.device() / stages + t.host + others);
+}
+
+/// Iterations with none, 1, 2, 4, ... prompts up to the most; with what is left of one, where one has to be cut.
+std::vector<double> numbers_of_prompts(double most) {
+    std::vector<double> out{0};
+    double const rest = 1 - (std::ceil(1 / most - 1e-9) - 1) * most;
+    if (rest < 0.999 * most) out.push_back(rest);
+    for (double n = 1; n < most; n *= 2)
+        out.push_back(n);
+    out.push_back(most);
+    return out;
+}
+
+/// What a request's steps take beyond as many mean ones: prompts that came while it waited are there when its own is
+/// through. Of x more prompts than in the mean each makes an iteration b longer and brings rate b others, so that they
+/// cost b x / (1 - rate b) in all: at once where prompts go first, else beginning with the iteration that follows, and
+/// every second one where engines plan ahead.
+Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, PromptMix const& mix, double count,
+                    double rate, IterationPlanning planning) {
+    if (count <= 0) return {};
+    double const plain = steps.seconds.front();
+    if (mix.apart) {
+        double const each = (queue.mean / units::s - (1 - queue.carrying) * plain) / queue.prompts;
+        double const more = std::max(0.0, queue.left - rate * plain);
+        return more * each / (1 - std::min(busiest, rate * each)) * units::s;
     }
-    mix.mixed = with_prompts(model, request, mix.apart ? 0 : mix.decodes, mix.prompts);
-    Seconds const others = of_other_stages(mix, model.what().plan);
-    auto const step = [&](IterationTime const& t) {
-        return std::max(t.total(), t.device() / stages_of(model) + t.host + others);
-    };
-    mix.mean = (mix.apart ? 1.0 : 1 - mix.share) * step(mix.plain) + mix.share * step(mix.mixed);
+    double const each = std::max(0.0, steps.seconds.back() - plain) / steps.most();
+    double const all = (queue.left - queue.there) * each / (1 - std::min(busiest, rate * each));
+    double const first = (queue.next - queue.mean) / units::s;
+    if (all <= 0 || first <= 0) return {};
+    double const turns = planning == IterationPlanning::ahead ? count / 2 : count;
+    return all * (1 - std::pow(1 - std::min(1.0, first / all), turns)) * units::s;
 }
 
 }  // namespace
@@ -98,75 +111,61 @@ double fresh_tokens(RequestShape const& r) { return std::max(1.0, r.prompt - r.c
 
 PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning) {
     PromptMix mix = mix_without(model, request, decodes);
-    add_prompts(mix, model, request, Beginning::as_others_end, beginning);
+    mix.chunks = chunks_of(mix, std::min(1.0, beginning / mix.most));
+    mix.share = prompt_iterations(mix, beginning);
+    mix.prompts = mix.share > 0 ? beginning / mix.share : 1 / mix.chunks;
+    if (mix.prompts > mix.most) {
+        mix.prompts = mix.most;
+        mix.share = beginning / mix.most;
+    }
+    mix.mixed = with_prompts(model, request, mix.apart ? 0 : mix.decodes, mix.prompts);
+    Seconds const others = of_other_stages(mix, model.what().plan);
+    double const stages = stages_of(model);
+    mix.mean = (mix.apart ? 1.0 : 1 - mix.share) * step_of(mix.plain, others, stages) +
+               mix.share * step_of(mix.mixed, others, stages);
     return mix;
 }
 
-PromptMix mix_at_rate(IterationModel const& model, RequestShape const& request, double decodes, double rate) {
-    PromptMix mix = mix_without(model, request, decodes);
-    // Longest step: every iteration full; where prompts go first, as many of these as come meanwhile.
-    double const use = rate * (mix.fullest.total() / units::s) / mix.most;
-    Seconds const longest = mix.apart ? mix.plain.total() / (1 - std::min(busiest, use)) + mix.fullest.total()
-                                      : std::max(mix.plain.total(), mix.fullest.total());
-    double const most = mix.apart ? rate * (longest / units::s) : mix.most;
-    auto const step = [&](Seconds guess) {
-        add_prompts(mix, model, request, Beginning::at_random, std::min(most, rate * (guess / units::s)));
-        return mix.mean;
-    };
-    // Root of step(c) - c, which falls: bracketed, then by regula falsi (Illinois).
-    Seconds low = mix.plain.total();
-    Seconds high = longest * stages_of(model);
-    Seconds below = step(low) - low;
-    Seconds above = step(high) - high;
-    for (int i = 0; i < 12 && below > Seconds{} && above < Seconds{}; ++i) {
-        Seconds const middle = low + (high - low) * (below / (below - above));
-        Seconds const off = step(middle) - middle;
-        if (std::max(off, -1.0 * off) < 1e-4 * middle) break;
-        if (off > Seconds{}) {
-            low = middle;
-            below = off;
-            above = 0.5 * above;
-        } else {
-            high = middle;
-            above = off;
-            below = 0.5 * below;
-        }
+RandomPrompts random_prompts(IterationModel const& model, RequestShape const& request, double decodes, double rate) {
+    RandomPrompts out;
+    PromptMix& mix = out.mix;
+    mix = mix_without(model, request, decodes);
+    double const beside = mix.apart ? 0 : decodes;
+    double const stages = stages_of(model);
+    // Nobody decodes, in any group, in e^-D of the time without prompts: that ends with a prompt, the rest with a step.
+    double const nobody = std::exp(-decodes * stages);
+    double const asleep = nobody * rate * (mix.plain.total() / units::s);
+    double const idle = asleep / (asleep + (1 - nobody));
+    std::vector<double> const numbers = numbers_of_prompts(mix.most);
+    std::vector<IterationTime> times{mix.plain};
+    for (std::size_t i = 1; i < numbers.size(); ++i)
+        times.push_back(with_prompts(model, request, beside, numbers[i]));
+    PromptIterations steps{.prompts = numbers, .seconds = std::vector<double>(numbers.size())};
+    Seconds others{};
+    PromptQueue queue;
+    // What the other groups of a pipeline do in between follows from the mix.
+    for (int round = 0; round < (stages > 1 ? 3 : 1); ++round) {
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            steps.seconds[i] = step_of(times[i], others, stages) / units::s;
+        queue = prompt_queue(steps, std::min(rate, busiest * steps.most() / steps.seconds.back()), idle);
+        double const resting = std::max(1e-3, 1 - queue.carrying);
+        mix.share = mix.apart ? queue.carrying / resting : queue.carrying;
+        mix.prompts = queue.prompts / queue.carrying;
+        mix.chunks = queue.chunks;
+        mix.mixed = with_prompts(model, request, beside, mix.prompts);
+        mix.mean = mix.apart ? queue.mean / resting : queue.mean;
+        others = of_other_stages(mix, model.what().plan);
     }
-    return mix;
-}
-
-PromptWait prompt_wait(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double rate) {
-    Seconds const plain = mix.plain.total();
-    Seconds const mixed = mix.mixed.total();
-    Seconds const each = mix.fullest.total() / mix.most;
-    double const use = std::min(busiest, rate * (each / units::s));
-    Seconds rest;       // of what is running
-    double others = 0;  // in the own iteration
-    double load = use;  // prompts that follow one, in its iteration's time
-    if (mix.apart) {
-        double const prompting = 1 - plain / mix.mean;  // share of the time
-        rest = 0.5 * (prompting * mixed + (1 - prompting) * plain);
-        others = rate * (2 * rest / units::s);
-    } else if (mix.most < 1) {
-        rest = 0.5 * (use * each + (1 - use) * plain);
-    } else {
-        double const of_one = std::max(0.0, (mixed - plain) / units::s) / mix.prompts;
-        load = std::min(busiest, rate * of_one);
-        Seconds const seen = mix.mean + load * of_one / (1 - load * load) * units::s;
-        rest = 0.5 * seen;
-        others = rate * (seen / units::s);
-    }
-    double const beside = mix.apart ? 0 : mix.decodes;
-    Seconds const own =
-        others > 0 ? with_prompts(model, request, beside, std::min(mix.most, 1 + others)).total() : mixed;
-    auto const stages = static_cast<double>(model.what().plan.pp);  // the first group that begins an iteration
-    PromptWait out;
-    out.before = std::max(Seconds{}, rest / stages + own - mixed) + use * use / (2 * (1 - use)) * each;
+    Seconds const full = steps.seconds.back() * units::s;
+    double const behind = mix.apart ? 0 : queue.behind;
+    // The first group that begins an iteration takes it, and it is through when that is.
+    out.before = queue.wait / stages + behind * full + (queue.own - step_of(mix.mixed, others, stages)) -
+                 (mix.chunks - 1) * mix.mixed.total();
     if (model.what().engine.planning == IterationPlanning::ahead)
-        out.before += mix.mean / (mix.apart ? 1 + mix.share : 1.0) / stages;
-    double const steps = request.output - 1;
-    if (!mix.apart && steps > 0)
-        out.after = load * (1 - std::pow(load, steps)) / (1 - load) * std::max(Seconds{}, own - mix.mean);
+        out.before += queue.mean / stages * (1 - queue.asleep) * (1 - nobody);  // a next one that would be empty waits
+    out.before = std::max(Seconds{}, out.before);
+    out.during = queue.own + (mix.chunks - 1) * full;
+    out.after = later_steps(queue, steps, mix, request.output - 1, rate, model.what().engine.planning);
     return out;
 }
 

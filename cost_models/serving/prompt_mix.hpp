@@ -7,7 +7,7 @@ namespace sextant {
 /// How prompts and decodes share the iterations of a group.
 struct PromptMix {
     double decodes = 0;
-    double chunks = 1;   ///< iterations that one prompt needs
+    double chunks = 1;   ///< iterations that one prompt needs, less of one that it shares with the next
     double prompts = 1;  ///< in an iteration that carries any, at least a chunk of one
     double most = 1;     ///< of them, as many as the token limit takes (a fraction: chunks of one)
     double share = 0;    ///< iterations with prompt tokens for each step of the decodes
@@ -24,24 +24,21 @@ struct PromptMix {
 /// Prompts that go first: those that came since, at most the token limit, in an iteration of their own, f = q / k.
 PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning);
 
-/// The same where prompts begin `rate` times a second, at most as fast as iterations take them.
-PromptMix mix_at_rate(IterationModel const& model, RequestShape const& request, double decodes, double rate);
-
-/// What other prompts cost a request, on average, where an iteration is running when it comes.
-struct PromptWait {
+/// Prompts that come at random, and what they cost a request.
+struct RandomPrompts {
+    PromptMix mix;
     Seconds before;  ///< to its first token, beyond its own iterations
+    Seconds during;  ///< from the beginning of its first iteration to the end of its last
     Seconds after;   ///< between its later tokens, beyond as many mean steps
 };
 
-/// Prompts come at random, `rate` a second. Before its own iterations one waits for the rest of what is running, the
-/// next where engines plan ahead, and others: those that came since the running iteration began share the next. An
-/// iteration of C seconds is followed by one of a + b N, N Poisson of mean rate C, so
+/// The same where prompts come at random, `rate` a second, at most as fast as iterations take them (`prompt_queue`).
 ///
-///     mean c = a / (1 - u),   variance = rate b^2 c / (1 - u^2),   u = rate b,
-///
-/// and an arrival sees C* = c + variance / c. The steps after its own iteration of O seconds are longer than the mean,
-/// c + u^i (O - c). Prompts beyond the token limit queue as in M/D/1, at what a full iteration takes for each.
-PromptWait prompt_wait(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double rate);
+/// Before its own iteration one waits for what is running and for the prompts that came before it, those that one
+/// iteration does not take for a next; then for those that share its own. A prompt that has to be cut, or that begins
+/// where the limit leaves room for a part of it, ends half its length in iterations after its middle. Engines that plan
+/// ahead are one iteration later. The steps after its own are longer than the mean: more prompts came meanwhile.
+RandomPrompts random_prompts(IterationModel const& model, RequestShape const& request, double decodes, double rate);
 
 /// Iterations that a request decodes in: the last of its prompt makes the first token.
 double decoding_iterations(RequestShape const& request);

@@ -150,47 +150,60 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
 }
 
 ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate) {
+    return open_loop(model, request, rate, serving_capacity(model, request));
+}
+
+ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate, double capacity) {
     double const groups = groups_of(model);
-    double const most = most_decodes(model, request);
     double const arriving = rate / groups;
-    double const capacity = rate_at(model, request, most);
-    if (capacity <= arriving) {
+    if (capacity <= rate) {
+        double const most = most_decodes(model, request);
         ServingEstimate out = estimate_at(model, request, most, steady_mix(model, request, most));
         out.saturated = true;
-        out.use = arriving / capacity;
-        out.requests_per_s = capacity * groups;
+        out.use = rate / capacity;
+        out.requests_per_s = capacity;
         finish(out, model, request);
         return out;
     }
     double const steps = request.output - 1;
     struct Held {
-        PromptMix mix;
+        RandomPrompts prompts;
         double decodes = 0;
-        PromptWait wait;
         Seconds time;  ///< that a request holds a place
     };
-    auto const held_at = [&](double requests) {
+    /// @param share of its time that a request decodes, a guess
+    auto const held_at = [&](double requests, double share) {
         Held held;
-        held.mix = mix_at_rate(model, request, requests / groups * steps / (steps + 1), arriving);
-        held.decodes = requests / groups * decoding_share(held.mix, request);
-        held.mix = mix_at_rate(model, request, held.decodes, arriving);
-        held.wait = prompt_wait(model, request, held.mix, arriving);
-        held.time = steps * held.mix.mean + held.wait.after + held.mix.chunks * held.mix.mixed.total();
+        held.decodes = requests / groups * share;
+        held.prompts = random_prompts(model, request, held.decodes, arriving);
+        held.time = steps * held.prompts.mix.mean + held.prompts.during + held.prompts.after;
         return held;
     };
+    auto const share_of = [&](Held const& held) { return decoding_share(held.prompts.mix, request); };
     double const places = largest_batch(model.what(), model.memory(), mean_context(request));
+    // Batches are asked for in rising order: each begins with what was found of the one before.
+    double share = share_of(held_at(1, steps / (steps + 1)));
     BatchOccupancy const batch = batch_occupancy(rate, places, [&](double requests) {
-        return requests < places ? requests / (held_at(requests).time / units::s) : capacity * groups;
+        if (requests >= places) return capacity;
+        Held const held = held_at(requests, share);
+        share = share_of(held);
+        return requests / (held.time / units::s);
     });
-    Held const held = held_at(batch.mean);
-    ServingEstimate out = estimate_at(model, request, held.decodes, held.mix);
+    Held const held = held_at(batch.mean, share_of(held_at(batch.mean, share)));
+    PromptMix const& mix = held.prompts.mix;
+    ServingEstimate out = estimate_at(model, request, held.decodes, mix);
     if (steps > 0) {
-        Seconds const decoding = batch.mean / rate * units::s - held.mix.chunks * held.mix.mixed.total();
-        out.tpot = std::max(held.mix.plain.total(), decoding / steps);  // Little's law
+        // Where every place is taken prompts begin as others end, not at random.
+        Seconds const during =
+            held.prompts.during + batch.full * (mix.chunks * mix.mixed.total() - held.prompts.during);
+        Seconds const decoding = batch.mean / rate * units::s - during;
+        out.tpot = std::max(mix.plain.total(), decoding / steps);  // Little's law
         out.decodes = rate * steps * (out.tpot / units::s);
     }
-    out.ttft.queue = batch.wait + (1 - batch.idle) * held.wait.before;
-    out.use = arriving / capacity;
+    out.ttft.queue = batch.wait + held.prompts.before;
+    out.use = rate / capacity;
+    if (places < static_cast<double>(model.what().plan.max_batch) || model.what().plan.pp > 1)
+        out.trusted = least_trusted_use;
     out.requests_per_s = rate;
     finish(out, model, request);
     return out;

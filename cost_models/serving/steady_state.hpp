@@ -23,9 +23,10 @@ struct FirstTokenTime {
 };
 
 /// Share of the capacity above which the time to the first token is a guide at most: it grows as 1 / (1 - use), so that
-/// a capacity 2 % off makes it a fifth longer. Against simulations of drawn loads 94 % of the estimates at 0.8 of the
-/// capacity are within 20 %, two thirds at 0.9 (docs/serving.md).
-inline constexpr double trusted_use = 0.85;
+/// a capacity 2 % off makes it a fourth longer. Where the cache is what limits the batch requests are preempted and
+/// computed again, and stages of a pipeline wait for each other in ways that no formula has (docs/serving.md).
+inline constexpr double trusted_use = 0.9;
+inline constexpr double least_trusted_use = 0.85;
 
 /// A replica in the steady state, or one batch from beginning to end.
 struct ServingEstimate {
@@ -34,14 +35,15 @@ struct ServingEstimate {
     Seconds latency;  ///< of a request, to its last token
     double output_tokens_per_s = 0;
     double requests_per_s = 0;
-    double decodes = 0;       ///< sequences in the batch, of the replica
-    double cache_share = 0;   ///< of the cache's tokens that are in use
-    double use = 0;           ///< open loop: of the capacity
+    double decodes = 0;            ///< sequences in the batch, of the replica
+    double cache_share = 0;        ///< of the cache's tokens that are in use
+    double use = 0;                ///< open loop: of the capacity
+    double trusted = trusted_use;  ///< `use` up to which the queue is
     bool saturated = false;   ///< open loop: more arrives than can be served; the figures are those of the full replica
     IterationTime iteration;  ///< an iteration that only decodes, at this batch
     IterationTime chunk;      ///< one that carries a chunk of a prompt besides, or prompts alone where these go first
     /// Open loop: served, but so near to the capacity that the queue is uncertain.
-    [[nodiscard]] bool near_capacity() const { return !saturated && use > trusted_use; }
+    [[nodiscard]] bool near_capacity() const { return !saturated && use > trusted; }
 };
 
 /// One batch of `sequences` requests that begin together: their prompts in iterations of at most `max_batched_tokens`,
@@ -65,6 +67,9 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
 /// the iterations of others (`prompt_wait`).
 /// @throws InputError when not one request fits the cache.
 ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate);
+/// The same with the capacity known, for many rates.
+/// @param capacity `serving_capacity` of these
+ServingEstimate open_loop(IterationModel const& model, RequestShape const& request, double rate, double capacity);
 
 /// Requests a second that a replica can serve of these: the rate of its largest batch.
 double serving_capacity(IterationModel const& model, RequestShape const& request);

@@ -70,11 +70,6 @@ void enumerate(ServeQuestion const& q, std::size_t machine, std::vector<ServeCan
     }
 }
 
-bool keeps(ServeQuestion const& q, ServingEstimate const& e) {
-    return !e.saturated && (q.ttft <= Seconds{} || e.ttft.total() <= q.ttft) &&
-           (q.tpot <= Seconds{} || e.tpot <= q.tpot);
-}
-
 /// What one configuration can do, or why it is out.
 struct Verdict {
     std::string rejected;
@@ -84,17 +79,44 @@ struct Verdict {
     std::optional<ServeShortage> shortage;
 };
 
-void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c) {
+/// How far an estimate is from the nearest objective: a logarithm, above zero where one is missed.
+double miss_of(ServeQuestion const& q, ServingEstimate const& e) {
+    if (e.saturated) return unlimited;
+    double miss = -unlimited;
+    if (q.ttft > Seconds{}) miss = std::max(miss, std::log(e.ttft.total() / q.ttft));
+    if (q.tpot > Seconds{}) miss = std::max(miss, std::log(e.tpot / q.tpot));
+    return miss;
+}
+
+/// The largest share of the capacity that keeps the objectives: regula falsi (Illinois) in the logarithms, halves where
+/// that has no figure, both ends drawn in.
+void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c, double capacity,
+                ServingEstimate const& alone) {
     RequestShape const request = mean_request(q);
     double low = trickle;
     double high = 1;
-    double const capacity = serving_capacity(model, request);
+    double below = miss_of(q, alone);
+    double above = unlimited;
+    c.at_bound = alone;
     while (high - low > bound_precision * high) {
-        double const middle = (low + high) / 2;
-        (keeps(q, open_loop(model, request, middle * capacity)) ? low : high) = middle;
+        double const margin = 0.4 * bound_precision * high;
+        bool const known = above < unlimited && below > -unlimited;
+        double const guess = known ? low + (high - low) * (below / (below - above)) : (low + high) / 2;
+        double const middle = std::clamp(guess, low + margin, high - margin);
+        ServingEstimate const e = open_loop(model, request, middle * capacity, capacity);
+        double const miss = miss_of(q, e);
+        if (miss <= 0) {
+            low = middle;
+            below = miss;
+            above = above < unlimited ? 0.5 * above : above;
+            c.at_bound = e;
+        } else {
+            high = middle;
+            above = miss;
+            below = below > -unlimited ? 0.5 * below : below;
+        }
     }
     c.rate_bound = low * capacity;
-    c.at_bound = open_loop(model, request, c.rate_bound);
     c.least_replicas = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(q.rate / c.rate_bound)));
 }
 
@@ -146,7 +168,8 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
         return v;
     }
     IterationModel const model(what);
-    ServingEstimate const alone = open_loop(model, request, trickle * serving_capacity(model, request));
+    double const capacity = serving_capacity(model, request);
+    ServingEstimate const alone = open_loop(model, request, trickle * capacity, capacity);
     v.ttft = alone.ttft.total();
     v.tpot = alone.tpot;
     for (double concurrency = 1; concurrency <= static_cast<double>(c.plan.max_batch); concurrency *= 2) {
@@ -163,7 +186,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
     else if (q.tpot > Seconds{} && alone.tpot > q.tpot)
         v.rejected = "misses the TPOT objective even alone";
     else {
-        find_bound(q, model, c);
+        find_bound(q, model, c, capacity, alone);
         if (c.accelerators(c.least_replicas) > q.most_accelerators) v.rejected = "needs more accelerators than allowed";
     }
     return v;

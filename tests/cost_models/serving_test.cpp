@@ -208,12 +208,14 @@ TEST_CASE("serving: over drawn loads a higher rate, longer prompts and fewer pla
         for (double const share : {0.05, 0.2, 0.4, 0.6, 0.8, 0.89, 0.97}) {
             ServingEstimate const e = open_loop(model, request, share * capacity);
             CAPTURE(share);
-            CHECK(e.near_capacity() == (share > trusted_use));
+            CHECK(e.near_capacity() == (share > e.trusted));
+            CHECK((plan.pp == 1 || e.trusted < trusted_use));
             CHECK(e.ttft.total() >= 0.98 * last.ttft.total());
             CHECK(e.decodes >= 0.99 * last.decodes);
             // Full batches take their prompts together; where these go first a batch fills early, so that more arrivals
-            // may make it faster (the simulation does the same).
-            if (what.engine.prompts == PromptOrder::mixed) CHECK(e.tpot >= 0.99 * last.tpot);
+            // may make it faster (the simulation does the same). So do those of pipelines, near their capacity.
+            if (what.engine.prompts == PromptOrder::mixed && (plan.pp == 1 || share < 0.95))
+                CHECK(e.tpot >= 0.99 * last.tpot);
             last = e;
         }
         ServingEstimate const usual = open_loop(model, request, 0.7 * capacity);
