@@ -25,9 +25,7 @@ bool name_has(TrainingRow const& row, std::string_view word) {
     return lower_case(row.model).find(word) != std::string::npos;
 }
 
-bool shards_weights(TrainingCase const& c) {
-    return c.framework->usual.zero == 3;
-}
+bool shards_weights(TrainingCase const& c) { return c.framework->usual.zero == 3; }
 
 /// Replicas alone: each accelerator holds the model, or a shard of its state.
 bool is_only_replicated(TrainingRow const& row, TrainingCase const& c) {

@@ -236,7 +236,7 @@ class _Estimate(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -361,7 +361,7 @@ class _Simulate(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -529,7 +529,7 @@ class _RunPlan(Command):
             days: budget: wall clock, on --gpus accelerators
             tokens: tokens to train on, such as 2e12 or 2T (default: what the law or the budget gives)
             params: a size without a shape, such as 70B: the shape is chosen
-            deadline: 30d or '700 h': the fewest accelerators that end in time (default without --gpus: 30d)
+            deadline: 30d or '700 h': the fewest accelerators that end in time, and with --gpus whether so many do (default without --gpus: 30d)
             law: scaling law by name ('sextant scaling laws') or a file of 'scaling fit' (default: chinchilla-huber)
             vocab: vocabulary of a shape that is chosen (default: 128256; 32000 below 1 B)
             mfu: also 6 N D at this utilisation (0.5 or 50%), and the difference term by term
@@ -1635,7 +1635,7 @@ class _Export(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -1772,7 +1772,7 @@ class _Memory(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -1858,7 +1858,7 @@ class _Flops(Command):
             ep: expert parallelism (default: 1)
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
-            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: 1, the distributed optimizer)
+            zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
             schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
@@ -2064,7 +2064,7 @@ class _CalibrateFit(Command):
             engine: of --serving, the rows of this engine alone
             cluster: the cluster it was measured on, or a cluster file
             out: the fitted constants: a calibration, or the profile of a framework or an engine
-            held_out: share of the runs, chosen by their names, that judge and are not fitted (default: 0.2)
+            held_out: of --collectives and --nccl-log: share of the runs, chosen by their names, that judge and are never fitted (default: 0, each is fitted and judged by a fit without it)
             catalogue: fits every calibration that the program ships, into this folder
             only: of the catalogue, these
             config: take options from this TOML file (gpus = 64); those given here win

@@ -1996,6 +1996,7 @@ class ModelsReport(Report):
 class ModelsReportModels(Report):
     name: Final[str]
     architecture: Final[str]
+    left_out: Final[str]
     parameters_total: Final[int]
     parameters_active: Final[int]
     parameters_embedding: Final[int]
@@ -2053,6 +2054,7 @@ class ModelsShowReport(Report):
     version: Final[int]
     name: Final[str]
     architecture: Final[str]
+    left_out: Final[str]
     parameters_total: Final[int]
     parameters_active: Final[int]
     parameters_embedding: Final[int]
@@ -2133,8 +2135,13 @@ class HardwareReportFrameworks(Report):
     name: Final[str]
     title: Final[str]
     aliases: Final[Rows[str]]
+    usual: Final[HardwareReportFrameworksUsual]
     timing: Final[Rows[HardwareReportFrameworksTiming]]
     memory: Final[Rows[HardwareReportAcceleratorsValues]]
+
+class HardwareReportFrameworksUsual(Report):
+    layers: Final[str]
+    zero: Final[int]
 
 class HardwareReportFrameworksTiming(Report):
     generation: Final[str]

@@ -195,7 +195,8 @@ TEST_CASE("read_framework refuses an incomplete first entry, unordered ranges an
                 "a scale is");
     refused("\"early_stop\": {\"value\": ", "\"early_stop\": {\"value\": 0.5", "early_stop: is 0.5");
     refused("\"low\": 0.", "\"low\": 1.", "time_interval: is no interval around 1");
-    refused("\"by-cost\"", "\"by-costs\"", "usual.layers: unknown spread of layers 'by-costs'; did you mean 'by-cost'?");
+    refused("\"by-cost\"", "\"by-costs\"",
+            "usual.layers: unknown spread of layers 'by-costs'; did you mean 'by-cost'?");
     refused("\"zero\": 1", "\"zero\": 4", "usual.zero: is 4");
     refused("\"zero\": 1", "\"zeros\": 1", "unknown key 'zeros'");
 }
