@@ -1,9 +1,11 @@
 #include "cost_models/attention_model.hpp"
 
 #include "core/ops/work.hpp"
+#include "cost_models/memory_model.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace sextant {
 namespace {
@@ -91,16 +93,17 @@ DecodeReads decode_reads(DecodeAttention const& shape, KernelRates const& rates,
     auto const per_head = static_cast<double>(2 * shape.batch * shape.keys * shape.head_dim) * shape.cache_bytes;
     auto const queries = static_cast<double>(4 * shape.batch * shape.heads * shape.head_dim);
     double const once = per_head * static_cast<double>(shape.kv_heads) + queries;
-    double cached = 0;  // share of it that lies in the cache before the kernel starts
-    if (cache == CacheState::hot)
-        cached =
-            1 / (1 + std::pow(once / (c[DecodeConstant::cache_share] * rates.cache), c[DecodeConstant::cache_edge]));
-    double const memory = once / (rates.bandwidth * c[DecodeConstant::memory]);
     double const speed = c[DecodeConstant::cache_speed];
-    if (sharing != DecodeSharing::unshared)
-        return {.bytes = once, .memory = memory * (1 - cached + cached / speed), .repeated = 0};
+    bool const repeats = sharing == DecodeSharing::unshared;
+    // What lies in the cache before the kernel starts: reads of it are among the repeated ones, where there are any.
+    CacheTerm const held{.speed = repeats ? std::numeric_limits<double>::infinity() : speed,
+                         .share = c[DecodeConstant::cache_share],
+                         .edge = c[DecodeConstant::cache_edge]};
+    double const memory =
+        once / (rates.bandwidth * c[DecodeConstant::memory]) * cached_share_of_time(once, rates, held, cache);
+    if (!repeats) return {.bytes = once, .memory = memory, .repeated = 0};
     double const bytes = per_head * static_cast<double>(shape.heads) + queries;
-    return {.bytes = bytes, .memory = memory * (1 - cached), .repeated = bytes / (rates.bandwidth * speed)};
+    return {.bytes = bytes, .memory = memory, .repeated = bytes / (rates.bandwidth * speed)};
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cost_models/gemm_model.hpp"
 
+#include "cost_models/memory_model.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -73,17 +75,17 @@ Seconds gemm_model(GemmShape const& shape, GemmFormat const& format, KernelRates
     double const compute = compute_time(groups, m, n, k, format, rates, c, use.rate);
     double const bytes = groups * (format.left * m * k + format.right * k * n + format.out * m * n);
     double const memory_rate = rates.bandwidth * c[GemmConstant::memory];
-    double memory = bytes / memory_rate;
-    if (use.cache != CacheState::cold) {
-        double held = bytes;
-        if (use.cache == CacheState::rotated) {
-            double const weights = groups * format.right * k * n;
-            held += (rotated_copies(weights, rates.cache) - 1) * weights;
-        }
-        double const share =
-            1 / (1 + std::pow(held / (c[GemmConstant::cache_share] * rates.cache), c[GemmConstant::cache_edge]));
-        memory *= 1 - share + share / c[GemmConstant::cache_speed];
+    double held = bytes;
+    if (use.cache == CacheState::rotated) {
+        double const weights = groups * format.right * k * n;
+        held += (rotated_copies(weights, rates.cache) - 1) * weights;
     }
+    double const memory = bytes / memory_rate *
+                          cached_share_of_time(held, rates,
+                                               {.speed = c[GemmConstant::cache_speed],
+                                                .share = c[GemmConstant::cache_share],
+                                                .edge = c[GemmConstant::cache_edge]},
+                                               use.cache);
     double const norm = c[GemmConstant::overlap];
     double const larger = std::max(compute, memory);
     double const smaller = std::min(compute, memory);
