@@ -199,7 +199,7 @@ ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, Cluster
       pricer_(cluster, timing_, framework.memory.narrow_input_bytes.value) {}
 
 ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
-    BlockSet const blocks = build_blocks(model_, plan, workload_.sequence);
+    BlockSet const blocks = build_blocks(model_, plan, workload_.shape());
     return {.blocks = pricer_.price(blocks, plan), .kinds = blocks.kinds};
 }
 

@@ -257,7 +257,7 @@ Program const& program_of(BlockProgram const& block, TaskPass pass) {
 
 StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
     ModelSpec const& model = form.model();
-    BlockSet const blocks = build_blocks(model, plan, form.workload().sequence);
+    BlockSet const blocks = build_blocks(model, plan, form.workload().shape());
     StageLayout const layout = lay_out_stages(model, plan);
     StepProgram program;
     for (std::size_t k = 0; k < blocks.layers.size(); ++k)

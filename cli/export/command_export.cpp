@@ -47,6 +47,7 @@ PlanOptions asked_plan(Options const& o, CLI::App const& app, CommandContext& co
     if (!given("--framework")) filled.framework = file.framework;
     if (!given("--seq")) filled.sequence = file.workload.sequence;
     if (!given("--global-batch")) filled.global_batch = file.workload.global_batch;
+    if (!given("--document-tokens") && file.workload.document > 0) filled.document = file.workload.document;
     return filled;
 }
 

@@ -75,6 +75,7 @@ PlanFile read_plan_document(JsonDocument const& document, std::int64_t rank) {
                  .framework = root.text("framework"),
                  .workload = {.sequence = root.integer("seq"), .global_batch = root.integer("global_batch")},
                  .plan = {}};
+    if (root.has("document_tokens")) out.workload.document = root.integer("document_tokens");
     if (format == "step_report" && rank != 1) throw InputError("--rank: {} (a step report has one plan)", rank);
     out.plan = read_plan(format == "plan" ? candidate(root, rank).object("plan") : root.object("plan"));
     return out;

@@ -202,7 +202,16 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     workload.sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
     workload.global_batch =
         check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
+    workload.document = find_document(options, workload.sequence);
     return workload;
+}
+
+std::int64_t find_document(PlanOptions const& options, std::int64_t sequence) {
+    if (!options.document) return 0;
+    if (*options.document < 1 || *options.document > sequence)
+        throw InputError("--document-tokens: {} is out of range (1 to the {} tokens of a sequence, --seq)",
+                         *options.document, sequence);
+    return *options.document;
 }
 
 MachineSubject find_machine(PlanOptions const& options) {

@@ -23,6 +23,7 @@ struct PlanOptions {
     std::string accelerators;
     std::optional<std::int64_t> sequence;
     std::optional<std::int64_t> global_batch;
+    std::optional<std::int64_t> document;  ///< tokens per packed document
     std::string dp, tp, pp, cp, ep, vpp, micro_batch, zero;
     std::int64_t expert_tp = 1;
     std::int64_t shard_group = 0;
@@ -81,6 +82,9 @@ struct MachineSubject {
     MemoryLimit limit;
 };
 MachineSubject find_machine(PlanOptions const& options);
+
+/// Tokens per packed document, 0 where none is asked for. @throws InputError: none, or more than the sequence has.
+std::int64_t find_document(PlanOptions const& options, std::int64_t sequence);
 
 /// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about
 /// four million tokens, a multiple of what the plan needs. @throws InputError for anything unknown or out of range.

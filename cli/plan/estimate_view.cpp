@@ -56,14 +56,19 @@ Pairs memory_lines(StageMemory const& m) {
 
 }  // namespace
 
+std::string documents_text(Workload const& workload) {
+    return workload.document > 0 ? fmt::format(" in documents of {}", workload.document) : "";
+}
+
 std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision precision) {
     std::int64_t const context = q.model.max_positions;
     std::string const beyond =
         context > 0 && q.workload.sequence > context ? fmt::format(" (beyond the model's context of {})", context) : "";
     char const* const part = left_out_of(q.model.architecture).empty() ? "" : " (encoders left out)";
-    return fmt::format("{}{} on {} x {}, seq {}{}, global batch {} ({} tokens a step), {}, {}", q.model.name, part,
-                       accelerators, q.cluster.name, q.workload.sequence, beyond, q.workload.global_batch,
-                       human_count(static_cast<double>(q.workload.tokens())), name_of(precision), q.framework.name);
+    return fmt::format("{}{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", q.model.name, part,
+                       accelerators, q.cluster.name, q.workload.sequence, beyond, documents_text(q.workload),
+                       q.workload.global_batch, human_count(static_cast<double>(q.workload.tokens())),
+                       name_of(precision), q.framework.name);
 }
 
 std::string assumption_lines(std::vector<std::string> const& assumptions, std::size_t most) {

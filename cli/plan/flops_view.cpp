@@ -1,5 +1,6 @@
 #include "cli/plan/flops_view.hpp"
 
+#include "cli/plan/report_view.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
@@ -86,9 +87,9 @@ FlopsTotals flops_totals(FlopsSheet const& sheet) {
 
 std::string flops_text(FlopsSheet const& sheet) {
     StepGraph const& g = sheet.graph;
-    std::string text =
-        fmt::format("{}, seq {}, global batch {}, plan {}, {}; one rank, one microbatch\n\n", sheet.model.name,
-                    g.workload.sequence, g.workload.global_batch, plan_label(g.plan), name_of(g.plan.precision));
+    std::string text = fmt::format("{}, seq {}{}, global batch {}, plan {}, {}; one rank, one microbatch\n\n",
+                                   sheet.model.name, g.workload.sequence, documents_text(g.workload),
+                                   g.workload.global_batch, plan_label(g.plan), name_of(g.plan.precision));
     Table ops({{"block"},
                {"op"},
                {"shape"},
@@ -129,8 +130,8 @@ std::string flops_text(FlopsSheet const& sheet) {
     add("96 B s l h^2 (1 + s/6h + V/16lh), full recompute", t.megatron_96);
     text += totals.text();
     text += fmt::format("forward FLOPs per token {} ({} with a causal kernel)\n",
-                        human(forward_flops_per_token(sheet.model, g.workload.sequence)),
-                        human(causal_forward_flops_per_token(sheet.model, g.workload.sequence)));
+                        human(forward_flops_per_token(sheet.model, g.workload.shape())),
+                        human(causal_forward_flops_per_token(sheet.model, g.workload.shape())));
     text += fmt::format("graph digest {}\n", digest(g));
     return text;
 }

@@ -39,14 +39,14 @@ std::string flops_json(FlopsSheet const& sheet) {
         for (std::size_t i = 0; i < g.layout.stages.size(); ++i)
             stages[i]["trained_parameters"] = stage_parameters(g, i).total();
     auto const optional = [](Flops flops) { return flops > Flops{} ? Json(flops.base()) : Json(nullptr); };
-    Json const json{
+    Json json{
         {"format", "flops"},
         {"version", 1},
         {"model", sheet.model.name},
         {"seq", g.workload.sequence},
         {"global_batch", g.workload.global_batch},
-        {"forward_flops_per_token", forward_flops_per_token(sheet.model, g.workload.sequence).base()},
-        {"causal_forward_flops_per_token", causal_forward_flops_per_token(sheet.model, g.workload.sequence).base()},
+        {"forward_flops_per_token", forward_flops_per_token(sheet.model, g.workload.shape()).base()},
+        {"causal_forward_flops_per_token", causal_forward_flops_per_token(sheet.model, g.workload.shape()).base()},
         {"step_model_flops", t.model.base()},
         {"step_executed_flops", t.executed.base()},
         {"step_recompute_flops", t.recompute.base()},
@@ -56,6 +56,7 @@ std::string flops_json(FlopsSheet const& sheet) {
         {"stages", std::move(stages)},
         {"ops", std::move(ops)},
         {"graph_digest", digest(g)}};
+    if (g.workload.document > 0) json["document_tokens"] = g.workload.document;
     return json_text(json, 2) + "\n";
 }
 

@@ -109,13 +109,15 @@ Json report_object(StepReport const& r) {
 }
 
 Json header(char const* format, PlanQuestion const& q) {
-    return {{"format", format},
-            {"version", 1},
-            {"model", q.model.name},
-            {"cluster", q.cluster.name},
-            {"framework", q.framework.name},
-            {"seq", q.workload.sequence},
-            {"global_batch", q.workload.global_batch}};
+    Json json{{"format", format},
+              {"version", 1},
+              {"model", q.model.name},
+              {"cluster", q.cluster.name},
+              {"framework", q.framework.name},
+              {"seq", q.workload.sequence},
+              {"global_batch", q.workload.global_batch}};
+    if (q.workload.document > 0) json["document_tokens"] = q.workload.document;
+    return json;
 }
 
 Json candidate_list(std::vector<StepReport> const& reports) {

@@ -12,6 +12,9 @@ namespace sextant::cli {
 /// when the sequences are longer than the model was built for.
 std::string headline(PlanQuestion const& question, std::int64_t accelerators, Precision precision);
 
+/// " in documents of 200" of a workload that packs them, nothing of another.
+std::string documents_text(Workload const& workload);
+
 /// One plan in full:
 ///
 ///     step time      2.345 s      (tokens/s 1.79 M, per GPU 3.49 K)

@@ -171,6 +171,7 @@ void add_rl_options(CLI::App& app, RlOptions& o) {
     add_engine_options(app, o);
     add_plan_options(app, o.plan, Axes::search);
     add_adapter_options(app, o.plan);
+    app.remove_option(app.get_option("--document-tokens"));
     app.get_option("--model")->required(false)->description("the policy: preset or Hugging Face config.json");
     app.get_option("--cluster")->required(false);
     app.get_option("--gpus")->description("accelerators, of engines and trainer together")->option_text("N");

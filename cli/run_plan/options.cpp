@@ -147,6 +147,7 @@ RunSetting run_setting(RunPlanOptions const& o) {
     setting.framework = std::move(machine.framework);
     setting.limit = machine.limit;
     setting.sequence = o.plan.sequence;
+    setting.document = o.plan.document;
     setting.global_batch = o.plan.global_batch;
     if (o.failures != "none") setting.failures = &find_failure_record(o.failures, "--failures");
     set_power(setting.power, o);

@@ -59,8 +59,8 @@ void add_model(Pairs& pairs, RunPlanReport const& report) {
                                    answer.tokens / answer.parameters, 6 * answer.parameters * answer.tokens));
     double const batch = static_cast<double>(answer.workload.tokens());
     double const critical = critical_batch_tokens(answer.tokens);
-    std::string text = fmt::format("{} sequences of {}, {} tokens a step", answer.workload.global_batch,
-                                   answer.workload.sequence, human_count(batch));
+    std::string text = fmt::format("{} sequences of {}{}, {} tokens a step", answer.workload.global_batch,
+                                   answer.workload.sequence, documents_text(answer.workload), human_count(batch));
     if (batch > 1.1 * critical)
         text += fmt::format(": beyond the critical batch of {}, so that more tokens are needed for the same loss",
                             human_count(critical));

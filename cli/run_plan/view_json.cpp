@@ -212,6 +212,7 @@ std::string run_plan_json(RunPlanReport const& report) {
     json["tokens"] = answer.tokens;
     json["seq"] = answer.workload.sequence;
     json["global_batch"] = answer.workload.global_batch;
+    if (answer.workload.document > 0) json["document_tokens"] = answer.workload.document;
     json["critical_batch_tokens"] = chosen ? Json(critical_batch_tokens(answer.tokens)) : Json(nullptr);
     json["law"] = law_object(report);
     json["run"] = answer.run ? run_object(*answer.run) : Json(nullptr);

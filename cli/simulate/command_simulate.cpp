@@ -118,6 +118,7 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.framework = subject.framework.name;
     report.plan = plan;
     report.sequence = subject.workload.sequence;
+    report.document = subject.workload.document;
     report.global_batch = subject.workload.global_batch;
     report.network = name_of(request.engine.network);
     report.granularity = name_of(request.graph.granularity);

@@ -25,6 +25,7 @@ struct SimulationReport {
     std::string framework{};
     ParallelPlan plan{};
     std::int64_t sequence = 0;
+    std::int64_t document = 0;  ///< tokens per packed document, 0: none
     std::int64_t global_batch = 0;
     std::string network{};      ///< "fair", "ideal"
     std::string granularity{};  ///< "op", "layer", "stage"

@@ -171,6 +171,7 @@ std::string simulation_json(SimulationReport const& r) {
         json["busiest_rank"] = r.graph.ranks[r.analysis.busiest].rank;
         json["least_bubble_share"] = r.analysis.least_bubble_share();
     }
+    if (r.document > 0) json["document_tokens"] = r.document;
     if (r.wall_time) json["wall_time_s"] = r.wall_time->base();
     return json_text(json, 2) + "\n";
 }

@@ -73,15 +73,15 @@ void append_latent_projections(BlockBuilder& b) {
     });
 }
 
-/// What chooses the keys of sparse attention; nothing to choose in a short sequence. Scores are written in fp32 and
+/// What chooses the keys of sparse attention; nothing to choose in a short document. Scores are written in fp32 and
 /// read by what finds the largest.
 void append_key_index(BlockBuilder& b) {
     KeyIndex const& index = *b.model.attention.index;
     b.gemm("index query", index.heads * index.head_dim, b.model.attention.latent->query_rank);
     b.gemm("index key", index.head_dim + index.heads, b.model.hidden);
-    if (b.sequence <= index.chosen) return;
-    b.block.ops.push_back({.name = "index scores", .what = index_scores(index, b.plan.micro_batch, b.sequence)});
-    b.streaming(index_choice, 4 * static_cast<double>(b.tokens) * static_cast<double>(b.sequence), 0, 2);
+    if (b.document <= index.chosen) return;
+    b.block.ops.push_back({.name = "index scores", .what = index_scores(index, b.documents, b.document)});
+    b.streaming(index_choice, 4 * static_cast<double>(b.tokens) * static_cast<double>(b.document), 0, 2);
 }
 
 void append_context_exchange(BlockBuilder& b, double key_value_bytes, double query_bytes, double output_bytes) {
@@ -133,12 +133,12 @@ Attention core_of(BlockBuilder const& b, HeadWidths const& width, LayerKind kind
     ParallelPlan const& plan = b.plan;
     bool const ring = plan.cp_mode == ContextParallel::ring && plan.cp > 1;
     bool const ulysses = plan.cp_mode == ContextParallel::ulysses && plan.cp > 1;
-    if (a.index && b.sequence > a.index->chosen) return sparse_attention(a, plan.micro_batch, width.heads, b.sequence);
-    return {.batch = plan.micro_batch,
+    if (a.index && b.document > a.index->chosen) return sparse_attention(a, b.documents, width.heads, b.document);
+    return {.batch = b.documents,
             .heads = ulysses ? std::max<std::int64_t>(1, width.heads / plan.cp) : width.heads,
             .kv_heads = ulysses ? std::max<std::int64_t>(1, width.kv_heads / plan.cp) : width.kv_heads,
-            .queries = ulysses ? b.sequence : b.sequence / plan.cp,
-            .keys = b.sequence,
+            .queries = ulysses ? b.document : ceil_div(b.document, plan.cp),
+            .keys = b.document,
             .window = kind.sliding ? a.window : 0,
             .pieces = ring ? plan.cp : 1,
             .head_dim = a.head_dim,

@@ -74,7 +74,7 @@ Bytes Block::kept(Recompute recompute, double input_bytes) const {
     return total;
 }
 
-BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockSet set;
     set.kinds = distinct_kinds(model);
     for (LayerKind const kind : set.kinds)

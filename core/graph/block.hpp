@@ -79,15 +79,15 @@ bool runs_again(Recompute policy, Rerun rerun);
 bool recomputes_by_op(ParallelPlan const& plan);
 
 /// One decoder layer. Depends on tp, cp, ep, expert_tp, micro_batch, sequence_parallel, cp_mode, attention, precision,
-/// dropout, recompute_modules and adapters of the plan, on `recomputes_by_op`, and on the sequence length; nothing
+/// dropout, recompute_modules and adapters of the plan, on `recomputes_by_op`, and on the shape of a sequence; nothing
 /// else.
-Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence);
+Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Token and position embedding (first stage).
-Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Final norm, output matrix, cross entropy (last stage). A tied output matrix is not among its parameters.
-Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 /// Multi-token-prediction modules with their share of the head (last stage). Empty ops if the model has none.
-Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 
 /// Attention over chosen keys of sequences longer than what is chosen: all heads of a rank over one latent.
 /// @pre `attention.index`
@@ -105,7 +105,7 @@ struct BlockSet {
     LocalParameters tied_output_copy;  ///< tied output matrix: a last stage without the embedding holds a copy, with
                                        ///< optimizer state unless it is frozen
 };
-BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+BlockSet build_blocks(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence);
 
 /// Vocabulary rows after padding to a multiple of 128 per tensor-parallel rank, as Megatron-LM pads.
 std::int64_t padded_vocabulary(std::int64_t vocab, std::int64_t tp);

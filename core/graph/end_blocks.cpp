@@ -27,7 +27,7 @@ void append_vocabulary_product(BlockBuilder& b) {
 
 }  // namespace
 
-Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockBuilder b("embedding", model, plan, sequence);
     auto const tokens = static_cast<double>(b.tokens);
     b.streaming("lookup", 4 * tokens * b.hidden, 1.5);
@@ -46,7 +46,7 @@ Block build_embedding(ModelSpec const& model, ParallelPlan const& plan, std::int
     return std::move(b.block);
 }
 
-Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+Block build_head(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockBuilder b("head", model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (model.final_norm) {
@@ -58,7 +58,7 @@ Block build_head(ModelSpec const& model, ParallelPlan const& plan, std::int64_t 
     return std::move(b.block);
 }
 
-Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence) {
+Block build_mtp(ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockBuilder b("mtp", model, plan, sequence);
     for (std::int64_t module = 0; module < model.mtp_modules; ++module) {
         b.norm("mtp hidden norm");

@@ -130,7 +130,7 @@ NormOutput output_for_attention(BlockBuilder const& b, LayerKind kind) {
 
 }  // namespace
 
-Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, std::int64_t sequence) {
+Block build_layer(ModelSpec const& model, LayerKind kind, ParallelPlan const& plan, SequenceShape const& sequence) {
     BlockBuilder b(layer_name(kind), model, plan, sequence);
     b.block.input = 2 * b.norm_tokens * b.hidden * units::B;
     if (kind.mixer == Mixer::none || !kind.feed_forward) return build_half_layer(std::move(b), kind);

@@ -12,7 +12,7 @@ enum class MtpModules { counted, left_out };
 
 /// Work of one pass over one sequence on one device, all layers, embedding and head; the head on the unpadded
 /// vocabulary.
-Work pass_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_modules, Pass pass,
+Work pass_work(ModelSpec const& model, SequenceShape const& sequence, MtpModules mtp_modules, Pass pass,
                LowRankAdapters const& adapters) {
     ParallelPlan one_device{};
     one_device.adapters = adapters;
@@ -23,7 +23,7 @@ Work pass_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_mod
         if (is_new) found->second = build_layer(model, kind, one_device, sequence).work(pass);
         total += found->second;
     }
-    auto const tokens = static_cast<double>(sequence);
+    auto const tokens = static_cast<double>(sequence.tokens);
     Flops const head = 2 * tokens * static_cast<double>(model.hidden) * static_cast<double>(model.vocab) * units::flop;
     double const products = pass == Pass::backward && !adapters.on() ? 2 : 1;
     total.executed += products * head;
@@ -35,22 +35,22 @@ Work pass_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_mod
     return total;
 }
 
-Work forward_work(ModelSpec const& model, std::int64_t sequence, MtpModules mtp_modules) {
+Work forward_work(ModelSpec const& model, SequenceShape const& sequence, MtpModules mtp_modules) {
     return pass_work(model, sequence, mtp_modules, Pass::forward, {});
 }
 
 }  // namespace
 
-Flops forward_flops_per_token(ModelSpec const& model, std::int64_t sequence) {
-    return forward_work(model, sequence, MtpModules::left_out).model / static_cast<double>(sequence);
+Flops forward_flops_per_token(ModelSpec const& model, SequenceShape const& sequence) {
+    return forward_work(model, sequence, MtpModules::left_out).model / static_cast<double>(sequence.tokens);
 }
 
-Flops causal_forward_flops_per_token(ModelSpec const& model, std::int64_t sequence) {
-    return forward_work(model, sequence, MtpModules::left_out).executed / static_cast<double>(sequence);
+Flops causal_forward_flops_per_token(ModelSpec const& model, SequenceShape const& sequence) {
+    return forward_work(model, sequence, MtpModules::left_out).executed / static_cast<double>(sequence.tokens);
 }
 
 Flops model_flops_per_step(ModelSpec const& model, Workload const& workload) {
-    return 3 * forward_work(model, workload.sequence, MtpModules::counted).model *
+    return 3 * forward_work(model, workload.shape(), MtpModules::counted).model *
            static_cast<double>(workload.global_batch);
 }
 
@@ -58,7 +58,7 @@ Flops model_flops_per_step(ModelSpec const& model, Workload const& workload, Low
     if (!adapters.on()) return model_flops_per_step(model, workload);
     Flops total;
     for (Pass const pass : {Pass::forward, Pass::backward})
-        total += pass_work(model, workload.sequence, MtpModules::counted, pass, adapters).model;
+        total += pass_work(model, workload.shape(), MtpModules::counted, pass, adapters).model;
     return total * static_cast<double>(workload.global_batch);
 }
 

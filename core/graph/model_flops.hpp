@@ -6,13 +6,13 @@
 
 namespace sextant {
 
-/// Forward FLOPs of the matrix products of one token in a sequence of this length, averaged over the sequence,
-/// multi-token-prediction modules not counted. Attention is counted over the full sequence square, as MFU is
-/// (arXiv:2204.02311 app. B; arXiv:2104.04473 app. A): a causal kernel runs half of that part, see
-/// `causal_forward_flops_per_token`.
-Flops forward_flops_per_token(ModelSpec const& model, std::int64_t sequence);
+/// Forward FLOPs of the matrix products of one token in a sequence of this shape, averaged over the sequence,
+/// multi-token-prediction modules not counted. Attention is counted over the full square of a sequence (of each
+/// document packed in it), as MFU is (arXiv:2204.02311 app. B; arXiv:2104.04473 app. A): a causal kernel runs half of
+/// that part, see `causal_forward_flops_per_token`.
+Flops forward_flops_per_token(ModelSpec const& model, SequenceShape const& sequence);
 /// The same with the masked half of the attention scores left out.
-Flops causal_forward_flops_per_token(ModelSpec const& model, std::int64_t sequence);
+Flops causal_forward_flops_per_token(ModelSpec const& model, SequenceShape const& sequence);
 
 /// FLOPs of a whole training step as MFU counts them: three times the forward FLOPs of all tokens
 /// (multi-token-prediction modules included where the model trains them).

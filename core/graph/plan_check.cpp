@@ -93,16 +93,35 @@ Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& pl
     return {};
 }
 
+/// Documents packed into a sequence.
+Fault check_documents(Detail detail, ParallelPlan const& plan, Workload const& workload) {
+    if (workload.document == 0) return {};
+    if (workload.document < 0 || workload.document > workload.sequence)
+        return fault(detail, PlanProblem::sequence,
+                     "documents of {} tokens in sequences of {} (1 up to the tokens of a sequence)", workload.document,
+                     workload.sequence);
+    if (workload.document < plan.cp)
+        return fault(detail, PlanProblem::sequence,
+                     "documents of {} tokens over cp {} (at least a token of each document on every rank)",
+                     workload.document, plan.cp);
+    if (plan.attention != AttentionKernel::flash && workload.shape().documents() > 1)
+        return fault(detail, PlanProblem::sequence,
+                     "packed documents, which {} attention knows nothing of (attention must be flash)",
+                     name_of(plan.attention));
+    return {};
+}
+
 Fault check_sequence(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     std::int64_t const split = plan.cp * (plan.sequence_parallel == Switch::on ? plan.tp : 1);
     if (workload.sequence % split != 0)
         return fault(detail, PlanProblem::sequence, "sequence {} is not divisible by cp{} = {}", workload.sequence,
                      plan.sequence_parallel == Switch::on ? " * tp" : "", split);
+    if (auto found = check_documents(detail, plan, workload)) return found;
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         return fault(detail, PlanProblem::positions, "sequence {} is longer than the {} learned positions of {}",
                      workload.sequence, model.position_rows, model.name);
     if (plan.attention != AttentionKernel::flash && model.attention.index &&
-        workload.sequence > model.attention.index->chosen)
+        workload.shape().attended() > model.attention.index->chosen)
         return fault(
             detail, PlanProblem::sequence,
             "sparse attention, which {} has for sequences of more than {} tokens, is a fused kernel (attention "

@@ -20,8 +20,8 @@ void append_recurrence(BlockBuilder& b, RecurrentSpec const& r) {
     // Reads and writes every channel, with SiLU; backward reads the input and a gradient and writes one.
     b.streaming("convolution", 4 * tokens * mixed, 1.5);
     b.block.ops.push_back({.name = "recurrence",
-                           .what = Recurrence{.batch = b.plan.micro_batch,
-                                              .tokens = b.sequence / b.plan.cp,
+                           .what = Recurrence{.batch = b.documents,
+                                              .tokens = b.document / b.plan.cp,
                                               .heads = heads,
                                               .key_heads = key_heads,
                                               .key_dim = r.key_head_dim,

@@ -5,12 +5,13 @@
 
 namespace sextant {
 
-BlockBuilder::BlockBuilder(std::string name, ModelSpec const& m, ParallelPlan const& p, std::int64_t s)
+BlockBuilder::BlockBuilder(std::string name, ModelSpec const& m, ParallelPlan const& p, SequenceShape const& s)
     : model(m),
       plan(p),
-      sequence(s),
-      tokens(p.micro_batch * s / p.cp),
-      norm_tokens(static_cast<double>(p.micro_batch) * static_cast<double>(s) / static_cast<double>(p.cp) /
+      documents(p.micro_batch * s.documents()),
+      document(s.attended()),
+      tokens(p.micro_batch * s.tokens / p.cp),
+      norm_tokens(static_cast<double>(p.micro_batch) * static_cast<double>(s.tokens) / static_cast<double>(p.cp) /
                   (p.sequence_parallel == Switch::on ? static_cast<double>(p.tp) : 1.0)),
       hidden(static_cast<double>(m.hidden)) {
     block.name = std::move(name);

@@ -17,13 +17,14 @@ enum class Storage : std::uint8_t { base, plain };
 /// Sizes that the block builders share, and short ways to append ops and tensors.
 class BlockBuilder {
 public:
-    BlockBuilder(std::string name, ModelSpec const& model, ParallelPlan const& plan, std::int64_t sequence);
+    BlockBuilder(std::string name, ModelSpec const& model, ParallelPlan const& plan, SequenceShape const& shape);
 
     ModelSpec const& model;
     ParallelPlan const& plan;
-    std::int64_t sequence;
-    std::int64_t tokens;  ///< T: tokens of one microbatch on one rank, micro_batch * sequence / cp
-    double norm_tokens;   ///< tokens in the regions that sequence parallelism splits: T / tp with it, T without
+    std::int64_t documents;  ///< of one microbatch that attend apart: micro_batch sequences of so many each
+    std::int64_t document;   ///< tokens that attend to one another, on all ranks of the context-parallel group
+    std::int64_t tokens;     ///< T: tokens of one microbatch on one rank, micro_batch * sequence / cp
+    double norm_tokens;      ///< tokens in the regions that sequence parallelism splits: T / tp with it, T without
     double hidden;
 
     void gemm(std::string_view name, std::int64_t n, std::int64_t k);

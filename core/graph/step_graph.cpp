@@ -111,7 +111,7 @@ StepGraph build_step_graph(ModelSpec const& model, ParallelPlan const& plan, Wor
     graph.workload = workload;
     graph.layout = lay_out_stages(model, plan);
     graph.microbatches = microbatches(plan, workload);
-    graph.blocks = build_blocks(model, plan, workload.sequence);
+    graph.blocks = build_blocks(model, plan, workload.shape());
     return graph;
 }
 
@@ -136,6 +136,7 @@ std::string digest(StepGraph const& graph) {
         hash.add(v);
     if (p.recompute == Recompute::selective && p.recompute_modules != attention_core)
         hash.add(p.recompute_modules.bits());
+    if (graph.workload.document > 0) hash.add(graph.workload.document);
     if (p.gradients != GradientFormat::usual) hash.add(static_cast<std::int64_t>(p.gradients));
     if (p.adapters.on())
         for (std::int64_t const v :

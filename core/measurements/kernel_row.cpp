@@ -104,10 +104,12 @@ void read_published(RowCells const& row, KernelCase& out) {
                         .keys = length,
                         .head_dim = head_dim,
                         .value_head_dim = head_dim};
-    if (in_memory)
+    if (in_memory) {
         attention.kernel = AttentionKernel::unfused;
-    else if (kernel != "FlashAttention-2")
+        attention.causal = Switch::off;
+    } else if (kernel != "FlashAttention-2") {
         throw RowSkip(fmt::format("no model of the kernel {}", kernel.substr(0, 40)));
+    }
     if (pass != "fwd+bwd" && pass != "fwd") throw RowSkip(fmt::format("unknown pass '{}'", pass.substr(0, 40)));
     out.with_backward = pass == "fwd+bwd";
     // The figures' own count: half of 4 b h s^2 d under a causal mask, the backward pass 2.5 times that

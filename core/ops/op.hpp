@@ -49,6 +49,7 @@ struct Attention {
     std::int64_t value_head_dim = 0;
     AttentionKernel kernel = AttentionKernel::flash;
     Switch dropout = Switch::off;
+    Switch causal = Switch::on;  ///< off: a softmax of scores in memory that knows of no mask reads all of them
 };
 
 /// The recurrence of `heads` states [key_dim, value_dim] over `tokens` tokens of each of `batch` sequences on one rank,

@@ -90,7 +90,11 @@ Bytes softmax_bytes(Attention const& a, Pass pass) {
     double per_score = 0;
     switch (a.kernel) {
         case AttentionKernel::flash: return {};
-        case AttentionKernel::unfused: per_score = pass == Pass::forward ? 4 : 6; break;
+        case AttentionKernel::unfused: {
+            double const read = a.causal == Switch::on ? 0.5 : 1.0;
+            per_score = 2 + (pass == Pass::forward ? 2 : 4) * read;
+            break;
+        }
         // To fp32, scale, mask, softmax, back to 16 bits: each reads and writes what it works on.
         case AttentionKernel::eager: per_score = pass == Pass::forward ? 6 + 8 + 8 + 8 + 6 : 6 + 12 + 8 + 8 + 6; break;
     }

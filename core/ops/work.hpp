@@ -44,7 +44,8 @@ double causal_fraction(Attention const& attention);
 /// Scores of attention that has them in memory: those of every query with every key, whatever the mask and the window
 /// leave of them.
 double scores_in_memory(Attention const& attention);
-/// Bytes of what runs between the products of attention whose scores stand in memory: mask, softmax, dropout.
+/// Bytes of what runs between the products of attention whose scores stand in memory: mask, softmax, dropout. A causal
+/// softmax reads the half that the mask leaves and writes all (`scaled_upper_triang_masked_softmax` of Megatron-LM).
 Bytes softmax_bytes(Attention const& attention, Pass pass);
 
 /// Bytes of the states that a recurrence carries, of all its sequences, in fp32.

@@ -102,11 +102,29 @@ constexpr bool offloads_activations(ParallelPlan const& plan) {
     return plan.offload == Offload::activations || plan.offload == Offload::optimizer_and_activations;
 }
 
+/// One training sequence: its tokens, and how far they attend. Documents that are packed into a sequence attend to
+/// nothing outside themselves; a sequence of one document is a number of tokens.
+struct SequenceShape {
+    constexpr SequenceShape(std::int64_t all_tokens, std::int64_t document_tokens = 0)
+        : tokens(all_tokens), document(document_tokens) {}
+    std::int64_t tokens;
+    std::int64_t document;  ///< tokens of each packed document, 0: one document
+
+    /// Documents in the sequence, the last one shorter: at least one.
+    [[nodiscard]] constexpr std::int64_t documents() const {
+        return document > 0 && document < tokens ? (tokens + document - 1) / document : 1;
+    }
+    /// Tokens that attend to one another: those of a document of the mean length.
+    [[nodiscard]] constexpr std::int64_t attended() const { return (tokens + documents() - 1) / documents(); }
+};
+
 /// What one optimizer step has to process.
 struct Workload {
     std::int64_t sequence = 0;      ///< tokens per sequence
     std::int64_t global_batch = 0;  ///< sequences per step
+    std::int64_t document = 0;      ///< tokens per document where documents are packed into sequences, 0: one fills it
     [[nodiscard]] std::int64_t tokens() const { return sequence * global_batch; }
+    [[nodiscard]] SequenceShape shape() const { return {sequence, document}; }
 };
 
 }  // namespace sextant

@@ -25,6 +25,11 @@ void Translation::leave_out_gradients() {
 
 void Translation::settle(LaunchPlan const& launch) {
     plan = normal_form(plan, launch.model);
+    if (launch.workload.document > 0)
+        cannot("document_tokens",
+               "documents of {} tokens that attend to themselves alone: how the data is packed is "
+               "set with the dataset",
+               launch.workload.document);
     for (std::string const& field : differing_fields(plan, normal_form(launch.plan, launch.model))) {
         bool const said =
             std::any_of(notes.begin(), notes.end(), [&](NotExpressed const& n) { return n.field == field; });

@@ -101,8 +101,8 @@ std::vector<TimeTerm> explain_difference(PlainArithmetic const& plain, ModelSpec
                      fmt::format("{:.5g} B, not {:.5g} B", exact / 1e9, plain.parameters / 1e9),
                      at_mfu(six_n) - plain.time()});
     terms.push_back({"embeddings", "tables and norms are no products", at_mfu(products) - at_mfu(six_n)});
-    terms.push_back(
-        {"attention FLOPs", fmt::format("the square of {} positions", workload.sequence), at_mfu(all - products)});
+    terms.push_back({"attention FLOPs", fmt::format("the square of {} positions", workload.shape().attended()),
+                     at_mfu(all - products)});
     terms.push_back({"no assumed MFU", fmt::format("at peak, not at {:g} %: the losses come next", 100 * plain.mfu),
                      at_peak(all) - at_mfu(all)});
     add_step_parts(terms, run, at_peak(products), at_peak(all - products));

@@ -27,6 +27,31 @@ TEST_CASE("estimate says when sequences are longer than the model was built for"
     CHECK(text("8192").find("seq 8192 (beyond the model's context of 4096)") != std::string::npos);
 }
 
+TEST_CASE("--document-tokens: reports name the documents, and a step takes less") {
+    Arguments const question{"-m", "llama-3.1-8b", "-c",    "h100-sxm",       "-n",
+                             "8",  "--seq",        "16384", "--global-batch", "16"};
+    Arguments const packed = question + Arguments{"--document-tokens", "512"};
+    CHECK(run_sextant(Arguments{"estimate"} + packed).out.find("seq 16384 in documents of 512, global") !=
+          std::string::npos);
+    Json const with = answer(Arguments{"estimate"} + packed);
+    Json const without = answer(Arguments{"estimate"} + question);
+    CHECK(with.at("document_tokens") == 512);
+    CHECK_FALSE(without.contains("document_tokens"));
+    CHECK(with.at("iteration_time_s").get<double>() < 0.9 * without.at("iteration_time_s").get<double>());
+    CHECK(with.at("breakdown").at("attention_s").get<double>() <
+          0.2 * without.at("breakdown").at("attention_s").get<double>());
+    for (char const* const command : {"plan", "simulate"}) {
+        CAPTURE(command);
+        CHECK(answer(Arguments{command} + packed).at("document_tokens") == 512);
+    }
+    check_refused(Arguments{"estimate"} + question + Arguments{"--document-tokens", "0"}, "--document-tokens",
+                  "1 to the 16384 tokens");
+    check_refused(Arguments{"plan"} + question + Arguments{"--document-tokens", "20000"}, "--document-tokens");
+    check_refused(Arguments{"estimate"} + packed + Arguments{"--attention", "unfused"}, "packed documents",
+                  "must be flash");
+    check_refused(Arguments{"rl", "-m", "llama-3.1-8b", "--document-tokens", "200"}, "--document-tokens");
+}
+
 TEST_CASE("estimate --format json has the keys that other programs read, each of its kind", "[INV-25]") {
     Json const json = answer(gpt3);
     CHECK(json.at("format") == "step_report");

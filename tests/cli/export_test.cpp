@@ -35,6 +35,16 @@ TEST_CASE("export: the files of a plan come back as that plan", "[cli][export]")
     CHECK(plan_of(model + Arguments{"--from-torchtitan", folder.path("out/torchtitan.toml")}) == wanted);
 }
 
+TEST_CASE("export: packed documents come from a plan file, and no script says them", "[cli][export]") {
+    ScratchFolder const folder("export_documents");
+    std::string const file = folder.path("step.json");
+    REQUIRE(run_sextant(Arguments{"estimate"} + small +
+                        Arguments{"--document-tokens", "256", "--format", "json", "--output", file})
+                .code == 0);
+    Json const report = exported({"--plan", file, "--output", folder.path("out")});
+    CHECK(report.dump().find("documents of 256 tokens") != std::string::npos);
+}
+
 TEST_CASE("export: a plan file gives its candidates by rank", "[cli][export]") {
     ScratchFolder const folder("export_rank");
     std::string const file = folder.path("plan.json");

@@ -110,16 +110,22 @@ TEST_CASE("work_of: unfused attention runs the masked half too and moves the sco
         a.kernel = kernel;
         return (work_of(op_of(a), pass).moved - fused).base() / (2.0 * 16 * 2048 * 2048);
     };
-    // Forward: written, read and written by mask and softmax, read. Backward: two reads beside the gradient's write and
-    // two reads, and the softmax's two reads and write.
-    CHECK(bytes_per_score(AttentionKernel::unfused, Switch::off, Pass::forward) == Approx(2 + 4 + 2));
-    CHECK(bytes_per_score(AttentionKernel::unfused, Switch::off, Pass::backward) == Approx(2 + 2 + 6 + 4));
+    // Forward: written, read by half and written by mask and softmax, read. Backward: two reads beside the gradient's
+    // write and two reads, and the softmax's two reads of half and its write.
+    CHECK(bytes_per_score(AttentionKernel::unfused, Switch::off, Pass::forward) == Approx(2 + 1 + 2 + 2));
+    CHECK(bytes_per_score(AttentionKernel::unfused, Switch::off, Pass::backward) == Approx(2 + 2 + 2 + 2 + 4));
     for (Pass const pass : {Pass::forward, Pass::backward})
         for (AttentionKernel const kernel : {AttentionKernel::unfused, AttentionKernel::eager})
             CHECK(bytes_per_score(kernel, Switch::on, pass) == Approx(bytes_per_score(kernel, Switch::off, pass) + 5));
     // In fp32 and back (6 each), scaled, masked and normalised in between (8 each, the softmax's gradient 12).
     CHECK(bytes_per_score(AttentionKernel::eager, Switch::off, Pass::forward) == Approx(4 + 12 + 24));
     CHECK(bytes_per_score(AttentionKernel::eager, Switch::off, Pass::backward) == Approx(8 + 12 + 16 + 12));
+    // A softmax that knows of no mask reads the other half as well.
+    Attention whole = unfused;
+    whole.causal = Switch::off;
+    double const scores = 2.0 * 16 * 2048 * 2048;
+    CHECK((softmax_bytes(whole, Pass::forward) - softmax_bytes(unfused, Pass::forward)).base() == Approx(scores));
+    CHECK((softmax_bytes(whole, Pass::backward) - softmax_bytes(unfused, Pass::backward)).base() == Approx(2 * scores));
 }
 
 TEST_CASE("causal_fraction: agrees with counting the keys of every query", "[INV-3]") {

@@ -2,6 +2,8 @@
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
 
+#include <algorithm>
+
 using namespace sextant;
 
 TEST_CASE("rows of adapters: rank and targets from the notes, otherwise the framework's, which is assumed") {
@@ -30,6 +32,22 @@ TEST_CASE("rows of adapters: rank and targets from the notes, otherwise the fram
     CHECK(throughput.time_reason.find("torchtune's rows differ in recompute") == 0);
     CHECK(throughput.workload.global_batch == throughput.plan.dp * throughput.plan.micro_batch);
     CHECK(measured_time(row, throughput)->base() == Approx(static_cast<double>(throughput.workload.tokens()) / 1000));
+}
+
+TEST_CASE("rows of NVIDIA's fine-tuning have the documents of packed SQuAD, others have none") {
+    TrainingRow row = complete_row();
+    row.source_id = "nvidia-nemo-perf-docs";
+    row.framework = "NeMo (Megatron-Core)";
+    CHECK(built(row).workload.document == 0);
+    for (char const* const notes : {"SFT fine-tune on packed SQuAD sequences", "LoRA fine-tuning"}) {
+        row.notes = notes;
+        TrainingCase const c = built(row);
+        CHECK(c.workload.document == 200);
+        CHECK(std::count(c.assumptions.begin(), c.assumptions.end(),
+                         "documents of 200 tokens, as SQuAD's packed examples are") == 1);
+    }
+    row.source_id = "mlperf-lora70b";
+    CHECK(built(row).workload.document == 0);
 }
 
 TEST_CASE("rows of adapters: a rank that does not fit is a skip, FLOP rates are no time, steps give the micro-batch") {
