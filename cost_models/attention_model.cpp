@@ -84,7 +84,7 @@ std::int64_t readers_of(DecodeAttention const& shape, DecodeSharing sharing) {
 
 struct DecodeReads {
     double bytes;     ///< that the heads read
-    double memory;    ///< seconds for each key and value once
+    double memory;    ///< seconds for each key and value once to each cache that a group reads through
     double repeated;  ///< seconds for what every head of a group reads, from the cache
 };
 
@@ -92,9 +92,11 @@ DecodeReads decode_reads(DecodeAttention const& shape, KernelRates const& rates,
                          CacheState cache, DecodeSharing sharing) {
     auto const per_head = static_cast<double>(2 * shape.batch * shape.keys * shape.head_dim) * shape.cache_bytes;
     auto const queries = static_cast<double>(4 * shape.batch * shape.heads * shape.head_dim);
-    double const once = per_head * static_cast<double>(shape.kv_heads) + queries;
     double const speed = c[DecodeConstant::cache_speed];
     bool const repeats = sharing == DecodeSharing::unshared;
+    auto const group = static_cast<double>(shape.heads) / static_cast<double>(shape.kv_heads);
+    double const copies = repeats ? std::min(group, rates.caches) : 1;
+    double const once = copies * per_head * static_cast<double>(shape.kv_heads) + queries;
     // What lies in the cache before the kernel starts: reads of it are among the repeated ones, where there are any.
     CacheTerm const held{.speed = repeats ? std::numeric_limits<double>::infinity() : speed,
                          .share = c[DecodeConstant::cache_share],

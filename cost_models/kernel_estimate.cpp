@@ -122,6 +122,7 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
     return {.peak = accelerator.peak_of(precision).value.base(),
             .bandwidth = accelerator.memory_bandwidth.value.base(),
             .cache = std::max(1.0, accelerator.l2.value.base()),
+            .caches = static_cast<double>(accelerator.l2_caches),
             .processors = std::max(static_cast<double>(accelerator.multiprocessors.value),
                                    accelerator.peak_of(two_byte_precision(accelerator)).value / largest_processor)};
 }

@@ -9,6 +9,7 @@ struct KernelRates {
     double peak = 0;        ///< FLOP/s of the format, dense
     double bandwidth = 0;   ///< B/s of memory
     double cache = 0;       ///< B of the last-level cache
+    double caches = 1;      ///< that it consists of, each of which brings what it lacks from memory
     double processors = 1;  ///< multiprocessors
 };
 

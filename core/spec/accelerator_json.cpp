@@ -40,6 +40,10 @@ AcceleratorProfile read_accelerator(ObjectReader in) {
     profile.memory_capacity = positive_quantity<Bytes>(in, "memory_capacity");
     profile.memory_bandwidth = positive_quantity<BytesPerSecond>(in, "memory_bandwidth");
     profile.l2 = in.sourced_quantity<Bytes>("l2");
+    profile.l2_caches = in.integer("l2_caches", 1);
+    if (profile.l2_caches < 1 || profile.l2_caches > 1024)
+        throw InputError("{}: is {} (how many caches make up the l2, 1 to 1024)", in.path_to("l2_caches"),
+                         profile.l2_caches);
     profile.multiprocessors = in.sourced_integer("multiprocessors");
     if (profile.multiprocessors.value < 1 || profile.multiprocessors.value > 1'000'000)
         throw InputError("{}: is {} (a count of at least 1 is expected)", in.path_to("multiprocessors"),

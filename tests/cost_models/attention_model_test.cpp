@@ -168,6 +168,19 @@ TEST_CASE("decode_model: a group that no kernel shares reads memory once and the
         CHECK(seconds(64, CacheState::cold) >= seconds(64, CacheState::cold, DecodeSharing::grouped));
         CHECK(seconds(128, CacheState::cold) >= seconds(64, CacheState::cold));
     }
+    // A cache of each chiplet brings its own copy: as many as the heads of a group lie on.
+    speed = 32;
+    for (double const caches : {1.0, 2.0, 8.0, 64.0}) {
+        KernelRates chiplets = rates;
+        chiplets.caches = caches;
+        auto const chiplet_seconds = [&](DecodeSharing sharing) {
+            return decode_model(step(256, 64, 8, 16384), chiplets, streaming, CacheState::cold, sharing).base();
+        };
+        CAPTURE(caches);
+        CHECK(chiplet_seconds(DecodeSharing::unshared) ==
+              Approx(std::min(8.0, caches) / 0.85 * once).epsilon(0.1));
+        CHECK(chiplet_seconds(DecodeSharing::grouped) == seconds(64, CacheState::cold, DecodeSharing::grouped));
+    }
 }
 
 TEST_CASE("decode_model: more sequences or tokens never take less time, a hot cache never more", "[INV-15]") {
