@@ -65,6 +65,7 @@ class _Plan(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -121,6 +122,7 @@ class _Plan(Command):
             gpus: accelerators; a list searches each
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -176,6 +178,7 @@ class _Estimate(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -226,6 +229,7 @@ class _Estimate(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -275,6 +279,7 @@ class _Simulate(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -351,6 +356,7 @@ class _Simulate(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -425,6 +431,7 @@ class _RunPlan(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -491,6 +498,7 @@ class _RunPlan(Command):
             gpus: accelerators (default: as few as the deadline allows)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: a power of two within the critical batch)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1564,6 +1572,7 @@ class _Export(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -1625,6 +1634,7 @@ class _Export(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1713,6 +1723,7 @@ class _Memory(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
@@ -1762,6 +1773,7 @@ class _Memory(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             framework: whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or a file (default: megatron)
             max_memory: of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)
             price: US dollars per accelerator and hour (default: the profile's, indicative)
@@ -1809,6 +1821,7 @@ class _Flops(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
+        document_tokens: Value | None = None,
         tp: Value | None = None,
         pp: Value | None = None,
         dp: Value | None = None,
@@ -1851,6 +1864,7 @@ class _Flops(Command):
             gpus: accelerators (default: what the degrees need)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: about 4 M tokens)
+            document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
             tp: tensor parallelism (default: 1)
             pp: pipeline parallelism (default: 1)
             dp: data parallelism (default: what is left)
