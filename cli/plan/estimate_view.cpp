@@ -5,6 +5,7 @@
 #include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
+#include "planner/price_words.hpp"
 
 #include <fmt/format.h>
 
@@ -40,8 +41,9 @@ Pairs key_figures(PlanQuestion const& q, StepReport const& r) {
         pairs.emplace_back("MFU counts", "the work that this needs: forward, gradients of inputs, adapters");
     }
     if (r.step_cost)
-        pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens (indicative price)",
-                                               human(*r.step_cost), human(*r.million_tokens_cost)));
+        pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens", human(*r.step_cost),
+                                               human(*r.million_tokens_cost)));
+    if (auto const price = hourly_price(q.cluster)) pairs.emplace_back("price", price_words(*price));
     return pairs;
 }
 
@@ -69,6 +71,11 @@ std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision
                        accelerators, q.cluster.name, q.workload.sequence, beyond, documents_text(q.workload),
                        q.workload.global_batch, human_count(static_cast<double>(q.workload.tokens())),
                        name_of(precision), q.framework.name);
+}
+
+std::string at_price(ClusterSpec const& cluster) {
+    auto const price = hourly_price(cluster);
+    return price ? " at " + price_words(*price) : "";
 }
 
 std::string assumption_lines(std::vector<std::string> const& assumptions, std::size_t most) {

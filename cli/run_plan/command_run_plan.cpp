@@ -94,6 +94,9 @@ int run_plan(Options const& o, CommandContext& context) {
             deliver(o.output, context, run_plan_text(report, o.explain ? run_assumptions(report).size() : few));
             break;
         case Format::html: deliver(o.output, context, run_plan_page(report)); break;
+        case Format::markdown:
+            deliver(o.output, context, run_plan_table(report).markdown() + assumed_markdown(run_assumptions(report)));
+            break;
         default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;

@@ -63,7 +63,7 @@ void add_figures(Page& page, RunPlanReport const& report) {
                                     : "by " + report.question.law.title});
     if (!report.answer.run) return;
     constexpr std::size_t time_rate_and_memory = 3;
-    auto const step = step_figures(report.answer.run->step);
+    auto const step = step_figures(report.answer.run->step, report.setting.cluster);
     page.figures.insert(page.figures.end(), step.begin(), step.begin() + time_rate_and_memory);
 }
 

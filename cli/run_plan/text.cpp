@@ -111,7 +111,8 @@ void add_run(Pairs& pairs, RunPlanReport const& report) {
     pairs.emplace_back("GPU-hours", human_count(run.accelerator_hours) +
                                         range(low * run.accelerator_hours, high * run.accelerator_hours, count));
     if (run.cost)
-        pairs.emplace_back("cost", human(*run.cost) + range(low, high, [&](double f) { return human(f * *run.cost); }));
+        pairs.emplace_back("cost", human(*run.cost) + range(low, high, [&](double f) { return human(f * *run.cost); }) +
+                                       at_price(report.setting.cluster));
     else
         pairs.emplace_back("cost", "no price is known (--price)");
     double const kwh = run.energy.kilowatt_hours;

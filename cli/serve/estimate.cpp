@@ -179,7 +179,9 @@ int run(Options const& o, CommandContext& context) {
     report.price = serving_price(o.serve, what);
     report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));
     report.support = serving_support(what);
-    report.assumptions = serving_assumptions(what);
+    report.assumptions = serving_price_assumption(o.serve, what);
+    for (std::string& line : serving_assumptions(what))
+        report.assumptions.push_back(std::move(line));
     report.assumptions.push_back(
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
                     power_computing, power_reading, power_waiting));
@@ -195,7 +197,9 @@ int run(Options const& o, CommandContext& context) {
         case Format::text: deliver(o.output, context, serve_estimate_text(report)); break;
         case Format::csv: deliver(o.output, context, rows_csv(serve_estimate_json(report), "rows")); break;
         case Format::html: deliver(o.output, context, serve_estimate_page(report)); break;
-        default: deliver(o.output, context, render(serve_estimate_table(report), format)); break;
+        default:
+            deliver(o.output, context, serve_estimate_table(report).markdown() + assumed_markdown(report.assumptions));
+            break;
     }
     bool const all_saturated =
         std::all_of(report.rows.begin(), report.rows.end(), [](ServeRow const& row) { return row.estimate.saturated; });

@@ -103,10 +103,24 @@ ServingCase serving_case_from(ServeOptions const& o) {
     return what;
 }
 
+namespace {
+
+std::optional<Sourced<double>> sourced_price(ServeOptions const& o, ServingCase const& what) {
+    if (!o.price) return hourly_price(what.cluster);
+    return Sourced<double>{*o.price, Basis::assumed, std::string(given_price)};
+}
+
+}  // namespace
+
 std::optional<double> serving_price(ServeOptions const& o, ServingCase const& what) {
-    if (o.price) return o.price;
-    auto const price = hourly_price(what.cluster);
+    auto const price = sourced_price(o, what);
     return price ? std::optional(price->value) : std::nullopt;
+}
+
+std::vector<std::string> serving_price_assumption(ServeOptions const& o, ServingCase const& what) {
+    auto const price = sourced_price(o, what);
+    if (!price) return {};
+    return {price_assumption(*price)};
 }
 
 std::string serving_plan_text(ServingCase const& what) {
