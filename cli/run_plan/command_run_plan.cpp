@@ -75,7 +75,8 @@ int run_plan(Options const& o, CommandContext& context) {
                          .answer = answer_run(setting, question),
                          .plain = {},
                          .difference = {},
-                         .curve = {}};
+                         .curve = {},
+                         .advice = {}};
     RunAnswer const& answer = report.answer;
     if (!counts.empty() && answer.tokens > 0 && !answer.interrupted) {
         report.curve = scaling_curve(setting, answer.model, answer.workload, answer.tokens, counts);
@@ -83,6 +84,7 @@ int run_plan(Options const& o, CommandContext& context) {
         fill_efficiencies(*report.curve);
     }
     add_plain(report, o.run);
+    report.advice = run_plan_advice(setting, question, answer);
     progress.clear();
 
     write_plot(o, report);

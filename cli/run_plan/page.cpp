@@ -193,6 +193,7 @@ std::string run_plan_page(RunPlanReport const& report) {
     Page page{.command = "sextant run-plan", .title = run_plan_question(report)};
     add_verdict(page, report);
     add_figures(page, report);
+    if (!report.advice.empty()) page.blocks.push_back(PageList{"What would help", report.advice, Tone::warning});
     if (report.curve) add_curve_charts(page, report);
     if (answer.run) {
         std::vector<std::string> const name{plan_label(answer.run->step.plan)};

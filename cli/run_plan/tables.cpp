@@ -73,6 +73,8 @@ Table figures(RunPlanReport const& report) {
         add("tokens_per_s", run.tokens_per_second());
     } else {
         table.add_row({"reason", answer.reason});
+        for (std::string const& line : report.advice)
+            table.add_row({"advice", line});
     }
     if (report.question.deadline) {
         add("deadline_s", report.question.deadline->base());

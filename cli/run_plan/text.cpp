@@ -284,6 +284,8 @@ std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumpti
     std::string text = wrapped(run_plan_question(report)) + "\n";
     text += wrapped_pairs(run_plan_pairs(report));
     if (!answer.run && !answer.reason.empty()) text += "\n" + wrapped("no plan: " + answer.reason);
+    for (std::string const& line : report.advice)
+        text += wrapped("- " + line);
     if (answer.deadline && answer.deadline->run) text += "\n" + wrapped(fewest_sentence(report));
     text += rounds_text(answer);
     if (report.plain) text += "\n" + difference_text(report);
