@@ -1,8 +1,9 @@
 #include "cli/plan/report_view.hpp"
 
+#include "cli/view/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
-#include "core/spec/not_modelled.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 #include "planner/price_words.hpp"
@@ -66,8 +67,7 @@ std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision
     std::int64_t const context = q.model.max_positions;
     std::string const beyond =
         context > 0 && q.workload.sequence > context ? fmt::format(" (beyond the model's context of {})", context) : "";
-    char const* const part = left_out_of(q.model.architecture).empty() ? "" : " (encoders left out)";
-    return fmt::format("{}{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", q.model.name, part,
+    return fmt::format("{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", named(q.model),
                        accelerators, q.cluster.name, q.workload.sequence, beyond, documents_text(q.workload),
                        q.workload.global_batch, human_count(static_cast<double>(q.workload.tokens())),
                        name_of(precision), q.framework.name);

@@ -2,6 +2,7 @@
 #include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "cli/plan/step_blocks.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
@@ -183,7 +184,7 @@ void add_answer(Page& page, ClusterSpec const& cluster, PlanAnswer const& answer
 }  // namespace
 
 std::string plan_page(PlanQuestion const& q, PlanAnswer const& answer) {
-    Page page{.command = "sextant plan", .title = fmt::format("{} on {}", q.model.name, q.cluster.name)};
+    Page page{.command = "sextant plan", .title = fmt::format("{} on {}", named(q.model), q.cluster.name)};
     if (answer.reports.empty()) {
         page.verdict = "No plan fits.";
         page.tone = Tone::bad;

@@ -1,4 +1,5 @@
 #include "cli/plan/report_view.hpp"
+#include "cli/view/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
@@ -199,7 +200,7 @@ std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
 
 std::string no_plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
     SearchCounts const& counts = answer.result.counts;
-    std::string text = fmt::format("{}: no plan fits\n", q.model.name) + present_lines(answer);
+    std::string text = fmt::format("{}: no plan fits\n", named(q.model)) + present_lines(answer);
     text +=
         wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(counts.enumerated), rejection_summary(counts)));
     text += misfit_lines(answer.result, answer.limit);
