@@ -51,6 +51,15 @@ void write_plot(Options const& o, RunPlanReport const& report) {
                                                      human_count(report.answer.tokens), report.setting.cluster.name)));
 }
 
+/// Degrees that the model or the machine cannot have are a fault of the question; searches over sizes take them for a
+/// size at which nothing is found. @throws InputError as 'sextant plan' does
+void require_searchable(RunSetting const& setting, RunQuestion const& q) {
+    if (!q.model || !q.accelerators || q.budget) return;
+    double const tokens = q.tokens.value_or(20 * named_parameters(*q.model));
+    static_cast<void>(make_search_space(*q.model, run_workload(setting, *q.model, tokens), setting.cluster,
+                                        *q.accelerators, setting.constraints));
+}
+
 int run_plan(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     RunSetting setting = run_setting(o.run);
@@ -63,6 +72,7 @@ int run_plan(Options const& o, CommandContext& context) {
     if (!o.model_file.empty() && question.model)
         throw InputError("--write-model: {} has a configuration (only for a shape that is chosen)",
                          question.model->name);
+    require_searchable(setting, question);
     double const pays_above = share_or_percent(o.run.pays_above, "--pays-above");
 
     InterruptGuard const interrupt(context);
