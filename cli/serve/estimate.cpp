@@ -2,6 +2,7 @@
 
 #include "cli/options/number_text.hpp"
 #include "cli/output.hpp"
+#include "cli/serve/loop_in_step.hpp"
 #include "cli/serve/misfit.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/subcommand.hpp"
@@ -107,7 +108,10 @@ ServeRow row_of(IterationModel const& model, ServeEstimateReport const& report, 
     ServeRow row;
     row.load = load;
     switch (report.load) {
-        case ServeLoad::concurrency: row.estimate = closed_loop(model, report.request, load); break;
+        case ServeLoad::concurrency:
+            row.estimate = stays_in_step(report.request) ? loop_in_step(model, report.request, load)
+                                                         : closed_loop(model, report.request, load);
+            break;
         case ServeLoad::rate: row.estimate = open_loop(model, report.request, load); break;
         case ServeLoad::static_batch: row.estimate = static_batch(model, report.request, load); break;
     }
@@ -187,6 +191,14 @@ int run(Options const& o, CommandContext& context) {
                     power_computing, power_reading, power_waiting));
     report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
     std::vector<double> const loads = loads_of(o, report);
+    if (report.load == ServeLoad::concurrency)
+        report.assumptions.emplace_back(
+            stays_in_step(report.request)
+                ? "answers of one or two tokens are alike, so requests stay in step: the loop is followed, iteration "
+                  "by "
+                  "iteration"
+                : "answers differ in length, so prompts begin at random times; requests of equal length stay in step "
+                  "(sextant serve simulate --concurrency follows either)");
     if (auto const why = misfit(report, loads)) return deliver_misfit(MisfitCommand::estimate, *why, o.output, context);
     IterationModel const model(what);
     report.capacity = serving_capacity(model, report.request);

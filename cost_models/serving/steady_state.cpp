@@ -80,6 +80,41 @@ void finish(ServingEstimate& out, IterationModel const& model, RequestShape cons
     out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
 }
 
+/// A request by itself in its group, as a loop of no more requests than a pipeline has stages: no iteration of its own
+/// carries prompts or decodes of others. At a stage it meets the iterations of the other c - 1, each of which takes the
+/// stage for i = device / stages + host of it, in the mean for (c - 1) sum i^2 / (2 cycle).
+ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& request, double concurrency) {
+    ServingPlan const& plan = model.what().plan;
+    double const fresh = fresh_tokens(request);
+    double const steps = request.output - 1;
+    PromptMix mix;
+    mix.chunks = std::ceil(fresh / static_cast<double>(plan.max_batched_tokens));
+    mix.plain = model({.decodes = 1, .decode_context = mean_context(request), .samples = 1});
+    mix.mixed = model({.prefill_tokens = fresh / mix.chunks,
+                       .prefill_attention = model.prefill_attention(request.cached, fresh) / mix.chunks,
+                       .samples = 1 / mix.chunks});
+    auto const at_a_stage = [&](IterationTime const& t) { return t.device() / static_cast<double>(plan.pp) + t.host; };
+    Seconds const prompt = at_a_stage(mix.mixed);
+    Seconds const decode = at_a_stage(mix.plain);
+    auto const squared =
+        (mix.chunks * (prompt / units::s) * (prompt / units::s) + steps * (decode / units::s) * (decode / units::s)) *
+        units::s;
+    double const others = std::max(0.0, concurrency - 1);
+    Seconds wait{};
+    ServingEstimate out;
+    for (int round = 0; round < 10; ++round) {
+        mix.mean = mix.plain.total() + wait;
+        out = estimate_at(model, request, 1, mix);
+        out.ttft.queue = mix.chunks * wait;
+        finish(out, model, request);
+        wait = others * squared / (2 * (out.latency / units::s));
+    }
+    out.requests_per_s = concurrency / (out.latency / units::s);
+    out.decodes = out.requests_per_s * steps * (out.tpot / units::s);
+    finish(out, model, request);
+    return out;
+}
+
 }  // namespace
 
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences) {
@@ -118,6 +153,8 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     double const groups = groups_of(model);
     double const most = most_decodes(model, request);
     double const wanted = concurrency / groups;
+    if (wanted <= 1 && most >= 1 && model.what().plan.attention_dp == 1)
+        return alone_in_group(model, request, concurrency);
     double const busy = std::clamp(wanted - 1, 0.0, 1.0);  // others of the loop
     double decodes = std::min(most, wanted);
     PromptMix mix = steady_mix(model, request, decodes);
