@@ -115,7 +115,9 @@ std::vector<std::string> run_plan_advice(RunSetting const& setting, RunQuestion 
     SearchResult const result = searched(setting, answer, accelerators);
     if (!result.best.empty()) return {};  // it fits, and the reason says what else is in the way
     std::vector<std::string> advice;
-    if (result.smallest_misfit && result.smallest_misfit->estimate.peak() > setting.limit.usable)
+    // Below what is usable otherwise it is --max-memory that is in the way, which the relaxations say.
+    Bytes const usable = default_memory_limit(setting.cluster, setting.framework).usable;
+    if (result.smallest_misfit && result.smallest_misfit->estimate.peak() > usable)
         advice.push_back(memory_sentence(setting, *result.smallest_misfit, accelerators));
     constexpr std::string_view of_plan = "--space";  // an option that this command does not have
     for (std::string const& line : relaxations(answer.model, answer.workload, setting.cluster, setting.framework,

@@ -81,8 +81,8 @@ void finish(ServingEstimate& out, IterationModel const& model, RequestShape cons
 }
 
 /// A request by itself in its group, as a loop of no more requests than a pipeline has stages: no iteration of its own
-/// carries prompts or decodes of others. At a stage it meets the iterations of the other c - 1, each of which takes the
-/// stage for i = device / stages + host of it, in the mean for (c - 1) sum i^2 / (2 cycle).
+/// carries prompts or decodes of others. A stage has a step of each in turn, for i = device / stages + host of it; for
+/// a prompt of the others a request waits (c - 1) n i^2 / (2 cycle) in the mean, i of one of its n iterations.
 ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& request, double concurrency) {
     ServingPlan const& plan = model.what().plan;
     double const fresh = fresh_tokens(request);
@@ -94,20 +94,17 @@ ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& 
                        .prefill_attention = model.prefill_attention(request.cached, fresh) / mix.chunks,
                        .samples = 1 / mix.chunks});
     auto const at_a_stage = [&](IterationTime const& t) { return t.device() / static_cast<double>(plan.pp) + t.host; };
-    Seconds const prompt = at_a_stage(mix.mixed);
-    Seconds const decode = at_a_stage(mix.plain);
-    auto const squared =
-        (mix.chunks * (prompt / units::s) * (prompt / units::s) + steps * (decode / units::s) * (decode / units::s)) *
-        units::s;
+    double const prompt = at_a_stage(mix.mixed) / units::s;
+    Seconds const step = std::max(mix.plain.total(), concurrency * at_a_stage(mix.plain));
     double const others = std::max(0.0, concurrency - 1);
     Seconds wait{};
     ServingEstimate out;
     for (int round = 0; round < 10; ++round) {
-        mix.mean = mix.plain.total() + wait;
+        mix.mean = step + wait;
         out = estimate_at(model, request, 1, mix);
         out.ttft.queue = mix.chunks * wait;
         finish(out, model, request);
-        wait = others * squared / (2 * (out.latency / units::s));
+        wait = others * mix.chunks * prompt * prompt / (2 * (out.latency / units::s)) * units::s;
     }
     out.requests_per_s = concurrency / (out.latency / units::s);
     out.decodes = out.requests_per_s * steps * (out.tpot / units::s);
