@@ -160,6 +160,28 @@ std::string markdown(CalibrationReport const& report) {
     return out;
 }
 
+/// A row for each group and split that has rows.
+std::string groups_csv(CalibrationReport const& report) {
+    Table table({{"by"},
+                 {"group"},
+                 {"split"},
+                 right("n"),
+                 right("median_ape_pct"),
+                 right("mape_pct"),
+                 right("p90_ape_pct"),
+                 right("bias_pct")});
+    for (SplitErrors const& group : report.groups)
+        for (RowSplit const& split : splits_of(report)) {
+            ErrorStatistics const& e = group.*split.errors;
+            if (e.n == 0) continue;
+            std::vector<std::string> cells{group.by, group.name, split.name, fmt::to_string(e.n)};
+            for (double const value : {e.median_ape_pct, e.mape_pct, e.p90_ape_pct, e.bias_pct})
+                cells.push_back(fmt::format("{}", value));
+            table.add_row(std::move(cells));
+        }
+    return table.csv();
+}
+
 }  // namespace
 
 std::string bin_name(ErrorBin const& bin) {
@@ -180,7 +202,7 @@ std::string calibration_report(CalibrationReport const& report, Format format) {
     switch (format) {
         case Format::json: return calibration_report_json(report);
         case Format::csv:
-            return rows_csv(calibration_report_json(report), report.groups.empty() ? "held_out" : "groups");
+            return report.groups.empty() ? rows_csv(calibration_report_json(report), "held_out") : groups_csv(report);
         case Format::markdown: return markdown(report);
         case Format::html: return calibration_page(report);
         case Format::text: break;
