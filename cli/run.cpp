@@ -80,9 +80,12 @@ CommandEntry const& require_command(std::string_view name) {
     std::vector<std::string> known;
     for (auto const* entry : command_catalog())
         known.emplace_back(entry->name);
-    bool const option = name.starts_with('-');
-    throw InputError("{}: unknown {}{} (commands: {})", name, option ? "option before the command" : "command",
-                     did_you_mean(name, known), join(known));
+    if (name.starts_with('-'))
+        throw InputError(
+            "{}: unknown option before the command (options stand behind the command: sextant COMMAND {} ...; "
+            "commands: {})",
+            name, name, join(known));
+    throw InputError("{}: unknown command{} (commands: {})", name, did_you_mean(name, known), join(known));
 }
 
 int run_command(CommandEntry const& entry, std::vector<std::string> arguments, CommandContext& context) {

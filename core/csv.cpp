@@ -50,7 +50,8 @@ void check_csv_header(std::vector<std::string> header, std::string const& name) 
 
 void check_csv_record(CsvRecord const& record, std::size_t columns, std::string const& name) {
     if (record.cells.size() != columns)
-        throw InputError("{}: line {}: {} cells (the header has {})", name, record.line, record.cells.size(), columns);
+        throw InputError("{}: line {}: {} cells (the header has {}; a cell with a comma in it stands in quotes)", name,
+                         record.line, record.cells.size(), columns);
 }
 
 CsvTable parse_csv(std::string_view text, std::string name) {

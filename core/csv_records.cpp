@@ -6,11 +6,27 @@
 
 namespace sextant {
 
+namespace {
+
+/// Files of another kind, which would be reported as a table with a fault somewhere.
+void refuse_other_kinds(std::string_view text, std::string const& name) {
+    constexpr std::size_t looked_at = 4096;
+    if (text.substr(0, looked_at).find('\0') != std::string_view::npos)
+        throw InputError("{}: is binary (CSV, a text with commas, is expected)", name);
+    std::size_t const first = text.find_first_not_of(" \t\r\n");
+    if (first != std::string_view::npos && (text[first] == '{' || text[first] == '['))
+        throw InputError("{}: is JSON (CSV with a header line is expected)", name);
+}
+
+}  // namespace
+
 void CsvRecords::set(std::string_view text, Part part) {
     text_ = text;
     part_ = part;
     at_ = 0;
-    if (!std::exchange(started_, true) && text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    if (std::exchange(started_, true)) return;
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+    refuse_other_kinds(text_, name_);
 }
 
 std::optional<CsvRecord> CsvRecords::next() {

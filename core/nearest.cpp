@@ -45,7 +45,8 @@ std::string nearest_name(std::string_view name, std::span<std::string const> kno
     if (name.empty() || name.size() > longest_compared) return {};
     std::string const wanted = lower_case(name);
     std::string best;
-    std::size_t best_distance = wanted.size() / 2 + 1;
+    std::size_t const dashes = std::min(wanted.find_first_not_of('-'), wanted.size());  // of an option, always alike
+    std::size_t best_distance = (wanted.size() - dashes) / 2 + 1;
     for (std::string const& candidate : known) {
         std::string const spelt = lower_case(candidate);
         std::size_t distance = edit_distance(wanted, spelt);

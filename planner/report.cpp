@@ -1,5 +1,6 @@
 #include "planner/report.hpp"
 
+#include "planner/price_words.hpp"
 #include "planner/support.hpp"
 
 #include "core/error.hpp"
@@ -90,6 +91,8 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.unsupported = unsupported_terms(form.model(), form.cluster(), form.framework(), plan);
     report.interval = step_interval(form.framework(), form.model(), estimate, report.unsupported);
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
+    if (auto const price = hourly_price(form.cluster()))
+        report.assumptions.insert(report.assumptions.begin(), price_assumption(*price));
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
         report.assumptions.push_back(fmt::format(
             "interleaved schedule with {} microbatches, no multiple of pp {}: they go through the chunks in groups of "

@@ -19,8 +19,6 @@
 namespace sextant::cli {
 namespace {
 
-constexpr Format report_formats[] = {Format::text, Format::json, Format::markdown};
-
 ValidationKind kind_of(CalibrationFile const& file) {
     constexpr ValidationKind kinds[] = {ValidationKind::kernels, ValidationKind::collectives, ValidationKind::train};
     return kinds[file.index()];
@@ -71,9 +69,18 @@ std::vector<double>& list_for(Errors& errors, ScoredRow const& row) {
     return errors.other;
 }
 
+/// What a row is, whatever the fit has seen of it: "gemm bf16", "all_reduce, in one domain"; of a step its source.
+RowGroup kind_group(ScoredRow const& row) {
+    for (RowGroup const& group : row.groups)
+        if (group.by == "kernel" || group.by == "collective") return group;
+    return {.by = "source", .order = 0, .name = row.source.empty() ? "rows" : row.source};
+}
+
 class Collector {
 public:
-    explicit Collector(ValidationKind kind) : kind_(kind), scorer_(kind), plots_(kind) {}
+    /// @param format of the report: a page has the rows as points.
+    Collector(ValidationKind kind, Format format)
+        : kind_(kind), with_points_(format == Format::html), scorer_(kind), plots_(kind) {}
 
     void add(ScoredRow const& row) {
         scorer_.add(row);
@@ -84,10 +91,12 @@ public:
         list_for(all_, row).push_back(error);
         for (RowGroup const& group : shown_groups(row, kind_))
             list_for(groups_[group], row).push_back(error);
+        if (with_points_) add_point(row);
     }
 
     void finish(CalibrationReport& report, std::string const& plots, CommandContext& context) const {
         report.validation = scorer_.result();
+        report.points = points_;
         auto const add = [&](RowGroup const& group, Errors const& errors) {
             report.groups.push_back({.by = group.by,
                                      .order = group.order,
@@ -111,7 +120,21 @@ public:
     }
 
 private:
+    void add_point(ScoredRow const& row) {
+        ValidationPoints::Point const point{.measured = row.prediction.measured_time->base(),
+                                            .predicted = row.prediction.time->base(),
+                                            .label = row.what.empty() ? row.where : row.where + ": " + row.what};
+        if (!(point.measured > 0 && point.predicted > 0)) return;
+        RowGroup split{.by = "split", .order = 2, .name = "rows"};
+        for (RowGroup const& group : row.groups)
+            if (group.by == "split") split = group;
+        points_.by_split.groups[split].push_back(point);
+        points_.by_kind.groups[kind_group(row)].push_back(point);
+    }
+
     ValidationKind kind_;
+    bool with_points_;
+    CalibrationPoints points_;
     Scorer scorer_;
     ValidationPlots plots_;
     Errors all_;
@@ -165,7 +188,7 @@ int report_calibration(ReportRequest const& request, CommandContext& context) {
         bool const kernels = kind == ValidationKind::kernels;
         TablePredictor const predict =
             table_predictor(kind, kernels ? request.device : request.file, kernels ? request.file : "");
-        Collector collector(kind);
+        Collector collector(kind, format);
         for (CsvTable const& table : tables_of(request, kind, context)) {
             std::vector<ScoredRow> rows = predict(table);
             for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -183,7 +206,7 @@ Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& contex
     auto const request = std::make_shared<ReportRequest>();
     ReportRequest& r = *request;
     CLI::App& app = *calibrate.add_subcommand("report", "how well fitted constants hold");
-    add_output_options(app, r.output, report_formats);
+    add_output_options(app, r.output, formats_and_page);
     app.add_option("file", r.file, "kernel-calibration, network-calibration or framework")
         ->required()
         ->type_name("FILE.json");
@@ -198,6 +221,7 @@ Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& contex
         "Rows that the fit held out are scored apart from those that it saw.\n\nExamples:\n"
         "  sextant calibrate report mine.json\n"
         "  sextant calibrate report mine.json --rows gemm.csv --rows attention.csv --plots plots\n"
+        "  sextant calibrate report mine.json --rows rows.csv --format html --output report.html\n"
         "  sextant calibrate report out.json --rows rows.csv --device host.json --format markdown\n");
     return {&app, [request, &context] { return report_calibration(*request, context); }};
 }

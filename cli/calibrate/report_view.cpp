@@ -1,5 +1,6 @@
 #include "cli/calibrate/report.hpp"
 #include "cli/validate/plots.hpp"
+#include "cli/view/rows_csv.hpp"
 #include "cli/view/table.hpp"
 #include "core/quantity_text.hpp"
 
@@ -42,23 +43,16 @@ void add_errors(std::vector<std::string>& cells, ErrorStatistics const& e) {
 
 /// Held-out, fitted and other rows side by side, those that there are.
 Table group_table(CalibrationReport const& report, std::string const& by) {
-    struct Split {
-        char const* name;
-        ErrorStatistics SplitErrors::*errors;
-    };
-    std::vector<Split> splits;
-    for (Split const split : {Split{"held out", &SplitErrors::held_out}, Split{"fitted", &SplitErrors::fitted},
-                              Split{"other", &SplitErrors::other}})
-        if ((report.groups.front().*split.errors).n > 0) splits.push_back(split);
+    std::vector<RowSplit> const splits = splits_of(report);
     std::vector<Column> columns{{by.empty() ? "rows" : by}};
-    for (Split const& split : splits)
+    for (RowSplit const& split : splits)
         for (char const* figure : {"", " med %", " p90 %", " bias %"})
             columns.push_back({std::string(split.name) + figure, Align::right});
     Table table(std::move(columns));
     for (SplitErrors const& group : report.groups) {
         if (group.by != by) continue;
         std::vector<std::string> cells{group.name};
-        for (Split const& split : splits)
+        for (RowSplit const& split : splits)
             add_errors(cells, group.*split.errors);
         table.add_row(std::move(cells));
     }
@@ -70,12 +64,6 @@ std::vector<std::string> groupings(CalibrationReport const& report) {
     for (SplitErrors const& group : report.groups)
         if (std::find(out.begin(), out.end(), group.by) == out.end()) out.push_back(group.by);
     return out;
-}
-
-std::string bin_name(ErrorBin const& bin) {
-    if (std::isinf(bin.low_pct)) return fmt::format("below {:+g} %", bin.high_pct);
-    if (std::isinf(bin.high_pct)) return fmt::format("from {:+g} %", bin.low_pct);
-    return fmt::format("{:+g} to {:+g} %", bin.low_pct, bin.high_pct);
 }
 
 /// A line per bin, the longest 50 characters.
@@ -172,11 +160,54 @@ std::string markdown(CalibrationReport const& report) {
     return out;
 }
 
+/// A row for each group and split that has rows.
+std::string groups_csv(CalibrationReport const& report) {
+    Table table({{"by"},
+                 {"group"},
+                 {"split"},
+                 right("n"),
+                 right("median_ape_pct"),
+                 right("mape_pct"),
+                 right("p90_ape_pct"),
+                 right("bias_pct")});
+    for (SplitErrors const& group : report.groups)
+        for (RowSplit const& split : splits_of(report)) {
+            ErrorStatistics const& e = group.*split.errors;
+            if (e.n == 0) continue;
+            std::vector<std::string> cells{group.by, group.name, split.name, fmt::to_string(e.n)};
+            for (double const value : {e.median_ape_pct, e.mape_pct, e.p90_ape_pct, e.bias_pct})
+                cells.push_back(fmt::format("{}", value));
+            table.add_row(std::move(cells));
+        }
+    return table.csv();
+}
+
 }  // namespace
 
+std::string bin_name(ErrorBin const& bin) {
+    if (std::isinf(bin.low_pct)) return fmt::format("below {:+g} %", bin.high_pct);
+    if (std::isinf(bin.high_pct)) return fmt::format("from {:+g} %", bin.low_pct);
+    return fmt::format("{:+g} to {:+g} %", bin.low_pct, bin.high_pct);
+}
+
+std::vector<RowSplit> splits_of(CalibrationReport const& report) {
+    std::vector<RowSplit> splits;
+    for (RowSplit const split : {RowSplit{"held out", &SplitErrors::held_out}, RowSplit{"fitted", &SplitErrors::fitted},
+                                 RowSplit{"other", &SplitErrors::other}})
+        if ((report.groups.front().*split.errors).n > 0) splits.push_back(split);
+    return splits;
+}
+
 std::string calibration_report(CalibrationReport const& report, Format format) {
-    if (format == Format::json) return calibration_report_json(report);
-    return format == Format::markdown ? markdown(report) : text(report);
+    switch (format) {
+        case Format::json: return calibration_report_json(report);
+        case Format::csv:
+            return report.groups.empty() ? rows_csv(calibration_report_json(report), "held_out") : groups_csv(report);
+        case Format::markdown: return markdown(report);
+        case Format::html: return calibration_page(report);
+        case Format::text: break;
+    }
+    return text(report);
 }
 
 }  // namespace sextant::cli

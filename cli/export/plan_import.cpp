@@ -39,12 +39,14 @@ std::optional<Source> source_of(PlanOptions const& o) {
 ForeignPlan import_deepspeed_file(std::string const& path, ModelSpec const& model) {
     std::string const text = read_text_file(path);
     std::size_t const first = text.find_first_not_of(" \t\r\n");
-    if (first == std::string::npos) throw InputError("{}: the file is empty", path);
+    if (first == std::string::npos)
+        throw InputError("{}: the file is empty (DeepSpeed's JSON, or a script with --deepspeed_config, is expected)",
+                         path);
     if (text[first] == '{') return import_deepspeed(text, "", path, model);
     std::vector<std::string> const words = shell_words(text, path);
     auto const option = std::find(words.begin(), words.end(), "--deepspeed_config");
     if (option == words.end() || option + 1 == words.end())
-        throw InputError("{}: neither JSON nor a script with --deepspeed_config", path);
+        throw InputError("{}: neither JSON nor a script with --deepspeed_config (one of them is expected)", path);
     std::string const config = (std::filesystem::path(path).parent_path() / *(option + 1)).string();
     return import_deepspeed(read_text_file(config), text, path, model);
 }

@@ -7,6 +7,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
+#include "planner/price_words.hpp"
 
 #include <fmt/format.h>
 
@@ -164,7 +165,10 @@ BytesPerSecond set_machine(GoodputOptions const& o, GoodputSubject& subject) {
     if (!o.gpus_per_node && cluster.domain_size > 8)
         subject.assumptions.push_back(
             fmt::format("8 accelerators per node of a domain of {} (assumed)", cluster.domain_size));
-    if (auto const price = hourly_price(cluster)) subject.usd_per_gpu_hour = price->value;
+    if (auto const price = hourly_price(cluster)) {
+        subject.usd_per_gpu_hour = price->value;
+        subject.assumptions.push_back(price_assumption(*price));
+    }
     return cluster.accelerator.host_bandwidth.value;
 }
 

@@ -203,7 +203,6 @@ std::string notes(GoodputReport const& report) {
             wrapped(fmt::format("{} of {} trials made next to no progress and were given up; the figures are of the "
                                 "others",
                                 report.study->trials - report.study->finished, report.study->trials));
-    if (report.subject.usd_per_gpu_hour) text += wrapped("the price is the profile's, indicative");
     for (std::string const& assumption : report.subject.assumptions)
         text += wrapped("- " + assumption);
     return text;

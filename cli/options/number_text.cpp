@@ -53,6 +53,9 @@ std::vector<double> counts_from(std::string_view list, std::string_view flag) {
     for (std::size_t begin = 0; begin <= list.size();) {
         std::size_t const end = std::min(list.find(',', begin), list.size());
         std::string_view const entry = list.substr(begin, end - begin);
+        if (trimmed(entry).empty())
+            throw InputError("{}: '{}' has an empty entry (numbers with one comma between two, such as 1,8,64)", flag,
+                             list.substr(0, 60));
         if (auto const dots = entry.find(".."); dots != std::string_view::npos) {
             double const first = count_from(entry.substr(0, dots), flag);
             double const last = count_from(entry.substr(dots + 2), flag);

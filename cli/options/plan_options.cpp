@@ -5,6 +5,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "planner/price_words.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -222,7 +223,8 @@ MachineSubject find_machine(PlanOptions const& options) {
         if (!(*options.price >= 0) || *options.price > 1e6)
             throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)",
                              *options.price);
-        machine.cluster.usd_per_accelerator_hour = Sourced<double>{*options.price, Basis::assumed, "--price"};
+        machine.cluster.usd_per_accelerator_hour =
+            Sourced<double>{*options.price, Basis::assumed, std::string(given_price)};
     }
     machine.limit = options.max_memory.empty()
                         ? default_memory_limit(machine.cluster, machine.framework)

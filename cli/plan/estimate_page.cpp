@@ -38,7 +38,7 @@ std::string estimate_page(PlanQuestion const& q, StepReport const& r, std::vecto
                              "It does not fit: {} are needed and {} are usable. With enough memory a step would take "
                              "{}.",
                              human(r.estimate.peak()), human(r.limit.usable), human(r.estimate.time));
-    page.figures = step_figures(r);
+    page.figures = step_figures(r, q.cluster);
     std::vector<std::string> const name{plan_label(r.plan)};
     page.blocks.push_back(breakdown_chart({r}, name));
     page.blocks.push_back(memory_chart({r}, name));

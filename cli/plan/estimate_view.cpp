@@ -1,10 +1,12 @@
 #include "cli/plan/report_view.hpp"
 
+#include "cli/view/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
-#include "core/spec/not_modelled.hpp"
+#include "core/spec/hourly_price.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
+#include "planner/price_words.hpp"
 
 #include <fmt/format.h>
 
@@ -40,8 +42,9 @@ Pairs key_figures(PlanQuestion const& q, StepReport const& r) {
         pairs.emplace_back("MFU counts", "the work that this needs: forward, gradients of inputs, adapters");
     }
     if (r.step_cost)
-        pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens (indicative price)",
-                                               human(*r.step_cost), human(*r.million_tokens_cost)));
+        pairs.emplace_back("cost", fmt::format("{} a step, {} per million tokens", human(*r.step_cost),
+                                               human(*r.million_tokens_cost)));
+    if (auto const price = hourly_price(q.cluster)) pairs.emplace_back("price", price_words(*price));
     return pairs;
 }
 
@@ -64,11 +67,15 @@ std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision
     std::int64_t const context = q.model.max_positions;
     std::string const beyond =
         context > 0 && q.workload.sequence > context ? fmt::format(" (beyond the model's context of {})", context) : "";
-    char const* const part = left_out_of(q.model.architecture).empty() ? "" : " (encoders left out)";
-    return fmt::format("{}{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", q.model.name, part,
+    return fmt::format("{} on {} x {}, seq {}{}{}, global batch {} ({} tokens a step), {}, {}", named(q.model),
                        accelerators, q.cluster.name, q.workload.sequence, beyond, documents_text(q.workload),
                        q.workload.global_batch, human_count(static_cast<double>(q.workload.tokens())),
                        name_of(precision), q.framework.name);
+}
+
+std::string at_price(ClusterSpec const& cluster) {
+    auto const price = hourly_price(cluster);
+    return price ? " at " + price_words(*price) : "";
 }
 
 std::string assumption_lines(std::vector<std::string> const& assumptions, std::size_t most) {

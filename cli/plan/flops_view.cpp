@@ -1,6 +1,7 @@
 #include "cli/plan/flops_view.hpp"
 
 #include "cli/plan/report_view.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
@@ -88,7 +89,7 @@ FlopsTotals flops_totals(FlopsSheet const& sheet) {
 std::string flops_text(FlopsSheet const& sheet) {
     StepGraph const& g = sheet.graph;
     std::string text = fmt::format("{}, seq {}{}, global batch {}, plan {}, {}; one rank, one microbatch\n\n",
-                                   sheet.model.name, g.workload.sequence, documents_text(g.workload),
+                                   named(sheet.model), g.workload.sequence, documents_text(g.workload),
                                    g.workload.global_batch, plan_label(g.plan), name_of(g.plan.precision));
     Table ops({{"block"},
                {"op"},

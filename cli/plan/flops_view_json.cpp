@@ -1,6 +1,7 @@
 #include "cli/plan/flops_view.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/json/json_text.hpp"
+#include "core/spec/not_modelled.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -43,6 +44,7 @@ std::string flops_json(FlopsSheet const& sheet) {
         {"format", "flops"},
         {"version", 1},
         {"model", sheet.model.name},
+        {"left_out", left_out_of(sheet.model.architecture)},
         {"seq", g.workload.sequence},
         {"global_batch", g.workload.global_batch},
         {"forward_flops_per_token", forward_flops_per_token(sheet.model, g.workload.shape()).base()},

@@ -2,6 +2,7 @@
 #include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "cli/plan/step_blocks.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
@@ -154,7 +155,7 @@ std::vector<std::string> search_notes(PlanAnswer const& answer) {
     return notes;
 }
 
-void add_answer(Page& page, PlanAnswer const& answer) {
+void add_answer(Page& page, ClusterSpec const& cluster, PlanAnswer const& answer) {
     StepReport const& best = answer.reports.front();
     page.verdict =
         fmt::format("Best of {} plans that fit: {}, {} a step.", grouped_digits(answer.result.counts.evaluated),
@@ -165,7 +166,7 @@ void add_answer(Page& page, PlanAnswer const& answer) {
         page.verdict +=
             " Memory is tight: the upper end of its range does not fit (--max-memory 85% asks for more room).";
     }
-    page.figures = step_figures(best);
+    page.figures = step_figures(best, cluster);
     std::size_t const bars = std::min(most_bars, answer.reports.size());
     std::vector<StepReport> const shown(answer.reports.begin(),
                                         answer.reports.begin() + static_cast<std::ptrdiff_t>(bars));
@@ -183,7 +184,7 @@ void add_answer(Page& page, PlanAnswer const& answer) {
 }  // namespace
 
 std::string plan_page(PlanQuestion const& q, PlanAnswer const& answer) {
-    Page page{.command = "sextant plan", .title = fmt::format("{} on {}", q.model.name, q.cluster.name)};
+    Page page{.command = "sextant plan", .title = fmt::format("{} on {}", named(q.model), q.cluster.name)};
     if (answer.reports.empty()) {
         page.verdict = "No plan fits.";
         page.tone = Tone::bad;
@@ -194,7 +195,7 @@ std::string plan_page(PlanQuestion const& q, PlanAnswer const& answer) {
     StepReport const& best = answer.reports.front();
     page.title = fmt::format("{} on {} x {}", q.model.name, best.accelerators, q.cluster.name);
     page.lines.push_back(headline(q, best.accelerators, best.plan.precision));
-    add_answer(page, answer);
+    add_answer(page, q.cluster, answer);
     page.blocks.push_back(PageList{"The search", search_notes(answer)});
     add_grounds(page, best.unsupported, best.assumptions);
     return html_page(page);

@@ -2,6 +2,7 @@
 
 #include "cli/plan/memory_view.hpp"
 #include "core/json/json_text.hpp"
+#include "core/spec/not_modelled.hpp"
 #include "planner/explain.hpp"
 
 #include <nlohmann/json.hpp>
@@ -182,6 +183,7 @@ std::string plan_json(PlanQuestion const& question, PlanAnswer const& answer) {
 
 std::string memory_json(MemorySheet const& sheet) {
     Json json = header("memory", sheet.question);
+    json["left_out"] = left_out_of(sheet.question.model.architecture);
     json["plan"] = plan_object(sheet.plan);
     std::size_t const fullest = fullest_stage(sheet.stages);
     json["microbatches"] = sheet.graph.microbatches;

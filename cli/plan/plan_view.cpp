@@ -1,4 +1,5 @@
 #include "cli/plan/report_view.hpp"
+#include "cli/view/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
@@ -140,7 +141,8 @@ Table plan_table(PlanAnswer const& answer) {
 namespace {
 
 /// The best plan in full, and what its explanation says.
-std::string best_plan_text(StepReport const& best, std::vector<std::string> const& explanation) {
+std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
+                           std::vector<std::string> const& explanation) {
     std::string text = fmt::format("\n1: {}\n", plan_label(best.plan));
     text +=
         wrapped(fmt::format("   step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory (allocated "
@@ -153,8 +155,8 @@ std::string best_plan_text(StepReport const& best, std::vector<std::string> cons
     if (best.estimate.memory.reserved_high > best.limit.usable)
         text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
     if (best.million_tokens_cost)
-        text += fmt::format("   {} per million tokens at an indicative price (--price)\n",
-                            human(*best.million_tokens_cost));
+        text += wrapped(fmt::format("   {} per million tokens{}", human(*best.million_tokens_cost), at_price(cluster)),
+                        "   ");
     for (std::string const& line : explanation)
         text += wrapped("   - " + line, "     ");
     return text;
@@ -179,7 +181,7 @@ std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
     SearchCounts const& counts = answer.result.counts;
     std::string text = wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
     text += plan_table(answer).text();
-    text += best_plan_text(best, answer.explanation);
+    text += best_plan_text(best, q.cluster, answer.explanation);
     for (std::size_t i = 1; i < answer.reports.size(); ++i)
         text += wrapped(
             fmt::format("{}: {}: {}", i + 1, plan_label(answer.reports[i].plan), against_best(answer.reports[i], best)),
@@ -198,7 +200,7 @@ std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
 
 std::string no_plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
     SearchCounts const& counts = answer.result.counts;
-    std::string text = fmt::format("{}: no plan fits\n", q.model.name) + present_lines(answer);
+    std::string text = fmt::format("{}: no plan fits\n", named(q.model)) + present_lines(answer);
     text +=
         wrapped(fmt::format("{} plans enumerated; {}", grouped_digits(counts.enumerated), rejection_summary(counts)));
     text += misfit_lines(answer.result, answer.limit);

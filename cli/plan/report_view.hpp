@@ -15,6 +15,9 @@ std::string headline(PlanQuestion const& question, std::int64_t accelerators, Pr
 /// " in documents of 200" of a workload that packs them, nothing of another.
 std::string documents_text(Workload const& workload);
 
+/// " at $2.95 per GPU-hour (indicative: Nebius H100, on-demand, 2025)" after a sum of dollars, nothing without a price.
+std::string at_price(ClusterSpec const& cluster);
+
 /// One plan in full:
 ///
 ///     step time      2.345 s      (tokens/s 1.79 M, per GPU 3.49 K)

@@ -1,5 +1,6 @@
 #include "cli/plan/step_blocks.hpp"
 
+#include "cli/plan/report_view.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 
@@ -80,7 +81,7 @@ Chart memory_chart(std::vector<StepReport> const& reports, std::vector<std::stri
         .wide = reports.size() == 1};
 }
 
-std::vector<PageFigure> step_figures(StepReport const& r) {
+std::vector<PageFigure> step_figures(StepReport const& r, ClusterSpec const& cluster) {
     auto const per_gpu = r.tokens_per_second / static_cast<double>(r.accelerators);
     bool const tight = r.estimate.memory.reserved_high > r.limit.usable;
     std::vector<PageFigure> figures{
@@ -100,9 +101,10 @@ std::vector<PageFigure> step_figures(StepReport const& r) {
                        fmt::format("without failures; 80 %: {}",
                                    interval_words(trillion / r.tokens_per_second * units::s, r.interval))});
     if (r.million_tokens_cost)
-        figures.push_back({"cost per million tokens", human(*r.million_tokens_cost),
-                           fmt::format("{} for a trillion, {} a step; indicative price",
-                                       human(trillion / 1e6 * *r.million_tokens_cost), human(*r.step_cost))});
+        figures.push_back(
+            {"cost per million tokens", human(*r.million_tokens_cost),
+             fmt::format("{} for a trillion, {} a step,{}", human(trillion / 1e6 * *r.million_tokens_cost),
+                         human(*r.step_cost), at_price(cluster))});
     return figures;
 }
 

@@ -17,7 +17,7 @@ Chart breakdown_chart(std::vector<StepReport> const& reports, std::vector<std::s
 Chart memory_chart(std::vector<StepReport> const& reports, std::vector<std::string> const& names);
 
 /// Step time with its interval, throughput, MFU, memory, cost, and the time of a trillion tokens.
-std::vector<PageFigure> step_figures(StepReport const& report);
+std::vector<PageFigure> step_figures(StepReport const& report, ClusterSpec const& cluster);
 
 /// What no measurement supports (if anything), and what is assumed.
 void add_grounds(Page& page, std::vector<std::string> const& unsupported, std::vector<std::string> const& assumptions);

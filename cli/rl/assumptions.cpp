@@ -1,6 +1,9 @@
 // What a report of `rl` says beside its tables: dollars, where asynchrony stops paying, what it assumes.
 #include "cli/rl/view.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/hourly_price.hpp"
+#include "planner/price_words.hpp"
 
 #include <fmt/format.h>
 
@@ -26,6 +29,8 @@ std::optional<double> break_even_penalty(RlStep const& fast, RlStep const& slow)
 std::vector<std::string> rl_assumptions(RlReport const& report) {
     RlQuestion const& q = report.question;
     std::vector<std::string> out;
+    if (std::string remark = left_out_remark(q.policy); !remark.empty()) out.push_back(std::move(remark));
+    if (auto const price = hourly_price(q.machine.cluster)) out.push_back(price_assumption(*price));
     if (q.lengths.variation > 0)
         out.push_back(
             fmt::format("lengths of responses: {}, variation {:.2g}; lengths of one prompt's responses do not "

@@ -1,5 +1,6 @@
 #include "cli/rl/view.hpp"
 
+#include "cli/view/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
@@ -28,9 +29,9 @@ Seconds training(RlPhases const& p) { return p.policy_training + p.critic_traini
 std::string headline(RlReport const& report) {
     RlQuestion const& q = report.question;
     std::string text =
-        fmt::format("{} of {} on {} x {}, {} and {}: {} prompt{} of {:.0f} tokens", name_of(q.algorithm), q.policy.name,
-                    grouped_digits(q.accelerators), q.machine.cluster.name, q.engine.name, q.machine.framework.name,
-                    grouped_digits(q.prompts), q.prompts == 1 ? "" : "s", q.prompt_tokens);
+        fmt::format("{} of {} on {} x {}, {} and {}: {} prompt{} of {:.0f} tokens", name_of(q.algorithm),
+                    named(q.policy), grouped_digits(q.accelerators), q.machine.cluster.name, q.engine.name,
+                    q.machine.framework.name, grouped_digits(q.prompts), q.prompts == 1 ? "" : "s", q.prompt_tokens);
     if (q.group > 1) text += fmt::format(" with {} responses each", q.group);
     text += fmt::format("; responses of {:.0f} tokens", q.lengths.mean);
     if (q.lengths.variation > 0)

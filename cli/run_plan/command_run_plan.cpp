@@ -51,6 +51,15 @@ void write_plot(Options const& o, RunPlanReport const& report) {
                                                      human_count(report.answer.tokens), report.setting.cluster.name)));
 }
 
+/// Degrees that the model or the machine cannot have are a fault of the question; searches over sizes take them for a
+/// size at which nothing is found. @throws InputError as 'sextant plan' does
+void require_searchable(RunSetting const& setting, RunQuestion const& q) {
+    if (!q.model || !q.accelerators || q.budget) return;
+    double const tokens = q.tokens.value_or(20 * named_parameters(*q.model));
+    static_cast<void>(make_search_space(*q.model, run_workload(setting, *q.model, tokens), setting.cluster,
+                                        *q.accelerators, setting.constraints));
+}
+
 int run_plan(Options const& o, CommandContext& context) {
     Format const format = o.output.format();
     RunSetting setting = run_setting(o.run);
@@ -63,6 +72,7 @@ int run_plan(Options const& o, CommandContext& context) {
     if (!o.model_file.empty() && question.model)
         throw InputError("--write-model: {} has a configuration (only for a shape that is chosen)",
                          question.model->name);
+    require_searchable(setting, question);
     double const pays_above = share_or_percent(o.run.pays_above, "--pays-above");
 
     InterruptGuard const interrupt(context);
@@ -75,7 +85,8 @@ int run_plan(Options const& o, CommandContext& context) {
                          .answer = answer_run(setting, question),
                          .plain = {},
                          .difference = {},
-                         .curve = {}};
+                         .curve = {},
+                         .advice = {}};
     RunAnswer const& answer = report.answer;
     if (!counts.empty() && answer.tokens > 0 && !answer.interrupted) {
         report.curve = scaling_curve(setting, answer.model, answer.workload, answer.tokens, counts);
@@ -83,6 +94,7 @@ int run_plan(Options const& o, CommandContext& context) {
         fill_efficiencies(*report.curve);
     }
     add_plain(report, o.run);
+    report.advice = run_plan_advice(setting, question, answer);
     progress.clear();
 
     write_plot(o, report);
@@ -94,6 +106,9 @@ int run_plan(Options const& o, CommandContext& context) {
             deliver(o.output, context, run_plan_text(report, o.explain ? run_assumptions(report).size() : few));
             break;
         case Format::html: deliver(o.output, context, run_plan_page(report)); break;
+        case Format::markdown:
+            deliver(o.output, context, run_plan_table(report).markdown() + assumed_markdown(run_assumptions(report)));
+            break;
         default: deliver(o.output, context, render(run_plan_table(report), format)); break;
     }
     if (answer.interrupted || (report.curve && report.curve->interrupted)) return interrupted_exit;

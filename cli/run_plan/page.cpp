@@ -63,7 +63,7 @@ void add_figures(Page& page, RunPlanReport const& report) {
                                     : "by " + report.question.law.title});
     if (!report.answer.run) return;
     constexpr std::size_t time_rate_and_memory = 3;
-    auto const step = step_figures(report.answer.run->step);
+    auto const step = step_figures(report.answer.run->step, report.setting.cluster);
     page.figures.insert(page.figures.end(), step.begin(), step.begin() + time_rate_and_memory);
 }
 
@@ -193,6 +193,7 @@ std::string run_plan_page(RunPlanReport const& report) {
     Page page{.command = "sextant run-plan", .title = run_plan_question(report)};
     add_verdict(page, report);
     add_figures(page, report);
+    if (!report.advice.empty()) page.blocks.push_back(PageList{"What would help", report.advice, Tone::warning});
     if (report.curve) add_curve_charts(page, report);
     if (answer.run) {
         std::vector<std::string> const name{plan_label(answer.run->step.plan)};

@@ -3,6 +3,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "planner/explain.hpp"
+#include "planner/price_words.hpp"
 
 #include <fmt/format.h>
 
@@ -72,6 +73,8 @@ Table figures(RunPlanReport const& report) {
         add("tokens_per_s", run.tokens_per_second());
     } else {
         table.add_row({"reason", answer.reason});
+        for (std::string const& line : report.advice)
+            table.add_row({"advice", line});
     }
     if (report.question.deadline) {
         add("deadline_s", report.question.deadline->base());
@@ -121,8 +124,8 @@ std::vector<std::string> run_assumptions(RunPlanReport const& report) {
     if (!report.answer.run) return lines;
     TrainingRun const& run = *report.answer.run;
     ClusterSpec const& cluster = report.setting.cluster;
-    std::optional<Sourced<double>> const price = hourly_price(cluster);
-    if (price) lines.push_back(fmt::format("price = ${:g} per GPU-hour: {}", price->value, price->source));
+    std::string price;  // goes before the other assumptions of the step, which begin with it
+    if (auto const hourly = hourly_price(cluster)) price = lines.emplace_back(price_assumption(*hourly));
     auto const power = power_assumptions(report.setting.power, cluster.accelerator);
     if (run.goodput) {
         lines.push_back(fmt::format("failures as of {} ({}): {}", report.setting.failures->name,
@@ -131,7 +134,8 @@ std::vector<std::string> run_assumptions(RunPlanReport const& report) {
             "checkpoints: asynchronous, to a parallel file system, at their best interval (docs/goodput.md)");
     }
     lines.insert(lines.end(), power.begin(), power.end());
-    lines.insert(lines.end(), run.step.assumptions.begin(), run.step.assumptions.end());
+    for (std::string const& line : run.step.assumptions)
+        if (price.empty() || line != price) lines.push_back(line);
     return lines;
 }
 

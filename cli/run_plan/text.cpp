@@ -1,7 +1,7 @@
 #include "cli/plan/report_view.hpp"
 #include "cli/run_plan/view.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
-#include "core/spec/not_modelled.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/global_batch.hpp"
@@ -40,7 +40,7 @@ std::string wrapped_pairs(Pairs const& pairs) {
 
 std::string model_words(ModelSpec const& m) {
     ParameterCounts const counts = count_parameters(m);
-    std::string text = fmt::format("{}: {} parameters", m.name, human_count(static_cast<double>(counts.total)));
+    std::string text = fmt::format("{}: {} parameters", named(m), human_count(static_cast<double>(counts.total)));
     if (counts.active != counts.total)
         text += fmt::format(" ({} active)", human_count(static_cast<double>(counts.active)));
     text += fmt::format(", {} layers of {}, {} heads", m.layer_count(), m.hidden, m.attention.heads);
@@ -48,7 +48,7 @@ std::string model_words(ModelSpec const& m) {
     if (m.mlp.intermediate > 0) text += fmt::format(", feed-forward {}", m.mlp.intermediate);
     text += fmt::format(", vocabulary {}", m.vocab);
     if (m.tied_embeddings) text += ", tied";
-    return left_out_of(m.architecture).empty() ? text : text + "; encoders left out";
+    return text;
 }
 
 void add_model(Pairs& pairs, RunPlanReport const& report) {
@@ -111,7 +111,8 @@ void add_run(Pairs& pairs, RunPlanReport const& report) {
     pairs.emplace_back("GPU-hours", human_count(run.accelerator_hours) +
                                         range(low * run.accelerator_hours, high * run.accelerator_hours, count));
     if (run.cost)
-        pairs.emplace_back("cost", human(*run.cost) + range(low, high, [&](double f) { return human(f * *run.cost); }));
+        pairs.emplace_back("cost", human(*run.cost) + range(low, high, [&](double f) { return human(f * *run.cost); }) +
+                                       at_price(report.setting.cluster));
     else
         pairs.emplace_back("cost", "no price is known (--price)");
     double const kwh = run.energy.kilowatt_hours;
@@ -231,7 +232,7 @@ std::string run_plan_question(RunPlanReport const& report) {
         }
         text += " on ";
     } else {
-        text = fmt::format("{} tokens of {} on ", human_count(report.answer.tokens), report.answer.model.name);
+        text = fmt::format("{} tokens of {} on ", human_count(report.answer.tokens), named(report.answer.model));
     }
     if (report.answer.run)
         text += grouped_digits(report.answer.run->step.accelerators) + " x ";
@@ -283,6 +284,8 @@ std::string run_plan_text(RunPlanReport const& report, std::size_t most_assumpti
     std::string text = wrapped(run_plan_question(report)) + "\n";
     text += wrapped_pairs(run_plan_pairs(report));
     if (!answer.run && !answer.reason.empty()) text += "\n" + wrapped("no plan: " + answer.reason);
+    for (std::string const& line : report.advice)
+        text += wrapped("- " + line);
     if (answer.deadline && answer.deadline->run) text += "\n" + wrapped(fewest_sentence(report));
     text += rounds_text(answer);
     if (report.plain) text += "\n" + difference_text(report);

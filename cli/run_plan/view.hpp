@@ -20,7 +20,13 @@ struct RunPlanReport {
     std::optional<PlainArithmetic> plain;  ///< with --mfu
     std::vector<TimeTerm> difference;      ///< from the plain arithmetic to the run; empty without either
     std::optional<ScalingCurve> curve;
+    std::vector<std::string> advice{};  ///< where there is no run: what would fit
 };
+
+/// What would fit where nothing does, a sentence each: which machines have the memory, which option is in the way, how
+/// many accelerators. Nothing where there is a run.
+std::vector<std::string> run_plan_advice(RunSetting const& setting, RunQuestion const& question,
+                                         RunAnswer const& answer);
 
 /// Sample:
 ///

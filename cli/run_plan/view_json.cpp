@@ -217,6 +217,7 @@ std::string run_plan_json(RunPlanReport const& report) {
     json["law"] = law_object(report);
     json["run"] = answer.run ? run_object(*answer.run) : Json(nullptr);
     json["reason"] = ends_in_time(report.question, answer) ? "" : answer.reason;
+    json["advice"] = report.advice;
     json["plain"] = plain_object(report);
     json["deadline"] = deadline_object(report);
     json["curve"] = curve_object(report.curve);

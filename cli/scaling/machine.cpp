@@ -5,6 +5,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
+#include "planner/price_words.hpp"
 
 #include <CLI/App.hpp>
 
@@ -50,9 +51,10 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
     std::optional<Sourced<double>> const profile = hourly_price(cluster);
     if (o.price && !(*o.price > 0 && *o.price <= 1e6))
         throw InputError("--price: {} (above 0, up to 1e6 US dollars per accelerator and hour)", *o.price);
-    if (!o.price && profile)
-        out.assumptions.push_back(
-            fmt::format("{:.2f} USD per accelerator and hour ({})", profile->value, profile->source));
+    if (o.price)
+        out.assumptions.push_back(price_assumption({*o.price, Basis::assumed, std::string(given_price)}));
+    else if (profile)
+        out.assumptions.push_back(price_assumption(*profile));
     if (o.price || profile) {
         double const usd = o.price ? *o.price : profile->value;
         out.machines.price = usd * units::USD / units::hour;

@@ -2,6 +2,7 @@
 
 #include "cli/options/number_text.hpp"
 #include "cli/output.hpp"
+#include "cli/serve/loop_in_step.hpp"
 #include "cli/serve/misfit.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/subcommand.hpp"
@@ -107,7 +108,10 @@ ServeRow row_of(IterationModel const& model, ServeEstimateReport const& report, 
     ServeRow row;
     row.load = load;
     switch (report.load) {
-        case ServeLoad::concurrency: row.estimate = closed_loop(model, report.request, load); break;
+        case ServeLoad::concurrency:
+            row.estimate = stays_in_step(report.request) ? loop_in_step(model, report.request, load)
+                                                         : closed_loop(model, report.request, load);
+            break;
         case ServeLoad::rate: row.estimate = open_loop(model, report.request, load); break;
         case ServeLoad::static_batch: row.estimate = static_batch(model, report.request, load); break;
     }
@@ -179,12 +183,22 @@ int run(Options const& o, CommandContext& context) {
     report.price = serving_price(o.serve, what);
     report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));
     report.support = serving_support(what);
-    report.assumptions = serving_assumptions(what);
+    report.assumptions = serving_price_assumption(o.serve, what);
+    for (std::string& line : serving_assumptions(what))
+        report.assumptions.push_back(std::move(line));
     report.assumptions.push_back(
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
                     power_computing, power_reading, power_waiting));
     report.largest = largest_batch(what, report.memory, report.request.prompt + report.request.output);
     std::vector<double> const loads = loads_of(o, report);
+    if (report.load == ServeLoad::concurrency)
+        report.assumptions.emplace_back(
+            stays_in_step(report.request)
+                ? "answers of one or two tokens are alike, so requests stay in step: the loop is followed, iteration "
+                  "by "
+                  "iteration"
+                : "answers differ in length, so prompts begin at random times; requests of equal length stay in step "
+                  "(sextant serve simulate --concurrency follows either)");
     if (auto const why = misfit(report, loads)) return deliver_misfit(MisfitCommand::estimate, *why, o.output, context);
     IterationModel const model(what);
     report.capacity = serving_capacity(model, report.request);
@@ -195,7 +209,9 @@ int run(Options const& o, CommandContext& context) {
         case Format::text: deliver(o.output, context, serve_estimate_text(report)); break;
         case Format::csv: deliver(o.output, context, rows_csv(serve_estimate_json(report), "rows")); break;
         case Format::html: deliver(o.output, context, serve_estimate_page(report)); break;
-        default: deliver(o.output, context, render(serve_estimate_table(report), format)); break;
+        default:
+            deliver(o.output, context, serve_estimate_table(report).markdown() + assumed_markdown(report.assumptions));
+            break;
     }
     bool const all_saturated =
         std::all_of(report.rows.begin(), report.rows.end(), [](ServeRow const& row) { return row.estimate.saturated; });

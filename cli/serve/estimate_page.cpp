@@ -2,6 +2,7 @@
 #include "cli/serve/page_blocks.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>
@@ -174,7 +175,7 @@ std::string serve_estimate_page(ServeEstimateReport const& r) {
     ServingCase const& what = r.what;
     Page page{
         .command = "sextant serve estimate",
-        .title = fmt::format("{} on {}", what.model.name, what.cluster.name),
+        .title = fmt::format("{} on {}", named(what.model), what.cluster.name),
         .lines = {fmt::format("a replica of {} ({}); requests of {:g} tokens in, {:g} out", what.plan.accelerators(),
                               serving_plan_text(what), r.request.prompt, r.request.output)}};
     auto const saturated =

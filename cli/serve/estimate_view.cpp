@@ -6,6 +6,7 @@
 #include "cli/serve/estimate.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -109,8 +110,8 @@ std::string serve_estimate_text(ServeEstimateReport const& report) {
     ServingCase const& what = report.what;
     ServingMemory const& m = report.memory;
     std::string out = fmt::format("{} on {}: a replica of {} ({})\nrequests of {:g} tokens in, {:g} out\n\n",
-                                  what.model.name, what.cluster.name, what.plan.accelerators(), serving_plan_text(what),
-                                  report.request.prompt, report.request.output);
+                                  named(what.model), what.cluster.name, what.plan.accelerators(),
+                                  serving_plan_text(what), report.request.prompt, report.request.output);
     out += aligned_pairs({{"memory of a GPU", fmt::format("{} of {}: weights {}, activations {}, overhead {}, cache {}",
                                                           human(m.usable), human(m.capacity), human(m.weights),
                                                           human(m.activations), human(m.overhead), human(m.cache))},

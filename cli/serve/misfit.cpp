@@ -6,6 +6,7 @@
 
 #include "cli/page/page.hpp"
 #include "cli/serve/options.hpp"
+#include "cli/view/left_out.hpp"
 #include "cli/view/table.hpp"
 #include "core/quantity_text.hpp"
 
@@ -68,7 +69,7 @@ std::string text_of(ServingMisfit const& m) { return wrapped(m.sentence()) + "\n
 
 std::string page_of(MisfitCommand command, ServingMisfit const& m) {
     Page page{.command = command == MisfitCommand::estimate ? "sextant serve estimate" : "sextant serve simulate",
-              .title = fmt::format("{} on {}", m.what.model.name, m.what.cluster.name),
+              .title = fmt::format("{} on {}", named(m.what.model), m.what.cluster.name),
               .lines = {fmt::format("a replica of {} ({})", m.what.plan.accelerators(), serving_plan_text(m.what))},
               .verdict = m.sentence(),
               .tone = Tone::bad};
@@ -79,7 +80,7 @@ std::string page_of(MisfitCommand command, ServingMisfit const& m) {
 }  // namespace
 
 std::string ServingMisfit::sentence() const {
-    return fmt::format("{} on {} ({}) does not fit: {}", what.model.name, what.cluster.name, serving_plan_text(what),
+    return fmt::format("{} on {} ({}) does not fit: {}", named(what.model), what.cluster.name, serving_plan_text(what),
                        reason);
 }
 

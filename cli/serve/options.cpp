@@ -1,11 +1,12 @@
 #include "cli/serve/options.hpp"
 
+#include "cli/view/left_out.hpp"
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
-#include "core/spec/not_modelled.hpp"
+#include "planner/price_words.hpp"
 #include "planner/serving/serving_support.hpp"
 #include "planner/serving/usual_formats.hpp"
 
@@ -103,10 +104,24 @@ ServingCase serving_case_from(ServeOptions const& o) {
     return what;
 }
 
+namespace {
+
+std::optional<Sourced<double>> sourced_price(ServeOptions const& o, ServingCase const& what) {
+    if (!o.price) return hourly_price(what.cluster);
+    return Sourced<double>{*o.price, Basis::assumed, std::string(given_price)};
+}
+
+}  // namespace
+
 std::optional<double> serving_price(ServeOptions const& o, ServingCase const& what) {
-    if (o.price) return o.price;
-    auto const price = hourly_price(what.cluster);
+    auto const price = sourced_price(o, what);
     return price ? std::optional(price->value) : std::nullopt;
+}
+
+std::vector<std::string> serving_price_assumption(ServeOptions const& o, ServingCase const& what) {
+    auto const price = sourced_price(o, what);
+    if (!price) return {};
+    return {price_assumption(*price)};
 }
 
 std::string serving_plan_text(ServingCase const& what) {
@@ -124,8 +139,7 @@ std::string serving_plan_text(ServingCase const& what) {
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {
     std::vector<std::string> out = what.format_notes;
-    if (auto const left_out = left_out_of(what.model.architecture); !left_out.empty())
-        out.push_back(fmt::format("{} without {}", what.model.name, left_out));
+    if (std::string remark = left_out_remark(what.model); !remark.empty()) out.push_back(std::move(remark));
     EngineProfile const& e = what.engine;
     std::string names;
     auto const note = [&](char const* name, Basis basis) {

@@ -14,6 +14,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/price_words.hpp"
 #include "planner/serving/usual_formats.hpp"
 #include "simulator/serving/request_trace.hpp"
 
@@ -56,10 +57,9 @@ struct Options {
     OutputOptions output;
 };
 
-std::optional<double> price_of(Options const& o, ClusterSpec const& cluster, std::size_t index) {
-    if (!o.prices.empty()) return o.prices[std::min(index, o.prices.size() - 1)];
-    auto const price = hourly_price(cluster);
-    return price ? std::optional(price->value) : std::nullopt;
+std::optional<Sourced<double>> price_of(Options const& o, ClusterSpec const& cluster, std::size_t index) {
+    if (o.prices.empty()) return hourly_price(cluster);
+    return Sourced<double>{o.prices[std::min(index, o.prices.size() - 1)], Basis::assumed, std::string(given_price)};
 }
 
 Seconds objective_from(std::string const& text, char const* flag) {
@@ -83,8 +83,8 @@ double rate_of(Options const& o) {
     return *o.users * o.requests_per_user;
 }
 
-/// Clusters with their prices and the weights that are usual on them. @param notes gets what is to be said of formats
-/// that nobody chose
+/// Clusters with their prices and the weights that are usual on them. @param notes gets whose prices they are, and
+/// what is to be said of formats that nobody chose
 void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options const& o,
                   std::vector<std::string>& notes) {
     for (double const price : o.prices)
@@ -94,11 +94,12 @@ void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options 
     for (std::size_t i = 0; i < o.clusters.size(); ++i) {
         ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");
         check_engine_vendor(q.engine, cluster.accelerator.vendor, "--engine");
-        std::optional<double> const price = price_of(o, cluster, i);
+        std::optional<Sourced<double>> const price = price_of(o, cluster, i);
+        if (price) notes.push_back(fmt::format("{}: {}", cluster.name, price_assumption(*price)));
         UsualWeights usual = usual_weights(checkpoint, cluster.accelerator, q.engine);
         if (o.weights.empty() && !usual.note.empty()) notes.push_back(fmt::format("{}: {}", cluster.name, usual.note));
         q.machines.push_back({.cluster = std::move(cluster),
-                              .usd_per_hour = price,
+                              .usd_per_hour = price ? std::optional(price->value) : std::nullopt,
                               .weights = std::move(usual.weights),
                               .weights_origin = usual.from});
     }
@@ -223,7 +224,9 @@ int run(Options const& o, CommandContext& context) {
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;
         case Format::csv: deliver(o.output, context, rows_csv(serve_plan_json(report), "candidates")); break;
         case Format::html: deliver(o.output, context, serve_plan_page(report)); break;
-        default: deliver(o.output, context, render(serve_plan_table(report), format)); break;
+        default:
+            deliver(o.output, context, serve_plan_table(report).markdown() + assumed_markdown(report.assumptions));
+            break;
     }
     if (report.answer.interrupted) return interrupted_exit;
     if (!report.answer.found() && (format == Format::json || format == Format::csv))

@@ -2,6 +2,7 @@
 #include "cli/serve/page_blocks.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>
@@ -178,7 +179,7 @@ std::string serve_plan_page(ServePlanReport const& r) {
     ServeQuestion const& q = r.question;
     ServeLoadWords const load = load_words(r);
     Page page{.command = "sextant serve plan",
-              .title = fmt::format("Serving {} at {:.4g} requests/s", q.model.name, q.rate),
+              .title = fmt::format("Serving {} at {:.4g} requests/s", named(q.model), q.rate),
               .lines = {fmt::format("arrivals {}, prompts {}, answers {}, engine {}", load.arrivals, load.prompts,
                                     load.answers, q.engine.name)}};
     std::string objectives;

@@ -4,6 +4,7 @@
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -122,7 +123,7 @@ std::string serve_plan_text(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     ServeLoadWords const load = load_words(report);
     std::string out = fmt::format("{} at {:.4g} requests/s ({}), prompts {}, answers {}; {}, {} scheduler\n{}\n\n",
-                                  q.model.name, q.rate, load.arrivals, load.prompts, load.answers, q.engine.name,
+                                  named(q.model), q.rate, load.arrivals, load.prompts, load.answers, q.engine.name,
                                   q.used_scheduler().name, objectives(q));
     if (!a.found()) out += why_not(report) + "\n";
     if (!a.ranked.empty()) out += serve_plan_table(report).text() + "\n";

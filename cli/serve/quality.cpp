@@ -102,6 +102,8 @@ QualityReport report_of(Options const& o) {
     report.baseline = compare_formats(report.what, report.request, load, std::vector{two_byte}, wide, errors).front();
     report.choices = compare_formats(report.what, report.request, load, weights_of(o, two_byte), caches_of(o), errors);
     report.assumptions = assumptions_of(report);
+    std::vector<std::string> const price = serving_price_assumption(serve, report.what);
+    report.assumptions.insert(report.assumptions.begin(), price.begin(), price.end());
     return report;
 }
 
@@ -111,6 +113,9 @@ int run(Options const& o, CommandContext& context) {
     switch (format) {
         case Format::json: deliver(o.output, context, quality_json(report)); break;
         case Format::text: deliver(o.output, context, quality_text(report)); break;
+        case Format::markdown:
+            deliver(o.output, context, quality_table(report).markdown() + assumed_markdown(report.assumptions));
+            break;
         default: deliver(o.output, context, render(quality_table(report), format)); break;
     }
     bool const any = std::any_of(report.choices.begin(), report.choices.end(),

@@ -3,6 +3,7 @@
 #include "cli/serve/options.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -133,7 +134,7 @@ std::string quality_text(QualityReport const& report) {
     ServingCase const& what = report.what;
     std::string out = fmt::format(
         "{} on {}: number formats of a replica of {} (tp {}, engine {})\nrequests of {:g} tokens in, {:g} out; {}\n\n",
-        what.model.name, what.cluster.name, what.plan.accelerators(), what.plan.tp, what.engine.name,
+        named(what.model), what.cluster.name, what.plan.accelerators(), what.plan.tp, what.engine.name,
         report.request.prompt, report.request.output,
         report.by_rate ? fmt::format("{:g} a second", report.load) : fmt::format("{:g} at all times", report.load));
     out += quality_table(report).text();

@@ -121,12 +121,17 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     report.requests = source->count();
     simulate(o, context, report, *source);
     note_assumptions(report);
+    std::vector<std::string> const price = serving_price_assumption(o.serve, report.what);
+    report.assumptions.insert(report.assumptions.begin(), price.begin(), price.end());
     if (!o.timeline.empty()) write_text_file(o.timeline, serve_simulate_trace(report));
     if (!o.plots.empty()) write_serve_simulate_plots(report, o.plots);
     switch (format) {
         case Format::json: deliver(o.output, context, serve_simulate_json(report)); break;
         case Format::text: deliver(o.output, context, serve_simulate_text(report)); break;
         case Format::html: deliver(o.output, context, serve_simulate_page(report)); break;
+        case Format::markdown:
+            deliver(o.output, context, serve_simulate_table(report).markdown() + assumed_markdown(report.assumptions));
+            break;
         default: deliver(o.output, context, render(serve_simulate_table(report), format)); break;
     }
     if (report.outcome.interrupted) return interrupted_exit;

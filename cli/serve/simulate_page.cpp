@@ -2,6 +2,7 @@
 #include "cli/serve/page_blocks.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 namespace sextant::cli {
@@ -150,7 +151,7 @@ PagePairs state(ServeSimulateReport const& r) {
 
 std::string serve_simulate_page(ServeSimulateReport const& r) {
     Page page{.command = "sextant serve simulate",
-              .title = fmt::format("{} on {} x {}", r.what.model.name, r.accelerators(), r.what.cluster.name),
+              .title = fmt::format("{} on {} x {}", named(r.what.model), r.accelerators(), r.what.cluster.name),
               .lines = {fmt::format("{} replica{} of {} ({}), {} scheduler, {} router", r.setup.replicas,
                                     r.setup.replicas == 1 ? "" : "s", r.what.plan.accelerators(),
                                     serving_plan_text(r.what), r.setup.limits.scheduler.name, name_of(r.setup.router)),

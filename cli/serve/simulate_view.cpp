@@ -7,6 +7,7 @@
 // TTFT   ...
 #include "cli/serve/simulate_facts.hpp"
 #include "cli/view/latency_text.hpp"
+#include "cli/view/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -125,7 +126,7 @@ std::vector<NamedSpread> named_spreads(ServingOutcome const& o) {
 
 std::string serve_simulate_text(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
-    std::string out = wrapped(fmt::format("{} on {}: {} of {} ({}), {} scheduler, {} router", report.what.model.name,
+    std::string out = wrapped(fmt::format("{} on {}: {} of {} ({}), {} scheduler, {} router", named(report.what.model),
                                           report.what.cluster.name, replicas_words(report.setup),
                                           report.what.plan.accelerators(), serving_plan_text(report.what),
                                           report.setup.limits.scheduler.name, name_of(report.setup.router)));

@@ -50,6 +50,8 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
     if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr &&
         text.find("At Most 1 required") != std::string::npos)
         return text.substr(0, text.find(':')) + ": given more than once";
+    if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr && text.ends_with(" missing"))
+        return text.substr(0, text.find(':')) + ": a value is missing behind it";
     if (dynamic_cast<CLI::ConversionError const*>(&error) != nullptr) {
         std::string_view constexpr before = "Could not convert: ";
         auto const equals = text.find(" = ");

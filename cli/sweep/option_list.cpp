@@ -35,6 +35,10 @@ CommandEntry const& command_called(std::string const& name) {
         if (writes_json(*entry)) return *entry;
         throw InputError("sweep: '{}' writes no JSON report, so there is nothing to put into rows", name);
     }
+    if (itself(name))
+        throw InputError(
+            "sweep: '{0}' is no command to sweep but one of its own (without sweep before it: 'sextant {0} --help')",
+            name);
     std::vector<std::string> known;
     for (auto const* entry : command_catalog())
         if (!itself(entry->name) && writes_json(*entry)) known.emplace_back(entry->name);

@@ -2,6 +2,7 @@
 
 #include "cli/page/page_cells.hpp"
 #include "cli/sweep/output.hpp"
+#include "cli/sweep/view.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>
@@ -267,6 +268,8 @@ std::string sweep_page(SweepTable const& table) {
         page.blocks.push_back(effect_table(*table.sensitivity));
     }
     page.blocks.push_back(point_table(table, names));
+    if (std::vector<std::string> notes = price_notes(table); !notes.empty())
+        page.blocks.push_back(PageList{"Prices", std::move(notes)});
     return html_page(page);
 }
 

@@ -10,6 +10,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
+#include "planner/price_words.hpp"
 
 #include <CLI/App.hpp>
 
@@ -107,7 +108,10 @@ void set_time(Options const& o, BudgetReport& report) {
         ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
         if (o.gpus && cluster.max_accelerators > 0 && *o.gpus > cluster.max_accelerators)
             throw InputError("--gpus: {} is more than {} has ({})", *o.gpus, cluster.name, cluster.max_accelerators);
-        if (auto const price = hourly_price(cluster)) trial.usd_per_gpu_hour = price->value;
+        if (auto const price = hourly_price(cluster); price && !o.price) {
+            trial.usd_per_gpu_hour = price->value;
+            report.assumptions.push_back(price_assumption(*price));
+        }
         if (!seconds) {
             if (!trial.flops)
                 throw InputError(
@@ -124,9 +128,8 @@ void set_time(Options const& o, BudgetReport& report) {
     if (o.price) {
         if (!(*o.price >= 0 && *o.price <= 1e6)) throw InputError("--price: {} is not a price (0 to 1e6)", *o.price);
         trial.usd_per_gpu_hour = *o.price;
-    } else if (trial.usd_per_gpu_hour)
-        report.assumptions.push_back(fmt::format("{} per accelerator and hour: the profile's, indicative",
-                                                 human(*trial.usd_per_gpu_hour * units::USD)));
+        report.assumptions.push_back(price_assumption({*o.price, Basis::assumed, std::string(given_price)}));
+    }
     if (seconds) {
         trial.gpu_seconds = *seconds * static_cast<double>(o.gpus_per_trial);
         trial.words += fmt::format("{}{} alone", trial.words.empty() ? "" : ", ", human(*seconds * units::s));

@@ -1,85 +1,25 @@
 #include "cli/validate/page.hpp"
 
 #include "cli/page/page_cells.hpp"
-#include "cli/validate/plots.hpp"
+#include "cli/validate/page_blocks.hpp"
 #include "cli/validate/view.hpp"
 #include "cli/view/percent_text.hpp"
-#include "core/quantity_text.hpp"
 
 #include <algorithm>
 
 namespace sextant::cli {
 namespace {
 
-/// Points of one chart: a browser draws these at once, and more of them only cover each other.
-constexpr std::size_t most_points = 6000;
-constexpr std::size_t most_groups = 9;
-
-double error_pct(ValidationPoints::Point const& p) { return 100 * (p.predicted - p.measured) / p.measured; }
-
-Chart against_measured(ValidationPoints::Figure const& figure) {
-    std::size_t const all = figure.size();
-    std::size_t const stride = (all + most_points - 1) / most_points;
-    PointChart chart{.series = {},
-                     .x = {.title = fmt::format("measured {}, {}", figure.name, figure.unit),
-                           .scale = ChartAxis::Scale::logarithmic},
-                     .y = {.title = fmt::format("predicted {}, {}", figure.name, figure.unit),
-                           .scale = ChartAxis::Scale::logarithmic},
-                     .same_scale = true};
-    double low = 1e300;
-    double high = 0;
-    std::size_t place = 0;
-    for (auto const& [group, points] : figure.groups) {
-        bool const own = chart.series.size() < most_groups || figure.groups.size() == most_groups;
-        if (own) chart.series.push_back({.name = group.name, .draw = Draw::markers, .x = {}, .y = {}});
-        PointSeries& series = chart.series.back();
-        if (!own) series.name = "others";
-        for (ValidationPoints::Point const& p : points) {
-            low = std::min({low, p.measured, p.predicted});
-            high = std::max({high, p.measured, p.predicted});
-            if (place++ % stride != 0) continue;
-            series.x.push_back(p.measured);
-            series.y.push_back(p.predicted);
-            series.labels.push_back(fmt::format("{} ({})", p.label, signed_percent(error_pct(p) / 100, 0)));
-        }
-    }
-    auto const line = [&](char const* name, Draw draw, double factor) {
-        chart.series.push_back(
-            {.name = name, .draw = draw, .x = {low, high}, .y = {factor * low, factor * high}, .role = "quiet"});
-    };
-    line("equal", Draw::line, 1);
-    line("25 % above", Draw::dotted, 1.25);
-    line("25 % below", Draw::dotted, 0.75);
-    std::string note = fmt::format("{} rows", all);
-    if (stride > 1) note += fmt::format(", every {}th drawn", stride);
-    return {.title = fmt::format("Predicted against measured {}", figure.name),
-            .note = note + ". Lines: equal, and a quarter above and below.",
-            .body = std::move(chart)};
-}
-
-/// Share of the rows whose error is at most so large, a line per figure.
-Chart error_chart(ValidationPoints const& points) {
-    PointChart chart{.series = {},
-                     .x = {.title = "error up to, %", .scale = ChartAxis::Scale::logarithmic},
-                     .y = {.title = "share of the rows, %", .from_zero = true},
-                     .marks = {{.across = ChartMark::Across::y, .at = 50, .label = "median"}}};
+/// A line per figure.
+Chart errors_by_figure(ValidationPoints const& points) {
+    std::vector<ErrorLine> lines;
     for (ValidationPoints::Figure const& figure : points.figures()) {
-        std::vector<double> errors;
+        lines.push_back({.name = figure.name, .errors_pct = {}});
         for (auto const& [group, list] : figure.groups)
             for (ValidationPoints::Point const& p : list)
-                errors.push_back(std::max(0.01, std::abs(error_pct(p))));
-        std::sort(errors.begin(), errors.end());
-        PointSeries line{.name = figure.name, .draw = Draw::line, .x = {}, .y = {}};
-        constexpr std::size_t steps = 200;
-        for (std::size_t i = 0; i <= steps; ++i) {
-            line.x.push_back(errors[i * (errors.size() - 1) / steps]);
-            line.y.push_back(100 * static_cast<double>(i) / steps);
-        }
-        chart.series.push_back(std::move(line));
+                lines.back().errors_pct.push_back(p.error_pct());
     }
-    return {.title = "How large the errors are",
-            .note = "Absolute errors, in per cent of what was measured.",
-            .body = std::move(chart)};
+    return error_chart(lines);
 }
 
 struct ScoredFigure {
@@ -152,27 +92,6 @@ PageTable group_table(Validation const& v) {
     return table;
 }
 
-PageTable worst_table(Validation const& v) {
-    PageTable table{.title = "Rows that are off by the largest factors",
-                    .note = {},
-                    .columns = {{"row", Align::left},
-                                {"what", Align::left},
-                                {"measured"},
-                                {"predicted"},
-                                {"error %"},
-                                {"split", Align::left},
-                                {"reason", Align::left}}};
-    for (WorstRow const& row : v.worst)
-        table.rows.push_back({{row.where},
-                              {row.what},
-                              {human(row.measured), row.measured.base()},
-                              {human(row.predicted), row.predicted.base()},
-                              number_cell("{:+.0f}", row.error_pct()),
-                              {row.split},
-                              {row.reason}});
-    return table;
-}
-
 PageTable reason_table(Validation const& v) {
     struct Kind {
         char const* title;
@@ -238,11 +157,11 @@ std::string validation_page(Validation const& v, ValidationPoints const& points)
     Page page{.command = fmt::format("sextant validate {}", name_of(v.kind)), .title = title_of(v.kind)};
     add_answer(page, v);
     for (ValidationPoints::Figure const& figure : points.figures())
-        page.blocks.push_back(against_measured(figure));
-    if (!points.figures().empty()) page.blocks.push_back(error_chart(points));
+        page.blocks.push_back(against_measured(figure, fmt::format("Predicted against measured {}", figure.name)));
+    if (!points.figures().empty()) page.blocks.push_back(errors_by_figure(points));
     page.blocks.push_back(source_table(v));
     if (!v.groups.empty()) page.blocks.push_back(group_table(v));
-    if (!v.worst.empty()) page.blocks.push_back(worst_table(v));
+    if (!v.worst.empty()) page.blocks.push_back(worst_page_table(v.worst));
     if (PageTable reasons = reason_table(v); !reasons.rows.empty()) page.blocks.push_back(std::move(reasons));
     return html_page(page);
 }

@@ -18,6 +18,7 @@ public:
         double measured = 0;
         double predicted = 0;
         std::string label{};
+        [[nodiscard]] double error_pct() const { return 100 * (predicted - measured) / measured; }
     };
     /// Points of one figure by group: what its rows are, or whether a fit has seen them.
     struct Figure {

@@ -142,4 +142,12 @@ std::string wrapped(std::string_view paragraph, std::string_view indent, std::si
     return out;
 }
 
+std::string assumed_markdown(std::vector<std::string> const& assumptions) {
+    if (assumptions.empty()) return "";
+    std::string out = "\nAssumed:\n\n";
+    for (std::string const& line : assumptions)
+        out += wrapped("- " + line);
+    return out;
+}
+
 }  // namespace sextant::cli

@@ -45,4 +45,7 @@ std::string aligned_pairs(std::vector<std::pair<std::string, std::string>> const
 /// compared), each ended. Lines after the first begin with `indent`. A word longer than a line stays whole.
 std::string wrapped(std::string_view paragraph, std::string_view indent = "  ", std::size_t width = 100);
 
+/// Below a table in Markdown, what it stands on: "Assumed:" and a list; nothing without one.
+std::string assumed_markdown(std::vector<std::string> const& assumptions);
+
 }  // namespace sextant::cli

@@ -67,8 +67,9 @@ Fault check_tensor(Detail detail, ModelSpec const& model, ParallelPlan const& pl
     for (bool const sliding : {false, true}) {
         AttentionSpec const& a = model.attention_of({.sliding = sliding});
         if (a.heads % tp != 0)
-            return fault(detail, PlanProblem::heads, "tp {} does not divide the {} attention heads of {}", tp, a.heads,
-                         model.name);
+            return fault(detail, PlanProblem::heads,
+                         "tp {} does not divide the {} attention heads of {} (a divisor of {} is expected)", tp,
+                         a.heads, model.name, a.heads);
         if (!a.latent && a.kv_heads % tp != 0 && tp % a.kv_heads != 0)
             return fault(detail, PlanProblem::kv_heads,
                          "tp {} and the {} key/value heads of {} do not divide one another", tp, a.kv_heads,

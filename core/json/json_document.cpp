@@ -33,6 +33,14 @@ std::string problem_of(std::string_view what) {
     return std::string(what);
 }
 
+/// What was read last may be a long text.
+std::string shortened(std::string problem) {
+    constexpr std::size_t longest = 120;
+    if (problem.size() <= longest) return problem;
+    problem.resize(longest);
+    return problem + "...";
+}
+
 /// Refuses what the parser would take silently: a key given twice, and nesting that only an attack has.
 class StrictnessCheck {
 public:
@@ -81,7 +89,14 @@ JsonDocument JsonDocument::from_text(std::string_view text, std::string name) {
             [&check](int depth, Json::parse_event_t event, Json& parsed) { return check(depth, event, parsed); }));
         return {std::move(root), std::move(name)};
     } catch (Json::parse_error const& error) {
-        throw InputError("{}: {}: not valid JSON ({})", name, place_of(text, error.byte), problem_of(error.what()));
+        if (text.find('\0') != std::string_view::npos)
+            throw InputError("{}: is binary, not valid JSON (a JSON file is expected)", name);
+        // What is cut off is read to its end; what is no JSON at all fails at its first character.
+        std::string_view const remedy = error.byte >= text.size() ? "; the file ends too early: is it whole?"
+                                        : error.byte <= 1         ? "; a JSON file is expected here"
+                                                                  : "";
+        throw InputError("{}: {}: not valid JSON ({}{})", name, place_of(text, error.byte),
+                         shortened(problem_of(error.what())), remedy);
     } catch (Json::exception const& error) {  // a number beyond the range of a double
         throw InputError("{}: not readable JSON ({})", name, problem_of(error.what()));
     }

@@ -125,7 +125,8 @@ Json const& ObjectReader::require(std::string_view key) {
     auto const* const found = find(key);
     if (found != nullptr) return *found;
     if (value_->contains(std::string(key))) throw InputError("{}: is null (a value is expected)", path_to(key));
-    throw InputError("{}: the key '{}' is missing{} (it is required)", where(), key, did_you_mean(key, keys()));
+    std::string_view const why = key == "format" ? "it says what the file is, see docs/formats.md" : "it is required";
+    throw InputError("{}: the key '{}' is missing{} ({})", where(), key, did_you_mean(key, keys()), why);
 }
 
 std::string ObjectReader::text(std::string_view key) { return as_text(require(key), path_to(key)); }

@@ -47,7 +47,16 @@ std::ifstream open_text_file(std::string const& path) {
     if (std::filesystem::is_directory(path, ignored)) throw InputError("{}: is a folder (a file is expected)", path);
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
-    if (!stream) throw InputError("{}: cannot be opened ({})", path, errno != 0 ? reason(errno) : "unknown reason");
+    if (!stream) {
+        int const code = errno;
+        std::string const why = code != 0 ? reason(code) : "unknown reason";
+        bool const absent = code == ENOENT;
+        bool const bare = path.find_first_of("./") == std::string::npos;  // "h100-sxm": a name where a file is meant
+        throw InputError("{}: cannot be opened ({}{})", path, why,
+                         !absent ? ""
+                         : bare  ? "; the path of a file is expected here, such as ./mine.json"
+                                 : "; a path that does not begin with / is looked for in the current folder");
+    }
     return stream;
 }
 

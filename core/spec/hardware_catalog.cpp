@@ -117,6 +117,9 @@ Entry const& find_called(std::vector<Entry> const& entries, std::string_view nam
     if (name.find(',') != std::string_view::npos)
         throw InputError("{}: '{}' is a list (one {} here; 'sextant sweep COMMAND ... --axis {}=A,B' asks about each)",
                          where, name.substr(0, 60), what, what);
+    if (name.find('/') != std::string_view::npos)
+        throw InputError("{}: '{}' is no file of a {} (it ends in .json; or a name, see 'sextant hardware')", where,
+                         name.substr(0, 200), what);
     std::string const meant = did_you_mean(name, spellings);
     if (!meant.empty() && names.size() > short_list)
         throw InputError("{}: unknown {} '{}'{} ('sextant hardware' lists all {})", where, what, name.substr(0, 60),

@@ -74,8 +74,8 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
     positive(plan.max_batched_tokens, "--max-batched-tokens", std::int64_t{1} << 22);
     positive(plan.block_tokens, "--block-tokens", std::int64_t{1} << 16);
     if (model.attention.heads % plan.tp != 0)
-        throw InputError("--tp: {} does not divide the {} attention heads of {}", plan.tp, model.attention.heads,
-                         model.name);
+        throw InputError("--tp: {} does not divide the {} attention heads of {} (a divisor of {} is expected)", plan.tp,
+                         model.attention.heads, model.name, model.attention.heads);
     if (model.recurrent && model.recurrent->heads % plan.tp != 0)
         throw InputError("--tp: {} does not divide the {} recurrent heads of {}", plan.tp, model.recurrent->heads,
                          model.name);

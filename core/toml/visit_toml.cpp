@@ -22,7 +22,8 @@ void visit_toml(std::string_view text, std::string_view where, TomlVisitor const
     try {
         visit_table("", toml::parse(text), visit);
     } catch (toml::parse_error const& error) {
-        throw InputError("{}:{}: {}", where, error.source().begin.line, error.description());
+        throw InputError("{}:{}: {} (TOML is expected: lines such as name = \"value\")", where,
+                         error.source().begin.line, error.description());
     } catch (BrokenToml const& error) {
         throw InputError("{}: {}", where, error.what());
     }

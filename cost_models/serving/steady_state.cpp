@@ -80,6 +80,38 @@ void finish(ServingEstimate& out, IterationModel const& model, RequestShape cons
     out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
 }
 
+/// A request by itself in its group, as a loop of no more requests than a pipeline has stages: no iteration of its own
+/// carries prompts or decodes of others. A stage has a step of each in turn, for i = device / stages + host of it; for
+/// a prompt of the others a request waits (c - 1) n i^2 / (2 cycle) in the mean, i of one of its n iterations.
+ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& request, double concurrency) {
+    ServingPlan const& plan = model.what().plan;
+    double const fresh = fresh_tokens(request);
+    double const steps = request.output - 1;
+    PromptMix mix;
+    mix.chunks = std::ceil(fresh / static_cast<double>(plan.max_batched_tokens));
+    mix.plain = model({.decodes = 1, .decode_context = mean_context(request), .samples = 1});
+    mix.mixed = model({.prefill_tokens = fresh / mix.chunks,
+                       .prefill_attention = model.prefill_attention(request.cached, fresh) / mix.chunks,
+                       .samples = 1 / mix.chunks});
+    auto const at_a_stage = [&](IterationTime const& t) { return t.device() / static_cast<double>(plan.pp) + t.host; };
+    double const prompt = at_a_stage(mix.mixed) / units::s;
+    Seconds const step = std::max(mix.plain.total(), concurrency * at_a_stage(mix.plain));
+    double const others = std::max(0.0, concurrency - 1);
+    Seconds wait{};
+    ServingEstimate out;
+    for (int round = 0; round < 10; ++round) {
+        mix.mean = step + wait;
+        out = estimate_at(model, request, 1, mix);
+        out.ttft.queue = mix.chunks * wait;
+        finish(out, model, request);
+        wait = others * mix.chunks * prompt * prompt / (2 * (out.latency / units::s)) * units::s;
+    }
+    out.requests_per_s = concurrency / (out.latency / units::s);
+    out.decodes = out.requests_per_s * steps * (out.tpot / units::s);
+    finish(out, model, request);
+    return out;
+}
+
 }  // namespace
 
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences) {
@@ -118,6 +150,8 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     double const groups = groups_of(model);
     double const most = most_decodes(model, request);
     double const wanted = concurrency / groups;
+    if (wanted <= 1 && most >= 1 && model.what().plan.attention_dp == 1)
+        return alone_in_group(model, request, concurrency);
     double const busy = std::clamp(wanted - 1, 0.0, 1.0);  // others of the loop
     double decodes = std::min(most, wanted);
     PromptMix mix = steady_mix(model, request, decodes);

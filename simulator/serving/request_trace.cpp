@@ -33,7 +33,8 @@ struct Row {
         double value = 0;
         auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (problem != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-            throw InputError("{}: '{}' is no number", where(table.header[column]), text);
+            throw InputError("{}: '{}' is no number (a finite one is expected, such as 12 or 0.5)",
+                             where(table.header[column]), text);
         return value;
     }
     [[nodiscard]] std::int32_t whole(std::size_t column, double least, double most) const {
@@ -192,7 +193,8 @@ void RequestTraceReader::add(CsvTable const& part) {
 }
 
 RequestTrace RequestTraceReader::take() {
-    if (state_->requests.empty()) throw InputError("{}: no requests (only a header)", state_->name);
+    if (state_->requests.empty())
+        throw InputError("{}: no requests, only a header (a line for each request is expected)", state_->name);
     RequestTrace trace;
     trace.requests = std::move(state_->requests);
     trace.tenants = state_->tenants.names();

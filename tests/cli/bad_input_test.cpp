@@ -100,6 +100,82 @@ TEST_CASE("bad input: files that are missing, empty, cut off or folders are name
     }
 }
 
+TEST_CASE("bad input: a file of another kind is said to be one, with what is expected", "[INV-11]") {
+    ScratchFolder const scratch("kinds");
+    std::string const csv = scratch.file("rows.csv", "a,b\n1,2\n");
+    std::string const json = scratch.file("rows.json", "{\"a\": 1}");
+    std::string const binary = scratch.file("binary.csv", std::string("\x7f"
+                                                                      "ELF\0\1\n,\0",
+                                                                      9));
+    std::string const cut = scratch.file("cut.json", cluster_json().dump().substr(0, 400));
+    std::string const kernels = SEXTANT_SOURCE_DIR "/hardware_profiles/calibrations/kernels/h100-sxm.json";
+    Arguments const served{"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm"};
+    for (Arguments const& question : {Arguments{"flops", "-m", csv},
+                                      {"memory", "-m", csv, "-c", "h100-sxm"},
+                                      {"models", "show", csv},
+                                      {"calibrate", "report", csv},
+                                      {"calibrate", "diff", kernels, csv},
+                                      {"export", "--plan", csv},
+                                      {"estimate", "-m", "gpt2", "-c", "h100-sxm:calibration=" + csv}})
+        check_refused(question, "rows.csv", "not valid JSON", "a JSON file is expected");
+    for (Arguments const& question : {Arguments{"flops", "-m", binary}, {"calibrate", "report", binary}})
+        check_refused(question, "binary.csv", "is binary, not valid JSON", "a JSON file is expected");
+    for (Arguments const& question : {Arguments{"validate", "train"},
+                                      {"validate", "kernels"},
+                                      {"validate", "collectives"},
+                                      {"validate", "serving"},
+                                      {"scaling", "fit", "--law", "chinchilla", "--data"},
+                                      {"calibrate", "report", kernels, "--rows"}}) {
+        check_refused(question + Arguments{binary}, "binary.csv", "is binary", "expected");
+        check_refused(question + Arguments{scratch.path("")}, "is a folder", "a file is expected");
+        check_refused(question + Arguments{scratch.path("absent.csv")}, "absent.csv", "cannot be opened",
+                      "current folder");
+    }
+    for (char const* kind : {"train", "collectives", "serving"})
+        check_refused({"validate", kind, json}, "is JSON", "CSV with a header line is expected");
+    check_refused({"calibrate", "report", kernels, "--rows", json}, "rows.json", "--from one of");
+    check_refused({"scaling", "fit", "--law", "chinchilla", "--data", json}, "rows.json", "is JSON");
+    check_refused({"estimate", "-m", "gpt2", "-c", cut}, "not valid JSON", "the file ends too early: is it whole?");
+    check_refused({"estimate", "-m", "gpt2", "-c", csv}, "--cluster", "is no file of a cluster", ".json",
+                  "sextant hardware");
+    check_refused({"estimate", "-m", "gpt2", "-c", "h100-sxm", "--framework", csv}, "--framework",
+                  "is no file of a framework");
+    check_refused({"calibrate", "report", "h100-sxm"}, "h100-sxm: cannot be opened", "the path of a file is expected");
+    check_refused({"export", "--plan", json}, "'format' is missing", "docs/formats.md");
+    check_refused({"hardware", "show", json}, "'format' is missing", "docs/formats.md");
+    check_refused(estimate + Arguments{"--config", csv}, "rows.csv:1", "TOML is expected");
+    check_refused(estimate + Arguments{"--from-torchtitan", binary}, "binary.csv:1", "TOML is expected");
+    check_refused(estimate + Arguments{"--from-deepspeed", csv}, "neither JSON nor a script", "is expected");
+    check_refused(served + Arguments{"--trace", json}, "is JSON", "arrival_s");
+    check_refused(served + Arguments{"--trace", binary}, "is binary");
+    check_refused(served + Arguments{"--trace", scratch.file("head.csv", "arrival_s,prompt,output\n")}, "no requests",
+                  "a line for each request is expected");
+    check_refused(served + Arguments{"--trace", scratch.file("nan.csv", "arrival_s,prompt,output\nnan,1,1\n")},
+                  "line 2, arrival_s", "'nan' is no number", "a finite one is expected");
+}
+
+TEST_CASE("bad input: lists with empty entries, options without a value and words in the wrong place", "[INV-11]") {
+    Arguments const served{"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm"};
+    check_refused(served + Arguments{"--concurrency", "1,,2"}, "--concurrency", "'1,,2' has an empty entry", "1,8,64");
+    check_refused({"scaling", "optimum", "--flops", "1e21,"}, "--flops", "has an empty entry");
+    check_refused(served + Arguments{"--rate"}, "--rate: a value is missing");
+    check_refused(Arguments{"plan", "-m", "llama-2-7b", "-c", "h100-sxm", "--gpus"}, "--gpus: a value is missing");
+    check_refused({"sweep", "merge", "a.csv"}, "'merge' is no command to sweep but one of its own", "sextant merge");
+    check_refused({"--tp", "8", "estimate"}, "--tp", "options stand behind the command");
+    RunResult const far = run_sextant({"goodput", "-c", "h100-sxm", "--gpus", "64", "--mtbf", "1h"});
+    CHECK(far.code == 2);
+    CHECK_THAT(far.err, contains("unknown option '--mtbf'") && !contains("did you mean '--tp'"));
+}
+
+TEST_CASE("bad input: tp that does not divide the heads is refused with those that do, by every command", "[INV-11]") {
+    check_refused(estimate + Arguments{"--tp", "3"}, "tp 3", "a divisor of 32 is expected");
+    check_refused(Arguments{"memory"} + llama + Arguments{"--tp", "3"}, "a divisor of 32 is expected");
+    check_refused({"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--tp", "3"}, "--tp: 3",
+                  "a divisor of 32 is expected");
+    check_refused(Arguments{"run-plan"} + llama + Arguments{"--tokens", "1T", "-n", "8", "--tp", "7"}, "--tp", "'7'",
+                  "1, 2, 4, 8");
+}
+
 TEST_CASE("bad input: a cluster file's wrong units, keys and values are named", "[INV-11]") {
     ScratchFolder const scratch("cluster");
     auto const spoiled = [&](auto&& spoil) {

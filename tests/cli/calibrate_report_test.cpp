@@ -2,14 +2,18 @@
 
 #include "cli/calibrate/calibration_times.hpp"
 #include "cli/calibrate/diff.hpp"
+#include "cli/page/html_text.hpp"
+#include "cli/page/plotting_library.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/run_sextant.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -93,6 +97,54 @@ TEST_CASE("calibrate report: plots are written, a file of another format and opt
     CHECK(run_sextant({"calibrate", "report", profiles + "calibrations/networks/h100-nvswitch.json", "--rows",
                        data + "collectives_excerpt.csv"})
               .code == 0);
+}
+
+TEST_CASE(
+    "calibrate report: the page has the groups, worst rows and figures of its JSON, csv has a row per group and "
+    "split") {
+    std::vector<std::string> const rows{profiles + "calibrations/kernels/h100-sxm.json", "--rows",
+                                        data + "gemm_excerpt.csv", "--rows", data + "attention_excerpt.csv"};
+    auto const call = [&](std::string const& format, std::vector<std::string> const& arguments) {
+        std::vector<std::string> all{"calibrate", "report", "--format", format};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        return run_sextant(all);
+    };
+    auto const json = report(rows);
+    std::string const csv = call("csv", rows).out;
+    std::size_t splits = 0;
+    for (auto const& group : json.at("groups"))
+        for (char const* split : {"held_out", "fitted", "other"})
+            splits += group.at(split).is_null() ? 0 : 1;
+    CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) == 1 + splits);
+    CHECK(call("csv", {rows.front()}).code == 0);
+    auto const page = call("html", rows);
+    if (plotting_library().empty()) {
+        CHECK(page.code == 3);
+        return;
+    }
+    REQUIRE(page.code == 0);
+    std::string const tables = page.out.substr(0, page.out.find("<script nonce"));
+    for (auto const& group : json.at("groups")) {
+        INFO(group);
+        CHECK_THAT(tables, contains("<td>" + html(group.at("group").get<std::string>()) + "</td>"));
+        auto const& held_out = group.at("held_out");
+        if (held_out.is_null()) continue;
+        for (char const* figure : {"median_ape_pct", "p90_ape_pct"})
+            CHECK_THAT(tables, contains(fmt::format(">{:.1f}</td>", held_out.at(figure).get<double>())));
+    }
+    for (auto const& row : json.at("worst"))
+        CHECK_THAT(tables, contains(html(row.at("row").get<std::string>())));
+    for (char const* title :
+         {"by what the fit saw", "by what the rows are", "How large the errors are", "Signed errors"})
+        CHECK_THAT(tables, contains(title));
+    // Without rows it is what the file says of itself.
+    for (char const* file : {"calibrations/kernels/class-any.json", "calibrations/networks/h100-nvswitch.json",
+                             "frameworks/megatron.json"}) {
+        INFO(file);
+        auto const own = call("html", {profiles + file});
+        CHECK(own.code == 0);
+        CHECK_THAT(own.out, contains("<h2>Constants</h2>"));
+    }
 }
 
 TEST_CASE("error_histogram: every error is in one bin") {

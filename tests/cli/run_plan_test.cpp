@@ -138,6 +138,39 @@ TEST_CASE("run-plan says no with exit code 1 when nothing fits or no size is fas
     CHECK_THAT(late.at("reason").get<std::string>(), contains("take"));
 }
 
+TEST_CASE("run-plan says what would fit where nothing does: clusters with the memory, the option in the way, GPUs") {
+    Arguments const few{"run-plan", "-m", "llama-3.1-70b", "--tokens", "1T", "-c", "l40s-pcie", "-n", "8"};
+    Json const no = answer(few);
+    CHECK(no["run"].is_null());
+    std::string all;
+    for (Json const& line : no["advice"])
+        all += line.get<std::string>() + "\n";
+    CHECK_THAT(
+        all, contains("more of memory on each of 8 accelerators would give an answer") && contains("; so much have "));
+    std::size_t const at = all.find("--gpus ");
+    REQUIRE(at != std::string::npos);
+    std::string const count = std::to_string(std::stoi(all.substr(at + 7)));
+    // What it says is true, and the next smaller size that it tried is not an answer.
+    Arguments enough = few;
+    enough.back() = count;
+    CHECK(run_sextant(enough).code == 0);
+    RunResult const text = run_sextant(few);
+    CHECK(text.code == 1);
+    CHECK_THAT(text.out, contains("no plan: ") && contains("- --gpus " + count + " would give an answer"));
+    CHECK_THAT(run_sextant(few + Arguments{"--format", "csv"}).out, contains("advice,"));
+
+    Json const narrow = answer({"run-plan", "-m", "llama-3.1-70b", "--tokens", "1T", "-c", "h100-sxm", "-n", "64",
+                                "--tp", "1", "--pp", "1", "--zero", "0"});
+    CHECK(narrow["run"].is_null());
+    CHECK_THAT(narrow["advice"].dump(), contains("without --"));
+    CHECK(answer({"run-plan", "-m", "llama-3.1-8b", "--tokens", "1T", "-c", "h100-sxm", "-n", "64"})["advice"].empty());
+
+    Json const late =
+        answer({"run-plan", "-m", "llama-3.1-8b", "--tokens", "1T", "-c", "dgx-spark", "--deadline", "1d"});
+    if (late["run"].is_null() && !late["deadline"]["fastest"].is_null())
+        CHECK_THAT(late["advice"].dump(), contains("--deadline ") && contains("would give an answer"));
+}
+
 TEST_CASE("run-plan says whether so many GPUs end in time, with exit code 1 where not, in every format") {
     Arguments const asked{"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "-c", "h100-sxm", "-n", "64"};
     for (auto const& [days, code] : {std::pair{"60d", 0}, std::pair{"5d", 1}}) {

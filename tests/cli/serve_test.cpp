@@ -237,3 +237,26 @@ TEST_CASE("serve: a config.json says its formats, of weights and cache, and what
     CHECK_THAT(run_sextant(exported).out, !contains("--quantization"));
     CHECK_THAT(run_sextant(exported + Arguments{"--weights", "fp8"}).out, contains("--quantization fp8"));
 }
+
+TEST_CASE("serve estimate: closed loops of one- and two-token answers are those of serve simulate, in pipelines too") {
+    for (char const* pp : {"1", "2", "4"})
+        for (char const* prompt : {"256", "2048"})
+            for (char const* output : {"1", "2"})
+                for (char const* concurrency : {"1", "2", "8", "64"}) {
+                    CAPTURE(pp, prompt, output, concurrency);
+                    Arguments const loop{"-m",   "llama-3.1-8b",    "-c",   "h100-sxm",      "--pp",     pp, "--prompt",
+                                         prompt, "--output-tokens", output, "--concurrency", concurrency};
+                    Json const estimated = report(Arguments{"serve", "estimate"} + loop);
+                    Json const simulated = report(Arguments{"serve", "simulate", "--count", "3000"} + loop);
+                    Json const& row = estimated.at("rows").at(0);
+                    CHECK(row.at("ttft_s").get<double>() ==
+                          Approx(simulated.at("ttft").at("mean_s").get<double>()).epsilon(0.1));
+                    CHECK(row.at("requests_per_s").get<double>() ==
+                          Approx(simulated.at("requests_per_s").get<double>()).epsilon(0.1));
+                    if (std::string(output) == "2")
+                        CHECK(row.at("tpot_s").get<double>() ==
+                              Approx(simulated.at("tpot").at("mean_s").get<double>()).epsilon(0.1));
+                    Json const& parts = row.at("ttft_parts");
+                    CHECK(parts.at("queue_s").get<double>() >= 0);
+                }
+}

@@ -95,7 +95,7 @@ TEST_CASE("csv stream: what a text in memory is refused for, a file is, with its
     };
     CHECK_THAT(fault_of(""), contains("the file is empty"));
     CHECK_THAT(fault_of("a,a\n"), contains("column 'a' is in the header twice"));
-    CHECK_THAT(fault_of("a,b\n1,2\n3\n"), contains("line 3: 1 cells (the header has 2)"));
+    CHECK_THAT(fault_of("a,b\n1,2\n3\n"), contains("line 3: 1 cells (the header has 2;"));
     CHECK_THAT(fault_of("a,b\n1,\"2\n"), contains("line 2: a quote is opened and never closed"));
     CHECK_THAT(fault_of("a,b\n1,\"" + std::string(3 * CsvStream::longest_record, ' ')),
                contains("line 2: a record of more than 16777216 bytes"));

@@ -55,7 +55,7 @@ TEST_CASE("csv: what is written is read back, whatever the cells hold") {
 TEST_CASE("csv: a fault is reported with its line") {
     CHECK_THROWS_WITH(parse(""), contains("empty"));
     CHECK_THROWS_WITH(parse("\n\n"), contains("empty"));
-    CHECK_THROWS_WITH(parse("a,b\n1,2\n1,2,3\n"), contains("line 3: 3 cells (the header has 2)"));
+    CHECK_THROWS_WITH(parse("a,b\n1,2\n1,2,3\n"), contains("line 3: 3 cells (the header has 2;"));
     CHECK_THROWS_WITH(parse("a,b\n1\n"), contains("line 2: 1 cells"));
     CHECK_THROWS_WITH(parse("a,b\n1,\"cut\noff"), contains("line 2: a quote is opened and never closed"));
     CHECK_THROWS_WITH(parse("a,b\n\"1\"2,3\n"), contains("line 2: text after a closing quote"));

@@ -65,6 +65,8 @@ def every_kind():
         "scaling-predict": (["scaling", "predict", "--params", "7B", "--tokens", "1T"], 1, 1),
         "scaling-fit": (["scaling", "fit", "--law", "chinchilla", "--data", scaling, "--quick", "--bootstrap", "40", "--starts", "3"], 3, 1),
         "validate": (["validate", "train", os.path.join(data, "train_excerpt.csv")], 3, 3),
+        "calibrate-report": (["calibrate", "report", os.path.join(source, "hardware_profiles", "calibrations", "kernels", "h100-sxm.json"),
+                              "--rows", os.path.join(data, "gemm_excerpt.csv"), "--rows", os.path.join(data, "attention_excerpt.csv")], 4, 4),
         "run-plan": (["run-plan", "--model", "llama-3.1-8b", "--tokens", "1T", "--cluster", "h100-sxm", "--gpus", "64",
                       "--deadline", "60d", "--curve", "8,64,256", "--mfu", "0.5"], 4, 2),
         "sweep": (["sweep", "--axis", "gpus=8,16,32", "--axis", "tp=1,2", "--sensitivity", "mfu", "estimate", "--model",
@@ -91,7 +93,8 @@ def check_kind(browser, name, arguments, charts, tables):
 # Charts and columns that show what no figure of the JSON report is: shares, ranks, rates and bands worked out for the picture.
 worked_out = {"Timeline of the step", "Throughput against latency", "Latencies", "Tokens over time", "Loss surface", "loss over compute",
               "Predicted against measured", "Predicted against measured time", "Predicted against measured memory",
-              "How large the errors are", "What moves mfu most"}
+              "How large the errors are", "Predicted against measured, by what the fit saw",
+              "Predicted against measured, by what the rows are", "What moves mfu most"}
 not_in_json = {("run-plan", "Where the step goes"), ("run-plan", "Memory budget")}
 columns_worked_out = {"#", "share %", "80 %", "tok/s user"}
 units = [10.0 ** power for power in (-12, -9, -6, -3, -2, 0, 2, 3, 6, 9)] + [86400.0, 3600.0, 60.0]

@@ -1,0 +1,137 @@
+// What would fit where nothing does: which machines have the memory, which option is in the way, how many accelerators.
+#include "cli/run_plan/view.hpp"
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "planner/explain.hpp"
+#include "planner/run_plan/accelerator_ladder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant::cli {
+namespace {
+
+/// The accelerators that were searched last: those asked for, what a budget lasts on, else all that there are.
+std::int64_t searched_accelerators(RunSetting const& setting, RunQuestion const& question) {
+    if (question.accelerators) return *question.accelerators;
+    if (question.budget)
+        if (auto const of_one = wall_within(*question.budget, setting.cluster, 1))
+            return rung_above(setting.cluster, *of_one / question.deadline.value_or(usual_deadline));
+    return accelerator_ladder(setting.cluster).back();
+}
+
+/// What the search on so many accelerators finds; nothing in it where the constraints leave it nothing to search.
+SearchResult searched(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
+    try {
+        std::vector<SearchSpace> const spaces{
+            make_search_space(answer.model, answer.workload, setting.cluster, accelerators, setting.constraints)};
+        SearchOptions options;
+        options.top = 1;
+        options.threads = setting.threads;
+        return search(answer.model, answer.workload, setting.cluster, setting.framework, spaces, setting.limit,
+                      options);
+    } catch (InputError const&) {
+        return {};
+    }
+}
+
+/// Where every number of accelerators ends too late: when the fastest ends.
+std::vector<std::string> later_deadline(DeadlineAnswer const& answer) {
+    if (!answer.fastest) return {};
+    double const days = std::ceil(answer.fastest->wall.in(units::day)*100) / 100;
+    return {fmt::format("--deadline {:g}d would give an answer, on {} accelerators; so would fewer --tokens", days,
+                        grouped_digits(answer.fastest->step.accelerators))};
+}
+
+/// Clusters of the same vendor whose accelerators hold `needed`, smallest first, one per size of memory.
+std::vector<std::string> clusters_that_hold(RunSetting const& setting, Bytes needed, std::int64_t accelerators) {
+    double const usable = setting.limit.usable / setting.limit.capacity;
+    std::vector<ClusterSpec const*> found;
+    for (ClusterSpec const& cluster : all_clusters()) {
+        AcceleratorProfile const& a = cluster.accelerator;
+        bool const enough = cluster.max_accelerators == 0 || cluster.max_accelerators >= accelerators;
+        bool const so_many = enough && (cluster.scale_out || cluster.domain_size >= accelerators);
+        if (so_many && a.vendor == setting.cluster.accelerator.vendor && usable * a.memory_capacity.value >= needed)
+            found.push_back(&cluster);
+    }
+    std::stable_sort(found.begin(), found.end(), [](ClusterSpec const* a, ClusterSpec const* b) {
+        return a->accelerator.memory_capacity.value < b->accelerator.memory_capacity.value;
+    });
+    constexpr std::size_t most = 3;
+    std::vector<std::string> names;
+    Bytes last;
+    for (ClusterSpec const* cluster : found) {
+        Bytes const memory = cluster->accelerator.memory_capacity.value;
+        if (memory == last || names.size() == most) continue;
+        last = memory;
+        names.push_back(fmt::format("{} ({})", cluster->name, human(memory)));
+    }
+    return names;
+}
+
+std::string memory_sentence(RunSetting const& setting, Candidate const& misfit, std::int64_t accelerators) {
+    Bytes const needed = misfit.estimate.peak();
+    std::string text =
+        fmt::format("{} more of memory on each of {} accelerators would give an answer, such as {}",
+                    human(needed - setting.limit.usable), grouped_digits(accelerators), plan_label(misfit.plan));
+    std::vector<std::string> const names = clusters_that_hold(setting, needed, accelerators);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += (i == 0 ? "; so much have " : ", ") + names[i];
+    return text;
+}
+
+/// The fewest accelerators of the ladder above `accelerators` that the model fits on.
+std::string more_accelerators(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
+    std::vector<std::int64_t> const ladder = accelerator_ladder(setting.cluster);
+    auto const first = std::upper_bound(ladder.begin(), ladder.end(), accelerators);
+    auto const planned = [&](std::int64_t n) { return plan_step(setting, answer.model, answer.workload, n); };
+    auto below = first;
+    // Twice as many as the last until it fits, then the rungs between.
+    for (auto rung = first; rung != ladder.end() && !setting.stopped();
+         rung = std::lower_bound(rung, ladder.end(), 2 * *rung)) {
+        if (!planned(*rung).report) {
+            below = rung + 1;
+            continue;
+        }
+        for (; below != rung; ++below)
+            if (planned(*below).report) break;
+        StepReport const step = *planned(*below).report;
+        return fmt::format("--gpus {} would give an answer: {}, {} of {}", *below, plan_label(step.plan),
+                           human(step.estimate.peak()), human(step.limit.usable));
+    }
+    return "";
+}
+
+}  // namespace
+
+std::vector<std::string> run_plan_advice(RunSetting const& setting, RunQuestion const& question,
+                                         RunAnswer const& answer) {
+    if (answer.run || answer.interrupted || !(answer.tokens > 0) || setting.stopped()) return {};
+    if (answer.deadline && !answer.deadline->run && answer.deadline->fastest) return later_deadline(*answer.deadline);
+    std::int64_t const accelerators = searched_accelerators(setting, question);
+    SearchResult const result = searched(setting, answer, accelerators);
+    if (!result.best.empty()) return {};  // it fits, and the reason says what else is in the way
+    std::vector<std::string> advice;
+    // Below what is usable otherwise it is --max-memory that is in the way, which the relaxations say.
+    Bytes const usable = default_memory_limit(setting.cluster, setting.framework).usable;
+    if (result.smallest_misfit && result.smallest_misfit->estimate.peak() > usable)
+        advice.push_back(memory_sentence(setting, *result.smallest_misfit, accelerators));
+    constexpr std::string_view of_plan = "--space";  // an option that this command does not have
+    for (std::string const& line : relaxations(answer.model, answer.workload, setting.cluster, setting.framework,
+                                               {accelerators}, setting.constraints, setting.limit)) {
+        if (line.starts_with("--gpus")) continue;  // below, to the rung
+        advice.push_back(line.starts_with(of_plan) ? "sextant plan " + line : line);
+    }
+    bool const known = answer.deadline && answer.deadline->run;  // the reason names the number
+    if (!known)
+        if (std::string line = more_accelerators(setting, answer, accelerators); !line.empty())
+            advice.push_back(std::move(line));
+    if (advice.empty())
+        advice.emplace_back("no single change would help: a smaller model, batch or sequence, or larger memory");
+    return advice;
+}
+
+}  // namespace sextant::cli

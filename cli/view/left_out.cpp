@@ -1,0 +1,18 @@
+#include "cli/view/left_out.hpp"
+
+#include "core/spec/not_modelled.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant::cli {
+
+std::string named(ModelSpec const& model) {
+    return left_out_of(model.architecture).empty() ? model.name : model.name + " (encoders left out)";
+}
+
+std::string left_out_remark(ModelSpec const& model) {
+    auto const left_out = left_out_of(model.architecture);
+    return left_out.empty() ? "" : fmt::format("{} without {}", model.name, left_out);
+}
+
+}  // namespace sextant::cli

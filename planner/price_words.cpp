@@ -1,0 +1,41 @@
+#include "planner/price_words.hpp"
+
+#include <fmt/format.h>
+
+namespace sextant {
+namespace {
+
+/// What the sources of the profiles that ship begin and end with.
+constexpr std::string_view indicative = "indicative: ";
+constexpr std::string_view replace_it = "; set your own";
+
+/// "Nebius H100, on-demand, 2025" of "indicative: Nebius H100, on-demand, 2025 (where it was read)": up to what stands
+/// in brackets after the date.
+std::string_view provider_and_date(std::string_view source) {
+    source.remove_prefix(indicative.size());
+    auto const date = source.find(", 20");
+    return date == std::string_view::npos ? source : source.substr(0, source.find(" (", date));
+}
+
+}  // namespace
+
+std::string price_words(Sourced<double> const& price) {
+    std::string const amount = fmt::format("${:g} per GPU-hour", price.value);
+    if (price.source.starts_with(indicative))
+        return fmt::format("{} ({}{})", amount, indicative, provider_and_date(price.source));
+    if (price.source == given_price) return fmt::format("{} ({})", amount, given_price);
+    return price.basis == Basis::assumed ? amount + " (assumed)" : fmt::format("{} ({})", amount, price.source);
+}
+
+std::string price_assumption(Sourced<double> const& price) {
+    std::string const amount = fmt::format("price = ${:g} per GPU-hour", price.value);
+    if (price.source == given_price) return fmt::format("{}, as given ({})", amount, given_price);
+    if (price.source.starts_with(indicative)) {
+        bool const invites = price.source.ends_with(replace_it);
+        return fmt::format("{}, {}{}", amount, price.source, invites ? " (--price)" : "");
+    }
+    std::string const source = price.source.empty() ? "no source" : price.source;
+    return fmt::format("{}{}: {}", amount, price.basis == Basis::assumed ? ", assumed" : "", source);
+}
+
+}  // namespace sextant

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "core/spec/sourced.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// Source of a price that the user gave.
+inline constexpr std::string_view given_price = "--price";
+
+/// For one line: "$2.95 per GPU-hour (indicative: Nebius H100, on-demand, 2025)", "$2 per GPU-hour (--price)".
+std::string price_words(Sourced<double> const& price);
+
+/// For the assumptions of a report: whose price it is and of when, or that the user gave it. Sample:
+///
+///     price = $2.95 per GPU-hour, indicative: Nebius H100, on-demand, 2025 (dstack docs ...; seen); set your own
+///     (--price)
+std::string price_assumption(Sourced<double> const& price);
+
+}  // namespace sextant

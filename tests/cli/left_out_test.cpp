@@ -1,0 +1,46 @@
+#include "cli/view/left_out.hpp"
+
+#include "core/spec/model_catalog.hpp"
+#include "tests/cli/questions.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace sextant::cli;
+
+TEST_CASE("left out: reports of a multimodal model say in their first line that its encoders are, others do not") {
+    struct Case {
+        Arguments before, after;
+    };
+    std::vector<Case> const cases{
+        {{"estimate"}, {"-c", "h100-sxm", "--dp", "8", "--zero", "1"}},
+        {{"plan"}, {"-c", "h100-sxm", "-n", "8"}},
+        {{"memory"}, {"-c", "h100-sxm", "--dp", "8", "--zero", "1"}},
+        {{"flops"}, {}},
+        {{"simulate"}, {"-c", "h100-sxm", "--dp", "8", "--zero", "1"}},
+        {{"run-plan"}, {"-c", "h100-sxm", "-n", "8", "--tokens", "1B"}},
+        {{"rl"}, {"-c", "h100-sxm", "-n", "8", "--prompts", "32", "--prompt-tokens", "200", "--output-tokens", "600"}},
+        {{"serve", "estimate"}, {"-c", "h100-sxm"}},
+        {{"serve", "simulate"}, {"-c", "h100-sxm", "--rate", "1", "--count", "60"}},
+        {{"serve", "plan"}, {"-c", "h100-sxm", "--rate", "1", "--tpot", "40ms", "--requests", "500"}},
+        {{"serve", "quality"}, {"-c", "h100-sxm"}},
+    };
+    for (Case const& c : cases)
+        for (auto const& [model, multimodal] : {std::pair{"gemma-3-4b", true}, {"llama-3.2-3b", false}}) {
+            RunResult const run = run_sextant(c.before + Arguments{"-m", model} + c.after);
+            CAPTURE(c.before, model, run.err);
+            REQUIRE((run.code == 0 || run.code == 1));
+            std::string const first = run.out.substr(0, run.out.find('\n'));
+            bool const said = first.find("gemma-3-4b (encoders left out)") != std::string::npos;
+            CHECK(said == multimodal);
+        }
+}
+
+TEST_CASE("left out: JSON of what has no assumptions says it under left_out") {
+    for (Arguments const& question : {Arguments{"flops", "-m"}, Arguments{"memory", "-c", "h100-sxm", "-m"}}) {
+        CHECK_THAT(answer(question + Arguments{"gemma-3-4b"}).at("left_out").get<std::string>(), contains("encoders"));
+        CHECK(answer(question + Arguments{"gpt2"}).at("left_out") == "");
+    }
+    CHECK(left_out_remark(sextant::find_model("gpt2")).empty());
+    CHECK_THAT(left_out_remark(sextant::find_model("gemma-3-4b")), contains("gemma-3-4b without its encoders"));
+}

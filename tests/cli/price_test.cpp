@@ -1,0 +1,133 @@
+#include "planner/price_words.hpp"
+
+#include "cli/view/table.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/hourly_price.hpp"
+#include "tests/cli/questions.hpp"
+
+#include <string>
+#include <vector>
+
+using namespace sextant;
+
+namespace {
+
+Arguments const indicative{"indicative: Nebius H100, on-demand, 2025", "set your own (--price)"};
+
+/// Questions whose reports have dollars, of an H100.
+std::vector<Arguments> const& priced_questions() {
+    static std::vector<Arguments> const all{
+        {"estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--dp", "8", "--zero", "1"},
+        {"plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "-n", "8"},
+        {"run-plan", "-m", "llama-3.1-8b", "--tokens", "10B", "-c", "h100-sxm", "-n", "8"},
+        {"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm"},
+        {"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--count", "60"},
+        {"serve", "plan", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--tpot", "40ms", "--requests", "500"},
+        {"serve", "quality", "-m", "llama-3.1-8b", "-c", "h100-sxm"},
+        {"scaling", "predict", "--params", "1B", "--tokens", "10B", "-c", "h100-sxm", "--mfu", "0.4"},
+    };
+    return all;
+}
+
+/// The lines about prices among the assumptions of a report, wherever they stand.
+std::vector<std::string> price_lines(Json const& json) {
+    std::vector<std::string> out;
+    if (json.is_object())
+        for (auto const& [key, value] : json.items()) {
+            if (key == "assumptions") {
+                for (Json const& line : value)
+                    if (line.get<std::string>().find("price = ") != std::string::npos) out.push_back(line);
+                continue;
+            }
+            for (std::string& line : price_lines(value))
+                out.push_back(std::move(line));
+        }
+    if (json.is_array())
+        for (Json const& value : json)
+            for (std::string& line : price_lines(value))
+                out.push_back(std::move(line));
+    return out;
+}
+
+std::string unwrapped(std::string const& text) {
+    std::string out;
+    for (char const c : text)
+        if (c != ' ' && c != '\n')
+            out += c;
+        else if (!out.ends_with(' '))
+            out += ' ';
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("price_words: provider and date of what ships, that the user gave it, or that it is assumed") {
+    auto const shipped = [](char const* source) { return Sourced<double>{2.5, Basis::datasheet, source}; };
+    CHECK(price_words(shipped("indicative: Lambda gpu_1x_gh200, on-demand (promotional), 2025 (a page; seen); set your "
+                              "own")) ==
+          "$2.5 per GPU-hour (indicative: Lambda gpu_1x_gh200, on-demand (promotional), "
+          "2025)");
+    CHECK(price_words(shipped("indicative: AWS p5, on-demand, 2025-06 (cut (44 percent); recalled); set your own")) ==
+          "$2.5 per GPU-hour (indicative: AWS p5, on-demand, 2025-06)");
+    CHECK(price_words(shipped("a contract")) == "$2.5 per GPU-hour (a contract)");
+    CHECK(price_words({2, Basis::assumed, std::string(given_price)}) == "$2 per GPU-hour (--price)");
+    CHECK(price_words({2, Basis::assumed, "set to x2"}) == "$2 per GPU-hour (assumed)");
+    CHECK(price_assumption({2, Basis::assumed, std::string(given_price)}) ==
+          "price = $2 per GPU-hour, as given (--price)");
+    CHECK(price_assumption({2, Basis::assumed, "set to x2"}) == "price = $2 per GPU-hour, assumed: set to x2");
+    CHECK(price_assumption(shipped("a contract")) == "price = $2.5 per GPU-hour: a contract");
+}
+
+TEST_CASE("price_words: every price that ships says who asks it, and when") {
+    for (ClusterSpec const& cluster : all_clusters())
+        if (auto const price = hourly_price(cluster)) {
+            INFO(cluster.name);
+            std::string const words = price_words(*price);
+            CHECK_THAT(words, contains("(indicative: ") && contains(", 20"));
+            CHECK(words.size() < 100);
+        }
+}
+
+TEST_CASE("dollars: JSON, text and Markdown say whose price they stand on, once; --price is the user's", "[price]") {
+    for (Arguments const& question : priced_questions()) {
+        CAPTURE(question);
+        std::vector<std::string> const lines = price_lines(answer(question));
+        REQUIRE_FALSE(lines.empty());
+        for (std::string const& part : indicative)
+            CHECK_THAT(lines.front(), contains(part));
+        CHECK_THAT(unwrapped(run_sextant(question).out), contains("$2.95 per GPU-hour") && contains(indicative[0]));
+        std::vector<std::string> const given = price_lines(answer(question + Arguments{"--price", "2"}));
+        REQUIRE_FALSE(given.empty());
+        for (std::string const& line : given)
+            CHECK_THAT(line, contains("price = $2 per GPU-hour, as given (--price)"));
+        CHECK_THAT(unwrapped(run_sextant(question + Arguments{"--price", "2"}).out), contains("--price)"));
+    }
+    for (std::size_t const with_dollars_in_a_table : {2u, 3u, 4u, 5u, 6u}) {
+        Arguments const& question = priced_questions()[with_dollars_in_a_table];
+        CAPTURE(question);
+        CHECK_THAT(run_sextant(question + Arguments{"--format", "markdown"}).out,
+                   contains("- ") && contains(indicative[0]));
+    }
+    for (std::size_t const one_report : {0u, 2u, 3u, 4u})
+        CHECK(price_lines(answer(priced_questions()[one_report])).size() == 1);
+}
+
+TEST_CASE("sweep: columns of dollars say whose prices they stand on, one line per cluster", "[price]") {
+    Arguments const question{"sweep", "estimate", "-m", "gpt2", "--gpus", "1"};
+    Arguments const both{"--axis", "cluster=h100-sxm,a100-sxm-80gb"};
+    for (char const* format : {"text", "json", "markdown"}) {
+        CAPTURE(format);
+        RunResult const run = run_sextant(Arguments{"sweep", "--format", format} + both +
+                                          Arguments{"estimate", "-m", "gpt2", "--gpus", "1"});
+        CHECK_THAT(unwrapped(run.out), contains("h100-sxm: price = $2.95") && contains("a100-sxm-80gb: price = $5.12"));
+    }
+    RunResult const given = run_sextant(
+        Arguments{"sweep", "--axis", "gpus=1,2", "estimate", "-m", "gpt2", "-c", "h100-sxm", "--price", "2"});
+    CHECK_THAT(given.out, contains("price = $2 per GPU-hour, as given (--price)"));
+    RunResult const varied =
+        run_sextant(Arguments{"sweep", "--axis", "price=1,2", "estimate", "-m", "gpt2", "-c", "h100-sxm"});
+    CHECK_THAT(varied.out, contains("prices as the axis says"));
+    RunResult const without = run_sextant(
+        Arguments{"sweep", "--axis", "gpus=1,2", "--columns", "mfu", "estimate", "-m", "gpt2", "-c", "h100-sxm"});
+    CHECK_THAT(without.out, !contains("price"));
+}
