@@ -187,21 +187,21 @@ std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const&
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                 std::vector<ResidualPoint> const& points) {
-    auto const layers = grid_layers(fit.kind, points);
+    KernelGridPlan const plan = plan_grids(fit.kind, points);
     std::vector<Residual> unseen;
     for (int fold = 0; fold < folds; ++fold) {
         std::vector<ResidualPoint> seen;
         for (std::size_t i = 0; i < used.size(); ++i)
             if (fold_of(*used[i]) != fold) seen.push_back(points[i]);
         if (seen.empty()) continue;
-        KernelGrids const grids = fit_kernel_grids(fit.kind, seen, layers);
+        KernelGrids const grids = fit_kernel_grids(fit.kind, seen, plan);
         for (std::size_t i = 0; i < used.size(); ++i) {
             if (fold_of(*used[i]) != fold) continue;
             double const value = grid_correction(points[i], grids.residual, grids.waves);
             unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), points[i].log_ratio - value});
         }
     }
-    KernelGrids grids = fit_kernel_grids(fit.kind, points, layers);
+    KernelGrids grids = fit_kernel_grids(fit.kind, points, plan);
     fit.residual = std::move(grids.residual);
     fit.waves = std::move(grids.waves);
     return unseen;

@@ -3,10 +3,15 @@
 #include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sextant {
 namespace {
 
+/// Lengths over which residuals of attention tell of one another, on its four axes: about what the published tables
+/// say.
+constexpr std::array usual_lengths{2.0, 2.0, 1.5, 3.0};
+constexpr std::size_t most_field_points = 3000;                         ///< the work of a field grows with their cube
 constexpr std::size_t first_wave_coordinate = ResidualGrid::most_axes;  ///< of a ResidualPoint
 
 /// Where the knots of the residuals lie: denser where libraries change their kernels.
@@ -18,12 +23,12 @@ std::vector<GridAxis> knots_of(KernelKind kind) {
                     {"log2_k", {5, 7, 9, 10, 11, 12, 13, 14, 16}}};
         case KernelKind::prefill:
             return {{"log2_batch_heads", {0, 2, 4, 5, 6, 7, 8, 9, 10, 12, 14}},
-                    {"log2_keys", {0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14}},
+                    {"log2_keys", {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}},
                     {"log2_head_size", {6, 7, 7.585, 8, 9}},
-                    {"log2_sharing", {0, 2, 7}}};
+                    {"log2_sharing", {0, 2, 4, 7}}};
         case KernelKind::decode:
-            return {{"log2_batch_heads", {0, 2, 4, 6, 7, 8, 9, 10, 11, 12, 14, 17}},
-                    {"log2_keys", {1, 4, 7, 9, 11, 13, 15, 17}},
+            return {{"log2_batch_heads", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17}},
+                    {"log2_keys", {1, 3, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17}},
                     {"log2_head_size", {6, 7, 7.585, 8, 9}},
                     {"log2_sharing", {0, 1, 2, 3, 4, 5, 6, 7}}};
         case KernelKind::host_gemm:
@@ -36,7 +41,7 @@ std::vector<GridAxis> knots_of(KernelKind kind) {
 }
 
 /// Chosen by the error over five folds. Libraries change the kernels of products at once: steps, and rows that are off
-/// by one such change are doubted. Attention is one kernel, whose time bends smoothly.
+/// by one such change are doubted.
 ResidualSmoothing smoothing_of(KernelKind kind) {
     if (kind == KernelKind::gemm) return {.curvature = 0.2, .slope = 0.15};
     return {};
@@ -84,21 +89,24 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
     return point;
 }
 
-std::vector<ResidualLayer> grid_layers(KernelKind kind, std::vector<ResidualPoint> const& points) {
-    std::vector<ResidualLayer> layers{{.axes = knots_of(kind), .smoothing = smoothing_of(kind)}};
-    if (kind == KernelKind::gemm) layers.push_back(wave_layer());
-    for (ResidualLayer& layer : layers)
+KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points) {
+    KernelGridPlan plan;
+    plan.layers.push_back({.axes = knots_of(kind), .smoothing = smoothing_of(kind)});
+    if (kind == KernelKind::gemm) plan.layers.push_back(wave_layer());
+    bool const attention = kind == KernelKind::prefill || kind == KernelKind::decode;
+    if (attention && points.size() <= most_field_points) plan.field = find_scales(points, usual_lengths);
+    for (ResidualLayer& layer : plan.layers)
         for (std::size_t a = 0; a < layer.axes.size(); ++a) {
             auto const [low, high] = range_of(points, layer.first + a);
             // A coordinate that all rows share gets the two knots around it: the grid is then constant along it.
             if (low == high) layer.axes[a].knots = {low - 0.01, low + 0.01};
         }
-    return layers;
+    return plan;
 }
 
-KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points,
-                             std::vector<ResidualLayer> const& layers) {
-    std::vector<ResidualGrid> grids = fit_residual(points, layers, robust_scale_of(kind));
+KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points, KernelGridPlan const& plan) {
+    if (plan.field) return {field_grid(points, plan.layers.front().axes, *plan.field), {}};
+    std::vector<ResidualGrid> grids = fit_residual(points, plan.layers, robust_scale_of(kind));
     grids.resize(2);
     return {std::move(grids[0]), std::move(grids[1])};
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include "calibrate/kernel_fit.hpp"
+#include "calibrate/residual_field.hpp"
 #include "calibrate/residual_fit.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace sextant {
@@ -11,16 +13,21 @@ namespace sextant {
 /// measured / predicted there.
 ResidualPoint point_of(KernelMeasurement const& row, double log_ratio);
 
-/// The grids that a kernel gets, over what the points spread over.
-std::vector<ResidualLayer> grid_layers(KernelKind kind, std::vector<ResidualPoint> const& points);
+/// The grids that a kernel gets: layers that are smoothed, or one layer that holds a field.
+struct KernelGridPlan {
+    std::vector<ResidualLayer> layers;
+    std::optional<FieldScales> field;
+};
+/// Over what the points spread over. Attention bends smoothly and gets a field; libraries change the kernels of
+/// products at once, which smoothed layers follow better.
+KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points);
 
 /// What `KernelFit` holds beside its constants.
 struct KernelGrids {
     ResidualGrid residual, waves;
 };
 /// @throws InputError without points.
-KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points,
-                             std::vector<ResidualLayer> const& layers);
+KernelGrids fit_kernel_grids(KernelKind kind, std::vector<ResidualPoint> const& points, KernelGridPlan const& plan);
 
 /// The logarithm of what the grids make of a time at a point.
 double grid_correction(ResidualPoint const& point, ResidualGrid const& residual, ResidualGrid const& waves);

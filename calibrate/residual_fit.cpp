@@ -16,22 +16,6 @@ using Sparse = Eigen::SparseMatrix<double>;
 
 constexpr int rounds = 4;  ///< of reweighting
 
-/// Knots from the last one below the points to the first one above them.
-GridAxis trimmed_axis(GridAxis axis, std::size_t coordinate, std::span<ResidualPoint const> points) {
-    double low = points.front().at[coordinate];
-    double high = low;
-    for (ResidualPoint const& p : points) {
-        low = std::min(low, p.at[coordinate]);
-        high = std::max(high, p.at[coordinate]);
-    }
-    auto& knots = axis.knots;
-    while (knots.size() > 2 && knots[1] <= low)
-        knots.erase(knots.begin());
-    while (knots.size() > 2 && knots[knots.size() - 2] >= high)
-        knots.pop_back();
-    return axis;
-}
-
 /// Adds the penalties of one grid to the normal matrix, its values from row `first` on.
 class Penalty {
 public:
@@ -84,6 +68,21 @@ private:
 };
 
 }  // namespace
+
+GridAxis trimmed_axis(GridAxis axis, std::size_t coordinate, std::span<ResidualPoint const> points) {
+    double low = points.front().at[coordinate];
+    double high = low;
+    for (ResidualPoint const& p : points) {
+        low = std::min(low, p.at[coordinate]);
+        high = std::max(high, p.at[coordinate]);
+    }
+    auto& knots = axis.knots;
+    while (knots.size() > 2 && knots[1] <= low)
+        knots.erase(knots.begin());
+    while (knots.size() > 2 && knots[knots.size() - 2] >= high)
+        knots.pop_back();
+    return axis;
+}
 
 std::vector<ResidualGrid> fit_residual(std::span<ResidualPoint const> points, std::vector<ResidualLayer> layers,
                                        double robust_scale) {

@@ -33,6 +33,10 @@ struct ResidualLayer {
     }
 };
 
+/// Knots from the last one at or below the points to the first one at or above them.
+/// @pre there are points
+GridAxis trimmed_axis(GridAxis axis, std::size_t coordinate, std::span<ResidualPoint const> points);
+
 /// The smooth grids whose sum explains the points, one per layer: minimises sum_i rho(point - sum of grids)^2 +
 /// smoothing terms, rho by reweighting (pseudo-Huber beyond `robust_scale`). Knots outside of the points' range are
 /// left out, so that a grid covers what was measured. Source: penalised tensor-product splines of degree one (Eilers

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "calibrate/residual_fit.hpp"
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace sextant {
+
+/// What a residual is taken for that bends smoothly: a Gaussian process with the Matern 3/2 kernel and noise.
+struct FieldScales {
+    std::array<double, ResidualGrid::most_axes> lengths{};  ///< of each coordinate, over which points tell of another
+    double variance = 0;                                    ///< of the residual
+    double noise = 0;                                       ///< variance of one point beside it
+};
+
+/// The scales under which the points are likeliest, about weak priors (lengths: `usual`, a factor of e either way).
+/// Of many points an even selection decides. The same points give the same scales, in any order that they come in.
+/// Source: Rasmussen and Williams 2006, ch. 5; Ceres's GradientProblemSolver.
+/// @throws InputError: no points. @pre at most `ResidualGrid::most_axes` lengths, one for each first coordinate
+FieldScales find_scales(std::span<ResidualPoint const> points, std::span<double const> usual);
+
+/// The process's mean at the crossings of the knots, given the points; knots outside of the points' range are left out,
+/// and where no point is near, the mean is zero. Source: ibid., ch. 2; Eigen's LLT.
+/// @throws InputError: no points.
+ResidualGrid field_grid(std::span<ResidualPoint const> points, std::vector<GridAxis> axes, FieldScales const& scales);
+
+}  // namespace sextant

@@ -1,0 +1,95 @@
+#include "calibrate/residual_field.hpp"
+#include "core/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/fixtures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace sextant;
+using fixtures::uniform;
+
+namespace {
+
+/// Bends over the first coordinate, hardly over the second, not at all over the third.
+double surface(double x, double y) { return 0.3 * std::sin(1.5 * x) + 0.02 * y; }
+
+std::vector<ResidualPoint> drawn_points(std::mt19937_64& random, std::size_t count, double noise) {
+    std::normal_distribution<double> error(0, noise);
+    std::vector<ResidualPoint> points(count);
+    for (ResidualPoint& p : points) {
+        p.at = {uniform(random, 0, 8), uniform(random, 0, 8), uniform(random, 0, 8)};
+        p.log_ratio = surface(p.at[0], p.at[1]) + error(random);
+    }
+    return points;
+}
+
+std::vector<GridAxis> axes() {
+    std::vector<GridAxis> out{{"x", {}}, {"y", {0, 4, 8}}, {"z", {0, 8}}};
+    for (double knot = 0; knot <= 8; knot += 0.5)
+        out[0].knots.push_back(knot);
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("residual field: lengths are short where the residual bends and long where it does not") {
+    std::mt19937_64 random(1);
+    std::vector<double> const usual{2, 2, 2};
+    FieldScales const scales = find_scales(drawn_points(random, 300, 0.03), usual);
+    CHECK(scales.lengths[0] < 3);
+    CHECK(scales.lengths[1] > 1.5 * scales.lengths[0]);
+    CHECK(scales.lengths[2] > 2 * scales.lengths[0]);
+    CHECK(std::sqrt(scales.noise) == Approx(0.03).epsilon(0.35));
+    CHECK(scales.variance > 10 * scales.noise);
+}
+
+TEST_CASE("residual field: points that were not seen lie near the grid, far from all it is zero") {
+    std::mt19937_64 random(2);
+    std::vector<double> const usual{2, 2, 2};
+    std::vector<ResidualPoint> const points = drawn_points(random, 400, 0.02);
+    ResidualGrid const grid = field_grid(points, axes(), find_scales(points, usual));
+    double sum = 0;
+    for (int i = 0; i < 200; ++i) {
+        std::array const at{uniform(random, 0.5, 7.5), uniform(random, 0.5, 7.5), uniform(random, 0.5, 7.5)};
+        sum += std::pow(grid.value(at) - surface(at[0], at[1]), 2);
+    }
+    CHECK(std::sqrt(sum / 200) < 0.03);  // of a surface with a deviation of 0.2
+
+    // Two far groups of points: between them nothing is known.
+    std::vector<ResidualPoint> apart(2);
+    apart[0] = {.at = {0}, .log_ratio = 0.4};
+    apart[1] = {.at = {100}, .log_ratio = -0.4};
+    FieldScales const scales{.lengths = {2}, .variance = 0.1, .noise = 1e-4};
+    ResidualGrid const line = field_grid(apart, {{"x", {0, 25, 50, 75, 100}}}, scales);
+    CHECK(line.values()[0] == Approx(0.4).epsilon(0.01));
+    CHECK(line.values()[2] == Approx(0).margin(1e-6));
+    CHECK(line.values()[4] == Approx(-0.4).epsilon(0.01));
+}
+
+TEST_CASE("residual field: the order of the points decides nothing, and their noise is not followed") {
+    std::mt19937_64 random(3);
+    std::vector<double> const usual{2, 2, 2};
+    std::vector<ResidualPoint> points = drawn_points(random, 350, 0.02);
+    FieldScales const scales = find_scales(points, usual);
+    ResidualGrid const grid = field_grid(points, axes(), scales);
+    std::shuffle(points.begin(), points.end(), random);
+    CHECK(find_scales(points, usual).lengths == scales.lengths);
+    CHECK(field_grid(points, axes(), scales).values() == grid.values());
+
+    // The same place measured twice, 20 % apart: the mean of the two.
+    std::vector<ResidualPoint> const twice{{.at = {1}, .log_ratio = 0.1}, {.at = {1}, .log_ratio = 0.3}};
+    ResidualGrid const mean = field_grid(twice, {{"x", {0.9, 1.1}}}, {.lengths = {5}, .variance = 1, .noise = 0.01});
+    CHECK(mean.value(std::array{1.0}) == Approx(0.2).epsilon(0.02));
+}
+
+TEST_CASE("residual field: knots beyond the points are left out, and without points there is none") {
+    std::vector<ResidualPoint> const points{{.at = {2.2}, .log_ratio = 0.1}, {.at = {3.7}, .log_ratio = 0.2}};
+    FieldScales const scales{.lengths = {2}, .variance = 0.1, .noise = 1e-3};
+    ResidualGrid const grid = field_grid(points, {{"x", {0, 1, 2, 3, 4, 5, 6}}}, scales);
+    CHECK(grid.axes().front().knots == std::vector<double>{2, 3, 4});
+    std::vector<double> const usual{2};
+    CHECK_THROWS_AS(find_scales({}, usual), InputError);
+    CHECK_THROWS_AS(field_grid({}, {{"x", {0, 1}}}, scales), InputError);
+}
