@@ -362,6 +362,7 @@ class RunPlanReport(Report):
     law: Final[RunPlanReportLaw]
     run: Final[RunPlanReportRun]
     reason: Final[str]
+    advice: Final[Rows[Any]]
     plain: Final[None]
     deadline: Final[None]
     curve: Final[RunPlanReportCurve]
@@ -1654,6 +1655,7 @@ class MemoryReport(Report):
     framework: Final[str]
     seq: Final[int]
     global_batch: Final[int]
+    left_out: Final[str]
     plan: Final[PlanReportCandidatesPlan]
     microbatches: Final[int]
     fits: Final[bool]
@@ -1702,6 +1704,7 @@ class FlopsReport(Report):
     format: Final[str]
     version: Final[int]
     model: Final[str]
+    left_out: Final[str]
     seq: Final[int]
     global_batch: Final[int]
     forward_flops_per_token: Final[float]
@@ -2175,6 +2178,7 @@ class SweepReport(Report):
     axes: Final[Rows[SweepReportAxes]]
     columns: Final[Rows[str]]
     rows: Final[Rows[SweepReportRows]]
+    assumptions: Final[Rows[str]]
 
 class SweepReportAxes(Report):
     name: Final[str]
