@@ -5,11 +5,11 @@
 namespace sextant {
 
 RlOverheads fitted_rl_overheads() {
-    return {.generation = 1.43,
-            .training = 1.73,
-            .scoring = 1.50,
-            .expert_training = 3.97,
-            .expert_scoring = 3.18,
+    return {.generation = 1.44,
+            .training = 1.63,
+            .scoring = 1.41,
+            .expert_training = 3.89,
+            .expert_scoring = 3.07,
             .controller = 3 * units::s,
             .sync = 4.65 * units::s,
             .sync_per_byte = 6.83e-11 * units::s,
