@@ -184,6 +184,13 @@ std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const&
     return marks;
 }
 
+std::vector<ResidualPoint> points_of(std::vector<KernelMeasurement const*> const& rows, KernelFit const& fit) {
+    std::vector<ResidualPoint> points;
+    for (auto const* row : rows)
+        points.push_back(point_of(*row, std::log(row->row.measured->base() / model_seconds(*row, fit.constants))));
+    return points;
+}
+
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                 std::vector<ResidualPoint> const& points) {
@@ -263,12 +270,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     fit.seen = marks_of(used);
     fit.large_efficiency = large_efficiency(used);
 
-    std::vector<ResidualPoint> points;
+    std::vector<ResidualPoint> const points = points_of(used, fit);
     std::vector<double> bare;
-    for (auto const* row : used) {
-        bare.push_back(std::log(row->row.measured->base() / model_seconds(*row, fit.constants)));
-        points.push_back(point_of(*row, bare.back()));
-    }
+    for (ResidualPoint const& point : points)
+        bare.push_back(point.log_ratio);
     bool const is_few = used.size() < fewest_banded_rows;
     fit.outside = interval_of(bare, is_few ? 2.5 : 1.25);
     bool const with_grid = choices.with_residual && used.size() >= fewest_grid_rows(kind);
@@ -319,10 +324,15 @@ std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, 
         for (KernelMeasurement const& row : rows)
             if (row.device != left_out) used.push_back(&row);
         if (used.size() < fewest_transfer_rows) continue;
-        KernelFit const fit = fit_constants(used, choices);
+        KernelFit fit = fit_constants(used, choices);
+        if (choices.with_residual) {
+            std::vector<ResidualPoint> const points = points_of(used, fit);
+            KernelGrids grids = fit_kernel_grids(fit.kind, points, plan_grids(fit.kind, points));
+            fit.residual = std::move(grids.residual);
+            fit.waves = std::move(grids.waves);
+        }
         for (KernelMeasurement const& row : rows)
-            if (row.device == left_out)
-                errors.push_back(std::log(model_seconds(row, fit.constants) / row.row.measured->base()));
+            if (row.device == left_out) errors.push_back(std::log(fitted_seconds(row, fit) / row.row.measured->base()));
     }
     return errors;
 }

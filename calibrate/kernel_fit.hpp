@@ -27,7 +27,7 @@ struct KernelFitChoices {
     unsigned threads = 0;
     int starts = 2;
     std::size_t most_rows = 1500;    ///< that the constants are fitted to; more are thinned by hash
-    bool with_residual = true;       ///< false: the constants alone, as for a class of devices
+    bool with_residual = true;       ///< false: the constants alone, as for devices of several chips
     KernelFit const* kin = nullptr;  ///< a fit of like kernels, to whose constants these are drawn
 };
 
@@ -47,8 +47,8 @@ struct KernelGroup {
 };
 std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows);
 
-/// log(predicted / measured) of each row by constants that saw no row of its device: what a device of the class can
-/// expect. Empty when the rows are of one device only.
+/// log(predicted / measured) of each row by constants, and grids where the choices have them, that saw no row of its
+/// device: what a device of the class can expect. Empty when the rows are of one device only.
 std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices);
 
 }  // namespace sextant

@@ -20,6 +20,7 @@ struct Choice {
     std::size_t count = 0;
     KernelFit const* fit = nullptr;
     bool own = false;
+    bool gridded = false;                           ///< the fit's grids belong to this device
     std::shared_ptr<KernelCalibration const> keep;  ///< holds what `fit` points into
     [[nodiscard]] std::span<double const> constants() const { return std::span(values).first(count); }
 };
@@ -55,6 +56,7 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
         choice.fit = fit;
         choice.keep = from;
         choice.own = !from->is_class() && fit->variant == variant;
+        choice.gridded = from->grids_hold(accelerator.multiprocessors.value);
     };
     if (auto const& own = accelerator.kernels) {
         take(own, own->find(kind, variant));
@@ -86,10 +88,10 @@ TimeInterval interval_at(KernelFit const& fit, double seconds) {
 KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const> at) {
     KernelEstimate out{.time = time, .factors = {0.5, 2.0}, .support = KernelSupport::assumed};  // assumed
     if (choice.fit == nullptr) return out;
-    out.time *= std::exp(choice.fit->residual.value(at));
-    bool const inside = choice.fit->residual.covers(at);
+    if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
+    bool const inside = choice.gridded && choice.fit->residual.covers(at);
     out.support = !choice.own ? KernelSupport::by_class : (inside ? KernelSupport::measured : KernelSupport::extended);
-    out.factors = inside || !choice.own ? interval_at(*choice.fit, out.time.base()) : choice.fit->outside;
+    out.factors = inside ? interval_at(*choice.fit, out.time.base()) : choice.fit->outside;
     return out;
 }
 
@@ -151,7 +153,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     if (shape.groups > 1) {  // the grids belong to single products
         out.time = time;
         if (out.support == KernelSupport::measured) out.support = KernelSupport::extended;
-    } else if (choice.fit != nullptr && !choice.fit->waves.empty()) {
+    } else if (choice.gridded && !choice.fit->waves.empty()) {
         out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
     }
     return out;

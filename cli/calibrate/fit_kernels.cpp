@@ -7,6 +7,7 @@
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
@@ -134,34 +135,56 @@ KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasuremen
     return out;
 }
 
-/// Of a class the interval is what a device of it can expect that was not in the fit.
+/// What 80 % of the errors, log(predicted / measured), leave of a prediction.
+TimeInterval interval_of(std::vector<double> const& errors) {
+    return {.low = std::min(0.99, std::exp(-quantile_of(errors, 0.9))),
+            .high = std::max(1.01, std::exp(-quantile_of(errors, 0.1)))};
+}
+
+HeldOutError score_of(std::vector<double> const& errors) {
+    std::vector<double> absolute;
+    for (double const e : errors)
+        absolute.push_back(100 * std::abs(std::exp(e) - 1));
+    return {.rows = static_cast<std::int64_t>(absolute.size()),
+            .median_pct = quantile_of(absolute, 0.5),
+            .p95_pct = quantile_of(absolute, 0.95),
+            .bias_pct = 100 * (std::exp(quantile_of(errors, 0.5)) - 1)};
+}
+
+/// Of a class the intervals are what a device of it can expect that was not in the fit: another chip (outside of its
+/// grids), or the same.
 void set_transfer_intervals(KernelCalibration& calibration, std::vector<KernelMeasurement> const& rows,
                             KernelFitChoices const& choices, KernelCalibration const* wider) {
+    KernelFitChoices bare = choices;
+    bare.with_residual = false;
     for (KernelFit& fit : calibration.fits) {
         std::vector<KernelMeasurement> same;
         for (KernelMeasurement const& row : rows)
             if (row.kind == fit.kind && row.variant == fit.variant) same.push_back(row);
-        std::vector<double> errors = transfer_errors(same, choices);
+        std::vector<double> errors = transfer_errors(same, bare);
+        fit.held_out = {};
         if (errors.empty()) {
             KernelFit const* const from = wider != nullptr ? wider->find(fit.kind, fit.variant) : nullptr;
             fit.outside = from != nullptr ? from->outside : TimeInterval{0.5, 2};
-            fit.held_out = {};
         } else {
-            std::sort(errors.begin(), errors.end());
-            auto const at = [&](double q) { return errors[static_cast<std::size_t>(q * double(errors.size() - 1))]; };
-            fit.outside = {.low = std::min(0.99, std::exp(-at(0.9))), .high = std::max(1.01, std::exp(-at(0.1)))};
-            std::vector<double> absolute;
-            for (double const e : errors)
-                absolute.push_back(100 * std::abs(std::exp(e) - 1));
-            std::sort(absolute.begin(), absolute.end());
-            auto const n = static_cast<double>(absolute.size() - 1);
-            fit.held_out = {.rows = static_cast<std::int64_t>(absolute.size()),
-                            .median_pct = absolute[static_cast<std::size_t>(0.5 * n)],
-                            .p95_pct = absolute[static_cast<std::size_t>(0.95 * n)],
-                            .bias_pct = 100 * (std::exp(at(0.5)) - 1)};
+            fit.outside = interval_of(errors);
+            fit.held_out = score_of(errors);
         }
         fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
+        if (calibration.grid_multiprocessors == 0 || errors.empty()) continue;
+        errors = transfer_errors(same, choices);
+        fit.intervals.front().factors = interval_of(errors);
+        fit.held_out = score_of(errors);
     }
+}
+
+/// Multiprocessors of the devices of the rows, where all have as many; else 0.
+std::int64_t common_multiprocessors(std::vector<KernelMeasurement> const& rows) {
+    std::int64_t const first = rows.empty() ? 0 : rows.front().device->multiprocessors.value;
+    bool const all = std::all_of(rows.begin(), rows.end(), [&](KernelMeasurement const& row) {
+        return row.device->multiprocessors.value == first;
+    });
+    return all ? first : 0;
 }
 
 void finish_class(KernelCalibration& calibration, std::string const& generation, std::string const& title,
@@ -213,7 +236,10 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         add_line(table, any.name, fit);
     for (auto const& [generation, rows] : by_generation) {
         if (generation == "*") continue;
+        std::int64_t const chip = common_multiprocessors(rows);
+        choices.with_residual = chip > 0;
         KernelCalibration of_class = fit_rows("class-" + generation, rows, choices, classes, context);
+        of_class.grid_multiprocessors = chip;
         set_transfer_intervals(of_class, rows, choices, &any);
         finish_class(of_class, generation, generation + " devices", sources[generation], command);
         write(of_class);

@@ -54,11 +54,16 @@ struct KernelCalibration {
     std::string title;
     std::vector<std::string> devices;  ///< accelerators by name; empty: a class
     std::string generation;            ///< of a class: its generation, "*": any
+    /// Of a class whose measured devices have as many multiprocessors, the same chip in all likelihood: their number.
+    /// Its grids belong to devices of about so many. 0: it has no grids.
+    std::int64_t grid_multiprocessors = 0;
     std::string command;               ///< that fitted it
     std::vector<std::string> sources;  ///< of the rows
     std::vector<KernelFit> fits;
 
     [[nodiscard]] bool is_class() const { return devices.empty(); }
+    /// Whether its grids belong to a device of so many multiprocessors.
+    [[nodiscard]] bool grids_hold(std::int64_t multiprocessors) const;
     /// The fit of this kernel and variant, or null.
     [[nodiscard]] KernelFit const* find(KernelKind kind, std::string_view variant) const;
 };

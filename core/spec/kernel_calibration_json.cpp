@@ -192,6 +192,8 @@ KernelCalibration read_kernel_calibration(ObjectReader in) {
     out.generation = in.text("generation", "");
     if (out.devices.empty() == out.generation.empty())
         throw InputError("{}: needs either devices or a generation", in.where());
+    out.grid_multiprocessors = in.integer("grid_multiprocessors", 0);
+    check_range(static_cast<double>(out.grid_multiprocessors), 0, 1e6, in, "grid_multiprocessors");
     out.command = in.text("command");
     out.sources = in.texts("sources");
     for (ObjectReader const& fit : in.objects("fits"))
@@ -207,6 +209,7 @@ std::string kernel_calibration_json(KernelCalibration const& calibration) {
         head["generation"] = calibration.generation;
     else
         head["devices"] = calibration.devices;
+    if (calibration.grid_multiprocessors > 0) head["grid_multiprocessors"] = calibration.grid_multiprocessors;
     head["command"] = calibration.command;
     head["sources"] = calibration.sources;
     std::string out = json_text(head, 2);

@@ -6,6 +6,7 @@
 #include "tests/fixtures.hpp"
 
 #include <cmath>
+#include <memory>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -157,9 +158,38 @@ TEST_CASE("gemm_wave_coordinates: whole waves lose nothing, one tile more loses 
     CHECK(gemm_wave_coordinates({.m = 1, .n = 1, .k = 1}, rates)[0] == Approx(std::log2(0.01)));
 }
 
+TEST_CASE("estimate_product: grids of a class are for devices of its measured chip", "[INV-14]") {
+    auto const of_class = std::make_shared<KernelCalibration>(*find_accelerator("b200-sxm", "test").kernels);
+    of_class->devices.clear();
+    of_class->generation = "blackwell";
+    AcceleratorProfile device = find_accelerator("b200-sxm", "test");
+    auto const estimate = [&] {
+        return estimate_product({.m = 512, .n = 4096, .k = 4096}, gemm_format(Precision::bf16), device,
+                                {.cache = CacheState::hot});
+    };
+    KernelEstimate const own = estimate();
+    device.kernels = of_class;
+    KernelEstimate const bare = estimate();
+    of_class->grid_multiprocessors = device.multiprocessors.value;
+    KernelEstimate const same_chip = estimate();
+    CHECK(own.support == KernelSupport::measured);
+    for (KernelEstimate const& e : {bare, same_chip})
+        CHECK(e.support == KernelSupport::by_class);
+    // The constants of a class are scaled by what the profile says of the device, its grids are not.
+    KernelFit const& fit = *of_class->find(KernelKind::gemm, "bf16");
+    double const grids = fit.residual.value(gemm_coordinates({.groups = 1, .m = 512, .n = 4096, .k = 4096})) +
+                         fit.waves.value(gemm_wave_coordinates({.groups = 1, .m = 512, .n = 4096, .k = 4096},
+                                                               kernel_rates(device, Precision::bf16)));
+    CHECK(std::abs(grids) > 1e-3);
+    CHECK(std::log(same_chip.time / bare.time) == Approx(grids));
+    CHECK(bare.factors.high == fit.outside.high);
+    CHECK(same_chip.factors.high == own.factors.high);
+}
+
 TEST_CASE("estimate_product: no grid of a calibration makes a product faster than its device", "[INV-14]") {
     std::mt19937_64 random(5);
-    for (char const* const name : {"a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200-sxm", "l40s"}) {
+    for (char const* const name : {"a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200-sxm", "l40s", "a100-sxm-40gb",
+                                   "h800-sxm", "gh200-144gb", "gb200", "b100-sxm", "l40"}) {
         AcceleratorProfile const device = find_accelerator(name, "test");
         for (int i = 0; i < 2000; ++i) {
             auto const size = [&] { return static_cast<std::int64_t>(std::exp2(fixtures::uniform(random, 0, 17))); };

@@ -76,6 +76,23 @@ TEST_CASE("kernel calibration: marks of shapes are six hexadecimal digits each, 
     CHECK(read(kernel_calibration_json(few)).fits[0].seen.empty());
 }
 
+TEST_CASE("kernel calibration: grids of a class belong to devices of about as many multiprocessors") {
+    CHECK(sample().grids_hold(7));  // of a device: whatever its profile is changed to
+    KernelCalibration of_class = sample();
+    of_class.devices.clear();
+    of_class.generation = "hopper";
+    CHECK_FALSE(read(kernel_calibration_json(of_class)).grids_hold(132));
+    of_class.grid_multiprocessors = 132;
+    KernelCalibration const back = read(kernel_calibration_json(of_class));
+    CHECK(back.grid_multiprocessors == 132);
+    CHECK(back.grids_hold(132));
+    CHECK(back.grids_hold(128));
+    CHECK_FALSE(back.grids_hold(114));
+    CHECK_FALSE(back.grids_hold(144));
+    CHECK_THROWS_WITH(read(replaced(kernel_calibration_json(of_class), "processors\": 132", "processors\": -1")),
+                      contains("grid_multiprocessors"));
+}
+
 TEST_CASE("kernel calibration: products alone have a grid of waves") {
     KernelCalibration with_product = sample();
     KernelFit fit = with_product.fits[0];
@@ -99,7 +116,7 @@ TEST_CASE("kernel calibration: wrong files are refused with what is wrong") {
     CHECK_THROWS_WITH(read(replaced(text, "\"launch\"", "\"lanch\"")), contains("launch"));
     CHECK_THROWS_WITH(read(replaced(text, "\"value\": 1e-05", "\"value\": 7")), contains("launch"));
     CHECK_THROWS_WITH(read(replaced(text, "[0, 1.5]", "[1.5, 0]")), contains("do not rise"));
-    CHECK_THROWS_WITH(read(replaced(text, "0.01, -0.5", "-0.5")), contains("5 values for 6"));
+    CHECK_THROWS_WITH(read(replaced(text, "10, -500", "-500")), contains("5 values for 6"));
     CHECK_THROWS_WITH(read(replaced(text, "\"low\": 0.9", "\"low\": 1.1")), contains("low"));
     CHECK_THROWS_WITH(read(replaced(text, "\"version\": 1", "\"version\": 9")), contains("version"));
     CHECK_THROWS_WITH(read(replaced(text, "\"h100-sxm\"", "")), contains("needs either devices or a generation"));
