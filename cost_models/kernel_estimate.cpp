@@ -156,6 +156,9 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     } else if (choice.gridded && !choice.fit->waves.empty()) {
         out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
     }
+    // Grids of the same chip at a higher clock or power know nothing of this device's peak.
+    double const work = 2 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+    if (choice.gridded && !choice.own) out.time = std::max(out.time, work / rates.peak * units::s);
     return out;
 }
 
