@@ -1,6 +1,7 @@
 #include "calibrate/kernel_fit.hpp"
 #include "calibrate/residual_fit.hpp"
 #include "core/error.hpp"
+#include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 #include "tests/catch.hpp"
@@ -199,6 +200,25 @@ TEST_CASE("fit_kernel: rows of a device that is faster than the one they are sai
         row.device = &slow;
     CHECK_THROWS_WITH(fit_kernel(rows, {.threads = 1, .starts = 1, .with_residual = false}),
                       Catch::Contains("times the peak of a100-sxm-80gb (are the rows of this device?)"));
+}
+
+TEST_CASE("transfer_errors: what two devices of one chip have in common beside the formula carries over") {
+    AcceleratorProfile const one = accelerator();
+    AcceleratorProfile other = accelerator();
+    other.name = "other";
+    other.memory_bandwidth.value *= 1.4;
+    constexpr int count = fixtures::cases(400, 250);
+    auto rows = products(one, known_constants(), count, 0.02);  // with a bump that no constant explains
+    for (KernelMeasurement const& row : products(other, known_constants(), count, 0.02))
+        rows.push_back(row);
+    auto const median_error = [&](bool with_residual) {
+        std::vector<double> errors = transfer_errors(rows, {.threads = 1, .starts = 1, .with_residual = with_residual});
+        REQUIRE(errors.size() == rows.size());
+        for (double& e : errors)
+            e = std::abs(e);
+        return quantile_of(errors, 0.5);
+    };
+    CHECK(median_error(true) < 0.6 * median_error(false));
 }
 
 TEST_CASE("kernel rows group by kernel and variant") {

@@ -93,6 +93,18 @@ TEST_CASE("kernel calibration: grids of a class belong to devices of about as ma
                       contains("grid_multiprocessors"));
 }
 
+TEST_CASE("kernel calibration: of the shipped classes each is of one chip, and decodes carry nothing over") {
+    for (char const* const generation : {"ampere", "hopper", "ada", "blackwell"}) {
+        CAPTURE(generation);
+        auto const of_class = shipped_kernel_calibration(std::string("class-") + generation);
+        REQUIRE(of_class);
+        CHECK(of_class->grid_multiprocessors > 0);
+        for (KernelFit const& fit : of_class->fits)
+            CHECK(fit.residual.empty() == (fit.kind == KernelKind::decode));
+    }
+    CHECK(shipped_kernel_calibration("class-any")->grid_multiprocessors == 0);
+}
+
 TEST_CASE("kernel calibration: products alone have a grid of waves") {
     KernelCalibration with_product = sample();
     KernelFit fit = with_product.fits[0];
