@@ -63,12 +63,12 @@ std::string_view name_of(DecodeSharing sharing);
 /// `memory`: keys and values once per head that holds them, faster where the cache holds them. `repeated`, where
 /// unshared: the same once per query head, at cache_speed times the memory bandwidth; the heads of a group run side by
 /// side, and what the first brings from memory the others find in the cache. Where the cache is one per chiplet, heads
-/// of a group lie on different ones (work is dealt out in turns), and `memory` has a copy for each. `chain`: a block is a head that reads of
-/// one sequence, over several blocks when they would not fill the multiprocessors otherwise (not fewer than
-/// split_tokens each); it takes block_overhead plus its tokens times token_latency, in waves of blocks_per_processor.
-/// `compute`: 4 d flop per head and token, a group of heads padded to 16. `constants` in the order of `DecodeConstant`.
-/// Source: FlashDecoding (pytorch.org/blog/flash-decoding); the form was chosen by its error on held-out shapes of five
-/// devices (docs/calibration.md).
+/// of a group lie on different ones (work is dealt out in turns), and `memory` has a copy for each. `chain`: a block is
+/// a head that reads of one sequence, over several blocks when they would not fill the multiprocessors otherwise (not
+/// fewer than split_tokens each); it takes block_overhead plus its tokens times token_latency, in waves of
+/// blocks_per_processor. `compute`: 4 d flop per head and token, a group of heads padded to 16. `constants` in the
+/// order of `DecodeConstant`. Source: FlashDecoding (pytorch.org/blog/flash-decoding); the form was chosen by its error
+/// on held-out shapes of five devices (docs/calibration.md).
 Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,
                      CacheState cache, DecodeSharing sharing);
 inline Seconds decode_model(DecodeAttention const& shape, KernelRates const& rates, std::span<double const> constants,

@@ -221,7 +221,7 @@ Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& contex
         "Rows that the fit held out are scored apart from those that it saw.\n\nExamples:\n"
         "  sextant calibrate report mine.json\n"
         "  sextant calibrate report mine.json --rows gemm.csv --rows attention.csv --plots plots\n"
-        "  sextant calibrate report mine.json --rows rows.csv --format html --output report.html\n"
+        "  sextant calibrate report mine.json --rows rows.csv --device host.json --format html --output report.html\n"
         "  sextant calibrate report out.json --rows rows.csv --device host.json --format markdown\n");
     return {&app, [request, &context] { return report_calibration(*request, context); }};
 }

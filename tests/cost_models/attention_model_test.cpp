@@ -177,8 +177,7 @@ TEST_CASE("decode_model: a group that no kernel shares reads memory once and the
             return decode_model(step(256, 64, 8, 16384), chiplets, streaming, CacheState::cold, sharing).base();
         };
         CAPTURE(caches);
-        CHECK(chiplet_seconds(DecodeSharing::unshared) ==
-              Approx(std::min(8.0, caches) / 0.85 * once).epsilon(0.1));
+        CHECK(chiplet_seconds(DecodeSharing::unshared) == Approx(std::min(8.0, caches) / 0.85 * once).epsilon(0.1));
         CHECK(chiplet_seconds(DecodeSharing::grouped) == seconds(64, CacheState::cold, DecodeSharing::grouped));
     }
 }
