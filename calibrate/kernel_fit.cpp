@@ -161,20 +161,6 @@ std::vector<KernelInterval> interval_bands(std::vector<Residual> const& residual
     return bands;
 }
 
-HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
-    std::vector<double> absolute;
-    std::vector<double> signed_errors;
-    for (double const r : log_measured_to_predicted) {
-        double const error = 100 * (std::exp(-r) - 1);
-        signed_errors.push_back(error);
-        absolute.push_back(std::abs(error));
-    }
-    return {.rows = static_cast<std::int64_t>(absolute.size()),
-            .median_pct = quantile_of(absolute, 0.5),
-            .p95_pct = quantile_of(absolute, 0.95),
-            .bias_pct = quantile_of(signed_errors, 0.5)};
-}
-
 std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const& rows) {
     std::vector<std::uint32_t> marks;
     for (KernelMeasurement const* row : rows)
@@ -189,6 +175,13 @@ std::vector<ResidualPoint> points_of(std::vector<KernelMeasurement const*> const
     for (auto const* row : rows)
         points.push_back(point_of(*row, std::log(row->row.measured->base() / model_seconds(*row, fit.constants))));
     return points;
+}
+
+/// The grids that explain the points best beside the constants.
+void set_grids(KernelFit& fit, std::vector<ResidualPoint> const& points, KernelGridPlan const& plan) {
+    KernelGrids grids = fit_kernel_grids(fit.kind, points, plan);
+    fit.residual = std::move(grids.residual);
+    fit.waves = std::move(grids.waves);
 }
 
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
@@ -208,9 +201,7 @@ std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement co
             unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), points[i].log_ratio - value});
         }
     }
-    KernelGrids grids = fit_kernel_grids(fit.kind, points, plan);
-    fit.residual = std::move(grids.residual);
-    fit.waves = std::move(grids.waves);
+    set_grids(fit, points, plan);
     return unseen;
 }
 
@@ -249,6 +240,20 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
         out.variant += fmt::format("/{}", name_of(sharing_of(std::get<DecodeAttention>(row.what))));
     }
     return out;
+}
+
+HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
+    std::vector<double> absolute;
+    std::vector<double> signed_errors;
+    for (double const r : log_measured_to_predicted) {
+        double const error = 100 * (std::exp(-r) - 1);
+        signed_errors.push_back(error);
+        absolute.push_back(std::abs(error));
+    }
+    return {.rows = static_cast<std::int64_t>(absolute.size()),
+            .median_pct = quantile_of(absolute, 0.5),
+            .p95_pct = quantile_of(absolute, 0.95),
+            .bias_pct = quantile_of(signed_errors, 0.5)};
 }
 
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
@@ -327,12 +332,10 @@ std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, 
         KernelFit fit = fit_constants(used, choices);
         if (choices.with_residual) {
             std::vector<ResidualPoint> const points = points_of(used, fit);
-            KernelGrids grids = fit_kernel_grids(fit.kind, points, plan_grids(fit.kind, points));
-            fit.residual = std::move(grids.residual);
-            fit.waves = std::move(grids.waves);
+            set_grids(fit, points, plan_grids(fit.kind, points));
         }
         for (KernelMeasurement const& row : rows)
-            if (row.device == left_out) errors.push_back(std::log(fitted_seconds(row, fit) / row.row.measured->base()));
+            if (row.device == left_out) errors.push_back(std::log(row.row.measured->base() / fitted_seconds(row, fit)));
     }
     return errors;
 }

@@ -39,6 +39,9 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
 /// Predicted seconds of a row by a fit; without the residual when `with_residual` is off.
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit);
 
+/// What log(measured / predicted) of rows that a fit did not see says of its errors.
+HeldOutError error_of(std::vector<double> const& log_measured_to_predicted);
+
 /// Rows grouped by kernel and variant, in the order of `KernelKind` and of the variants' names.
 struct KernelGroup {
     KernelKind kind = KernelKind::gemm;
@@ -47,7 +50,7 @@ struct KernelGroup {
 };
 std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows);
 
-/// log(predicted / measured) of each row by constants, and grids where the choices have them, that saw no row of its
+/// log(measured / predicted) of each row by constants, and grids where the choices have them, that saw no row of its
 /// device: what a device of the class can expect. Empty when the rows are of one device only.
 std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices);
 

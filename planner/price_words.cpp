@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace sextant {
 namespace {
+
+/// Source of a price that the user gave.
+constexpr std::string_view of_user = "--price";
 
 /// What the sources of the profiles that ship begin and end with.
 constexpr std::string_view indicative = "indicative: ";
@@ -19,17 +24,19 @@ std::string_view provider_and_date(std::string_view source) {
 
 }  // namespace
 
+Sourced<double> given_price(double usd) { return {usd, Basis::assumed, std::string(of_user)}; }
+
 std::string price_words(Sourced<double> const& price) {
     std::string const amount = fmt::format("${:g} per GPU-hour", price.value);
     if (price.source.starts_with(indicative))
         return fmt::format("{} ({}{})", amount, indicative, provider_and_date(price.source));
-    if (price.source == given_price) return fmt::format("{} ({})", amount, given_price);
+    if (price.source == of_user) return fmt::format("{} ({})", amount, of_user);
     return price.basis == Basis::assumed ? amount + " (assumed)" : fmt::format("{} ({})", amount, price.source);
 }
 
 std::string price_assumption(Sourced<double> const& price) {
     std::string const amount = fmt::format("price = ${:g} per GPU-hour", price.value);
-    if (price.source == given_price) return fmt::format("{}, as given ({})", amount, given_price);
+    if (price.source == of_user) return fmt::format("{}, as given ({})", amount, of_user);
     if (price.source.starts_with(indicative)) {
         bool const invites = price.source.ends_with(replace_it);
         return fmt::format("{}, {}{}", amount, price.source, invites ? " (--price)" : "");

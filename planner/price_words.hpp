@@ -3,12 +3,11 @@
 #include "core/spec/sourced.hpp"
 
 #include <string>
-#include <string_view>
 
 namespace sextant {
 
-/// Source of a price that the user gave.
-inline constexpr std::string_view given_price = "--price";
+/// A price that the user gave, US dollars per accelerator and hour.
+Sourced<double> given_price(double usd);
 
 /// For one line: "$2.95 per GPU-hour (indicative: Nebius H100, on-demand, 2025)", "$2 per GPU-hour (--price)".
 std::string price_words(Sourced<double> const& price);

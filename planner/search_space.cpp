@@ -174,6 +174,13 @@ void set_choices(SearchSpace& space, ModelSpec const& model, SearchConstraints c
 
 }  // namespace
 
+std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int64_t sequence) {
+    if (asked && (*asked < 1 || *asked > sequence))
+        throw InputError("--document-tokens: {} is out of range (1 to the {} tokens of a sequence, --seq)", *asked,
+                         sequence);
+    return asked.value_or(0);
+}
+
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& c) {
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)

@@ -68,6 +68,9 @@ struct SearchSpace {
     ParallelPlan base;
 };
 
+/// Tokens per document that are asked for, 0 where none are. @throws InputError: none, or more than a sequence has.
+std::int64_t document_tokens(std::optional<std::int64_t> const& asked, std::int64_t sequence);
+
 /// @throws InputError when a constraint leaves an axis empty, saying which and what it may be.
 SearchSpace make_search_space(ModelSpec const& model, Workload const& workload, ClusterSpec const& cluster,
                               std::int64_t accelerators, SearchConstraints const& constraints);

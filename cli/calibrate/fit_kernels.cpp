@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <ostream>
 #include <set>
@@ -98,8 +99,15 @@ void add_line(Table& table, std::string const& device, KernelFit const& fit) {
                    error(fit.held_out.p95_pct, false), error(fit.held_out.bias_pct, true)});
 }
 
+/// Whether what a measured device leaves of the formula is taken for other devices of its chip. Decodes of H100 and
+/// H200 tell of one another (14.8 -> 5.7 %), but what engines on GH200 and A100 40GB are known to reach is predicted
+/// better without (throughput 3.1 and 7.6 %, with 4.1 and 8.4).
+bool carries_over(KernelKind kind) { return kind != KernelKind::decode; }
+
+enum class Whose : std::uint8_t { device, class_of_devices };
+
 /// Kernels that cannot be fitted are left out. @throws InputError with the first reason when that is all of them.
-KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasurement> const& rows,
+KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<KernelMeasurement> const& rows,
                            KernelFitChoices const& choices, Table& table, CommandContext& context) {
     KernelCalibration out;
     std::string reason;
@@ -129,32 +137,18 @@ KernelCalibration fit_rows(std::string const& name, std::vector<KernelMeasuremen
     for (KernelGroup const& group : group_kernels(rows)) {
         KernelFitChoices own = choices;
         if (group.kind == KernelKind::memory && any) own.kin = &*any;
+        if (whose == Whose::class_of_devices && !carries_over(group.kind)) own.with_residual = false;
         fit_group(group.kind, group.variant, group.rows, own);
     }
     if (out.fits.empty()) throw InputError("{}: no kernel could be fitted: {}", name, reason);
     return out;
 }
 
-/// What 80 % of the errors, log(predicted / measured), leave of a prediction.
+/// 80 % of log(measured / predicted), as factors on a prediction.
 TimeInterval interval_of(std::vector<double> const& errors) {
-    return {.low = std::min(0.99, std::exp(-quantile_of(errors, 0.9))),
-            .high = std::max(1.01, std::exp(-quantile_of(errors, 0.1)))};
+    return {.low = std::min(0.99, std::exp(quantile_of(errors, 0.1))),
+            .high = std::max(1.01, std::exp(quantile_of(errors, 0.9)))};
 }
-
-HeldOutError score_of(std::vector<double> const& errors) {
-    std::vector<double> absolute;
-    for (double const e : errors)
-        absolute.push_back(100 * std::abs(std::exp(e) - 1));
-    return {.rows = static_cast<std::int64_t>(absolute.size()),
-            .median_pct = quantile_of(absolute, 0.5),
-            .p95_pct = quantile_of(absolute, 0.95),
-            .bias_pct = 100 * (std::exp(quantile_of(errors, 0.5)) - 1)};
-}
-
-/// Whether what a measured device leaves of the formula is taken for other devices of its chip. Decodes of H100 and
-/// H200 tell of one another (14.8 -> 5.7 %), but what engines on GH200 and A100 40GB are known to reach is predicted
-/// better without (throughput 3.1 and 7.6 %, with 4.1 and 8.4).
-bool carries_over(KernelKind kind) { return kind != KernelKind::decode; }
 
 /// Of a class the intervals are what a device of it can expect that was not in the fit: another chip (outside of its
 /// grids), or the same.
@@ -168,19 +162,18 @@ void set_transfer_intervals(KernelCalibration& calibration, std::vector<KernelMe
             if (row.kind == fit.kind && row.variant == fit.variant) same.push_back(row);
         std::vector<double> errors = transfer_errors(same, bare);
         fit.held_out = {};
-        if (!carries_over(fit.kind)) fit.residual = {};
         if (errors.empty()) {
             KernelFit const* const from = wider != nullptr ? wider->find(fit.kind, fit.variant) : nullptr;
             fit.outside = from != nullptr ? from->outside : TimeInterval{0.5, 2};
         } else {
             fit.outside = interval_of(errors);
-            fit.held_out = score_of(errors);
+            fit.held_out = error_of(errors);
         }
         fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
         if (calibration.grid_multiprocessors == 0 || errors.empty() || !carries_over(fit.kind)) continue;
         errors = transfer_errors(same, choices);
         fit.intervals.front().factors = interval_of(errors);
-        fit.held_out = score_of(errors);
+        fit.held_out = error_of(errors);
     }
 }
 
@@ -216,7 +209,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     for (DeviceRows const& d : devices) {
         KernelCalibration own;
         try {
-            own = fit_rows(d.name, d.rows, choices, table, context);
+            own = fit_rows(d.name, Whose::device, d.rows, choices, table, context);
         } catch (InputError const& error) {
             context.err << fmt::format("left out: {}\n", error.what());
             continue;
@@ -234,7 +227,8 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     }
     choices.with_residual = false;
     Table classes = fit_table();
-    KernelCalibration any = fit_rows("class-any", by_generation["*"], choices, classes, context);
+    KernelCalibration any =
+        fit_rows("class-any", Whose::class_of_devices, by_generation["*"], choices, classes, context);
     set_transfer_intervals(any, by_generation["*"], choices, nullptr);
     finish_class(any, "*", "any device", sources["*"], command);
     write(any);
@@ -244,7 +238,8 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         if (generation == "*") continue;
         std::int64_t const chip = common_multiprocessors(rows);
         choices.with_residual = chip > 0;
-        KernelCalibration of_class = fit_rows("class-" + generation, rows, choices, classes, context);
+        KernelCalibration of_class =
+            fit_rows("class-" + generation, Whose::class_of_devices, rows, choices, classes, context);
         of_class.grid_multiprocessors = chip;
         set_transfer_intervals(of_class, rows, choices, &any);
         finish_class(of_class, generation, generation + " devices", sources[generation], command);
@@ -286,7 +281,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
             devices.size(), devices[0].name, devices[1].name);
     Table table = fit_table();
     DeviceRows const& d = devices.front();
-    KernelCalibration own = fit_rows(d.name, d.rows, {.threads = request.threads}, table, context);
+    KernelCalibration own = fit_rows(d.name, Whose::device, d.rows, {.threads = request.threads}, table, context);
     own.title = d.title;
     own.devices = {d.name};
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;

@@ -9,11 +9,6 @@
 namespace sextant::cli {
 namespace {
 
-constexpr char const* of_errors =
-    "Errors are (predicted - measured) / measured in per cent: median and 90 % quantile of absolute values; bias is "
-    "the "
-    "median of signed ones.";
-
 PageCell rows_cell(std::size_t rows) { return count_cell(static_cast<std::int64_t>(rows)); }
 
 /// What the file was fitted by and to.
@@ -100,7 +95,7 @@ void add_charts(Page& page, CalibrationReport const& report) {
 /// All groupings in one table; the list above it chooses one: op, op and format, predicted time, source.
 PageTable group_table(CalibrationReport const& report) {
     PageTable table{.title = "Errors by op, format, size and source",
-                    .note = of_errors,
+                    .note = error_note,
                     .columns = {{"by", Align::left, PageColumn::Choice::list}, {"group", Align::left}}};
     std::vector<RowSplit> const splits = splits_of(report);
     for (RowSplit const& split : splits)

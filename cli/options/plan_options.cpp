@@ -203,16 +203,8 @@ Workload find_workload(PlanOptions const& options, ModelSpec const& model) {
     workload.sequence = check(options.sequence.value_or(default_sequence(model)), "--seq");
     workload.global_batch =
         check(options.global_batch.value_or(default_global_batch(workload.sequence)), "--global-batch");
-    workload.document = find_document(options, workload.sequence);
+    workload.document = document_tokens(options.document, workload.sequence);
     return workload;
-}
-
-std::int64_t find_document(PlanOptions const& options, std::int64_t sequence) {
-    if (!options.document) return 0;
-    if (*options.document < 1 || *options.document > sequence)
-        throw InputError("--document-tokens: {} is out of range (1 to the {} tokens of a sequence, --seq)",
-                         *options.document, sequence);
-    return *options.document;
 }
 
 MachineSubject find_machine(PlanOptions const& options) {
@@ -223,8 +215,7 @@ MachineSubject find_machine(PlanOptions const& options) {
         if (!(*options.price >= 0) || *options.price > 1e6)
             throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)",
                              *options.price);
-        machine.cluster.usd_per_accelerator_hour =
-            Sourced<double>{*options.price, Basis::assumed, std::string(given_price)};
+        machine.cluster.usd_per_accelerator_hour = given_price(*options.price);
     }
     machine.limit = options.max_memory.empty()
                         ? default_memory_limit(machine.cluster, machine.framework)

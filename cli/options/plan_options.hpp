@@ -83,9 +83,6 @@ struct MachineSubject {
 };
 MachineSubject find_machine(PlanOptions const& options);
 
-/// Tokens per packed document, 0 where none is asked for. @throws InputError: none, or more than the sequence has.
-std::int64_t find_document(PlanOptions const& options, std::int64_t sequence);
-
 /// Looks everything up. Defaults: the longest sequence up to 8192 that the model was built for; a global batch of about
 /// four million tokens, a multiple of what the plan needs. @throws InputError for anything unknown or out of range.
 Subject find_subject(PlanOptions const& options);

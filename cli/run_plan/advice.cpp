@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace sextant::cli {
 namespace {
@@ -87,20 +89,23 @@ std::string memory_sentence(RunSetting const& setting, Candidate const& misfit, 
 std::string more_accelerators(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
     std::vector<std::int64_t> const ladder = accelerator_ladder(setting.cluster);
     auto const first = std::upper_bound(ladder.begin(), ladder.end(), accelerators);
-    auto const planned = [&](std::int64_t n) { return plan_step(setting, answer.model, answer.workload, n); };
+    auto const planned = [&](std::int64_t n) { return plan_step(setting, answer.model, answer.workload, n).report; };
     auto below = first;
     // Twice as many as the last until it fits, then the rungs between.
     for (auto rung = first; rung != ladder.end() && !setting.stopped();
          rung = std::lower_bound(rung, ladder.end(), 2 * *rung)) {
-        if (!planned(*rung).report) {
+        std::optional<StepReport> step = planned(*rung);
+        if (!step) {
             below = rung + 1;
             continue;
         }
         for (; below != rung; ++below)
-            if (planned(*below).report) break;
-        StepReport const step = *planned(*below).report;
-        return fmt::format("--gpus {} would give an answer: {}, {} of {}", *below, plan_label(step.plan),
-                           human(step.estimate.peak()), human(step.limit.usable));
+            if (auto fewer = planned(*below)) {
+                step = std::move(fewer);
+                break;
+            }
+        return fmt::format("--gpus {} would give an answer: {}, {} of {}", *below, plan_label(step->plan),
+                           human(step->estimate.peak()), human(step->limit.usable));
     }
     return "";
 }

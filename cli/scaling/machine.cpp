@@ -48,17 +48,12 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
         out.machines.accelerators = *o.gpus;
         out.text = fmt::format("{:g} x {}", *o.gpus, out.text);
     }
-    std::optional<Sourced<double>> const profile = hourly_price(cluster);
     if (o.price && !(*o.price > 0 && *o.price <= 1e6))
         throw InputError("--price: {} (above 0, up to 1e6 US dollars per accelerator and hour)", *o.price);
-    if (o.price)
-        out.assumptions.push_back(price_assumption({*o.price, Basis::assumed, std::string(given_price)}));
-    else if (profile)
-        out.assumptions.push_back(price_assumption(*profile));
-    if (o.price || profile) {
-        double const usd = o.price ? *o.price : profile->value;
-        out.machines.price = usd * units::USD / units::hour;
-        out.text += fmt::format(", {:.2f} USD/h", usd);
+    if (auto const price = o.price ? given_price(*o.price) : hourly_price(cluster)) {
+        out.assumptions.push_back(price_assumption(*price));
+        out.machines.price = price->value * units::USD / units::hour;
+        out.text += fmt::format(", {:.2f} USD/h", price->value);
     }
     return out;
 }

@@ -2,7 +2,6 @@
 
 #include "cli/options/number_text.hpp"
 #include "cli/output.hpp"
-#include "cli/serve/loop_in_step.hpp"
 #include "cli/serve/misfit.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/serve/subcommand.hpp"
@@ -11,12 +10,14 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "planner/validation/served_loop.hpp"
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <ostream>
@@ -104,14 +105,27 @@ double watts_of(ServingCase const& what, Limits const& l) {
     return what.cluster.accelerator.power_watts.value * busy;
 }
 
+/// Whether requests of a closed loop are all alike and so stay in step: answers of one or two tokens (classes, scores)
+/// differ by no more, and prompts come together as answers end together, where the steady state has them begin at
+/// random. Longer answers differ in length.
+bool stays_in_step(RequestShape const& request) { return request.output <= 2 && request.cached == 0; }
+
+/// A closed loop: followed request by request where they stay in step, a loop of a fraction of a request excepted.
+ServingEstimate loop_of(IterationModel const& model, RequestShape const& request, double concurrency) {
+    bool const whole = concurrency >= 1 && concurrency == std::floor(concurrency);
+    if (!stays_in_step(request) || !whole) return closed_loop(model, request, concurrency);
+    return served_loop(model, {.concurrency = concurrency,
+                               .request = request,
+                               .rounds = 20,
+                               .least_requests = 4000,
+                               .warmup_share = 0.2});  // the first round comes at once
+}
+
 ServeRow row_of(IterationModel const& model, ServeEstimateReport const& report, double load) {
     ServeRow row;
     row.load = load;
     switch (report.load) {
-        case ServeLoad::concurrency:
-            row.estimate = stays_in_step(report.request) ? loop_in_step(model, report.request, load)
-                                                         : closed_loop(model, report.request, load);
-            break;
+        case ServeLoad::concurrency: row.estimate = loop_of(model, report.request, load); break;
         case ServeLoad::rate: row.estimate = open_loop(model, report.request, load); break;
         case ServeLoad::static_batch: row.estimate = static_batch(model, report.request, load); break;
     }
@@ -183,9 +197,8 @@ int run(Options const& o, CommandContext& context) {
     report.price = serving_price(o.serve, what);
     report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));
     report.support = serving_support(what);
-    report.assumptions = serving_price_assumption(o.serve, what);
-    for (std::string& line : serving_assumptions(what))
-        report.assumptions.push_back(std::move(line));
+    report.assumptions = serving_assumptions(what);
+    put_price_first(report.assumptions, o.serve, what);
     report.assumptions.push_back(
         fmt::format("power: {} of the rated power while computing, {} while reading memory, {} while waiting",
                     power_computing, power_reading, power_waiting));
@@ -195,8 +208,7 @@ int run(Options const& o, CommandContext& context) {
         report.assumptions.emplace_back(
             stays_in_step(report.request)
                 ? "answers of one or two tokens are alike, so requests stay in step: the loop is followed, iteration "
-                  "by "
-                  "iteration"
+                  "by iteration"
                 : "answers differ in length, so prompts begin at random times; requests of equal length stay in step "
                   "(sextant serve simulate --concurrency follows either)");
     if (auto const why = misfit(report, loads)) return deliver_misfit(MisfitCommand::estimate, *why, o.output, context);

@@ -107,8 +107,7 @@ ServingCase serving_case_from(ServeOptions const& o) {
 namespace {
 
 std::optional<Sourced<double>> sourced_price(ServeOptions const& o, ServingCase const& what) {
-    if (!o.price) return hourly_price(what.cluster);
-    return Sourced<double>{*o.price, Basis::assumed, std::string(given_price)};
+    return o.price ? given_price(*o.price) : hourly_price(what.cluster);
 }
 
 }  // namespace
@@ -118,10 +117,8 @@ std::optional<double> serving_price(ServeOptions const& o, ServingCase const& wh
     return price ? std::optional(price->value) : std::nullopt;
 }
 
-std::vector<std::string> serving_price_assumption(ServeOptions const& o, ServingCase const& what) {
-    auto const price = sourced_price(o, what);
-    if (!price) return {};
-    return {price_assumption(*price)};
+void put_price_first(std::vector<std::string>& assumptions, ServeOptions const& o, ServingCase const& what) {
+    if (auto const price = sourced_price(o, what)) assumptions.insert(assumptions.begin(), price_assumption(*price));
 }
 
 std::string serving_plan_text(ServingCase const& what) {

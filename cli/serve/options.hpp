@@ -44,8 +44,8 @@ ServingCase serving_case_from(ServeOptions const& options);
 /// US dollars per accelerator and hour: given, of the cluster, of the accelerator; nothing when none is known.
 std::optional<double> serving_price(ServeOptions const& options, ServingCase const& what);
 
-/// Whose price that is, or that it was given; no line without a price.
-std::vector<std::string> serving_price_assumption(ServeOptions const& options, ServingCase const& what);
+/// Whose price that is, or that it was given, before the other assumptions; no line without a price.
+void put_price_first(std::vector<std::string>& assumptions, ServeOptions const& options, ServingCase const& what);
 
 /// "tp 4, weights fp8 as the checkpoint is, cache bf16, engine vllm"
 std::string serving_plan_text(ServingCase const& what);

@@ -59,7 +59,7 @@ struct Options {
 
 std::optional<Sourced<double>> price_of(Options const& o, ClusterSpec const& cluster, std::size_t index) {
     if (o.prices.empty()) return hourly_price(cluster);
-    return Sourced<double>{o.prices[std::min(index, o.prices.size() - 1)], Basis::assumed, std::string(given_price)};
+    return given_price(o.prices[std::min(index, o.prices.size() - 1)]);
 }
 
 Seconds objective_from(std::string const& text, char const* flag) {

@@ -102,8 +102,7 @@ QualityReport report_of(Options const& o) {
     report.baseline = compare_formats(report.what, report.request, load, std::vector{two_byte}, wide, errors).front();
     report.choices = compare_formats(report.what, report.request, load, weights_of(o, two_byte), caches_of(o), errors);
     report.assumptions = assumptions_of(report);
-    std::vector<std::string> const price = serving_price_assumption(serve, report.what);
-    report.assumptions.insert(report.assumptions.begin(), price.begin(), price.end());
+    put_price_first(report.assumptions, serve, report.what);
     return report;
 }
 

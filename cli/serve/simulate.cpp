@@ -121,8 +121,7 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     report.requests = source->count();
     simulate(o, context, report, *source);
     note_assumptions(report);
-    std::vector<std::string> const price = serving_price_assumption(o.serve, report.what);
-    report.assumptions.insert(report.assumptions.begin(), price.begin(), price.end());
+    put_price_first(report.assumptions, o.serve, report.what);
     if (!o.timeline.empty()) write_text_file(o.timeline, serve_simulate_trace(report));
     if (!o.plots.empty()) write_serve_simulate_plots(report, o.plots);
     switch (format) {

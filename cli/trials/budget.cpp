@@ -128,7 +128,7 @@ void set_time(Options const& o, BudgetReport& report) {
     if (o.price) {
         if (!(*o.price >= 0 && *o.price <= 1e6)) throw InputError("--price: {} is not a price (0 to 1e6)", *o.price);
         trial.usd_per_gpu_hour = *o.price;
-        report.assumptions.push_back(price_assumption({*o.price, Basis::assumed, std::string(given_price)}));
+        report.assumptions.push_back(price_assumption(given_price(*o.price)));
     }
     if (seconds) {
         trial.gpu_seconds = *seconds * static_cast<double>(o.gpus_per_trial);

@@ -68,13 +68,9 @@ std::vector<PageCell> score_row(ValidationKind kind, std::string const& name, So
 }
 
 PageTable source_table(Validation const& v) {
-    PageTable table{
-        .title = "Scores by source",
-        .note =
-            "Errors are (predicted - measured) / measured in per cent: median and 90 % quantile of absolute "
-            "values; bias is the median of signed ones. " +
-            interval_note(v.kind),
-        .columns = score_columns(v.kind, "source")};
+    PageTable table{.title = "Scores by source",
+                    .note = fmt::format("{} {}", error_note, interval_note(v.kind)),
+                    .columns = score_columns(v.kind, "source")};
     for (SourceScore const& s : v.sources)
         table.rows.push_back(score_row(v.kind, s.source, s));
     table.rows.push_back(score_row(v.kind, "all", v.overall));

@@ -10,6 +10,12 @@ namespace sextant::cli {
 
 // What pages of measured rows share: those of `validate` and of `calibrate report`.
 
+/// What the errors in their tables are.
+inline constexpr char const* error_note =
+    "Errors are (predicted - measured) / measured in per cent: median and 90 % quantile of absolute values; bias is "
+    "the "
+    "median of signed ones.";
+
 /// Predicted against measured on logarithmic axes, a colour per group, nine groups and 6,000 points at most.
 Chart against_measured(ValidationPoints::Figure const& figure, std::string title);
 

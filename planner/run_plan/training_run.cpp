@@ -51,10 +51,7 @@ Workload run_workload(RunSetting const& setting, ModelSpec const& model, double 
     workload.global_batch = setting.global_batch.value_or(usual_global_batch(tokens, workload.sequence));
     if (workload.global_batch < 1 || workload.global_batch > most_tokens)
         throw InputError("--global-batch: {} is out of range (1 to {})", workload.global_batch, most_tokens);
-    workload.document = setting.document.value_or(0);
-    if (setting.document && (workload.document < 1 || workload.document > workload.sequence))
-        throw InputError("--document-tokens: {} is out of range (1 to the {} tokens of a sequence, --seq)",
-                         workload.document, workload.sequence);
+    workload.document = document_tokens(setting.document, workload.sequence);
     return workload;
 }
 

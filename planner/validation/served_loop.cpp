@@ -24,7 +24,7 @@ ServingSetup setup_of(IterationModel const& model, LoopLoad const& load) {
     if (load.cut == PromptCut::whole && setup.limits.scheduler.batch == BatchPolicy::chunked)
         setup.limits.scheduler.batch = BatchPolicy::whole_prompts;
     setup.concurrency = std::max<std::int64_t>(1, std::llround(load.concurrency));
-    setup.warmup_share = 0;
+    setup.warmup_share = load.warmup_share;
     return setup;
 }
 
@@ -37,13 +37,18 @@ ServingEstimate served_loop(IterationModel const& model, LoopLoad const& load) {
     SyntheticWorkload workload{.process = ArrivalProcess::closed,
                                .prompt = lengths(load.request.prompt - load.request.cached, load.least_length),
                                .output = lengths(load.request.output, load.least_length)};
-    workload.requests = setup.concurrency * load.rounds;
+    workload.requests = std::max(load.least_requests, setup.concurrency * load.rounds);
     workload.longest = static_cast<std::int32_t>(std::min(model.memory().longest(), 1e9));
     SyntheticSource source(workload);
     ModelledService const service(model);
     ServingOutcome const found = simulate_serving(setup, service, source);
-    Seconds const queue = found.ttft.mean - out.ttft.total() + out.ttft.queue;
-    out.ttft.queue = queue;  // what the steady state does not know of the time to the first token is waiting
+    // What the steady state does not know of the time to the first token is waiting; where a request's own iterations
+    // explain more than it takes, fewer prompts share one than in the mean of random ones.
+    out.ttft.queue += found.ttft.mean - out.ttft.total();
+    if (out.ttft.queue < Seconds{}) {
+        out.ttft.prefill += out.ttft.queue;
+        out.ttft.queue = {};
+    }
     if (found.tpot.count > 0) out.tpot = found.tpot.mean;
     double const steps = std::max(0.0, load.request.output - 1);
     out.latency = out.ttft.total() + steps * out.tpot;

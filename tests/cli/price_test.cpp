@@ -70,10 +70,9 @@ TEST_CASE("price_words: provider and date of what ships, that the user gave it, 
     CHECK(price_words(shipped("indicative: AWS p5, on-demand, 2025-06 (cut (44 percent); recalled); set your own")) ==
           "$2.5 per GPU-hour (indicative: AWS p5, on-demand, 2025-06)");
     CHECK(price_words(shipped("a contract")) == "$2.5 per GPU-hour (a contract)");
-    CHECK(price_words({2, Basis::assumed, std::string(given_price)}) == "$2 per GPU-hour (--price)");
+    CHECK(price_words(given_price(2)) == "$2 per GPU-hour (--price)");
     CHECK(price_words({2, Basis::assumed, "set to x2"}) == "$2 per GPU-hour (assumed)");
-    CHECK(price_assumption({2, Basis::assumed, std::string(given_price)}) ==
-          "price = $2 per GPU-hour, as given (--price)");
+    CHECK(price_assumption(given_price(2)) == "price = $2 per GPU-hour, as given (--price)");
     CHECK(price_assumption({2, Basis::assumed, "set to x2"}) == "price = $2 per GPU-hour, assumed: set to x2");
     CHECK(price_assumption(shipped("a contract")) == "price = $2.5 per GPU-hour: a contract");
 }
