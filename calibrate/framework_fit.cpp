@@ -13,8 +13,6 @@ namespace {
 /// Residual that a prior of one spread weighs as much as: the error a step model has anyway.
 constexpr double residual_unit = 0.05;
 
-bool is_narrow(std::string const& precision) { return precision == "fp8" || precision == "fp4"; }
-
 /// One parameter of the fit.
 struct Unknown {
     UnknownSpec const* spec = nullptr;
@@ -31,15 +29,23 @@ struct Unknown {
 std::vector<Unknown> unknowns_of(std::vector<StepMeasurement const*> const& rows) {
     std::set<std::string> generations;
     std::set<std::string> narrow;
+    bool releases = false;
     bool experts = false;
     for (auto const* row : rows) {
         generations.insert(row->generation);
-        if (is_narrow(row->precision)) narrow.insert(row->generation);
+        if (is_narrow(row->precision)) {
+            narrow.insert(row->generation);
+            releases = releases || row->release_years != 0;
+        }
         experts = experts || row->has_experts;
     }
     std::vector<Unknown> out;
     for (UnknownSpec const& spec : unknown_specs) {
         if (spec.experts_only && !experts) continue;
+        if (spec.scope == FrameworkScope::narrow_releases) {
+            if (releases) out.push_back({.spec = &spec, .precision = "fp8"});
+            continue;
+        }
         out.push_back({.spec = &spec});
         if (spec.scope == FrameworkScope::per_generation) {
             for (auto const& g : generations)
@@ -122,7 +128,7 @@ public:
             key.push_back(values[i]);
         for (auto const& [at, result] : seen_)
             if (at == key) return result;
-        double const predicted = row_.predict(timing_at(base, unknowns, values, row_.generation, row_.precision));
+        double const predicted = predict(row_, timing_at(base, unknowns, values, row_.generation, row_.precision));
         double const result = std::log(predicted / row_.seconds);
         if (seen_.size() >= most_seen) seen_.erase(seen_.begin());
         seen_.emplace_back(std::move(key), result);
@@ -216,6 +222,12 @@ TimingConstant constant_of(Unknown const& unknown, double value, std::vector<Ste
 
 }  // namespace
 
+bool is_narrow(std::string const& precision) { return precision == "fp8" || precision == "fp4"; }
+
+double predict(StepMeasurement const& row, FrameworkTiming const& timing) {
+    return row.predict(later(timing, row.release_years));
+}
+
 FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasurement const*> const& rows,
                            FitOptions const& options, std::vector<TimingConstant> const& expected,
                            FrameworkFit const* near) {
@@ -273,7 +285,7 @@ std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
         for (auto const* row : rows)
             if (row->source == source)
                 out.push_back(
-                    {.row = row, .predicted = row->predict(timing_for(profile, row->generation, row->precision))});
+                    {.row = row, .predicted = predict(*row, timing_for(profile, row->generation, row->precision))});
     }
     return out;
 }

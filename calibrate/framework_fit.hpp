@@ -11,16 +11,24 @@ namespace sextant {
 
 /// One measured training step as a fit sees it: what was measured, and what any constants predict for it.
 struct StepMeasurement {
-    std::string source;      ///< rows of one source share their errors
-    std::string generation;  ///< of the accelerator
-    std::string precision;   ///< "bf16", "fp8", ...
-    std::string where{};     ///< "runs.csv line 7"
+    std::string source;                ///< rows of one source share their errors
+    std::string generation;            ///< of the accelerator
+    std::string precision;             ///< "bf16", "fp8", ...
+    std::string where{};               ///< "runs.csv line 7"
+    std::optional<Release> release{};  ///< where it is stated
+    double release_years = 0;          ///< of its release after the one that the constants are fitted for
     double seconds = 0;
     double weight = 1;  ///< of the row; a source's rows together weigh `source_weight`
     bool has_experts = false;
     bool waits_for_host = false;  ///< for a tenth of its step and more, under the framework's shipped constants
     std::function<double(FrameworkTiming const&)> predict;  ///< seconds; thread-safe
 };
+
+/// Of less than two bytes.
+bool is_narrow(std::string const& precision);
+
+/// Seconds that constants predict which hold for the release of the fit.
+double predict(StepMeasurement const& row, FrameworkTiming const& timing);
 
 /// How a framework runs its kernels, which is known of it and not fitted: where its constants are expected.
 enum class Execution : std::uint8_t {

@@ -58,6 +58,16 @@ std::vector<TimingConstant> known_constants(FrameworkProfile const& known) {
     for (UnknownSpec const& spec : unknown_specs) {
         double const value = get_constant(known.timing.front(), spec.key);
         if (value < spec.low) continue;  // a profile that never saw experts says nothing of them
+        if (spec.scope == FrameworkScope::narrow_releases) {
+            auto const narrow = std::find_if(known.timing.begin(), known.timing.end(),
+                                             [](FrameworkTiming const& t) { return t.precision == "fp8"; });
+            if (narrow != known.timing.end())
+                out.push_back({.key = std::string(spec.key),
+                               .precision = "fp8",
+                               .value = get_constant(*narrow, spec.key),
+                               .spread = spec.spread * closer});
+            continue;
+        }
         out.push_back({.key = std::string(spec.key), .value = value, .spread = spec.spread * closer});
         for (FrameworkTiming const& entry : known.timing) {
             if (entry.generation == "*") continue;

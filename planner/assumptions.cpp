@@ -67,6 +67,7 @@ void add_scale_up(Assumptions& list, ClusterSpec const& cluster) {
 
 /// Whether a constant of a framework plays a part in this plan.
 bool is_used(std::string_view key, ParallelPlan const& plan, ModelSpec const& model) {
+    if (key == release_gain_key) return false;  // said by the release
     bool const alone = plan.dp * plan.cp == 1;
     if (key.starts_with("moe_") || key.starts_with("grouped_") || key.starts_with("routed_"))
         return model.moe.has_value();
@@ -120,6 +121,12 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     add_fields(memory, memory_numbers, framework.memory);
     add_fields(memory, memory_sizes, framework.memory);
     std::vector<std::string> lines = list.take();
+    if (framework.releases && timing.yearly_gemm_gain.value > 0) {
+        auto const& [first, last, at] = *framework.releases;
+        lines.push_back(fmt::format("framework {}: as of release {} ({}:release=YY.MM for another of {} to {})",
+                                    framework.name, name_of(at), framework.name.substr(0, framework.name.find(':')),
+                                    name_of(first), name_of(last)));
+    }
     if (auto const left_out = left_out_of(model.architecture); !left_out.empty())
         lines.insert(lines.begin(), fmt::format("{} without {}", model.name, left_out));
     if (plan.offload != Offload::none)

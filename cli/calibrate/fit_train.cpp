@@ -23,7 +23,8 @@
 namespace sextant::cli {
 namespace {
 
-constexpr std::size_t fewest_rows = 5;  ///< of a family, below which its constants stay as they are
+constexpr double least_span_of_releases = 1;  ///< years, below which rows do not tell releases apart
+constexpr std::size_t fewest_rows = 5;        ///< of a family, below which its constants stay as they are
 constexpr FitOptions fit_options{.robust_scale = 2, .starts = 1, .iterations = 14, .threads = 0, .seed = 1};
 
 /// Rows of a source share its errors, and where few other sources tell those from the framework's constants, the number
@@ -37,6 +38,24 @@ void discount_sources(std::vector<StepMeasurement>& rows) {
     double const exponent = 0.5 * std::min(1.0, static_cast<double>(count.size()) / enough);
     for (StepMeasurement& row : rows)
         row.weight *= std::pow(count[row.source], exponent - 0.5);
+}
+
+/// Years of releases between the rows and their profile, which in a fit from nothing holds for the newest of them. Only
+/// rows in narrow formats tell releases apart; one that states none is taken to be midway.
+void set_releases(Family& family, bool anew) {
+    auto& releases = family.start.releases;
+    if (anew) releases.reset();
+    for (StepMeasurement const& row : family.rows) {
+        if (!anew || !row.release || !is_narrow(row.precision)) continue;
+        if (!releases) releases = FrameworkReleases{*row.release, *row.release, *row.release};
+        releases->first = std::min(releases->first, *row.release);
+        releases->last = releases->at = std::max(releases->last, *row.release);
+    }
+    if (anew && releases && years_between(releases->first, releases->last) < least_span_of_releases) releases.reset();
+    if (!releases) return;
+    auto const& [first, last, at] = *releases;
+    for (StepMeasurement& row : family.rows)
+        row.release_years = years_between(at, std::clamp(row.release.value_or(midway(first, last)), first, last));
 }
 
 std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const& rows) {
@@ -208,9 +227,12 @@ std::map<std::string, Family> chosen_families(TrainFitRequest const& request, Co
     if (request.catalogue.empty() && families.size() > 1)
         throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
                          families.size());
-    if (!request.catalogue.empty())  // for any machine; a file of its own is for the one that was measured
-        for (auto& [name, family] : families)
-            discount_sources(family.rows);
+    bool const anew =
+        !request.catalogue.empty();  // for any machine; a file of its own is for the one that was measured
+    for (auto& [name, family] : families) {
+        set_releases(family, anew);
+        if (anew) discount_sources(family.rows);
+    }
     return families;
 }
 
@@ -256,7 +278,7 @@ private:
         }
         std::map<StepMeasurement const*, double> fitted;  // seconds
         for (auto const* row : rows) {
-            fitted[row] = row->predict(timing_for(profile, row->generation, row->precision));
+            fitted[row] = predict(*row, timing_for(profile, row->generation, row->precision));
             double const error = std::log(fitted[row] / row->seconds);
             scores.fitted[row->source].push_back(error);
             scores.add(name, *row, error);

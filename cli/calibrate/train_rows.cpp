@@ -4,6 +4,7 @@
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/spec/framework_fields.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "planner/support.hpp"
 #include "planner/validation/train_validation.hpp"
 
@@ -122,12 +123,15 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
                                      .generation = generation,
                                      .precision = precision,
                                      .where = row_place(table, table.records[i]),
+                                     .release = c.release,
                                      .seconds = measured->base(),
                                      .weight = trust_of(row.source_id),
                                      .has_experts = c.model.moe.has_value(),
                                      .waits_for_host = waits_for_host(shipped),
                                      .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
-                families.try_emplace(c.framework->name, Family{.start = *c.framework, .rows = {}});
+                std::string const& name = c.framework->name;
+                if (!families.contains(name))
+                    families.emplace(name, Family{.start = find_framework(name, "--train"), .rows = {}});
                 by_source[row.source_id].emplace_back(c.framework->name, std::move(step));
             } catch (RowSkip const& skip) {
                 ++skipped[skip.what()];

@@ -129,6 +129,10 @@ Section section_of(FrameworkProfile const& framework) {
         fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
     section.lines.push_back(fmt::format("where a plan leaves it open: ZeRO {}, layers over stages {}",
                                         framework.usual.zero, name_of(framework.usual.layers)));
+    if (auto const& releases = framework.releases)
+        section.lines.push_back(fmt::format("constants of release {} ({}:release=YY.MM for another of {} to {})",
+                                            name_of(releases->at), framework.name, name_of(releases->first),
+                                            name_of(releases->last)));
     for (auto const& timing : framework.timing)
         for (auto& value : values_of(timing))
             section.values.push_back(std::move(value));

@@ -52,12 +52,16 @@ Json framework_json(FrameworkProfile const& framework) {
         timing.push_back({{"generation", entry.generation},
                           {"precision", entry.precision},
                           {"values", values_json(values_of(entry))}});
-    return {{"name", framework.name},
-            {"title", framework.title},
-            {"aliases", framework.aliases},
-            {"usual", {{"layers", name_of(framework.usual.layers)}, {"zero", framework.usual.zero}}},
-            {"timing", timing},
-            {"memory", values_json(values_of(framework.memory))}};
+    Json out = {{"name", framework.name},
+                {"title", framework.title},
+                {"aliases", framework.aliases},
+                {"usual", {{"layers", name_of(framework.usual.layers)}, {"zero", framework.usual.zero}}},
+                {"timing", timing},
+                {"memory", values_json(values_of(framework.memory))}};
+    if (auto const& releases = framework.releases)
+        out["releases"] = {
+            {"first", name_of(releases->first)}, {"last", name_of(releases->last)}, {"at", name_of(releases->at)}};
+    return out;
 }
 
 Json document() { return {{"format", "hardware"}, {"version", 1}}; }

@@ -30,7 +30,7 @@ void add_subject_options(CLI::App& app, PlanOptions& o, Axes axes, Machine machi
     if (machine == Machine::required) {
         app.add_option("--framework", o.framework,
                        "whose constants to use: megatron, fsdp, torchtitan, nanotron, deepspeed, maxtext, generic, or "
-                       "a file (default: megatron)")
+                       "a file (default: megatron; an older release: megatron:release=24.07)")
             ->option_text("NAME");
         app.add_option("--max-memory", o.max_memory,
                        "of each accelerator: '90%' or '70 GB' (default: the framework's usable fraction)")

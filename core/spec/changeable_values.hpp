@@ -148,6 +148,11 @@ void visit_cluster(ClusterSpec& cluster, Visit& visit) {
 template <class Owner, class Fields, class Visit>
 void visit_fields(Owner& owner, Fields const& fields, Visit& visit) {
     for (auto const& field : fields) {
+        if constexpr (std::is_same_v<Owner, FrameworkTiming>)
+            if (field.key == release_gain_key) {
+                visit.unused({{field.key}}, "it tells releases apart (such as release=24.07)");
+                continue;
+            }
         ChangeRange range{.least = 0, .most = field.most};
         if constexpr (requires { field.least; }) range.least = field.least;
         visit({{field.key}}, owner.*field.member, range);
@@ -156,6 +161,7 @@ void visit_fields(Owner& owner, Fields const& fields, Visit& visit) {
 
 template <class Visit>
 void visit_framework(FrameworkProfile& framework, Visit& visit) {
+    visit.release(framework);
     for (FrameworkTiming& timing : framework.timing) {
         visit_fields(timing, timing_numbers, visit);
         visit_fields(timing, timing_times, visit);

@@ -15,9 +15,18 @@ struct ProfileField {
     Presence presence = Presence::required;
 };
 
+/// False for what a profile may leave out and does.
+template <class Owner, class Value>
+bool is_stated(ProfileField<Owner, Value> const& field, Owner const& owner) {
+    return field.presence == Presence::required || !(owner.*field.member).source.empty();
+}
+
+inline constexpr std::string_view release_gain_key = "yearly_gemm_gain";
+
 /// The dimensionless constants of a timing entry, in the order of the file.
 inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"gemm_scale", &FrameworkTiming::gemm_scale, 2},
+    {release_gain_key, &FrameworkTiming::yearly_gemm_gain, 1, Presence::optional},
     {"grouped_gemm_scale", &FrameworkTiming::grouped_gemm_scale, 2},
     {"attention_scale", &FrameworkTiming::attention_scale, 3},
     {"memory_scale", &FrameworkTiming::memory_scale, 2},

@@ -61,6 +61,16 @@ UsualPlan read_usual(ObjectReader in) {
     return usual;
 }
 
+FrameworkReleases read_releases(ObjectReader in) {
+    auto const release = [&](std::string_view key) { return release_from(in.text(key), in.path_to(key)); };
+    FrameworkReleases const releases{.first = release("first"), .last = release("last"), .at = release("at")};
+    if (releases.at < releases.first || releases.last < releases.at)
+        throw InputError("{}: {} is not between {} and {}", in.path_to("at"), name_of(releases.at),
+                         name_of(releases.first), name_of(releases.last));
+    in.finish();
+    return releases;
+}
+
 FrameworkMemory read_memory(ObjectReader in) {
     read_default_provenance(in);
     FrameworkMemory memory;
@@ -100,7 +110,7 @@ std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* ba
                                   timing.generation, timing.precision);
     auto const add = [&](auto const& fields) {
         for (auto const& field : fields)
-            if (base == nullptr || differs(timing.*field.member, base->*field.member))
+            if (base == nullptr ? is_stated(field, timing) : differs(timing.*field.member, base->*field.member))
                 out += ",\n" + line(field.key, timing.*field.member);
     };
     add(timing_numbers);
@@ -130,6 +140,7 @@ FrameworkProfile read_framework(ObjectReader in) {
     framework.title = in.text("title", framework.name);
     framework.aliases = in.texts("aliases");
     if (auto usual = in.optional_object("usual")) framework.usual = read_usual(std::move(*usual));
+    if (auto releases = in.optional_object("releases")) framework.releases = read_releases(std::move(*releases));
     for (auto& entry : in.objects("timing")) {
         auto const* const base = framework.timing.empty() ? nullptr : &framework.timing.front();
         auto timing = read_timing(std::move(entry), base);
@@ -149,12 +160,17 @@ std::string framework_json(FrameworkProfile const& framework) {
         bool const first = entries.empty();
         entries += (first ? "" : ",\n") + timing_json(timing, first ? nullptr : &framework.timing.front());
     }
+    std::string releases;
+    if (framework.releases)
+        releases = fmt::format("  \"releases\": {{\"first\": \"{}\", \"last\": \"{}\", \"at\": \"{}\"}},\n",
+                               name_of(framework.releases->first), name_of(framework.releases->last),
+                               name_of(framework.releases->at));
     return fmt::format(
         "{{\n  \"format\": \"framework\",\n  \"version\": 1,\n  \"name\": {},\n  \"title\": {},\n  \"aliases\": {},\n"
-        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
+        "  \"usual\": {{\"layers\": \"{}\", \"zero\": {}}},\n{}  \"timing\": [\n{}\n  ],\n  \"memory\": {{\n{}\n  }},\n"
         "  \"time_interval\": {{\"low\": {:.3g}, \"high\": {:.3g}, \"rows\": {}}}\n}}\n",
         json_text(Json(framework.name)), json_text(Json(framework.title)), json_text(Json(framework.aliases)),
-        name_of(framework.usual.layers), framework.usual.zero, entries, memory_json(framework.memory),
+        name_of(framework.usual.layers), framework.usual.zero, releases, entries, memory_json(framework.memory),
         framework.interval.low, framework.interval.high, framework.interval.rows);
 }
 

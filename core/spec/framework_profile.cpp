@@ -5,6 +5,7 @@
 #include "core/spec/named_values.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sextant {
 namespace {
@@ -16,6 +17,19 @@ constexpr Named<LayerSpread> layer_spreads[] = {{LayerSpread::even, "even"}, {La
 std::string_view name_of(LayerSpread spread) { return name_in<LayerSpread>(layer_spreads, spread); }
 LayerSpread layer_spread_from(std::string_view name, std::string_view where) {
     return value_in<LayerSpread>(layer_spreads, name, where, "spread of layers");
+}
+
+FrameworkTiming later(FrameworkTiming timing, double years) {
+    timing.gemm_scale.value *= std::exp(timing.yearly_gemm_gain.value * years);
+    return timing;
+}
+
+void move_to(FrameworkProfile& framework, Release release) {
+    FrameworkReleases& releases = *framework.releases;
+    Release const nearest = std::clamp(release, releases.first, releases.last);
+    for (FrameworkTiming& timing : framework.timing)
+        timing = later(std::move(timing), years_between(releases.at, nearest));
+    releases.at = nearest;
 }
 
 double sent_gradient_bytes(FrameworkTiming const& framework, GradientFormat format) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "core/spec/parallel_plan.hpp"
+#include "core/spec/release.hpp"
 #include "core/spec/sourced.hpp"
 #include "core/units.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,10 @@ namespace sextant {
 /// What a training framework makes of the hardware: kept per family, device generation and precision, because that is
 /// how far such constants carry (research: within a family 2-8 % median, across families 20-36 %).
 struct FrameworkTiming {
-    std::string generation;      ///< accelerator generation these hold for, "*": any other
-    std::string precision;       ///< "bf16", "fp8", ..., "*": any other
-    Sourced<double> gemm_scale;  ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
+    std::string generation;            ///< accelerator generation these hold for, "*": any other
+    std::string precision;             ///< "bf16", "fp8", ..., "*": any other
+    Sourced<double> gemm_scale;        ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
+    Sourced<double> yearly_gemm_gain;  ///< by which the logarithm of gemm_scale grows with a year of releases
     Sourced<double> grouped_gemm_scale;  ///< the same for the experts' grouped products, times gemm_scale
     Sourced<double> attention_scale;
     Sourced<double> memory_scale;         ///< of streaming kernels
@@ -93,15 +96,27 @@ struct UsualPlan {
     int zero = 1;  ///< ZeRO stage, where there is no pipeline (with one ZeRO 2 and 3 do not go)
 };
 
+/// The releases whose steps the constants were fitted to, and the one that they hold for.
+struct FrameworkReleases {
+    Release first, last, at;
+};
+
 struct FrameworkProfile {
     std::string name;  ///< "megatron", "fsdp", ...
     std::string title;
     std::vector<std::string> aliases;
     UsualPlan usual{};
+    std::optional<FrameworkReleases> releases{};  ///< absent: the constants do not tell releases apart
     std::vector<FrameworkTiming> timing;
     FrameworkMemory memory;
     StepInterval interval{};
 };
+
+/// The constants `years` of releases later.
+FrameworkTiming later(FrameworkTiming timing, double years);
+/// Has the constants hold for that release, or for the nearest of those fitted; for a profile that tells releases
+/// apart.
+void move_to(FrameworkProfile& framework, Release release);
 
 /// Bytes a gradient of a plan is sent in, and what adding one to those before moves: as the framework's, or of bf16
 /// where the plan asks for that and the framework uses more.

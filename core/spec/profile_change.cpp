@@ -17,6 +17,8 @@
 namespace sextant {
 namespace {
 
+constexpr std::string_view release_key = "release";
+
 bool is_key_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
@@ -103,6 +105,18 @@ public:
         apply(*factor_);
     }
 
+    /// The release that a framework's constants hold for.
+    void release(FrameworkProfile& framework) {
+        if (change_.key != release_key || !framework.releases) return;
+        found_ = true;
+        Release const wanted = release_from(change_.value, where_);
+        auto const& [first, last, at] = *framework.releases;
+        if (wanted < first || wanted > last)
+            throw InputError("{}: '{}' was not measured ({} to {} were; without it, {})", where_, change_.value,
+                             name_of(first), name_of(last), name_of(at));
+        move_to(framework, wanted);
+    }
+
     /// A value that is there, but that nothing would look at.
     void unused(ChangeNames const& names, std::string_view why) const {
         if (names.has(change_.key)) throw InputError("{}: {}", where_, why);
@@ -142,6 +156,9 @@ public:
     template <class Apply>
     void latencies(std::string_view key, Apply const& /*apply*/) {
         names_.emplace_back(key);
+    }
+    void release(FrameworkProfile const& framework) {
+        if (framework.releases) names_.emplace_back(release_key);
     }
     void unused(ChangeNames const& /*names*/, std::string_view /*why*/) {}
     std::vector<std::string> take() {

@@ -20,6 +20,7 @@ struct ProfileChange {
 /// A name with changes behind it, as every option takes them that names a cluster, a framework, an engine or a model:
 ///
 ///     h100-sxm:inter_node_bandwidth=x0.5:memory_capacity=141 GB
+///     megatron:release=24.07
 ///     llama-3.1-70b:num_hidden_layers=40
 struct ChangedName {
     std::string name;
@@ -36,7 +37,8 @@ ChangedName split_changes(std::string_view text, std::string_view where);
 ///   every latency of that network), `gpus_per_node`, `hbm_bandwidth`, `hbm_capacity`, `peak` (a factor for all
 ///   precisions), `price`; and `calibration`, a file of fitted constants (core/spec/calibration_file.hpp) that the
 ///   other changes start from, wherever it stands among them;
-/// - framework: each constant of its timing (in every entry) and of its memory;
+/// - framework: each constant of its timing (in every entry) and of its memory; and `release` ("24.07") where its
+///   constants tell releases apart;
 /// - engine: each constant.
 ///
 /// @throws InputError: an unknown key (with the nearest ones), a value that cannot be read, is out of range, or that

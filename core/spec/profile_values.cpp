@@ -95,7 +95,7 @@ std::vector<ProfileValue> values_of(ClusterSpec const& cluster) {
 std::vector<ProfileValue> values_of(FrameworkTiming const& timing) {
     ValueList list(fmt::format("timing[{}/{}].", timing.generation, timing.precision));
     for (auto const& field : timing_numbers)
-        list.add(field.key, timing.*field.member);
+        if (is_stated(field, timing)) list.add(field.key, timing.*field.member);
     for (auto const& field : timing_times)
         list.add(field.key, timing.*field.member);
     return list.take();

@@ -2,6 +2,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/text.hpp"
 #include "planner/validation/row_adapters.hpp"
+#include "planner/validation/row_release.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "planner/validation/training_case.hpp"
 
@@ -197,7 +198,24 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::beside_a_system(std::string
     return framework_changed(family, "beside a system", [](FrameworkMemory& m) { m.context.value += 2.3 * units::GB; });
 }
 
+/// The profile with the constants of the row's release.
 std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow const& row, TrainingCase& out) {
+    auto profile = family_profile(row, out);
+    out.release = release_of(row);
+    if (!profile->releases) return profile;
+    auto const& [first, last, at] = *profile->releases;
+    Release const unstated = profile_.empty() ? midway(first, last) : at;
+    Release const release = std::clamp(out.release.value_or(unstated), first, last);
+    auto const [found, is_new] = releases_.try_emplace({profile.get(), release});
+    if (is_new) {
+        FrameworkProfile moved = *profile;
+        move_to(moved, release);
+        found->second = std::make_shared<FrameworkProfile const>(std::move(moved));
+    }
+    return found->second;
+}
+
+std::shared_ptr<FrameworkProfile const> CaseBuilder::family_profile(TrainingRow const& row, TrainingCase& out) {
     if (!profile_.empty()) return framework_named(profile_);
     FamilyWord const named = family_of(row);
     std::string_view family = named.family;

@@ -37,6 +37,7 @@ struct TrainingCase {
     Workload workload;
     std::shared_ptr<ClusterSpec const> cluster;
     std::shared_ptr<FrameworkProfile const> framework;
+    std::optional<Release> release;  ///< that the row states
     MemoryQuantity memory_quantity = MemoryQuantity::reserved_fullest;
     bool predicts_time = true;  ///< false: something that only matters for time is not stated
     std::string time_reason;    ///< why time is not predicted, or predicted and not scored; empty: it is scored
@@ -62,6 +63,7 @@ public:
 private:
     std::shared_ptr<ClusterSpec const> cluster_of(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_of(TrainingRow const& row, TrainingCase& out);
+    std::shared_ptr<FrameworkProfile const> family_profile(TrainingRow const& row, TrainingCase& out);
     std::shared_ptr<FrameworkProfile const> framework_named(std::string const& name);
     std::shared_ptr<FrameworkProfile const> framework_changed(std::string const& name, std::string const& change,
                                                               std::function<void(FrameworkMemory&)> const& apply);
@@ -71,6 +73,7 @@ private:
     std::string profile_;
     std::map<std::string, std::shared_ptr<ClusterSpec const>> clusters_;
     std::map<std::string, std::shared_ptr<FrameworkProfile const>> frameworks_;
+    std::map<std::pair<FrameworkProfile const*, Release>, std::shared_ptr<FrameworkProfile const>> releases_;
 };
 
 /// The model of a row: from its columns, or from a preset of that name where columns are empty or the architecture

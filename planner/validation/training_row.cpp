@@ -22,6 +22,7 @@ struct Column {
 
 constexpr Column<std::string> text_columns[] = {
     {"source_id", &TrainingRow::source_id},
+    {"source_ref", &TrainingRow::source_ref},
     {"model", &TrainingRow::model},
     {"arch", &TrainingRow::arch},
     {"gpu", &TrainingRow::gpu},

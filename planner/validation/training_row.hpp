@@ -15,8 +15,8 @@ namespace sextant {
 /// One published training step: cells as typed values. An empty cell is `nullopt` or an empty text: the source does not
 /// state it.
 struct TrainingRow {
-    std::string source_id, model, arch, gpu, intra_node_link, inter_node_link, framework, precision, pp_schedule,
-        recompute, notes;
+    std::string source_id, source_ref, model, arch, gpu, intra_node_link, inter_node_link, framework, precision,
+        pp_schedule, recompute, notes;
     std::optional<std::int64_t> layers, hidden, ffn_hidden, heads, kv_heads, head_dim, vocab, gated_mlp, tied_embed;
     std::optional<std::int64_t> moe_experts, moe_topk, moe_ffn_hidden, moe_shared;
     std::optional<std::int64_t> seq_len, num_gpus, gpus_per_node;

@@ -177,3 +177,33 @@ TEST_CASE("framework JSON: what is written is read back") {
         CHECK(back.usual.layers == profile.usual.layers);
     }
 }
+
+TEST_CASE("fit_framework: products of narrow formats gain with releases, those of others do not") {
+    World world;
+    constexpr double gain = 0.1;
+    FrameworkTiming narrow = world.hopper;
+    narrow.gemm_scale.value = 0.8;
+    std::vector<StepMeasurement> rows = world.rows;
+    for (std::size_t i = 0; i < world.rows.size(); ++i) {
+        StepMeasurement row = world.rows[i];
+        if (row.generation != "hopper") continue;
+        row.precision = "fp8";
+        row.release_years = -2.0 + static_cast<double>(i % 5) / 2;
+        FrameworkTiming then = narrow;
+        then.gemm_scale.value *= std::exp(gain * row.release_years);
+        row.seconds = row.predict(then);
+        rows.push_back(std::move(row));
+    }
+    world.rows = rows;
+    FrameworkProfile profile = world.start;
+    profile.timing = fit_framework(world.start, world.pointers(), options).timing;
+    FrameworkTiming const& fitted = timing_for(profile, "hopper", "fp8");
+    CHECK(fitted.yearly_gemm_gain.value == Approx(gain).epsilon(0.25));  // drawn towards no gain
+    CHECK(fitted.gemm_scale.value == Approx(0.8).epsilon(0.05));
+    CHECK(timing_for(profile, "hopper", "bf16").yearly_gemm_gain.value == 0);
+    // What a profile knows of releases stays where the rows say nothing of them.
+    auto const known = known_constants(profile);
+    FrameworkProfile again = profile;
+    again.timing = fit_framework(profile, World().pointers(), options, known).timing;
+    CHECK(timing_for(again, "hopper", "fp8").yearly_gemm_gain.value == fitted.yearly_gemm_gain.value);
+}

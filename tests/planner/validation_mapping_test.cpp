@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "planner/validation/row_release.hpp"
 #include "planner/validation/train_validation.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner/validation_rows.hpp"
@@ -428,6 +429,44 @@ TEST_CASE("memory of a row's version and machine: nanotron before its pipeline f
     Bytes const elsewhere = built(row).framework->memory.context.value;
     row.gpu = "GH200-96GB";
     CHECK((built(row).framework->memory.context.value - elsewhere).in(units::GB) == Approx(2.3));
+}
+
+TEST_CASE("the release of a row is that of its round, its container or its recipe") {
+    auto const release = [](char const* framework, char const* notes, char const* source) {
+        TrainingRow row = complete_row();
+        row.framework = framework;
+        row.notes = notes;
+        row.source_ref = source;
+        auto const found = release_of(row);
+        return found ? name_of(*found) : "";
+    };
+    CHECK(release("Megatron-LM", "", "") == "");
+    CHECK(release("NeMo (Megatron-Core)", "DGX-H100; container NeMo 24.05-era (README table)", "") == "24.05");
+    CHECK(release("NeMo", "NeMo container 26.02.01; routing force-balanced", "") == "26.02");
+    CHECK(release("NeMo", "recipe release v25.04.01; also in v25.03", "") == "25.04");
+    CHECK(release("Megatron-Bridge", "", "docs/performance-summary-archive.md [25.09]") == "25.09");
+    CHECK(release("PyTorch NVIDIA Release 24.04", "", "") == "24.04");
+    CHECK(release("PyTorch NVIDIA Release 23.09", "", "mlcommons/training_results_v5.1:x") == "25.10");
+    CHECK(release("NeMo", "", "mlcommons/training_results_v4.0:x") == "24.05");
+    CHECK(release("NeMo 2.1.0, CUDA 12.3", "took release 22.19 s of 120.07", "mlcommons/training_results_v") == "");
+}
+
+TEST_CASE("products of a row in fp8 are those of its release; one that states none lies between") {
+    auto const scale = [](char const* notes, char const* precision) {
+        TrainingRow row = complete_row();
+        row.gpu = "H100";
+        row.notes = notes;
+        row.precision = precision;
+        TrainingCase const c = built(row);
+        return timing_for(*c.framework, "hopper", std::string(name_of(c.plan.precision))).gemm_scale.value;
+    };
+    double const early = scale("container NeMo 24.05", "FP8");
+    double const late = scale("container NeMo 26.02", "FP8");
+    double const unstated = scale("", "FP8");
+    CHECK(early < unstated);
+    CHECK(unstated < late);
+    CHECK(scale("container NeMo 29.01", "FP8") == late);  // no further than was measured
+    CHECK(scale("container NeMo 24.05", "BF16") == scale("container NeMo 26.02", "BF16"));
 }
 
 TEST_CASE("Megatron's GPT of 2021 has unfused attention, dropout, biases and learned positions") {

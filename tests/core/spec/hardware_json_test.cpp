@@ -160,6 +160,22 @@ TEST_CASE("read_framework lets a later timing entry give only what differs") {
     CHECK(ampere.gemm_scale.value != any.gemm_scale.value);
 }
 
+TEST_CASE(
+    "read_framework: the releases of a profile are read as they are written, and lie around the one it holds for") {
+    auto const good = embedded(embedded_frameworks(), "megatron");
+    FrameworkProfile const read = framework(good);
+    REQUIRE(read.releases);
+    FrameworkProfile const again = framework(framework_json(read));
+    REQUIRE(again.releases);
+    CHECK(again.releases->first == read.releases->first);
+    CHECK(again.releases->at == read.releases->at);
+    CHECK(framework_json(again) == framework_json(read));
+    std::string const last = fmt::format("\"last\": \"{}\"", name_of(read.releases->last));
+    CHECK_THROWS_WITH(framework(with(good, last, "\"last\": \"24.04\"")), contains("releases.at") && contains("24.04"));
+    CHECK_THROWS_WITH(framework(with(good, last, "\"last\": \"2604\"")), contains("such as 24.07"));
+    CHECK_FALSE(framework(embedded(embedded_frameworks(), "nanotron")).releases);
+}
+
 TEST_CASE("timing_for prefers the generation's own entry, then the precision's") {
     FrameworkProfile profile{.name = "p", .title = "", .aliases = {}, .timing = {}, .memory = {}};
     auto const add = [&](std::string generation, std::string precision) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 using namespace sextant;
 
@@ -126,4 +127,37 @@ TEST_CASE("model fields that cannot be are refused with the reason") {
     }));
     INFO(name);
     CHECK_THROWS_WITH(find_model(name), contains(part));
+}
+
+TEST_CASE("a release moves the products of narrow formats by the framework's gain, and nothing else") {
+    FrameworkProfile const now = find_framework("megatron", "test");
+    REQUIRE(now.releases);
+    FrameworkProfile const then = find_framework("megatron:release=24.07", "test");
+    CHECK(then.name == "megatron:release=24.07");
+    double const years = years_between(then.releases->at, now.releases->at);
+    CHECK(years > 1);
+    auto const entry = [](FrameworkProfile const& f, char const* precision) {
+        return timing_for(f, "hopper", precision);
+    };
+    double const gain = entry(now, "fp8").yearly_gemm_gain.value;
+    CHECK(gain > 0);
+    CHECK(entry(then, "fp8").gemm_scale.value == Approx(entry(now, "fp8").gemm_scale.value * std::exp(-gain * years)));
+    CHECK(entry(then, "fp8").attention_scale.value == entry(now, "fp8").attention_scale.value);
+    CHECK(entry(then, "bf16").gemm_scale.value == entry(now, "bf16").gemm_scale.value);
+    FrameworkProfile const back = find_framework("megatron:release=24.07:release=" + name_of(now.releases->at), "test");
+    CHECK(entry(back, "fp8").gemm_scale.value == Approx(entry(now, "fp8").gemm_scale.value));
+}
+
+TEST_CASE("a release that was not measured, or of a framework without, is refused") {
+    auto const [name, part] = GENERATE(table<char const*, char const*>({
+        {"megatron:release=19.01", "was not measured ("},
+        {"megatron:release=39.01", "was not measured ("},
+        {"megatron:release=2024", "such as 24.07"},
+        {"megatron:release=x0.5", "such as 24.07"},
+        {"megatron:releases=24.07", "did you mean 'release'"},
+        {"nanotron:release=24.07", "no such value"},
+        {"megatron:yearly_gemm_gain=0.2", "tells releases apart"},
+    }));
+    INFO(name);
+    CHECK_THROWS_WITH(find_framework(name, "test"), contains(part));
 }
