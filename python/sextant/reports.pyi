@@ -2141,6 +2141,7 @@ class HardwareReportFrameworks(Report):
     usual: Final[HardwareReportFrameworksUsual]
     timing: Final[Rows[HardwareReportFrameworksTiming]]
     memory: Final[Rows[HardwareReportAcceleratorsValues]]
+    releases: Final[HardwareReportFrameworksReleases]  # not in every report
 
 class HardwareReportFrameworksUsual(Report):
     layers: Final[str]
@@ -2150,6 +2151,11 @@ class HardwareReportFrameworksTiming(Report):
     generation: Final[str]
     precision: Final[str]
     # ["values"]: Rows[HardwareReportAcceleratorsValues]
+
+class HardwareReportFrameworksReleases(Report):
+    first: Final[str]
+    last: Final[str]
+    # ["at"]: str
 
 class HardwareShowReport(Report):
     format: Final[str]
