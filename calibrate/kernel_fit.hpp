@@ -29,6 +29,8 @@ struct KernelFitChoices {
     std::size_t most_rows = 1500;    ///< that the constants are fitted to; more are thinned by hash
     bool with_residual = true;       ///< false: the constants alone, as for devices of several chips
     KernelFit const* kin = nullptr;  ///< a fit of like kernels, to whose constants these are drawn
+    /// Rows of other devices of the same chip: what their own constants leave of attention tells of what is left here.
+    std::vector<KernelMeasurement> const* twins = nullptr;
 };
 
 /// Fits one kernel in one variant: constants (robust, with weak priors at the starts of `kernel_constants`), then the

@@ -19,6 +19,7 @@ constexpr std::size_t most_deciding = 250;  ///< points that the scales are chos
 constexpr double least_noise = 1e-5;        ///< keeps the matrix of points that lie on one another positive
 constexpr double shortest = 0.3;
 constexpr double longest = 30;
+constexpr double usual_twins = 2;  ///< logit of the correlation between devices of one chip
 
 /// Matern 3/2 at a distance in units of the lengths, times the square root of 3.
 double matern(double scaled) { return (1 + scaled) * std::exp(-scaled); }
@@ -36,7 +37,7 @@ double distance(double const* a, double const* b, std::span<double const> length
 std::vector<ResidualPoint> in_one_order(std::span<ResidualPoint const> points) {
     std::vector<ResidualPoint> sorted(points.begin(), points.end());
     std::sort(sorted.begin(), sorted.end(), [](ResidualPoint const& a, ResidualPoint const& b) {
-        return std::tie(a.at, a.log_ratio) < std::tie(b.at, b.log_ratio);
+        return std::tie(a.at, a.of_twin, a.log_ratio) < std::tie(b.at, b.of_twin, b.log_ratio);
     });
     return sorted;
 }
@@ -50,15 +51,18 @@ std::vector<ResidualPoint> selection(std::vector<ResidualPoint> const& points) {
     return out;
 }
 
-Matrix covariance(std::vector<ResidualPoint> const& points, std::span<double const> lengths, double variance,
-                  double noise) {
+Matrix covariance(std::vector<ResidualPoint> const& points, FieldScales const& scales, std::size_t axes) {
+    auto const lengths = std::span(scales.lengths).first(axes);
     auto const n = static_cast<Eigen::Index>(points.size());
     Matrix out(n, n);
     for (Eigen::Index i = 0; i < n; ++i) {
-        out(i, i) = variance + noise;
-        for (Eigen::Index j = 0; j < i; ++j)
-            out(i, j) = out(j, i) = variance * matern(distance(points[static_cast<std::size_t>(i)].at.data(),
-                                                               points[static_cast<std::size_t>(j)].at.data(), lengths));
+        out(i, i) = scales.variance + scales.noise;
+        ResidualPoint const& a = points[static_cast<std::size_t>(i)];
+        for (Eigen::Index j = 0; j < i; ++j) {
+            ResidualPoint const& b = points[static_cast<std::size_t>(j)];
+            out(i, j) = out(j, i) = scales.variance * (a.of_twin == b.of_twin ? 1 : scales.twins) *
+                                    matern(distance(a.at.data(), b.at.data(), lengths));
+        }
     }
     return out;
 }
@@ -70,7 +74,19 @@ Vector values_of(std::vector<ResidualPoint> const& points) {
     return out;
 }
 
-/// Minus the logarithm of the likelihood and of the priors, over the logarithms of lengths, variance and noise.
+/// From logarithms of lengths, variance and noise, and the logit of the twins' correlation.
+FieldScales scales_of(std::span<double const> x) {
+    std::size_t const axes = x.size() - 3;
+    FieldScales scales;
+    for (std::size_t a = 0; a < axes; ++a)
+        scales.lengths.at(a) = std::exp(x[a]);
+    scales.variance = std::exp(x[axes]);
+    scales.noise = std::exp(x[axes + 1]);
+    scales.twins = 1 / (1 + std::exp(-x[axes + 2]));
+    return scales;
+}
+
+/// Minus the logarithm of the likelihood and of the priors, over what `scales_of` takes.
 class Unlikelihood final : public ceres::FirstOrderFunction {
 public:
     Unlikelihood(std::vector<ResidualPoint> points, std::vector<double> means, std::vector<double> spreads)
@@ -82,13 +98,9 @@ public:
     int NumParameters() const override { return static_cast<int>(means_.size()); }
 
     bool Evaluate(double const* x, double* cost, double* gradient) const override {
-        std::size_t const axes = means_.size() - 2;
-        std::vector<double> lengths(axes);
-        for (std::size_t a = 0; a < axes; ++a)
-            lengths[a] = std::exp(x[a]);
-        double const variance = std::exp(x[axes]);
-        double const noise = std::exp(x[axes + 1]);
-        Matrix const k = covariance(points_, lengths, variance, noise);
+        std::size_t const axes = means_.size() - 3;
+        FieldScales const scales = scales_of({x, means_.size()});
+        Matrix const k = covariance(points_, scales, axes);
         Eigen::LLT<Matrix> const factor(k);
         if (factor.info() != Eigen::Success) return false;
         Vector const alpha = factor.solve(values_);
@@ -104,28 +116,31 @@ public:
         if (gradient == nullptr) return true;
         Matrix weight = factor.solve(Matrix::Identity(k.rows(), k.cols()));
         weight.noalias() -= alpha * alpha.transpose();  // half of its product with a derivative of k is the gradient
-        add_gradient(lengths, variance, noise, weight, gradient);
+        add_gradient(scales, axes, weight, gradient);
         for (std::size_t p = 0; p < means_.size(); ++p)
             gradient[p] += (x[p] - means_[p]) / (spreads_[p] * spreads_[p]);
         return true;
     }
 
 private:
-    void add_gradient(std::span<double const> lengths, double variance, double noise, Matrix const& weight,
-                      double* gradient) const {
-        std::size_t const axes = lengths.size();
-        std::fill(gradient, gradient + axes + 2, 0.0);
+    void add_gradient(FieldScales const& scales, std::size_t axes, Matrix const& weight, double* gradient) const {
+        auto const lengths = std::span(scales.lengths).first(axes);
+        std::fill(gradient, gradient + axes + 3, 0.0);
         for (Eigen::Index i = 0; i < weight.rows(); ++i) {
-            gradient[axes] += weight(i, i) * variance / 2;
-            gradient[axes + 1] += weight(i, i) * noise / 2;
-            auto const& a = points_[static_cast<std::size_t>(i)].at;
+            gradient[axes] += weight(i, i) * scales.variance / 2;
+            gradient[axes + 1] += weight(i, i) * scales.noise / 2;
+            ResidualPoint const& a = points_[static_cast<std::size_t>(i)];
             for (Eigen::Index j = 0; j < i; ++j) {
-                auto const& b = points_[static_cast<std::size_t>(j)].at;
-                double const scaled = distance(a.data(), b.data(), lengths);
-                gradient[axes] += weight(i, j) * variance * matern(scaled);
-                double const slope = weight(i, j) * 3 * variance * std::exp(-scaled);
+                ResidualPoint const& b = points_[static_cast<std::size_t>(j)];
+                bool const apart = a.of_twin != b.of_twin;
+                double const share = scales.variance * (apart ? scales.twins : 1);
+                double const scaled = distance(a.at.data(), b.at.data(), lengths);
+                double const change = weight(i, j) * share * matern(scaled);
+                gradient[axes] += change;
+                if (apart) gradient[axes + 2] += change * (1 - scales.twins);
+                double const slope = weight(i, j) * 3 * share * std::exp(-scaled);
                 for (std::size_t c = 0; c < axes; ++c) {
-                    double const d = (a[c] - b[c]) / lengths[c];
+                    double const d = (a.at[c] - b.at[c]) / lengths[c];
                     gradient[c] += slope * d * d;
                 }
             }
@@ -151,8 +166,8 @@ FieldScales find_scales(std::span<ResidualPoint const> points, std::span<double 
     for (double const length : usual)
         means.push_back(std::log(length));
     std::vector<double> spreads(usual.size(), 1.0);
-    means.insert(means.end(), {std::log(variance), std::log(0.05 * variance)});
-    spreads.insert(spreads.end(), {1.5, 3.0});
+    means.insert(means.end(), {std::log(variance), std::log(0.05 * variance), usual_twins});
+    spreads.insert(spreads.end(), {1.5, 3.0, 2.0});
 
     std::vector<double> x = means;
     ceres::GradientProblem const problem(new Unlikelihood(deciding, means, spreads));  // owns it
@@ -162,11 +177,10 @@ FieldScales find_scales(std::span<ResidualPoint const> points, std::span<double 
     ceres::GradientProblemSolver::Summary summary;
     ceres::Solve(options, problem, x.data(), &summary);
 
-    FieldScales scales;
+    FieldScales scales = scales_of(x);
     for (std::size_t a = 0; a < usual.size(); ++a)
-        scales.lengths.at(a) = std::clamp(std::exp(x[a]), shortest, longest);
-    scales.variance = std::exp(x[usual.size()]);
-    scales.noise = std::max(least_noise, std::exp(x[usual.size() + 1]));
+        scales.lengths.at(a) = std::clamp(scales.lengths.at(a), shortest, longest);
+    scales.noise = std::max(least_noise, scales.noise);
     return scales;
 }
 
@@ -179,7 +193,7 @@ ResidualGrid field_grid(std::span<ResidualPoint const> points, std::vector<GridA
         crossings *= axes[a].knots.size();
     }
     auto const lengths = std::span(scales.lengths).first(axes.size());
-    Vector const alpha = covariance(sorted, lengths, scales.variance, scales.noise).llt().solve(values_of(sorted));
+    Vector const alpha = covariance(sorted, scales, axes.size()).llt().solve(values_of(sorted));
     std::vector<double> values(crossings);
     for (std::size_t crossing = 0; crossing < crossings; ++crossing) {
         std::array<double, ResidualGrid::most_axes> at{};
@@ -190,7 +204,8 @@ ResidualGrid field_grid(std::span<ResidualPoint const> points, std::vector<GridA
         }
         double sum = 0;
         for (std::size_t p = 0; p < sorted.size(); ++p)
-            sum += alpha[static_cast<Eigen::Index>(p)] * matern(distance(at.data(), sorted[p].at.data(), lengths));
+            sum += alpha[static_cast<Eigen::Index>(p)] * (sorted[p].of_twin ? scales.twins : 1) *
+                   matern(distance(at.data(), sorted[p].at.data(), lengths));
         values[crossing] = scales.variance * sum;
     }
     return {std::move(axes), std::move(values)};

@@ -14,6 +14,7 @@ struct FieldScales {
     std::array<double, ResidualGrid::most_axes> lengths{};  ///< of each coordinate, over which points tell of another
     double variance = 0;                                    ///< of the residual
     double noise = 0;                                       ///< variance of one point beside it
+    double twins = 0;                                       ///< correlation with the field of a twin
 };
 
 /// The scales under which the points are likeliest, about weak priors (lengths: `usual`, a factor of e either way).

@@ -14,6 +14,7 @@ namespace sextant {
 struct ResidualPoint {
     std::array<double, 2 * ResidualGrid::most_axes> at{};
     double log_ratio = 0;
+    bool of_twin = false;  ///< measured on another device of the same chip
 };
 
 struct ResidualSmoothing {

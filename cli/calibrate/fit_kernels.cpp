@@ -196,6 +196,23 @@ void finish_class(KernelCalibration& calibration, std::string const& generation,
         fit.seen.clear();  // of several devices: no row is scored against it
 }
 
+/// Rows of the other devices of a device's chip.
+std::vector<KernelMeasurement> rows_of_twins(DeviceRows const& device, std::vector<DeviceRows> const& devices) {
+    std::vector<KernelMeasurement> rows;
+    for (DeviceRows const& other : devices)
+        if (other.name != device.name && other.generation == device.generation &&
+            other.rows.front().device->multiprocessors.value == device.rows.front().device->multiprocessors.value)
+            rows.insert(rows.end(), other.rows.begin(), other.rows.end());
+    return rows;
+}
+
+std::set<std::string> twin_names(std::vector<KernelMeasurement> const& rows) {
+    std::set<std::string> names;
+    for (KernelMeasurement const& row : rows)
+        names.insert(row.device->name);
+    return names;
+}
+
 int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     auto const devices = read_rows(request, nullptr, context);
     std::string const command = "sextant calibrate fit --kernels FILE.csv... --catalogue FOLDER";
@@ -207,6 +224,8 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     std::map<std::string, std::vector<KernelMeasurement>> by_generation;
     std::map<std::string, std::set<std::string>> sources;
     for (DeviceRows const& d : devices) {
+        std::vector<KernelMeasurement> const twins = rows_of_twins(d, devices);
+        choices.twins = &twins;
         KernelCalibration own;
         try {
             own = fit_rows(d.name, Whose::device, d.rows, choices, table, context);
@@ -218,6 +237,9 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         own.devices = {d.name};
         own.command = command;
         own.sources.assign(d.sources.begin(), d.sources.end());
+        for (std::string const& twin : twin_names(twins))
+            own.sources.push_back(
+                fmt::format("{}, of the same chip: beside its rows where attention is not measured", twin));
         write(own);
         for (std::string const& generation : {d.generation, std::string("*")}) {
             auto& rows = by_generation[generation];
@@ -225,7 +247,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
             sources[generation].insert(d.sources.begin(), d.sources.end());
         }
     }
-    choices.with_residual = false;
+    choices = {.threads = request.threads, .with_residual = false};
     Table classes = fit_table();
     KernelCalibration any =
         fit_rows("class-any", Whose::class_of_devices, by_generation["*"], choices, classes, context);

@@ -221,6 +221,50 @@ TEST_CASE("transfer_errors: what two devices of one chip have in common beside t
     CHECK(median_error(true) < 0.6 * median_error(false));
 }
 
+TEST_CASE("fit_kernel: attention leans on rows of a device of its chip, by that one's own constants") {
+    AcceleratorProfile const h100 = find_accelerator("h100-sxm", "test");
+    AcceleratorProfile const h200 = find_accelerator("h200-sxm", "test");
+    std::vector<double> constants;
+    for (KernelConstant const& c : kernel_constants(KernelKind::prefill))
+        constants.push_back(c.start);
+    std::mt19937_64 random(8);
+    auto const rows_of = [&](AcceleratorProfile const& device, int count, std::pair<double, double> log2_tokens) {
+        std::vector<KernelMeasurement> rows;
+        for (int i = 0; i < count; ++i) {
+            auto const tokens =
+                static_cast<std::int64_t>(std::exp2(uniform(random, log2_tokens.first, log2_tokens.second)));
+            Attention const shape{.batch = 1 << (i % 5),
+                                  .heads = 32,
+                                  .kv_heads = 8,
+                                  .queries = tokens,
+                                  .keys = tokens,
+                                  .head_dim = 128,
+                                  .value_head_dim = 128};
+            Seconds time = prefill_model(shape, kernel_rates(device, Precision::bf16), constants, {});
+            time *= std::exp(0.3 * std::sin(std::log2(static_cast<double>(tokens))));  // no constant explains it
+            KernelCase row;
+            row.what = shape;
+            row.variant = "bf16/bf16";
+            row.measured = time;
+            rows.push_back(*kernel_measurement(row, device));
+        }
+        return rows;
+    };
+    auto own = rows_of(h100, 100, {6, 10});
+    auto const long_ones = rows_of(h100, 10, {12, 13});  // few of the length that is asked for
+    own.insert(own.end(), long_ones.begin(), long_ones.end());
+    auto const twins = rows_of(h200, 400, {6, 13});
+    auto const unseen = rows_of(h100, 200, {10, 12});
+    auto const median_error = [&](std::vector<KernelMeasurement> const* beside) {
+        KernelFit const fit = fit_kernel(own, {.threads = 1, .twins = beside});
+        std::vector<double> errors;
+        for (KernelMeasurement const& row : unseen)
+            errors.push_back(std::abs(std::log(fitted_seconds(row, fit) / row.row.measured->base())));
+        return quantile_of(errors, 0.5);
+    };
+    CHECK(median_error(&twins) < 0.7 * median_error(nullptr));
+}
+
 TEST_CASE("kernel rows group by kernel and variant") {
     AcceleratorProfile const device = accelerator();
     auto rows = products(device, known_constants(), 10, 0);

@@ -84,6 +84,34 @@ TEST_CASE("residual field: the order of the points decides nothing, and their no
     CHECK(mean.value(std::array{1.0}) == Approx(0.2).epsilon(0.02));
 }
 
+TEST_CASE("residual field: a twin that bends alike tells of places without points, one that does not is not believed") {
+    std::mt19937_64 random(4);
+    std::vector<double> const usual{2, 2, 2};
+    auto const error_beyond = [&](double factor) {
+        std::vector<ResidualPoint> points = drawn_points(random, 150, 0.01);
+        std::erase_if(points, [](ResidualPoint const& p) { return p.at[0] > 4; });
+        for (ResidualPoint twin : drawn_points(random, 150, 0.01)) {
+            twin.of_twin = true;
+            twin.log_ratio *= factor;
+            points.push_back(twin);
+        }
+        FieldScales const scales = find_scales(points, usual);
+        ResidualGrid const grid = field_grid(points, axes(), scales);
+        double sum = 0;
+        for (int i = 0; i < 200; ++i) {
+            std::array const at{uniform(random, 5, 7.5), uniform(random, 0.5, 7.5), uniform(random, 0.5, 7.5)};
+            sum += std::pow(grid.value(at) - surface(at[0], at[1]), 2);
+        }
+        return std::pair(std::sqrt(sum / 200), scales.twins);
+    };
+    auto const [alike, trust] = error_beyond(1);
+    auto const [opposite, distrust] = error_beyond(-1);
+    CHECK(alike < 0.08);  // of a surface with a deviation of 0.2
+    CHECK(trust > 0.9);
+    CHECK(distrust < 0.5);
+    CHECK(opposite > alike);
+}
+
 TEST_CASE("residual field: knots beyond the points are left out, and without points there is none") {
     std::vector<ResidualPoint> const points{{.at = {2.2}, .log_ratio = 0.1}, {.at = {3.7}, .log_ratio = 0.2}};
     FieldScales const scales{.lengths = {2}, .variance = 0.1, .noise = 1e-3};
