@@ -7,6 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
 namespace sextant {
 namespace {
 
@@ -93,11 +97,43 @@ std::string text_of(double value) { return fmt::format("{:.4g}", value); }
 std::string text_of(Seconds value) { return fmt::format("\"{:.4g} us\"", value.in(units::us)); }
 std::string text_of(Bytes value) { return fmt::format("\"{:.6g} MB\"", value.in(units::MB)); }
 
-template <class Value>
-std::string line(std::string_view key, Sourced<Value> const& value) {
-    return fmt::format("      \"{}\": {{\"value\": {}, \"basis\": \"{}\", \"source\": {}}}", key, text_of(value.value),
-                       name_of(value.basis), json_text(Json(value.source)));
-}
+/// The values of an object, as they are written: with the source that most of them share said once.
+class ValueLines {
+public:
+    template <class Value>
+    void add(std::string_view key, Sourced<Value> const& value) {
+        lines_.push_back({std::string(key), text_of(value.value), {std::string(name_of(value.basis)), value.source}});
+    }
+
+    /// Members of a JSON object, after its others.
+    [[nodiscard]] std::vector<std::string> text(std::string const& indent) const {
+        std::map<Source, std::size_t> counts;
+        for (Line const& line : lines_)
+            ++counts[line.source];
+        auto const shared = std::max_element(counts.begin(), counts.end(),
+                                             [](auto const& a, auto const& b) { return a.second < b.second; });
+        std::vector<std::string> out;
+        if (shared == counts.end()) return out;
+        out.push_back(fmt::format("{}{}", indent, members(shared->first)));
+        for (Line const& line : lines_)
+            out.push_back(line.source == shared->first ? fmt::format("{}\"{}\": {}", indent, line.key, line.value)
+                                                       : fmt::format("{}\"{}\": {{\"value\": {}, {}}}", indent,
+                                                                     line.key, line.value, members(line.source)));
+        return out;
+    }
+
+private:
+    using Source = std::pair<std::string, std::string>;  ///< basis, and where it comes from
+    struct Line {
+        std::string key, value;
+        Source source;
+    };
+    static std::string members(Source const& source) {
+        return fmt::format("\"basis\": \"{}\", \"source\": {}", source.first, json_text(Json(source.second)));
+    }
+
+    std::vector<Line> lines_;
+};
 
 template <class Value>
 bool differs(Sourced<Value> const& a, Sourced<Value> const& b) {
@@ -106,27 +142,28 @@ bool differs(Sourced<Value> const& a, Sourced<Value> const& b) {
 
 /// An entry; of all but the first only what differs from that one.
 std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* base) {
-    std::string out = fmt::format("    {{\n      \"generation\": \"{}\",\n      \"precision\": \"{}\"",
-                                  timing.generation, timing.precision);
+    ValueLines values;
     auto const add = [&](auto const& fields) {
         for (auto const& field : fields)
             if (base == nullptr ? is_stated(field, timing) : differs(timing.*field.member, base->*field.member))
-                out += ",\n" + line(field.key, timing.*field.member);
+                values.add(field.key, timing.*field.member);
     };
     add(timing_numbers);
     add(timing_times);
+    std::string out = fmt::format("    {{\n      \"generation\": \"{}\",\n      \"precision\": \"{}\"",
+                                  timing.generation, timing.precision);
+    for (std::string const& line : values.text("      "))
+        out += ",\n" + line;
     return out + "\n    }";
 }
 
 std::string memory_json(FrameworkMemory const& memory) {
-    std::string out;
-    auto const add = [&](auto const& fields) {
-        for (auto const& field : fields)
-            out += (out.empty() ? "" : ",\n") + line(field.key, memory.*field.member);
-    };
-    add(memory_numbers);
-    add(memory_sizes);
-    return out;
+    ValueLines values;
+    for (auto const& field : memory_numbers)
+        values.add(field.key, memory.*field.member);
+    for (auto const& field : memory_sizes)
+        values.add(field.key, memory.*field.member);
+    return fmt::format("{}", fmt::join(values.text("    "), ",\n"));
 }
 
 }  // namespace
