@@ -463,6 +463,17 @@ TEST_CASE("products of a row in fp8 are those of its release; one that states no
     double const early = scale("container NeMo 24.05", "FP8");
     double const late = scale("container NeMo 26.02", "FP8");
     double const unstated = scale("", "FP8");
+    TrainingRow row = complete_row();
+    row.gpu = "H100";
+    auto const assumes_release = [&] {
+        auto const assumed = built(row).assumptions;
+        return std::find(assumed.begin(), assumed.end(), "a release midway between those fitted") != assumed.end();
+    };
+    CHECK_FALSE(assumes_release());
+    row.precision = "FP8";
+    CHECK(assumes_release());
+    row.notes = "container NeMo 24.05";
+    CHECK_FALSE(assumes_release());
     CHECK(early < unstated);
     CHECK(unstated < late);
     CHECK(scale("container NeMo 29.01", "FP8") == late);  // no further than was measured
