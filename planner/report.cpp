@@ -59,6 +59,13 @@ std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_
     return price->value * static_cast<double>(accelerators) * units::USD / units::hour;
 }
 
+std::vector<std::string> all_assumptions(StepReport const& report) {
+    std::vector<std::string> lines;
+    if (report.price) lines.push_back(price_assumption(*report.price));
+    lines.insert(lines.end(), report.assumptions.begin(), report.assumptions.end());
+    return lines;
+}
+
 StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit) {
     return make_report(form, plan, limit, form.evaluate(plan, PipelineMethod::walk));
 }
@@ -84,6 +91,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.hfu = report.hardware_rate / peak;
     report.limit = limit;
     report.fits = limit.admits(report.estimate.memory);
+    report.price = hourly_price(form.cluster());
     if (auto const price = price_of(form.cluster(), report.accelerators)) {
         report.step_cost = *price * time;
         report.million_tokens_cost = *report.step_cost * (1e6 / tokens);
@@ -91,8 +99,6 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.unsupported = unsupported_terms(form.model(), form.cluster(), form.framework(), plan);
     report.interval = step_interval(form.framework(), form.model(), estimate, report.unsupported);
     report.assumptions = collect_assumptions(form.model(), form.cluster(), form.framework(), form.timing(), plan);
-    if (auto const price = hourly_price(form.cluster()))
-        report.assumptions.insert(report.assumptions.begin(), price_assumption(*price));
     if (plan.schedule == Schedule::interleaved && graph.microbatches % plan.pp != 0)
         report.assumptions.push_back(fmt::format(
             "interleaved schedule with {} microbatches, no multiple of pp {}: they go through the chunks in groups of "

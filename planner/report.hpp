@@ -41,14 +41,18 @@ struct StepReport {
     double hfu = 0;
     MemoryLimit limit;
     bool fits = false;
+    std::optional<Sourced<double>> price;  ///< US dollars per accelerator and hour
     std::optional<Dollars> step_cost;
     std::optional<Dollars> million_tokens_cost;
     StepInterval interval;                 ///< 80 % interval of the step's time, as factors on it
     std::vector<std::string> unsupported;  ///< terms of its time that no measurement supports
-    std::vector<std::string> assumptions;  ///< the assumed terms that this report stands on
+    std::vector<std::string> assumptions;  ///< the assumed terms that its time and memory stand on
     std::int64_t trained_parameters = 0;   ///< of adapters; 0: all
     std::string digest;
 };
+
+/// What a report stands on: whose price it is, then the assumed terms.
+std::vector<std::string> all_assumptions(StepReport const& report);
 
 /// Schedules are walked (`PipelineMethod::walk`). @throws InputError when the plan breaks a structural rule.
 StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit const& limit);

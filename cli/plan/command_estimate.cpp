@@ -34,6 +34,9 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
             deliver(options.output, context, estimate_text(question, report, reasons) + better_plan_line(options.plan));
             break;
         case Format::html: deliver(options.output, context, estimate_page(question, report, reasons)); break;
+        case Format::markdown:
+            deliver(options.output, context, estimate_table(report).markdown() + assumed_markdown(all_assumptions(report)));
+            break;
         default: deliver(options.output, context, render(estimate_table(report), format)); break;
     }
     return report.fits ? exit_code::done : exit_code::answer_is_no;

@@ -177,8 +177,8 @@ void deliver_plans(Options const& o, Format format, PlanQuestion const& question
         case Format::json: deliver(o.output, context, plan_json(question, answer)); break;
         case Format::text: deliver(o.output, context, plan_text(question, answer)); break;
         case Format::csv: deliver(o.output, context, rows_csv(plan_json(question, answer), "candidates")); break;
+        case Format::markdown: deliver(o.output, context, plan_markdown(question, answer)); break;
         case Format::html: deliver(o.output, context, plan_page(question, answer)); break;
-        default: deliver(o.output, context, render(plan_table(answer), format)); break;
     }
 }
 

@@ -44,7 +44,7 @@ std::string estimate_page(PlanQuestion const& q, StepReport const& r, std::vecto
     page.blocks.push_back(memory_chart({r}, name));
     if (!explanation.empty()) page.blocks.push_back(PageList{"Why, and what would move it", explanation});
     page.blocks.push_back(part_table(r));
-    add_grounds(page, r.unsupported, r.assumptions);
+    add_grounds(page, r.unsupported, all_assumptions(r));
     page.blocks.push_back(PagePairs{"Provenance", {{"graph digest", r.digest}}});
     return html_page(page);
 }

@@ -114,7 +114,8 @@ std::string estimate_text(PlanQuestion const& q, StepReport const& r, std::vecto
             text += wrapped("  - " + line, "    ");
     }
     text += "\n" + unsupported_lines(r.unsupported);
-    text += assumption_lines(r.assumptions, explanation.empty() ? 3 : r.assumptions.size());
+    std::vector<std::string> const assumptions = all_assumptions(r);
+    text += assumption_lines(assumptions, explanation.empty() ? 3 : assumptions.size());
     text += fmt::format("graph digest {}\n", r.digest);
     return text;
 }
@@ -133,6 +134,10 @@ Table estimate_table(StepReport const& r) {
     add("allocated_bytes", r.estimate.memory.allocated().base());
     add("usable_bytes", r.limit.usable.base());
     add("fits", r.fits ? 1 : 0);
+    if (r.step_cost) {
+        add("step_cost_usd", r.step_cost->base());
+        add("million_tokens_cost_usd", r.million_tokens_cost->base());
+    }
     for (auto const& [name, time] : breakdown_parts(r.estimate.breakdown))
         add(fmt::format("{} [s]", name), time.base());
     return table;

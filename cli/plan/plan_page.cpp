@@ -197,7 +197,7 @@ std::string plan_page(PlanQuestion const& q, PlanAnswer const& answer) {
     page.lines.push_back(headline(q, best.accelerators, best.plan.precision));
     add_answer(page, q.cluster, answer);
     page.blocks.push_back(PageList{"The search", search_notes(answer)});
-    add_grounds(page, best.unsupported, best.assumptions);
+    add_grounds(page, best.unsupported, all_assumptions(best));
     return html_page(page);
 }
 

@@ -101,7 +101,7 @@ Json report_object(StepReport const& r) {
               {"breakdown", breakdown_object(r.estimate.breakdown)},
               {"slowest_stage", r.estimate.slowest_stage},
               {"unsupported", r.unsupported},
-              {"assumptions", r.assumptions},
+              {"assumptions", all_assumptions(r)},
               {"graph_digest", r.digest}};
     if (r.plan.adapters.on()) json["trained_parameters"] = r.trained_parameters;
     json["step_cost_usd"] = r.step_cost ? Json(r.step_cost->base()) : Json(nullptr);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+
 namespace sextant::cli {
 namespace {
 
@@ -93,7 +95,11 @@ std::string against_best(StepReport const& r, StepReport const& best) {
                        mine[worst].first);
 }
 
-Table plan_table(PlanAnswer const& answer) {
+namespace {
+
+enum class CostColumn : std::uint8_t { absent, present };
+
+Table plan_table(PlanAnswer const& answer, CostColumn cost) {
     auto const& reports = answer.reports;
     bool const cp = any_beside_one(reports, &ParallelPlan::cp);
     bool const ep = any_beside_one(reports, &ParallelPlan::ep);
@@ -112,6 +118,7 @@ Table plan_table(PlanAnswer const& answer) {
     bool const simulated = !answer.verified.empty();
     if (simulated)  // after the closed form's step time
         columns.insert(columns.end() - 3, {"simulated", Align::right});
+    if (cost == CostColumn::present) columns.insert(columns.end() - 1, {"USD per M tokens", Align::right});
     Table table(columns);
     for (std::size_t i = 0; i < reports.size(); ++i) {
         StepReport const& r = reports[i];
@@ -130,15 +137,15 @@ Table plan_table(PlanAnswer const& answer) {
                                  plan_extras(r), std::move(step)})
             row.push_back(std::move(cell));
         if (simulated) row.push_back(std::move(simulation));
-        for (std::string cell :
-             {fmt::format("{:.1f} %", 100 * r.mfu), human(r.estimate.peak()), largest_losses(r.estimate)})
+        for (std::string cell : {fmt::format("{:.1f} %", 100 * r.mfu), human(r.estimate.peak())})
             row.push_back(std::move(cell));
+        if (cost == CostColumn::present)
+            row.push_back(r.million_tokens_cost ? fmt::format("{:.4g}", r.million_tokens_cost->base()) : "-");
+        row.push_back(largest_losses(r.estimate));
         table.add_row(std::move(row));
     }
     return table;
 }
-
-namespace {
 
 /// The best plan in full, and what its explanation says.
 std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
@@ -180,7 +187,7 @@ std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
     StepReport const& best = answer.reports.front();
     SearchCounts const& counts = answer.result.counts;
     std::string text = wrapped(headline(q, best.accelerators, best.plan.precision)) + "\n";
-    text += plan_table(answer).text();
+    text += plan_table(answer, CostColumn::absent).text();
     text += best_plan_text(best, q.cluster, answer.explanation);
     for (std::size_t i = 1; i < answer.reports.size(); ++i)
         text += wrapped(
@@ -195,7 +202,8 @@ std::string found_plans_text(PlanQuestion const& q, PlanAnswer const& answer) {
     text += misfit_lines(answer.result, best.limit);
     text += front_text(answer.pareto);
     text += "\n" + unsupported_lines(best.unsupported);
-    return text + assumption_lines(best.assumptions, answer.explanation.empty() ? 3 : best.assumptions.size());
+    std::vector<std::string> const assumptions = all_assumptions(best);
+    return text + assumption_lines(assumptions, answer.explanation.empty() ? 3 : assumptions.size());
 }
 
 std::string no_plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
@@ -209,14 +217,26 @@ std::string no_plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
     return text;
 }
 
+std::string interrupted_line(SearchResult const& result) {
+    return result.interrupted ? fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n",
+                                            100 * result.share_done)
+                              : "";
+}
+
 }  // namespace
 
 std::string plan_text(PlanQuestion const& q, PlanAnswer const& answer) {
-    std::string text = answer.reports.empty() ? no_plan_text(q, answer) : found_plans_text(q, answer);
-    if (answer.result.interrupted)
-        text += fmt::format("interrupted after {:.0f} % of the search: better plans may exist\n",
-                            100 * answer.result.share_done);
-    return text;
+    std::string const text = answer.reports.empty() ? no_plan_text(q, answer) : found_plans_text(q, answer);
+    return text + interrupted_line(answer.result);
+}
+
+std::string plan_markdown(PlanQuestion const& q, PlanAnswer const& answer) {
+    if (answer.reports.empty()) return no_plan_text(q, answer) + interrupted_line(answer.result);
+    StepReport const& best = answer.reports.front();
+    CostColumn const cost = best.million_tokens_cost ? CostColumn::present : CostColumn::absent;
+    std::string text = plan_table(answer, cost).markdown();
+    if (answer.result.interrupted) text += "\n" + interrupted_line(answer.result);
+    return text + assumed_markdown(all_assumptions(best));
 }
 
 }  // namespace sextant::cli

@@ -29,7 +29,8 @@ Table estimate_table(StepReport const& report);
 
 /// The ranked list with the reason each plan is where it is.
 std::string plan_text(PlanQuestion const& question, PlanAnswer const& answer);
-Table plan_table(PlanAnswer const& answer);
+/// The list with what each plan costs, and what it stands on; or why there is none.
+std::string plan_markdown(PlanQuestion const& question, PlanAnswer const& answer);
 
 /// What sets a plan apart besides its degrees: "full2 zb-h1", "~" for terms without measurements, "-" for nothing.
 std::string plan_extras(StepReport const& report);

@@ -1,7 +1,6 @@
 #include "cli/run_plan/view.hpp"
 
 #include "core/quantity_text.hpp"
-#include "core/spec/hourly_price.hpp"
 #include "planner/explain.hpp"
 #include "planner/price_words.hpp"
 
@@ -124,8 +123,7 @@ std::vector<std::string> run_assumptions(RunPlanReport const& report) {
     if (!report.answer.run) return lines;
     TrainingRun const& run = *report.answer.run;
     ClusterSpec const& cluster = report.setting.cluster;
-    std::string price;  // goes before the other assumptions of the step, which begin with it
-    if (auto const hourly = hourly_price(cluster)) price = lines.emplace_back(price_assumption(*hourly));
+    if (run.step.price) lines.push_back(price_assumption(*run.step.price));
     auto const power = power_assumptions(report.setting.power, cluster.accelerator);
     if (run.goodput) {
         lines.push_back(fmt::format("failures as of {} ({}): {}", report.setting.failures->name,
@@ -134,8 +132,7 @@ std::vector<std::string> run_assumptions(RunPlanReport const& report) {
             "checkpoints: asynchronous, to a parallel file system, at their best interval (docs/goodput.md)");
     }
     lines.insert(lines.end(), power.begin(), power.end());
-    for (std::string const& line : run.step.assumptions)
-        if (price.empty() || line != price) lines.push_back(line);
+    lines.insert(lines.end(), run.step.assumptions.begin(), run.step.assumptions.end());
     return lines;
 }
 

@@ -5,6 +5,8 @@
 #include "core/spec/hourly_price.hpp"
 #include "tests/cli/questions.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -101,7 +103,7 @@ TEST_CASE("dollars: JSON, text and Markdown say whose price they stand on, once;
             CHECK_THAT(line, contains("price = $2 per GPU-hour, as given (--price)"));
         CHECK_THAT(unwrapped(run_sextant(question + Arguments{"--price", "2"}).out), contains("--price)"));
     }
-    for (std::size_t const with_dollars_in_a_table : {2u, 3u, 4u, 5u, 6u}) {
+    for (std::size_t const with_dollars_in_a_table : {0u, 1u, 2u, 3u, 4u, 5u, 6u}) {
         Arguments const& question = priced_questions()[with_dollars_in_a_table];
         CAPTURE(question);
         CHECK_THAT(run_sextant(question + Arguments{"--format", "markdown"}).out,
@@ -109,6 +111,35 @@ TEST_CASE("dollars: JSON, text and Markdown say whose price they stand on, once;
     }
     for (std::size_t const one_report : {0u, 2u, 3u, 4u})
         CHECK(price_lines(answer(priced_questions()[one_report])).size() == 1);
+}
+
+TEST_CASE("plan and estimate: Markdown has the dollars of JSON, and none without a price", "[price]") {
+    Arguments const& estimate = priced_questions()[0];
+    Json const step = answer(estimate);
+    for (char const* format : {"markdown", "csv"})
+        for (char const* key : {"step_cost_usd", "million_tokens_cost_usd"}) {
+            std::string const value = fmt::format("{}", step.at(key).get<double>());
+            CHECK_THAT(run_sextant(estimate + Arguments{"--format", format}).out,
+                       contains(fmt::format("{} | {} |", key, value)) || contains(fmt::format("{},{}", key, value)));
+        }
+    Arguments const& plan = priced_questions()[1];
+    std::string const ranked = run_sextant(plan + Arguments{"--format", "markdown"}).out;
+    CHECK_THAT(ranked, contains("| USD per M tokens |"));
+    for (Json const& candidate : answer(plan).at("candidates"))
+        CHECK_THAT(ranked, contains(fmt::format(
+                               "| {:.4g} |", candidate.at("report").at("million_tokens_cost_usd").get<double>())));
+
+    Arguments const unpriced{"-m", "gpt2", "-c", "a100-pcie-40gb"};
+    for (Arguments const& question : {Arguments{"plan", "-n", "8"}, Arguments{"estimate", "--dp", "8", "--zero", "1"}})
+        CHECK_THAT(run_sextant(question + unpriced + Arguments{"--format", "markdown"}).out,
+                   !contains("USD") && !contains("usd"));
+}
+
+TEST_CASE("plan: Markdown of nothing that fits says what would") {
+    RunResult const none =
+        run_sextant({"plan", "-m", "llama-3.1-405b", "-c", "h100-sxm", "-n", "8", "--format", "markdown"});
+    CHECK(none.code == 1);
+    CHECK_THAT(none.out, contains("no plan fits") && contains("--gpus 128"));
 }
 
 TEST_CASE("sweep: columns of dollars say whose prices they stand on, one line per cluster", "[price]") {
@@ -125,7 +156,19 @@ TEST_CASE("sweep: columns of dollars say whose prices they stand on, one line pe
     CHECK_THAT(given.out, contains("price = $2 per GPU-hour, as given (--price)"));
     RunResult const varied =
         run_sextant(Arguments{"sweep", "--axis", "price=1,2", "estimate", "-m", "gpt2", "-c", "h100-sxm"});
-    CHECK_THAT(varied.out, contains("prices as the axis says"));
+    CHECK_THAT(varied.out, contains("prices as the axis says (--price)"));
+    // A name with a space, the short option without one, a list, a change of the value behind the name.
+    for (Arguments const& cluster : {Arguments{"-ch100-sxm"}, {"--cluster=h100-sxm"}, {"-c", "h100-sxm:peak=x0.5"}}) {
+        RunResult const spelt = run_sextant(Arguments{"sweep", "--axis", "gpus=1,2", "estimate", "-m", "gpt2"} + cluster);
+        CAPTURE(cluster, spelt.err);
+        CHECK_THAT(unwrapped(spelt.out), contains("price = $2.95 per GPU-hour, indicative: Nebius H100"));
+    }
+    RunResult const scaled =
+        run_sextant({"sweep", "--axis", "price=x0.5,x2", "estimate", "-m", "gpt2", "-c", "h100-sxm"});
+    CHECK_THAT(unwrapped(scaled.out), contains("prices as the axis says, of those") && contains("h100-sxm: price = $2.95"));
+    RunResult const unpriced =
+        run_sextant({"sweep", "--axis", "gpus=1,2", "estimate", "-m", "gpt2", "-c", "a100-pcie-40gb"});
+    CHECK_THAT(unpriced.out, !contains("price"));
     RunResult const without = run_sextant(
         Arguments{"sweep", "--axis", "gpus=1,2", "--columns", "mfu", "estimate", "-m", "gpt2", "-c", "h100-sxm"});
     CHECK_THAT(without.out, !contains("price"));

@@ -48,7 +48,7 @@ inline bool is_csv_table(std::string const& text) {
 
 /// Whether all lines begin and end with a bar and have as many bars as the first, and the second is the rule.
 inline bool is_markdown_table(std::string const& text) {
-    auto const lines = lines_of(text);
+    auto const lines = lines_of(text.substr(0, text.find("\n\nAssumed:")));
     auto const bars = [](std::string const& line) { return std::count(line.begin(), line.end(), '|'); };
     return lines.size() > 2 && lines[1].find("---") != std::string::npos &&
            std::all_of(lines.begin(), lines.end(), [&](std::string const& line) {
