@@ -92,6 +92,7 @@ SweepRecord record_of(SweepQuestion const& question) {
             .axes = question.axes,
             .groups = question.groups,
             .columns = question.columns,
+            .prices = question.prices,
             .points = question.points};
 }
 

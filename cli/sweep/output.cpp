@@ -57,7 +57,7 @@ SweepFormat sweep_format(std::string const& name, std::string const& file) {
 std::string sweep_report(SweepTable const& table, SweepFormat format) {
     switch (format) {
         case SweepFormat::json: return sweep_json(table);
-        case SweepFormat::markdown: return sweep_rows(table).markdown() + assumed_markdown(price_notes(table));
+        case SweepFormat::markdown: return sweep_rows(table).markdown() + assumed_markdown(table.prices);
         case SweepFormat::html: return sweep_page(table);
         default: return sweep_text(table);
     }

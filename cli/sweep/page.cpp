@@ -268,8 +268,7 @@ std::string sweep_page(SweepTable const& table) {
         page.blocks.push_back(effect_table(*table.sensitivity));
     }
     page.blocks.push_back(point_table(table, names));
-    if (std::vector<std::string> notes = price_notes(table); !notes.empty())
-        page.blocks.push_back(PageList{"Prices", std::move(notes)});
+    if (!table.prices.empty()) page.blocks.push_back(PageList{"Prices", table.prices});
     return html_page(page);
 }
 

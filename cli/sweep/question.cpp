@@ -171,6 +171,7 @@ SweepQuestion make_question(SweepRequest const& request) {
         if (!resolved[i]) question.targets[i] = profile_target(question.axes[i].name, options, first);
     refuse_same_target(question);
     if (request.look == Look::at_all_points) choose_columns(question, request);
+    question.prices = price_notes(question, options);
     static_cast<void>(question.arguments_at(0));  // a change that finds no place to stand is refused now
     return question;
 }

@@ -31,6 +31,7 @@ struct SweepQuestion {
     std::vector<std::vector<std::size_t>> groups;
     std::vector<AxisTarget> targets;  ///< of the axes
     std::vector<std::string> columns;
+    std::vector<std::string> prices;  ///< `price_notes`
     std::int64_t points = 0;
     std::vector<std::string>
         always;  ///< arguments that a sweep adds: --format=json, and --threads=1 where there is one
@@ -63,6 +64,9 @@ SweepQuestion make_question(SweepRequest const& request);
 
 /// Columns of a command unless asked for otherwise; empty for a command that has none.
 std::vector<std::string> usual_columns(std::vector<std::string> const& command);
+
+/// Whose prices the columns of dollars stand on and of when, a line per cluster; nothing without such columns.
+std::vector<std::string> price_notes(SweepQuestion const& question, CommandOptions const& options);
 
 /// "estimate --model llama-3.1-70b": as one would type it, in quotes where a shell needs them.
 std::string shell_text(std::vector<std::string> const& words);

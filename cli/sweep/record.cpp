@@ -13,6 +13,7 @@ SweepTable empty_table(SweepRecord const& record) {
             .axes = record.axes,
             .groups = record.groups,
             .columns = record.columns,
+            .prices = record.prices,
             .rows = {},
             .points = record.points};
 }

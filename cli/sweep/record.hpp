@@ -22,6 +22,7 @@ struct SweepRecord {
     std::vector<SweepAxis> axes;
     std::vector<std::vector<std::size_t>> groups;
     std::vector<std::string> columns;
+    std::vector<std::string> prices;  ///< `SweepQuestion::prices`
     RowFormat rows = RowFormat::csv;
     std::int64_t points = 0;  ///< of the whole grid
     std::int64_t shard = 1;   ///< of `shards`: has points shard - 1, shard - 1 + shards, ...

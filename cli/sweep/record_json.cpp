@@ -124,6 +124,7 @@ SweepRecord read_record(JsonDocument const& document) {
         record.groups.push_back(std::move(group));
     }
     record.columns = in.texts("columns");
+    record.prices = in.texts("prices");  // records of earlier versions have none
     std::string const rows = in.text("rows");
     if (rows != "csv" && rows != "jsonl") throw InputError("{}: rows: '{}' (csv or jsonl)", path, rows.substr(0, 40));
     record.rows = rows == "csv" ? RowFormat::csv : RowFormat::jsonl;
@@ -147,6 +148,7 @@ void write_record(std::string const& path, SweepRecord const& record) {
     for (auto const& group : record.groups)
         json["groups"].push_back({{"axes", group}});
     json["columns"] = record.columns;
+    if (!record.prices.empty()) json["prices"] = record.prices;
     json["rows"] = name_of(record.rows);
     json["points"] = record.points;
     json["shard"] = record.shard;

@@ -46,6 +46,7 @@ struct SweepTable {
     std::vector<SweepAxis> axes;
     std::vector<std::vector<std::size_t>> groups;  ///< axes that advance together; as many as the grid has dimensions
     std::vector<std::string> columns;              ///< dotted paths into the report: "memory.peak_bytes"
+    std::vector<std::string> prices;               ///< that columns of dollars stand on, a line each
     std::vector<SweepRow> rows;                    ///< ascending points, without those that were not reached
     std::int64_t points = 0;                       ///< of the whole grid
     std::optional<Sensitivity> sensitivity{};

@@ -113,10 +113,9 @@ Table sweep_rows(SweepTable const& table) {
 std::string sweep_text(SweepTable const& table) {
     std::string text = fmt::format("{}: {} of {} points\n\n", table.command, table.rows.size(), table.points);
     text += sweep_rows(table).text();
-    std::vector<std::string> const notes = price_notes(table);
-    if (!notes.empty()) text += "\n";
-    for (std::string const& note : notes)
-        text += wrapped(note);
+    if (!table.prices.empty()) text += "\n";
+    for (std::string const& price : table.prices)
+        text += wrapped(price);
     if (table.sensitivity) text += "\n" + sensitivity_text(*table.sensitivity);
     return text;
 }

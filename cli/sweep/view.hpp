@@ -26,9 +26,6 @@ std::string sweep_json(SweepTable const& table);
 ///     gpus  1.2 s (at 4096)  25 s (at 64)     0.93         0.98       -0.97
 std::string sensitivity_text(Sensitivity const& sensitivity);
 
-/// Whose prices the columns of dollars stand on and of when, a line per cluster; nothing without such columns.
-std::vector<std::string> price_notes(SweepTable const& table);
-
 /// The last parts of each column's path that tell it from the others and the axes: "mfu" of "candidates.0.report.mfu".
 std::vector<std::string> short_names(std::vector<std::string> const& columns, std::vector<SweepAxis> const& axes);
 

@@ -57,7 +57,7 @@ std::string sweep_json(SweepTable const& table) {
                                 {"values", std::move(cells)},
                                 {"reason", row.reason}});
     }
-    json["assumptions"] = price_notes(table);
+    json["assumptions"] = table.prices;
     if (table.sensitivity) json["sensitivity"] = json_of(*table.sensitivity);
     return json_text(json, 2) + "\n";
 }

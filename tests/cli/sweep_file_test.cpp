@@ -193,6 +193,25 @@ TEST_CASE("shards together are the whole, in every format and any number") {
     CHECK(written(question + Arguments{"--resume"}, folder.path("out.csv")) == whole);
 }
 
+TEST_CASE("the record of a file carries the prices that its dollars stand on; one without them is read") {
+    ScratchFolder const folder("sweep_prices");
+    std::string const file = folder.path("rows.csv");
+    written(question, file);
+    auto const assumptions = [&] {
+        std::string const merged = folder.path("merged.json");
+        REQUIRE(run_sextant({"merge", "--overwrite", merged, file}).code == 0);
+        return Json::parse(read_text_file(merged)).at("assumptions");
+    };
+    Json const lines = assumptions();
+    REQUIRE(lines.size() == 1);
+    CHECK_THAT(lines.front().get<std::string>(), contains("h100-sxm: price = $2.95"));
+    Json record = Json::parse(read_text_file(file + ".sweep.json"));
+    CHECK(record.at("prices") == lines);
+    record.erase("prices");
+    write_text_file(file + ".sweep.json", record.dump());
+    CHECK(assumptions().empty());
+}
+
 TEST_CASE("merging says what is missing, unfinished, there twice or of another sweep") {
     ScratchFolder const folder("sweep_merge");
     auto const shard = [&](Arguments const& sweep, std::string const& which, std::string const& name) {
