@@ -2,8 +2,8 @@
 
 #include "core/quantity_text.hpp"
 #include "core/spec/framework_fields.hpp"
-#include "core/spec/not_modelled.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 
@@ -127,8 +127,7 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
                                     framework.name, name_of(at), framework.name.substr(0, framework.name.find(':')),
                                     name_of(first), name_of(last)));
     }
-    if (auto const left_out = left_out_of(model.architecture); !left_out.empty())
-        lines.insert(lines.begin(), fmt::format("{} without {}", model.name, left_out));
+    if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
     if (plan.offload != Offload::none)
         lines.emplace_back(
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; no measurement here "

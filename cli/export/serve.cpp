@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/serve_command.hpp"
+#include "planner/left_out.hpp"
 
 #include <CLI/App.hpp>
 
@@ -68,7 +69,7 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
     for (std::string const& note : what.format_notes)
         exported.not_expressed.push_back({"weights", note});
     ExportFacts const facts{
-        .headline = fmt::format("{} on {}: {}", what.model.name, what.cluster.name, serving_plan_text(what)),
+        .headline = fmt::format("{} on {}: {}", named(what.model), what.cluster.name, serving_plan_text(what)),
         .nodes = (what.plan.accelerators() + per_node - 1) / per_node,
         .per_node = std::min(per_node, what.plan.accelerators())};
     deliver_export(o.output, {{exporter.name, exported.files, exported.not_expressed}}, facts, context);

@@ -1,7 +1,7 @@
 #include "cli/plan/flops_view.hpp"
 
 #include "cli/plan/report_view.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"

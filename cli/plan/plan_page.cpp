@@ -2,7 +2,7 @@
 #include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "cli/plan/step_blocks.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
 

@@ -1,5 +1,5 @@
 #include "cli/plan/report_view.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"

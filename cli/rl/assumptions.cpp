@@ -1,6 +1,6 @@
 // What a report of `rl` says beside its tables: dollars, where asynchrony stops paying, what it assumes.
 #include "cli/rl/view.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "planner/price_words.hpp"

@@ -1,6 +1,6 @@
 #include "cli/rl/view.hpp"
 
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"

@@ -1,6 +1,6 @@
 #include "cli/plan/report_view.hpp"
 #include "cli/run_plan/view.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"

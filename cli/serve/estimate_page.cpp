@@ -2,7 +2,7 @@
 #include "cli/serve/page_blocks.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/view/latency_text.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <algorithm>

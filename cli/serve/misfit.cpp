@@ -6,7 +6,7 @@
 
 #include "cli/page/page.hpp"
 #include "cli/serve/options.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "cli/view/table.hpp"
 #include "core/quantity_text.hpp"
 

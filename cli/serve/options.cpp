@@ -1,6 +1,6 @@
 #include "cli/serve/options.hpp"
 
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"

@@ -3,7 +3,7 @@
 #include "cli/serve/options.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 // TTFT   ...
 #include "cli/serve/simulate_facts.hpp"
 #include "cli/view/latency_text.hpp"
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 #include "planner/exporters/fabric.hpp"
 #include "planner/exporters/job_files.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/left_out.hpp"
 
 #include <algorithm>
 
@@ -93,7 +94,7 @@ ExportedFile kubernetes_job(LaunchPlan const& launch, Export const& exported) {
     std::string const name = dns_label(launch.model.name, 40);
     std::string text =
         "# Kubernetes Job, written by 'sextant export'; volumes for data and checkpoints are yours to add.\n";
-    text += comment_lines(fmt::format("{} on {} x {}: {} pods of {}", launch.model.name, launch.plan.world_size(),
+    text += comment_lines(fmt::format("{} on {} x {}: {} pods of {}", named(launch.model), launch.plan.world_size(),
                                       launch.cluster.name, launch.nodes, launch.per_node));
     if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");
     text += service(name) + "---\n" + config_map(name, exported.files) + "---\n" + job(launch, name, exported);

@@ -2,6 +2,7 @@
 
 #include "core/nearest.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/left_out.hpp"
 
 #include <algorithm>
 
@@ -60,7 +61,7 @@ std::string file_header(ExporterEntry const& entry, LaunchPlan const& launch, st
     text += comment_lines(
         fmt::format("{} on {} x {}: dp {}, tp {}, pp {}, cp {}, ep {}; sequence {}, global batch {}, "
                     "micro-batch {} ({} microbatches a step)",
-                    launch.model.name, p.world_size(), launch.cluster.name, p.dp, p.tp, p.pp, p.cp, p.ep,
+                    named(launch.model), p.world_size(), launch.cluster.name, p.dp, p.tp, p.pp, p.cp, p.ep,
                     launch.workload.sequence, launch.workload.global_batch, p.micro_batch, launch.microbatches()));
     if (!launch.summary.empty()) text += comment_lines("Predicted: " + launch.summary);
     if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/left_out.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,8 @@ void note_common(ServeLaunch const& l, Notes& notes) {
     if (l.plan.cache == CacheFormat::int4 || l.plan.cache == CacheFormat::int8)
         notes.push_back(
             {"kv_cache", fmt::format("there is no {} cache: the command leaves the default", name_of(l.plan.cache))});
+    if (std::string const remark = left_out_remark(l.model); !remark.empty())
+        notes.push_back({"model", remark + "; the engine loads them too, so less memory is left for the cache"});
     if (l.plan.expert_imbalance > 1) notes.push_back({"expert_imbalance", "an assumption on traffic, no option"});
 }
 
@@ -39,7 +42,7 @@ std::string script(char const* engine, char const* version, ServeLaunch const& l
     text += comment_lines(
         fmt::format("{} on {}: one replica on {} accelerators (tp {}, pp {}, attention dp {}, ep {}); "
                     "{} in all, each started like this",
-                    l.model.name, l.cluster.name, l.plan.accelerators(), l.plan.tp, l.plan.pp, l.plan.attention_dp,
+                    named(l.model), l.cluster.name, l.plan.accelerators(), l.plan.tp, l.plan.pp, l.plan.attention_dp,
                     l.plan.ep, l.replicas == 1 ? "one" : fmt::format("{} behind a load balancer", l.replicas)));
     if (nodes_of(l) > 1) text += comment_lines(fmt::format("A replica spans {} nodes of {}.", nodes_of(l), l.per_node));
     if (notes.empty()) text += "# Every part of the plan is expressed.\n";

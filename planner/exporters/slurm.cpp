@@ -1,6 +1,7 @@
 #include "planner/exporters/fabric.hpp"
 #include "planner/exporters/job_files.hpp"
 #include "planner/exporters/quoting.hpp"
+#include "planner/left_out.hpp"
 
 namespace sextant {
 
@@ -12,7 +13,7 @@ ExportedFile slurm_job(LaunchPlan const& launch, Export const& exported) {
         text += fmt::format("#SBATCH --gpus-per-node={}\n", launch.per_node);
     text += "#SBATCH --exclusive\n#SBATCH --requeue\n#SBATCH --output=%x-%j.out\n";
     text += "# Slurm batch script, written by 'sextant export'. Add --partition, --account and --time of your site.\n";
-    text += comment_lines(fmt::format("{} on {} x {}: {} nodes of {}", launch.model.name, launch.plan.world_size(),
+    text += comment_lines(fmt::format("{} on {} x {}: {} nodes of {}", named(launch.model), launch.plan.world_size(),
                                       launch.cluster.name, launch.nodes, launch.per_node));
     if (!launch.checkpoint.basis.empty()) text += comment_lines("Checkpoints " + launch.checkpoint.basis + ".");
     text += "set -euo pipefail\n\n";

@@ -1,10 +1,10 @@
-#include "cli/view/left_out.hpp"
+#include "planner/left_out.hpp"
 
 #include "core/spec/not_modelled.hpp"
 
 #include <fmt/format.h>
 
-namespace sextant::cli {
+namespace sextant {
 
 std::string named(ModelSpec const& model) {
     return left_out_of(model.architecture).empty() ? model.name : model.name + " (encoders left out)";
@@ -15,4 +15,4 @@ std::string left_out_remark(ModelSpec const& model) {
     return left_out.empty() ? "" : fmt::format("{} without {}", model.name, left_out);
 }
 
-}  // namespace sextant::cli
+}  // namespace sextant
