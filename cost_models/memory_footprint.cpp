@@ -31,6 +31,11 @@ struct GatheredLayers {
 
 }  // namespace
 
+CopiedBytes copied_bytes(CopiedElements const& elements, FrameworkMemory const& framework) {
+    return {.gated = framework.gated_extra_bytes.value * elements.gated * B,
+            .routed = framework.routed_token_bytes.value * elements.routed * B};
+}
+
 double optimizer_saving(Optimizer optimizer) {
     switch (optimizer) {
         case Optimizer::adamw: return 0;
@@ -119,10 +124,9 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
 /// whichever is larger.
 void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
                       FrameworkMemory const& framework) {
-    double const per_layer_extra = framework.routed_token_bytes.value * load.routed_hidden_tokens * load.moe_layers +
-                                   framework.gated_extra_bytes.value * load.gated_tokens * load.layers;
+    CopiedBytes const copied = copied_bytes(load.copied, framework);
     bool const rerun_all = plan.recompute == Recompute::full && plan.recompute_layers == 0;
-    Bytes const kept = load.kept + (rerun_all ? 0.0 : per_layer_extra) * B;
+    Bytes const kept = load.kept + (rerun_all ? Bytes{} : copied.routed * load.moe_layers + copied.gated * load.layers);
     m.activations = load.in_flight * kept;
     if (offloads_activations(plan)) {
         // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.

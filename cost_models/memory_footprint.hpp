@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/graph/block.hpp"
+#include "core/graph/copied_elements.hpp"
 #include "core/spec/framework_profile.hpp"
 #include "core/spec/parallel_plan.hpp"
 
@@ -29,8 +30,7 @@ struct StageLoad {
     double microbatches = 1;
     double hidden_tokens = 0;          ///< T h: unsharded tokens times hidden size
     double sharded_hidden_tokens = 0;  ///< T h / tp
-    double gated_tokens = 0;           ///< T f / tp of the gated feed-forward layers of one layer, 0 without
-    double routed_hidden_tokens = 0;   ///< routed tokens times hidden, of one MoE layer
+    CopiedElements copied;             ///< of one layer
     double logits = 0;                 ///< T V / tp on the stage with the head (and once more per MTP module), else 0
     double postponed_logits =
         0;  ///< microbatches whose logits' gradients wait for a weight half, beside the one at work
@@ -70,6 +70,14 @@ StateBytes state_bytes(FrameworkMemory const& framework, ParallelPlan const& pla
 /// replicas that lie in one group: one where an expert group fills it or spans several.
 double dense_shards(ParallelPlan const& plan);
 double expert_shards(ParallelPlan const& plan);
+
+/// Bytes of one layer, of one microbatch, that a framework keeps copies in beside the tensors of the graph, unless the
+/// whole layer runs again. Source: docs/memory.md, "Bytes per framework".
+struct CopiedBytes {
+    Bytes gated;   ///< of a gated feed-forward layer
+    Bytes routed;  ///< of an MoE layer
+};
+CopiedBytes copied_bytes(CopiedElements const& elements, FrameworkMemory const& framework);
 
 /// What an optimizer holds less of a parameter, in bytes, than AdamW with its moments in fp32.
 double optimizer_saving(Optimizer optimizer);

@@ -247,9 +247,7 @@ StageCost ClosedForm::cost_of(ShapeCost const& shape, Layout const& layout, Stag
     load.in_flight = microbatches_in_flight(plan.schedule, plan.pp, plan.vpp, microbatches(plan, workload_), run.first);
     load.hidden_tokens = tokens * as_double(model_.hidden);
     load.sharded_hidden_tokens = load.hidden_tokens / tp;
-    CopiedElements const copied = copied_elements(model_, workload_, plan);
-    load.gated_tokens = copied.gated;
-    load.routed_hidden_tokens = copied.routed;
+    load.copied = copied_elements(model_, workload_, plan);
     return stage;
 }
 

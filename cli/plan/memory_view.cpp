@@ -71,13 +71,14 @@ std::string formula_of(SavedTensor const& t, double input_bytes) {
 /// What the framework keeps beside the tensors of the graph.
 void add_copies(std::vector<KeptTensor>& out, MemorySheet const& s, StageContent const& content) {
     FrameworkMemory const& framework = s.question.framework.memory;
-    CopiedElements const copied = copied_elements(s.question.model, s.question.workload, s.plan);
-    auto const add = [&](char const* tensor, char const* formula, double factor, double elements, std::int64_t layers) {
-        if (factor * elements > 0 && layers > 0)
+    CopiedBytes const copied =
+        copied_bytes(copied_elements(s.question.model, s.question.workload, s.plan), framework);
+    auto const add = [&](char const* tensor, char const* formula, double factor, Bytes bytes, std::int64_t layers) {
+        if (bytes > Bytes{} && layers > 0)
             out.push_back({.block = "framework",
                            .tensor = tensor,
                            .formula = fmt::format("{:g} {}", factor, formula),
-                           .per_layer = factor * elements * units::B,
+                           .per_layer = bytes,
                            .layers = layers,
                            .dropped_by = "full"});
     };

@@ -133,6 +133,26 @@ TEST_CASE("gradients in bf16 take the weights' two bytes, and nothing where they
     CHECK(state_bytes(memory, plan, 1).gradients == 4);
 }
 
+TEST_CASE("copies of every layer are held with each microbatch in flight, unless all layers run again", "[INV-21]") {
+    FrameworkMemory memory = plain_memory();
+    memory.gated_extra_bytes.value = 2;
+    memory.routed_token_bytes.value = 6;
+    StageLoad load;
+    load.layers = 5;
+    load.moe_layers = 3;
+    load.in_flight = 4;
+    load.copied = {.gated = 10, .routed = 7};
+    CopiedBytes const copied = copied_bytes(load.copied, memory);
+    CHECK(copied.gated.base() == 20);
+    CHECK(copied.routed.base() == 42);
+    CHECK(stage_memory(load, {}, memory).activations.base() == 4 * (5 * 20 + 3 * 42));
+    ParallelPlan again;
+    again.recompute = Recompute::full;
+    CHECK(stage_memory(load, again, memory).activations == Bytes{});
+    again.recompute_layers = 2;  // the layers that do not run again have theirs
+    CHECK(stage_memory(load, again, memory).activations == stage_memory(load, {}, memory).activations);
+}
+
 TEST_CASE("a fused cross entropy needs its own bytes per logit, once", "[INV-21]") {
     FrameworkMemory memory = plain_memory();
     memory.logits_bytes.value = 10;
