@@ -138,10 +138,12 @@ int run(Options const& options) {
     scope.seed = options.seed;
     scope.device = options.device;
     scope.memory_limit = backend.memory_limit;
+    world().share(&scope.memory_limit, sizeof scope.memory_limit);  // which problems there are depends on it
     scope.processes = processor_count();
     StopRule const rule = options.effort == Effort::quick ? quick_rule() : full_rule();
     std::set<std::string> have;
-    if (options.existing == Existing::append) have = keys_of(read_row_file(options.out, options.format));
+    if (options.existing == Existing::append && world().rank() == 0)
+        have = keys_of(read_row_file(options.out, options.format));
     Plan const plan = plan_of(benches, scope, backend.machine, have);
     for (std::string const& reason : plan.unavailable) {
         std::fprintf(stderr, "unsupported: %s\n", reason.c_str());
@@ -160,7 +162,9 @@ Backend host_backend() {
     return {.machine = host_machine(), .catalog = host_catalog(), .memory_limit = std::int64_t{2} << 30};
 }
 
-int run_program(std::vector<std::string> const& arguments) {
+namespace {
+
+int exit_code_of(std::vector<std::string> const& arguments) {
     try {
         return run(parse_options(arguments));
     } catch (BadInput const& fault) {
@@ -170,6 +174,14 @@ int run_program(std::vector<std::string> const& arguments) {
         std::fprintf(stderr, "sextant-bench: unsupported: %s\n", fault.what());
         return 3;
     }
+}
+
+}  // namespace
+
+int run_program(std::vector<std::string> const& arguments) {
+    int const code = exit_code_of(arguments);
+    if (code >= 2) world().abort(code);
+    return code;
 }
 
 }  // namespace sextant::bench

@@ -25,6 +25,7 @@ public:
         MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         return result;
     }
+    void abort(int exit_code) override { MPI_Abort(MPI_COMM_WORLD, exit_code); }
 
 private:
     int rank_ = 0, size_ = 1;

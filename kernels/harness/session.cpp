@@ -126,7 +126,7 @@ Plan plan_of(std::vector<Bench const*> const& benches, Scope const& scope, Machi
         for (Problem& problem : problems) {
             Task task{bench, std::move(problem), {}};
             for (Variant const variant : task.problem.variants)
-                if (!have.contains(resume_key(blank_row(machine, *bench, task.problem, variant))))
+                if (world().agree(!have.contains(resume_key(blank_row(machine, *bench, task.problem, variant)))))
                     task.todo.push_back(variant);
             if (!task.todo.empty()) plan.tasks.push_back(std::move(task));
         }

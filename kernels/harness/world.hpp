@@ -15,6 +15,8 @@ public:
     virtual void share(void* data, std::size_t bytes);
     /// The largest `value` of all processes, in every process.
     virtual double largest(double value) { return value; }
+    /// Ends all processes, which may wait for this one. Of a single process it does nothing.
+    virtual void abort(int exit_code);
 
     /// What the first process thinks.
     bool agree(bool mine);
