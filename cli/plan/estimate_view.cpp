@@ -1,11 +1,11 @@
 #include "cli/plan/report_view.hpp"
 
-#include "planner/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
+#include "planner/left_out.hpp"
 #include "planner/price_words.hpp"
 
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
 #include "cli/plan/flops_view.hpp"
 
 #include "cli/plan/report_view.hpp"
-#include "planner/left_out.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 

@@ -71,8 +71,7 @@ std::string formula_of(SavedTensor const& t, double input_bytes) {
 /// What the framework keeps beside the tensors of the graph.
 void add_copies(std::vector<KeptTensor>& out, MemorySheet const& s, StageContent const& content) {
     FrameworkMemory const& framework = s.question.framework.memory;
-    CopiedBytes const copied =
-        copied_bytes(copied_elements(s.question.model, s.question.workload, s.plan), framework);
+    CopiedBytes const copied = copied_bytes(copied_elements(s.question.model, s.question.workload, s.plan), framework);
     auto const add = [&](char const* tensor, char const* formula, double factor, Bytes bytes, std::int64_t layers) {
         if (bytes > Bytes{} && layers > 0)
             out.push_back({.block = "framework",

@@ -2,9 +2,9 @@
 #include "cli/plan/pages.hpp"
 #include "cli/plan/report_view.hpp"
 #include "cli/plan/step_blocks.hpp"
-#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // What a report of `rl` says beside its tables: dollars, where asynchrony stops paying, what it assumes.
 #include "cli/rl/view.hpp"
-#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/hourly_price.hpp"
+#include "planner/left_out.hpp"
 #include "planner/price_words.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 #include "cli/rl/view.hpp"
 
-#include "planner/left_out.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/explain.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 

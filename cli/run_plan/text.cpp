@@ -1,9 +1,9 @@
 #include "cli/plan/report_view.hpp"
 #include "cli/run_plan/view.hpp"
-#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "planner/explain.hpp"
+#include "planner/left_out.hpp"
 #include "planner/run_plan/global_batch.hpp"
 
 #include <fmt/format.h>

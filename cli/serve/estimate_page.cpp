@@ -2,8 +2,8 @@
 #include "cli/serve/page_blocks.hpp"
 #include "cli/serve/pages.hpp"
 #include "cli/view/latency_text.hpp"
-#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
+#include "planner/left_out.hpp"
 
 #include <algorithm>
 

@@ -6,9 +6,9 @@
 
 #include "cli/page/page.hpp"
 #include "cli/serve/options.hpp"
-#include "planner/left_out.hpp"
 #include "cli/view/table.hpp"
 #include "core/quantity_text.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
 #include "cli/serve/options.hpp"
 
-#include "planner/left_out.hpp"
 #include "core/error.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/left_out.hpp"
 #include "planner/price_words.hpp"
 #include "planner/serving/serving_support.hpp"
 #include "planner/serving/usual_formats.hpp"

@@ -3,8 +3,8 @@
 #include "cli/serve/options.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
-#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,8 @@
 // TTFT   ...
 #include "cli/serve/simulate_facts.hpp"
 #include "cli/view/latency_text.hpp"
-#include "planner/left_out.hpp"
 #include "core/quantity_text.hpp"
+#include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 

@@ -36,7 +36,8 @@ TEST_CASE("left out: reports of a multimodal model say in their first line that 
         }
 }
 
-TEST_CASE("left out: exported files and their reports name the encoders of a multimodal model, those of others do not") {
+TEST_CASE(
+    "left out: exported files and their reports name the encoders of a multimodal model, those of others do not") {
     std::vector<Arguments> exports;
     for (char const* engine : {"vllm", "sglang", "tensorrt-llm"})
         exports.push_back({"export", "serve", "--engine", engine});
@@ -44,8 +45,7 @@ TEST_CASE("left out: exported files and their reports name the encoders of a mul
         exports.push_back({"export", "--dp", "8", "--zero", "1", "--format", format});
     for (Arguments const& command : exports)
         for (auto const& [model, multimodal] : {std::pair{"gemma-3-4b", true}, {"llama-3.2-3b", false}}) {
-            RunResult const run =
-                run_sextant(command + Arguments{"-m", model, "-c", "h100-sxm", "--report", "json"});
+            RunResult const run = run_sextant(command + Arguments{"-m", model, "-c", "h100-sxm", "--report", "json"});
             CAPTURE(command, model, run.err);
             REQUIRE(run.code <= 1);
             Json const exported = Json::parse(run.out);

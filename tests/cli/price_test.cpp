@@ -126,8 +126,8 @@ TEST_CASE("plan and estimate: Markdown has the dollars of JSON, and none without
     std::string const ranked = run_sextant(plan + Arguments{"--format", "markdown"}).out;
     CHECK_THAT(ranked, contains("| USD per M tokens |"));
     for (Json const& candidate : answer(plan).at("candidates"))
-        CHECK_THAT(ranked, contains(fmt::format(
-                               "| {:.4g} |", candidate.at("report").at("million_tokens_cost_usd").get<double>())));
+        CHECK_THAT(ranked, contains(fmt::format("| {:.4g} |",
+                                                candidate.at("report").at("million_tokens_cost_usd").get<double>())));
 
     Arguments const unpriced{"-m", "gpt2", "-c", "a100-pcie-40gb"};
     for (Arguments const& question : {Arguments{"plan", "-n", "8"}, Arguments{"estimate", "--dp", "8", "--zero", "1"}})
@@ -159,13 +159,15 @@ TEST_CASE("sweep: columns of dollars say whose prices they stand on, one line pe
     CHECK_THAT(varied.out, contains("prices as the axis says (--price)"));
     // A name with a space, the short option without one, a list, a change of the value behind the name.
     for (Arguments const& cluster : {Arguments{"-ch100-sxm"}, {"--cluster=h100-sxm"}, {"-c", "h100-sxm:peak=x0.5"}}) {
-        RunResult const spelt = run_sextant(Arguments{"sweep", "--axis", "gpus=1,2", "estimate", "-m", "gpt2"} + cluster);
+        RunResult const spelt =
+            run_sextant(Arguments{"sweep", "--axis", "gpus=1,2", "estimate", "-m", "gpt2"} + cluster);
         CAPTURE(cluster, spelt.err);
         CHECK_THAT(unwrapped(spelt.out), contains("price = $2.95 per GPU-hour, indicative: Nebius H100"));
     }
     RunResult const scaled =
         run_sextant({"sweep", "--axis", "price=x0.5,x2", "estimate", "-m", "gpt2", "-c", "h100-sxm"});
-    CHECK_THAT(unwrapped(scaled.out), contains("prices as the axis says, of those") && contains("h100-sxm: price = $2.95"));
+    CHECK_THAT(unwrapped(scaled.out),
+               contains("prices as the axis says, of those") && contains("h100-sxm: price = $2.95"));
     RunResult const unpriced =
         run_sextant({"sweep", "--axis", "gpus=1,2", "estimate", "-m", "gpt2", "-c", "a100-pcie-40gb"});
     CHECK_THAT(unpriced.out, !contains("price"));
