@@ -161,6 +161,7 @@ function pointChart(chart, colours, width) {
     layout.xaxis.range = [Math.log10(low) - 0.1, Math.log10(high) + 0.1];
     layout.yaxis.range = layout.xaxis.range.slice();
   }
+  if ((chart.marks || []).some((mark) => mark.across === 'x')) layout.yaxis.domain = [0, 0.92]; // their labels stand above the points
   addMarks(layout, chart.marks, colours);
   return {data: pointTraces(chart.series, chart), layout};
 }

@@ -19,7 +19,7 @@ std::string range_text(double low, double high, std::string (*text)(double)) {
 std::string interval_text(std::optional<LawInterval> const& interval, std::string (*text)(double)) {
     if (!interval) return {};
     auto const bounded = [&](double value) { return value > 1e100 ? std::string("unbounded") : text(value); };
-    return fmt::format("   80 %: {} to {}, 95 %: {} to {}", bounded(interval->low80), bounded(interval->high80),
+    return fmt::format(" (80 %: {} to {}, 95 %: {} to {})", bounded(interval->low80), bounded(interval->high80),
                        bounded(interval->low95), bounded(interval->high95));
 }
 

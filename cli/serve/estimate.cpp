@@ -51,7 +51,7 @@ RequestShape request_of(Options const& o, ModelSpec const& model) {
         throw InputError("--output-tokens: {} (1 to {:g})", o.output_tokens, longest);
     if (!(o.cached >= 0 && o.cached < o.prompt)) throw InputError("--cached: {} (0 to below the prompt)", o.cached);
     if (model.max_positions > 0 && o.prompt + o.output_tokens > static_cast<double>(model.max_positions))
-        throw InputError("--prompt: {:g} + {:g} tokens are more than the {} that {} was built for", o.prompt,
+        throw InputError("--prompt: {} + {} tokens are more than the {} that {} was built for", o.prompt,
                          o.output_tokens, model.max_positions, model.name);
     return request;
 }

@@ -32,6 +32,11 @@ std::string short_words(ServePlanReport const& r, ServeCandidate const& c) {
     return out + fmt::format(" batch {} chunk {}", c.plan.max_batch, c.plan.max_batched_tokens);
 }
 
+/// "1 replica", "3 replicas".
+std::string counted(std::int64_t count, std::string_view what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::int64_t replicas_of(ServeCandidate const& c) { return c.trial ? c.replicas : c.least_replicas; }
 
 double hourly(ServePlanReport const& r, ServeCandidate const& c) {
@@ -58,22 +63,21 @@ void add_answer(Page& page, ServePlanReport const& r) {
     }
     ServeCandidate const& best = r.answer.ranked.front();
     page.tone = Tone::good;
-    page.verdict = fmt::format("{} replicas on {} keep the objectives, with {} GPUs.", best.replicas,
-                               plan_words(r, best.machine, best.plan), best.accelerators(best.replicas));
+    std::int64_t const gpus = best.accelerators(best.replicas);
+    page.verdict = fmt::format("{} on {}: the objectives are kept with {}.", counted(best.replicas, "replica"),
+                               plan_words(r, best.machine, best.plan), counted(gpus, "GPU"));
     if (r.answer.interrupted) page.verdict += " The search was interrupted: cheaper ones may exist.";
     ServeTrial const& trial = *best.trial;
     auto const objective = [](Seconds time) {
         return time > Seconds{} ? "; objective " + latency_text(time) : std::string();
     };
-    page.figures = {
-        {"GPUs", fmt::format("{}", best.accelerators(best.replicas)), fmt::format("{} replicas", best.replicas)},
-        {"kept", fmt::format("{:.1f} %", 100 * trial.kept),
-         fmt::format("of the requests; asked: {:g} %", 100 * q.share)},
-        {"TTFT", latency_text(trial.ttft_p50), "p99 " + latency_text(trial.ttft_p99) + objective(q.ttft)},
-        {"TPOT", latency_text(trial.tpot_p50), "p99 " + latency_text(trial.tpot_p99) + objective(q.tpot)},
-        {"throughput", human_count(trial.output_tokens_per_s) + " tok/s",
-         fmt::format("{:.0f} a GPU",
-                     trial.output_tokens_per_s / static_cast<double>(best.accelerators(best.replicas)))}};
+    page.figures = {{"GPUs", fmt::format("{}", gpus), counted(best.replicas, "replica")},
+                    {"kept", fmt::format("{:.1f} %", 100 * trial.kept),
+                     fmt::format("of the requests; asked: {:g} %", 100 * q.share)},
+                    {"TTFT", latency_text(trial.ttft_p50), "p99 " + latency_text(trial.ttft_p99) + objective(q.ttft)},
+                    {"TPOT", latency_text(trial.tpot_p50), "p99 " + latency_text(trial.tpot_p99) + objective(q.tpot)},
+                    {"throughput", human_count(trial.output_tokens_per_s) + " tok/s",
+                     fmt::format("{:.0f} a GPU", trial.output_tokens_per_s / static_cast<double>(gpus))}};
     if (q.machines[best.machine].usd_per_hour)
         page.figures.push_back({"cost", fmt::format("${:.2f}/h", hourly(r, best)),
                                 fmt::format("${:.3f} per million output tokens",

@@ -38,7 +38,7 @@ RequestShape request_of(Options const& o, ModelSpec const& model) {
     if (!(o.output_tokens >= 1 && o.output_tokens <= longest))
         throw InputError("--output-tokens: {} (1 to {:g})", o.output_tokens, longest);
     if (model.max_positions > 0 && o.prompt + o.output_tokens > static_cast<double>(model.max_positions))
-        throw InputError("--prompt: {:g} + {:g} tokens are more than the {} that {} was built for", o.prompt,
+        throw InputError("--prompt: {} + {} tokens are more than the {} that {} was built for", o.prompt,
                          o.output_tokens, model.max_positions, model.name);
     return {.prompt = o.prompt, .output = o.output_tokens};
 }

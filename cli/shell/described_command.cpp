@@ -1,6 +1,7 @@
 #include "cli/shell/described_command.hpp"
 
 #include "core/error.hpp"
+#include "core/is_one_of.hpp"
 #include "core/nearest.hpp"
 
 #include <CLI/CLI.hpp>
@@ -40,6 +41,17 @@ std::string subcommand_sentence(CLI::App const& app, CLI::App const& chosen) {
                        join(known));
 }
 
+/// What an option takes, by the type of what it is read into: "a whole number (digits alone, such as 512)".
+std::string kind_of_number(CLI::App const& app, std::string const& name) {
+    CLI::Option const* option = nullptr;
+    for (CLI::App const* level = &app; option == nullptr && level != nullptr; level = level->get_parent())
+        option = level->get_option_no_throw(name);
+    std::string const type = option == nullptr ? "" : option->get_type_name();
+    if (type == "INT" || type == "UINT") return "a whole number (digits alone, such as 512)";
+    if (type == "FLOAT") return "a number (digits alone, such as 0.5 or 1e6)";
+    return "a number of the kind it takes";
+}
+
 /// One sentence for what CLI11 found wrong.
 std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
     auto const& chosen = chosen_app(app);
@@ -56,8 +68,9 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
         std::string_view constexpr before = "Could not convert: ";
         auto const equals = text.find(" = ");
         if (text.starts_with(before) && equals != std::string::npos)
-            return fmt::format("{}: '{}' is not a number of the kind it takes",
-                               text.substr(before.size(), equals - before.size()), text.substr(equals + 3));
+            return fmt::format("{}: '{}' is not {}", text.substr(before.size(), equals - before.size()),
+                               text.substr(equals + 3),
+                               kind_of_number(chosen, text.substr(before.size(), equals - before.size())));
     }
     if (auto const line = text.find('\n'); line != std::string::npos) text.resize(line);
     return text;
@@ -70,6 +83,18 @@ void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
             if (value.empty())
                 throw InputError("{0}: {1}: the value is empty (see 'sextant {0} --help')", chosen_path(entry, app),
                                  option->get_name());
+}
+
+/// The last of "--dropout --no-dropout" would win in silence. What a configuration file says is not among the words.
+void refuse_contradictions(CommandEntry const& entry, CLI::App const& app, std::vector<std::string> const& words) {
+    std::vector<std::string> const names = option_names(chosen_app(app));
+    auto const given = [&](std::string const& flag) {
+        return is_one_of(names, flag) && std::find(words.begin(), words.end(), flag) != words.end();
+    };
+    for (std::string const& name : names)
+        if (std::string const negative = "--no-" + name.substr(2); given(name) && given(negative))
+            throw InputError("{0}: {1} and {2} contradict each other (give one of them; see 'sextant {0} --help')",
+                             chosen_path(entry, app), name, negative);
 }
 
 /// A file of options may be written before all that a question needs is known.
@@ -120,6 +145,7 @@ void parse_arguments(CommandEntry const& entry, DescribedCommand& command, std::
     CLI::App& app = *command.app;
     auto const writes = [](std::string const& a) { return a == "--write-config" || a.starts_with("--write-config="); };
     if (std::any_of(arguments.begin(), arguments.end(), writes)) require_nothing(app);
+    std::vector<std::string> const words = arguments;
     arguments = with_config(entry.name, app, std::move(arguments));
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
@@ -133,6 +159,7 @@ void parse_arguments(CommandEntry const& entry, DescribedCommand& command, std::
         throw InputError("{}: {} (see 'sextant {} --help')", path, sentence(app, error), path);
     }
     refuse_empty_values(entry, app);
+    refuse_contradictions(entry, app, words);
 }
 
 }  // namespace sextant::cli

@@ -224,9 +224,10 @@ std::string whole_sentence(std::vector<std::string_view> const& lines, std::size
     while (i + 1 < lines.size() && !is_picture(lines[i]) && width_of(lines[i]) <= width_of_reports) {
         std::string_view const next = lines[i + 1];
         std::size_t const indent = next.find_first_not_of(' ');
-        if ((indent != text && indent != text + 2) || is_picture(next)) break;
+        if ((indent != text && indent != text + 2 && indent != text + 4) || is_picture(next)) break;
         if (next.find("  ", indent) != std::string_view::npos) break;  // a name and its value
         std::string_view const word = next.substr(indent, next.find(' ', indent) - indent);
+        if (indent == text && word.ends_with(':')) break;  // "plan: tp8 ..." begins something else
         if (width_of(lines[i]) + 1 + width_of(word) <= width_of_reports) break;
         sentence += " " + std::string(next.substr(indent));
         ++i;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -20,6 +21,15 @@ void check_same_sweep(SweepRecord const& a, std::string const& file_a, SweepReco
         throw InputError("{}: is one of {} shards, {} one of {}", file_b, b.shards, file_a, a.shards);
     if (a.rows != b.rows)
         throw InputError("{}: has rows of {}, {} of {}", file_b, name_of(b.rows), file_a, name_of(a.rows));
+}
+
+void refuse_without_record(std::string const& file) {
+    std::error_code ignored;
+    if (std::filesystem::exists(file, ignored) && !std::filesystem::exists(record_path(file), ignored))
+        throw InputError(
+            "{}: is no file of a sweep, or was moved without its record ('sextant sweep --output' writes {} "
+            "beside it)",
+            file, record_path(file));
 }
 
 void check_finished(std::string const& file, SweepRecord const& record) {
@@ -46,6 +56,7 @@ void refuse_missing(std::vector<std::string> const& files) {
 ShardFiles::ShardFiles(std::vector<std::string> const& files) {
     std::optional<SweepRecord> first;
     for (std::string const& file : files) {
+        refuse_without_record(file);
         SweepRecord record = read_record(record_path(file));
         if (!first) {
             first = record;

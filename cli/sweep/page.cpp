@@ -44,8 +44,6 @@ std::vector<std::string> titles_of(std::vector<std::string> const& columns) {
     return out;
 }
 
-std::string shown(double value) { return std::abs(value) >= 1e4 ? human_count(value) : fmt::format("{:.4g}", value); }
-
 /// What the charts show: figures that differ between points, the one of the sensitivity first.
 std::vector<std::size_t> drawn_columns(SweepTable const& table) {
     std::vector<std::size_t> columns;
@@ -82,8 +80,20 @@ std::string others_of(SweepTable const& table, std::vector<std::string> const& s
     return text.empty() ? "all points" : text;
 }
 
+/// What values of a column are drawn in: charts write 1e9 as B, which bytes are not to be taken for.
+struct Scale {
+    double factor = 1;
+    std::string title;
+};
+Scale scale_of(std::string_view column, std::string const& name) {
+    if (column.ends_with("bytes_per_s")) return {1e-9, name + ", GB/s"};
+    if (column.ends_with("bytes")) return {1e-9, name + ", GB"};
+    return {1, name};
+}
+
 /// A figure over one axis, a line for each setting of the others.
 Chart lines_over(SweepTable const& table, std::size_t across, std::size_t column, std::string const& name) {
+    Scale const scale = scale_of(table.columns[column], name);
     std::map<std::string, PointSeries> lines;
     std::vector<std::string> order;
     bool positive = true;
@@ -100,16 +110,17 @@ Chart lines_over(SweepTable const& table, std::size_t across, std::size_t column
         line.name = key;
         line.draw = Draw::both;
         line.x.push_back(*x);
-        line.y.push_back(value);
+        line.y.push_back(scale.factor * value);
         line.labels.push_back(row.status == PointStatus::done ? key : key + " (" + row.reason + ")");
         positive = positive && value > 0;
         least = std::min(least, value);
         most = std::max(most, value);
     }
     bool const wide = positive && most > 5 * least;
-    PointChart chart{.series = {},
-                     .x = {.title = table.axes[across].name, .scale = ChartAxis::Scale::logarithmic},
-                     .y = {.title = name, .scale = wide ? ChartAxis::Scale::logarithmic : ChartAxis::Scale::linear}};
+    PointChart chart{
+        .series = {},
+        .x = {.title = table.axes[across].name, .scale = ChartAxis::Scale::logarithmic},
+        .y = {.title = scale.title, .scale = wide ? ChartAxis::Scale::logarithmic : ChartAxis::Scale::linear}};
     for (std::string const& key : order)
         if (chart.series.size() < most_lines) chart.series.push_back(std::move(lines[key]));
     std::string note = fmt::format("Over {}.", table.axes[across].name);
@@ -121,14 +132,16 @@ Chart lines_over(SweepTable const& table, std::size_t across, std::size_t column
 /// A figure as bars, one per point.
 Chart bars_over(SweepTable const& table, std::size_t across, std::size_t column, std::string const& name) {
     constexpr std::size_t most_bars = 40;
-    BarChart chart{.categories = {}, .series = {{.name = name, .role = "compute", .values = {}}}, .x = {.title = name}};
+    Scale const scale = scale_of(table.columns[column], name);
+    BarChart chart{
+        .categories = {}, .series = {{.name = name, .role = "compute", .values = {}}}, .x = {.title = scale.title}};
     for (SweepRow const& row : table.rows) {
         double const value = figure_in(row.cells[column]);
         if (!std::isfinite(value) || chart.categories.size() == most_bars) continue;
         std::vector<std::string> const settings = table.settings(row.point);
         std::string const others = others_of(table, settings, across);
         chart.categories.push_back(others == "all points" ? settings[across] : settings[across] + ", " + others);
-        chart.series[0].values.push_back(value);
+        chart.series[0].values.push_back(scale.factor * value);
     }
     return {
         .title = name, .note = fmt::format("The first {} points.", chart.categories.size()), .body = std::move(chart)};
@@ -185,12 +198,12 @@ PageTable point_table(SweepTable const& table, std::vector<std::string> const& n
         out.columns.push_back({axis.name, all_positive_numbers(axis) ? Align::right : Align::left, Choice::list});
     bool const all_done = std::all_of(table.rows.begin(), table.rows.end(),
                                       [](SweepRow const& row) { return row.status == PointStatus::done; });
+    bool const reasons =
+        std::any_of(table.rows.begin(), table.rows.end(), [](SweepRow const& row) { return !row.reason.empty(); });
     for (std::size_t i = 0; i < names.size(); ++i)
         out.columns.push_back({names[i], Align::right, Choice::none, table.columns[i]});
-    if (!all_done) {
-        out.columns.push_back({"status", Align::left, Choice::list});
-        out.columns.push_back({"reason", Align::left});
-    }
+    if (!all_done) out.columns.push_back({"status", Align::left, Choice::list});
+    if (reasons) out.columns.push_back({"reason", Align::left});
     for (SweepRow const& row : table.rows) {
         if (out.rows.size() == most_rows) break;
         std::vector<PageCell> cells;
@@ -200,10 +213,8 @@ PageTable point_table(SweepTable const& table, std::vector<std::string> const& n
         }
         for (std::size_t i = 0; i < names.size(); ++i)
             cells.push_back(i < row.cells.size() ? cell_of(row.cells[i]) : PageCell{"-"});
-        if (!all_done) {
-            cells.push_back({name_of(row.status)});
-            cells.push_back({row.reason});
-        }
+        if (!all_done) cells.push_back({name_of(row.status)});
+        if (reasons) cells.push_back({row.reason});
         out.rows.push_back(std::move(cells));
     }
     return out;
@@ -240,7 +251,8 @@ void add_answer(Page& page, SweepTable const& table, std::vector<std::string> co
         };
         page.figures.push_back(
             {names[column],
-             fmt::format("{} to {}", shown(figure_in(least->cells[column])), shown(figure_in(most->cells[column]))),
+             fmt::format("{} to {}", figure_text(figure_in(least->cells[column]), table.columns[column]),
+                         figure_text(figure_in(most->cells[column]), table.columns[column])),
              fmt::format("least at {}; most at {}", where(*least), where(*most))});
     }
 }

@@ -1,6 +1,7 @@
 #include "cli/sweep/result_file.hpp"
 
 #include "core/error.hpp"
+#include "core/json/text_file.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -81,6 +82,7 @@ void ResultFile::open(Existing existing) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path_, ignored))
         throw InputError("{}: is a folder (a file name is expected)", path_);
+    require_folder_of(path_);
     if (there && existing == Existing::refuse)
         throw InputError("{}: exists (--resume goes on with it, --overwrite begins anew)", path_);
     if (there && existing == Existing::resume) check_record();

@@ -19,17 +19,6 @@ double number_in(std::string const& text) {
     return value;
 }
 
-/// A number of a column, for reading: the suffix of the column's name says what it is.
-std::string figure(double value, std::string_view column) {
-    if (!std::isfinite(value)) return "-";
-    if (column.ends_with("bytes_per_s")) return human(BytesPerSecond::from_base(value));
-    if (column.ends_with("_bytes") || column.ends_with(".bytes")) return human(Bytes::from_base(value));
-    bool const rate = column.ends_with("_per_s");
-    if (column.ends_with("_s") && !rate) return human(Seconds::from_base(value));
-    if (std::abs(value) >= 1e4 && std::abs(value) < 1e15) return human_count(value);
-    return fmt::format("{:.4g}", value);
-}
-
 /// "iteration_time" where the values have their units.
 std::string heading(std::string_view name) {
     for (std::string_view const suffix : {"_bytes_per_s", "_bytes"})
@@ -51,6 +40,16 @@ Align alignment(SweepTable const& table, std::size_t column) {
 }
 
 }  // namespace
+
+std::string figure_text(double value, std::string_view column) {
+    if (!std::isfinite(value)) return "-";
+    if (column.ends_with("bytes_per_s")) return human(BytesPerSecond::from_base(value));
+    if (column.ends_with("_bytes") || column.ends_with(".bytes")) return human(Bytes::from_base(value));
+    bool const rate = column.ends_with("_per_s");
+    if (column.ends_with("_s") && !rate) return human(Seconds::from_base(value));
+    if (std::abs(value) >= 1e4 && std::abs(value) < 1e15) return human_count(value);
+    return fmt::format("{:.4g}", value);
+}
 
 std::vector<std::string> short_names(std::vector<std::string> const& columns, std::vector<SweepAxis> const& axes) {
     auto const tail = [](std::string const& path, std::size_t parts) {
@@ -102,7 +101,7 @@ Table sweep_rows(SweepTable const& table) {
         for (std::size_t i = 0; i < row.cells.size(); ++i) {
             SweepCell const& cell = row.cells[i];
             bool const number = cell.kind == SweepCell::Kind::number;
-            cells.push_back(number ? figure(number_in(cell.text), table.columns[i]) : cell.text);
+            cells.push_back(number ? figure_text(number_in(cell.text), table.columns[i]) : cell.text);
         }
         if (reasons) cells.push_back(row.reason);
         out.add_row(std::move(cells));
@@ -123,7 +122,7 @@ std::string sweep_text(SweepTable const& table) {
 std::string sensitivity_text(Sensitivity const& s) {
     if (s.used == 0) return fmt::format("{}: no point has it, so nothing can be said of what moves it\n", s.metric);
     std::string text = fmt::format("{} over {} points: mean {}, standard deviation {}\n", s.metric, s.used,
-                                   figure(s.mean, s.metric), figure(s.deviation, s.metric));
+                                   figure_text(s.mean, s.metric), figure_text(s.deviation, s.metric));
     if (s.used < s.points)
         text += fmt::format("{} points have none of it; the shares stand on the others, which are no whole grid.\n",
                             s.points - s.used);
@@ -134,15 +133,16 @@ std::string sensitivity_text(Sensitivity const& s) {
                  {"with others", Align::right},
                  {"elasticity", Align::right}});
     for (AxisEffect const& e : s.effects)
-        table.add_row({e.axis, fmt::format("{} at {}", figure(e.least, s.metric), e.least_at),
-                       fmt::format("{} at {}", figure(e.most, s.metric), e.most_at),
+        table.add_row({e.axis, fmt::format("{} at {}", figure_text(e.least, s.metric), e.least_at),
+                       fmt::format("{} at {}", figure_text(e.most, s.metric), e.most_at),
                        fmt::format("{:.3f}", e.first_order), fmt::format("{:.3f}", e.total),
                        e.elasticity ? fmt::format("{:+.3f}", *e.elasticity) : "-"});
     text += "\n" + table.text();
-    text +=
-        "\nalone, with others: share of the variance that the axis explains by itself, and with every interaction\n"
-        "it takes part in. elasticity: per cent that it changes by for one per cent of the axis.\n";
-    return text;
+    return text + "\n" +
+           wrapped(
+               "alone, with others: share of the variance that the axis explains by itself, and with every "
+               "interaction it takes part in. elasticity: per cent that it changes by for one per cent of the axis.",
+               "");
 }
 
 }  // namespace sextant::cli

@@ -4,6 +4,7 @@
 #include "cli/view/table.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace sextant::cli {
 
@@ -16,6 +17,9 @@ Table sweep_rows(SweepTable const& table);
 std::string sweep_text(SweepTable const& table);
 /// Format `sweep`, version 1.
 std::string sweep_json(SweepTable const& table);
+
+/// A number of a column, for reading: the suffix of the column's name says what it is.
+std::string figure_text(double value, std::string_view column);
 
 /// Which axis moves the figure most. Sample:
 ///

@@ -290,10 +290,14 @@ std::string text(Validation const& v) {
         else
             out += fmt::format("\nScores by {} ({} of them): with --format markdown or json.\n", by, table.row_count());
     }
-    out +=
-        "\nErrors are (predicted - measured) / measured: median, mean and 90 % quantile of absolute values, median of "
-        "signed ones.\n" +
-        interval_note(v.kind) + "\n";
+    std::string interval = interval_note(v.kind);
+    std::replace(interval.begin(), interval.end(), '\n', ' ');
+    out += "\n" +
+           wrapped(
+               "Errors are (predicted - measured) / measured: median, mean and 90 % quantile of absolute values, "
+               "median of signed ones.",
+               "") +
+           wrapped(interval, "");
     out += ranking_line(v);
     if (!v.worst.empty()) out += "\nOff by the largest factors:\n\n" + worst_table(v, Names::shortened).text();
     constexpr std::size_t shown = 12;

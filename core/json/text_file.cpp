@@ -82,6 +82,13 @@ std::string read_text_file(std::string const& path, std::size_t limit_bytes) {
     return text;
 }
 
+void require_folder_of(std::string const& path) {
+    std::error_code failed;
+    std::filesystem::path const folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder, failed))
+        throw InputError("{}: the folder '{}' does not exist (create it first)", path, folder.string());
+}
+
 void write_text_file(std::string const& path, std::string_view text) {
     write_text_file(path, [&](std::ostream& stream) {
         stream.write(text.data(), static_cast<std::streamsize>(text.size()));
@@ -101,9 +108,7 @@ Keep write_text_file(std::string const& path, std::function<Keep(std::ostream&)>
         auto const resolved = fs::weakly_canonical(target, failed);
         if (!failed) target = resolved;
     }
-    auto const folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-    if (!fs::is_directory(folder, failed))
-        throw InputError("{}: the folder '{}' does not exist (create it first)", path, folder.string());
+    require_folder_of(target.string());
 
     fs::path temporary = target;
     temporary += fmt::format(".{}.tmp", ::gettid());  // no other thread's, of this process or another

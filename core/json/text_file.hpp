@@ -15,6 +15,9 @@ std::string read_text_file(std::string const& path, std::size_t limit_bytes = st
 /// @throws InputError when the folder is missing or not writable; the temporary file is removed.
 void write_text_file(std::string const& path, std::string_view text);
 
+/// @throws InputError when the folder that `path` lies in does not exist.
+void require_folder_of(std::string const& path);
+
 /// Whether what was written becomes the file, or is thrown away and the file stays as it was.
 enum class Keep { yes, no };
 

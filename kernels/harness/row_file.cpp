@@ -209,7 +209,7 @@ RowWriter::RowWriter(std::string const& path, FileFormat format, Existing existi
         if (whole < old.size()) std::filesystem::resize_file(path, whole);
         fresh = whole == 0;
         file_ = std::fopen(path.c_str(), "ab");
-        if (file_ == nullptr) throw BadInput("--out " + path + ": cannot be written");
+        if (file_ == nullptr) throw BadInput("--out " + path + ": cannot be written (" + std::strerror(errno) + ")");
     }
     if (fresh && format == FileFormat::csv) put(csv_header());
 }

@@ -216,7 +216,11 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
 ForeignPlan import_megatron(std::string_view text, std::string_view where, ModelSpec const& model) {
     std::vector<std::string> const words = shell_words(text, where);
     ArgumentReader in(words, where);
-    if (in.empty()) throw InputError("{}: no argument that begins with '--'", where);
+    if (in.empty())
+        throw InputError(
+            "{}: no argument that begins with '--' (a script that starts Megatron-LM, or its arguments in a file, is "
+            "expected)",
+            where);
     ForeignPlan out;
     out.framework = "megatron";
     out.plan.pp = in.degree("--pipeline-model-parallel-size");

@@ -52,6 +52,18 @@ TEST_CASE("bad input: options are refused when unknown, missing, empty or given 
         check_refused(estimate + Arguments{flag, ""}, flag, "empty");
 }
 
+TEST_CASE("bad input: flags that contradict each other, whichever is last, and numbers of another kind", "[INV-11]") {
+    for (char const* name : {"flash-attention", "dropout", "fused-cross-entropy", "sequence-parallel"})
+        for (bool const negative_last : {true, false}) {
+            Arguments flags{std::string("--") + name, std::string("--no-") + name};
+            if (!negative_last) std::swap(flags[0], flags[1]);
+            check_refused(estimate + flags, std::string("--") + name + " and --no-" + name + " contradict each other");
+        }
+    check_refused(estimate + Arguments{"--seq", "8k"}, "--seq: '8k' is not a whole number (digits alone");
+    check_refused(estimate + Arguments{"--price", "$3"}, "--price: '$3' is not a number (digits alone");
+    check_refused(plan + Arguments{"--top", "1e3"}, "'1e3' is not a whole number");
+}
+
 TEST_CASE("bad input: a number of tokens is no output file", "[INV-11]") {
     check_refused({"serve", "estimate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--output", "1024"}, "'1024'",
                   "--output-tokens", "./1024");
@@ -152,6 +164,21 @@ TEST_CASE("bad input: a file of another kind is said to be one, with what is exp
                   "a line for each request is expected");
     check_refused(served + Arguments{"--trace", scratch.file("nan.csv", "arrival_s,prompt,output\nnan,1,1\n")},
                   "line 2, arrival_s", "'nan' is no number", "a finite one is expected");
+}
+
+TEST_CASE("bad input: files and folders that are not what is expected, with what is", "[INV-11]") {
+    ScratchFolder const folder("expected_files");
+    std::string const binary = folder.path("rows.bin");
+    sextant::write_text_file(binary, std::string("\0\1\2", 3));
+    std::string const table = folder.path("rows.csv");
+    sextant::write_text_file(table, "point,mfu\n0,1\n");
+    check_refused({"estimate", "-m", folder.path("."), "-c", "h100-sxm"}, "is a folder without config.json",
+                  "'sextant models'");
+    check_refused(plan + Arguments{"--from-megatron", binary}, "a script that starts Megatron-LM");
+    check_refused({"sweep", "--axis", "gpus=1,2", "--output", folder.path("no/rows.csv"), "estimate", "-m", "gpt2",
+                   "-c", "h100-sxm"},
+                  "does not exist (create it first)");
+    check_refused({"merge", folder.path("out.csv"), table}, "is no file of a sweep", "rows.csv.sweep.json");
 }
 
 TEST_CASE("bad input: lists with empty entries, options without a value and words in the wrong place", "[INV-11]") {

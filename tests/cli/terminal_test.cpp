@@ -125,6 +125,17 @@ TEST_CASE("fit_text keeps names with their values, however long those are") {
     }
 }
 
+TEST_CASE("fit_text joins what a report broke, whatever its indent, but no line that begins something else") {
+    std::string const headline(97, 'x');
+    CHECK(fit_text("a " + headline.substr(2) + "\nplan: tp8\n", 80).find("\nplan: tp8\n") != std::string::npos);
+    std::string const sentence =
+        "80 % of measured runs of the first: TPOT 0.89 to 1.50 times (414 rows), TTFT 0.79 to 1.47 times (409 rows) of "
+        "it";
+    std::string const at_80 = fit_text(wrapped(sentence, "    "), 80);
+    CHECK(at_80 == wrapped(sentence, "  ", 80));
+    CHECK(longest_line(fit_text(run_sextant({"scaling", "optimum", "--flops", "1e24"}).out, 80)) <= 80);
+}
+
 TEST_CASE("fit_text wraps the sentence behind a name and its value under itself") {
     std::string const line =
         "  generation          63.15 s  256 responses an engine, 145 decoding on average, 4.6 s with prompts\n";
