@@ -178,33 +178,29 @@ std::vector<ResidualPoint> points_of(std::vector<KernelMeasurement const*> const
     return points;
 }
 
-/// The rows of other devices of the chip that are like `row` and not held out. Of attention alone: what libraries make
-/// of products tells no more than a device's own rows do (five folds: 2.5 and 3.1 % without, 2.7 and 3.0 % with).
-std::vector<KernelMeasurement const*> twins_of(KernelMeasurement const& row, KernelFitChoices const& choices) {
-    std::vector<KernelMeasurement const*> out;
-    bool const attention = row.kind == KernelKind::prefill || row.kind == KernelKind::decode;
-    if (choices.twins == nullptr || !attention) return out;
-    for (KernelMeasurement const& twin : *choices.twins)
-        if (twin.kind == row.kind && twin.variant == row.variant && !is_held_out(twin.row)) out.push_back(&twin);
-    return in_one_order(std::move(out));
-}
-
-/// Points of twins, each device by its own constants, in the order of `rows`.
-std::vector<ResidualPoint> twin_points(std::vector<KernelMeasurement const*> const& rows,
-                                       KernelFitChoices const& choices) {
-    std::map<std::string_view, std::vector<KernelMeasurement const*>> by_device;
-    for (KernelMeasurement const* row : rows)
-        by_device[row->device->name].push_back(row);
-    std::map<std::string_view, KernelFit> fits;
-    for (auto const& [name, own] : by_device)
-        fits.emplace(name, fit_constants(own, choices));
+/// Rows of kernels, and where each lies on their grids.
+struct GridRows {
+    std::vector<KernelMeasurement const*> rows;
     std::vector<ResidualPoint> points;
-    for (KernelMeasurement const* row : rows) {
-        double const seconds = model_seconds(*row, fits.at(row->device->name).constants);
-        points.push_back(point_of(*row, std::log(row->row.measured->base() / seconds)));
-        points.back().of_twin = true;
+};
+
+/// Adds the rows of other devices of the chip that are like these and not held out, each device's by its own constants.
+/// Of fields alone: what libraries make of products tells no more than a device's own rows do (five folds: 2.5 and
+/// 3.1 % without, 2.7 and 3.0 % with).
+void add_twins(GridRows& grid, KernelFitChoices const& choices) {
+    KernelMeasurement const& own = *grid.rows.front();
+    if (choices.twins == nullptr || !has_field(own.kind)) return;
+    std::map<std::string_view, std::vector<KernelMeasurement const*>> by_device;
+    for (KernelMeasurement const& twin : *choices.twins)
+        if (twin.kind == own.kind && twin.variant == own.variant && !is_held_out(twin.row))
+            by_device[twin.device->name].push_back(&twin);
+    for (auto const& [name, rows] : by_device) {
+        for (ResidualPoint point : points_of(rows, fit_constants(rows, choices))) {
+            point.of_twin = true;
+            grid.points.push_back(point);
+        }
+        grid.rows.insert(grid.rows.end(), rows.begin(), rows.end());
     }
-    return points;
 }
 
 /// The grids that explain the points best beside the constants.
@@ -216,19 +212,15 @@ void set_grids(KernelFit& fit, std::vector<ResidualPoint> const& points, KernelG
 
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
-                                std::vector<ResidualPoint> points, KernelFitChoices const& choices) {
-    std::vector<KernelMeasurement const*> rows = used;
-    if (auto const twins = twins_of(*used.front(), choices); !twins.empty()) {
-        auto const more = twin_points(twins, choices);
-        rows.insert(rows.end(), twins.begin(), twins.end());
-        points.insert(points.end(), more.begin(), more.end());
-    }
-    KernelGridPlan const plan = plan_grids(fit.kind, points);
+                                std::vector<ResidualPoint> const& points, KernelFitChoices const& choices) {
+    GridRows all{used, points};
+    add_twins(all, choices);
+    KernelGridPlan const plan = plan_grids(fit.kind, all.points);
     std::vector<Residual> unseen;
     for (int fold = 0; fold < folds; ++fold) {
         std::vector<ResidualPoint> seen;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            if (fold_of(*rows[i]) != fold) seen.push_back(points[i]);
+        for (std::size_t i = 0; i < all.rows.size(); ++i)
+            if (fold_of(*all.rows[i]) != fold) seen.push_back(all.points[i]);
         if (seen.empty()) continue;
         KernelGrids const grids = fit_kernel_grids(fit.kind, seen, plan);
         for (std::size_t i = 0; i < used.size(); ++i) {
@@ -237,7 +229,7 @@ std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement co
             unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), points[i].log_ratio - value});
         }
     }
-    set_grids(fit, points, plan);
+    set_grids(fit, all.points, plan);
     return unseen;
 }
 

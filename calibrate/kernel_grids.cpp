@@ -89,12 +89,13 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
     return point;
 }
 
+bool has_field(KernelKind kind) { return kind == KernelKind::prefill || kind == KernelKind::decode; }
+
 KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points) {
     KernelGridPlan plan;
     plan.layers.push_back({.axes = knots_of(kind), .smoothing = smoothing_of(kind)});
     if (kind == KernelKind::gemm) plan.layers.push_back(wave_layer());
-    bool const attention = kind == KernelKind::prefill || kind == KernelKind::decode;
-    if (attention && points.size() <= most_field_points) plan.field = find_scales(points, usual_lengths);
+    if (has_field(kind) && points.size() <= most_field_points) plan.field = find_scales(points, usual_lengths);
     for (ResidualLayer& layer : plan.layers)
         for (std::size_t a = 0; a < layer.axes.size(); ++a) {
             auto const [low, high] = range_of(points, layer.first + a);

@@ -18,8 +18,10 @@ struct KernelGridPlan {
     std::vector<ResidualLayer> layers;
     std::optional<FieldScales> field;
 };
-/// Over what the points spread over. Attention bends smoothly and gets a field; libraries change the kernels of
-/// products at once, which smoothed layers follow better.
+/// Attention bends smoothly and gets a field; libraries change the kernels of products at once, which smoothed layers
+/// follow better.
+bool has_field(KernelKind kind);
+/// Over what the points spread over.
 KernelGridPlan plan_grids(KernelKind kind, std::vector<ResidualPoint> const& points);
 
 /// What `KernelFit` holds beside its constants.

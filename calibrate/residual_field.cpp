@@ -19,7 +19,8 @@ constexpr std::size_t most_deciding = 250;  ///< points that the scales are chos
 constexpr double least_noise = 1e-5;        ///< keeps the matrix of points that lie on one another positive
 constexpr double shortest = 0.3;
 constexpr double longest = 30;
-constexpr double usual_twins = 2;  ///< logit of the correlation between devices of one chip
+constexpr std::size_t beyond_lengths = 3;  ///< parameters: variance, noise, twins
+constexpr double usual_twins = 2;          ///< logit of the correlation between devices of one chip
 
 /// Matern 3/2 at a distance in units of the lengths, times the square root of 3.
 double matern(double scaled) { return (1 + scaled) * std::exp(-scaled); }
@@ -76,7 +77,7 @@ Vector values_of(std::vector<ResidualPoint> const& points) {
 
 /// From logarithms of lengths, variance and noise, and the logit of the twins' correlation.
 FieldScales scales_of(std::span<double const> x) {
-    std::size_t const axes = x.size() - 3;
+    std::size_t const axes = x.size() - beyond_lengths;
     FieldScales scales;
     for (std::size_t a = 0; a < axes; ++a)
         scales.lengths.at(a) = std::exp(x[a]);
@@ -98,7 +99,7 @@ public:
     int NumParameters() const override { return static_cast<int>(means_.size()); }
 
     bool Evaluate(double const* x, double* cost, double* gradient) const override {
-        std::size_t const axes = means_.size() - 3;
+        std::size_t const axes = means_.size() - beyond_lengths;
         FieldScales const scales = scales_of({x, means_.size()});
         Matrix const k = covariance(points_, scales, axes);
         Eigen::LLT<Matrix> const factor(k);
@@ -125,7 +126,7 @@ public:
 private:
     void add_gradient(FieldScales const& scales, std::size_t axes, Matrix const& weight, double* gradient) const {
         auto const lengths = std::span(scales.lengths).first(axes);
-        std::fill(gradient, gradient + axes + 3, 0.0);
+        std::fill(gradient, gradient + axes + beyond_lengths, 0.0);
         for (Eigen::Index i = 0; i < weight.rows(); ++i) {
             gradient[axes] += weight(i, i) * scales.variance / 2;
             gradient[axes + 1] += weight(i, i) * scales.noise / 2;

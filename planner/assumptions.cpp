@@ -121,12 +121,9 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
     add_fields(memory, memory_numbers, framework.memory);
     add_fields(memory, memory_sizes, framework.memory);
     std::vector<std::string> lines = list.take();
-    if (framework.releases && timing.yearly_gemm_gain.value > 0) {
-        auto const& [first, last, at] = *framework.releases;
-        lines.push_back(fmt::format("framework {}: as of release {} ({}:release=YY.MM for another of {} to {})",
-                                    framework.name, name_of(at), framework.name.substr(0, framework.name.find(':')),
-                                    name_of(first), name_of(last)));
-    }
+    if (framework.releases && timing.yearly_gemm_gain.value > 0)
+        lines.push_back(fmt::format("framework {}: as of release {} ({})", framework.name,
+                                    name_of(framework.releases->at), other_releases(framework)));
     if (std::string remark = left_out_remark(model); !remark.empty()) lines.insert(lines.begin(), std::move(remark));
     if (plan.offload != Offload::none)
         lines.emplace_back(

@@ -196,21 +196,15 @@ void finish_class(KernelCalibration& calibration, std::string const& generation,
         fit.seen.clear();  // of several devices: no row is scored against it
 }
 
-/// Rows of the other devices of a device's chip.
-std::vector<KernelMeasurement> rows_of_twins(DeviceRows const& device, std::vector<DeviceRows> const& devices) {
-    std::vector<KernelMeasurement> rows;
+/// The other devices of a device's chip.
+std::vector<DeviceRows const*> twins_of(DeviceRows const& device, std::vector<DeviceRows> const& devices) {
+    auto const multiprocessors = [](DeviceRows const& d) { return d.rows.front().device->multiprocessors.value; };
+    std::vector<DeviceRows const*> twins;
     for (DeviceRows const& other : devices)
         if (other.name != device.name && other.generation == device.generation &&
-            other.rows.front().device->multiprocessors.value == device.rows.front().device->multiprocessors.value)
-            rows.insert(rows.end(), other.rows.begin(), other.rows.end());
-    return rows;
-}
-
-std::set<std::string> twin_names(std::vector<KernelMeasurement> const& rows) {
-    std::set<std::string> names;
-    for (KernelMeasurement const& row : rows)
-        names.insert(row.device->name);
-    return names;
+            multiprocessors(other) == multiprocessors(device))
+            twins.push_back(&other);
+    return twins;
 }
 
 int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
@@ -224,8 +218,11 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     std::map<std::string, std::vector<KernelMeasurement>> by_generation;
     std::map<std::string, std::set<std::string>> sources;
     for (DeviceRows const& d : devices) {
-        std::vector<KernelMeasurement> const twins = rows_of_twins(d, devices);
-        choices.twins = &twins;
+        std::vector<DeviceRows const*> const twins = twins_of(d, devices);
+        std::vector<KernelMeasurement> twin_rows;
+        for (DeviceRows const* twin : twins)
+            twin_rows.insert(twin_rows.end(), twin->rows.begin(), twin->rows.end());
+        choices.twins = &twin_rows;
         KernelCalibration own;
         try {
             own = fit_rows(d.name, Whose::device, d.rows, choices, table, context);
@@ -237,9 +234,9 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         own.devices = {d.name};
         own.command = command;
         own.sources.assign(d.sources.begin(), d.sources.end());
-        for (std::string const& twin : twin_names(twins))
+        for (DeviceRows const* twin : twins)
             own.sources.push_back(
-                fmt::format("{}, of the same chip: beside its rows where attention is not measured", twin));
+                fmt::format("{}, of the same chip: beside its rows where attention is not measured", twin->name));
         write(own);
         for (std::string const& generation : {d.generation, std::string("*")}) {
             auto& rows = by_generation[generation];

@@ -40,22 +40,27 @@ void discount_sources(std::vector<StepMeasurement>& rows) {
         row.weight *= std::pow(count[row.source], exponent - 0.5);
 }
 
-/// Years of releases between the rows and their profile, which in a fit from nothing holds for the newest of them. Only
-/// rows in narrow formats tell releases apart; one that states none is taken to be midway.
+/// Those that rows in narrow formats state, which alone tell releases apart, with constants of the newest; nothing
+/// where they lie too close together.
+std::optional<FrameworkReleases> releases_of(std::vector<StepMeasurement> const& rows) {
+    std::optional<FrameworkReleases> out;
+    for (StepMeasurement const& row : rows) {
+        if (!row.release || !is_narrow(row.precision)) continue;
+        if (!out) out = FrameworkReleases{*row.release, *row.release, *row.release};
+        out->first = std::min(out->first, *row.release);
+        out->last = out->at = std::max(out->last, *row.release);
+    }
+    bool const apart = out && years_between(out->first, out->last) >= least_span_of_releases;
+    return apart ? out : std::nullopt;
+}
+
+/// Years of releases between the rows and their profile, which in a fit from nothing is of theirs.
 void set_releases(Family& family, bool anew) {
     auto& releases = family.start.releases;
-    if (anew) releases.reset();
-    for (StepMeasurement const& row : family.rows) {
-        if (!anew || !row.release || !is_narrow(row.precision)) continue;
-        if (!releases) releases = FrameworkReleases{*row.release, *row.release, *row.release};
-        releases->first = std::min(releases->first, *row.release);
-        releases->last = releases->at = std::max(releases->last, *row.release);
-    }
-    if (anew && releases && years_between(releases->first, releases->last) < least_span_of_releases) releases.reset();
+    if (anew) releases = releases_of(family.rows);
     if (!releases) return;
-    auto const& [first, last, at] = *releases;
     for (StepMeasurement& row : family.rows)
-        row.release_years = years_between(at, std::clamp(row.release.value_or(midway(first, last)), first, last));
+        row.release_years = years_between(releases->at, releases->of_step(row.release));
 }
 
 std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const& rows) {

@@ -132,7 +132,7 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
                 std::string const& name = c.framework->name;
                 if (!families.contains(name))
                     families.emplace(name, Family{.start = find_framework(name, "--train"), .rows = {}});
-                by_source[row.source_id].emplace_back(c.framework->name, std::move(step));
+                by_source[row.source_id].emplace_back(name, std::move(step));
             } catch (RowSkip const& skip) {
                 ++skipped[skip.what()];
             }

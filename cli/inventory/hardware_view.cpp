@@ -130,9 +130,8 @@ Section section_of(FrameworkProfile const& framework) {
     section.lines.push_back(fmt::format("where a plan leaves it open: ZeRO {}, layers over stages {}",
                                         framework.usual.zero, name_of(framework.usual.layers)));
     if (auto const& releases = framework.releases)
-        section.lines.push_back(fmt::format("constants of release {} ({}:release=YY.MM for another of {} to {})",
-                                            name_of(releases->at), framework.name, name_of(releases->first),
-                                            name_of(releases->last)));
+        section.lines.push_back(
+            fmt::format("constants of release {} ({})", name_of(releases->at), other_releases(framework)));
     for (auto const& timing : framework.timing)
         for (auto& value : values_of(timing))
             section.values.push_back(std::move(value));

@@ -36,25 +36,11 @@ struct Options {
     OutputOptions output;
 };
 
-constexpr double longest = 1e8;
-
 // Draw of an accelerator over its rated power. Source: assumed; measured serving runs sit at 0.6 of it in decode and
 // near it in prefill.
 constexpr double power_computing = 0.95;
 constexpr double power_reading = 0.62;
 constexpr double power_waiting = 0.3;
-
-RequestShape request_of(Options const& o, ModelSpec const& model) {
-    RequestShape const request{.prompt = o.prompt, .output = o.output_tokens, .cached = o.cached};
-    if (!(o.prompt >= 1 && o.prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", o.prompt, longest);
-    if (!(o.output_tokens >= 1 && o.output_tokens <= longest))
-        throw InputError("--output-tokens: {} (1 to {:g})", o.output_tokens, longest);
-    if (!(o.cached >= 0 && o.cached < o.prompt)) throw InputError("--cached: {} (0 to below the prompt)", o.cached);
-    if (model.max_positions > 0 && o.prompt + o.output_tokens > static_cast<double>(model.max_positions))
-        throw InputError("--prompt: {} + {} tokens are more than the {} that {} was built for", o.prompt,
-                         o.output_tokens, model.max_positions, model.name);
-    return request;
-}
 
 /// Parts of the mean iteration by what limits them.
 struct Limits {
@@ -192,7 +178,7 @@ int run(Options const& o, CommandContext& context) {
     ServeEstimateReport report;
     report.what = serving_case_from(o.serve);
     ServingCase const& what = report.what;
-    report.request = request_of(o, what.model);
+    report.request = checked_request({.prompt = o.prompt, .output = o.output_tokens, .cached = o.cached}, what.model);
     report.memory = serving_memory(what);
     report.price = serving_price(o.serve, what);
     report.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(what.plan.cache));

@@ -164,6 +164,18 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
     return out;
 }
 
+RequestShape checked_request(RequestShape request, ModelSpec const& model) {
+    constexpr double longest = 1e8;
+    auto const& [prompt, output, cached] = request;
+    if (!(prompt >= 1 && prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", prompt, longest);
+    if (!(output >= 1 && output <= longest)) throw InputError("--output-tokens: {} (1 to {:g})", output, longest);
+    if (!(cached >= 0 && cached < prompt)) throw InputError("--cached: {} (0 to below the prompt)", cached);
+    if (model.max_positions > 0 && prompt + output > static_cast<double>(model.max_positions))
+        throw InputError("--prompt: {} + {} tokens are more than the {} that {} was built for", prompt, output,
+                         model.max_positions, model.name);
+    return request;
+}
+
 std::string serving_interval_text(ServingCase const& what) {
     ServingSupport const support = serving_support(what);
     auto const range = [](EngineInterval const& interval) {

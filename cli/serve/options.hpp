@@ -50,6 +50,9 @@ void put_price_first(std::vector<std::string>& assumptions, ServeOptions const& 
 /// "tp 4, weights fp8 as the checkpoint is, cache bf16, engine vllm"
 std::string serving_plan_text(ServingCase const& what);
 
+/// The request, if lengths like these can be. @throws InputError: out of range, or longer than the model was built for.
+RequestShape checked_request(RequestShape request, ModelSpec const& model);
+
 /// "TPOT 0.88 to 1.45 times (412 rows), TTFT 0.78 to 1.46 times (409 rows) what is predicted": 80 % intervals.
 std::string serving_interval_text(ServingCase const& what);
 

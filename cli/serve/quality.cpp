@@ -30,18 +30,7 @@ struct Options {
     OutputOptions output;
 };
 
-constexpr double longest = 1e8;
 constexpr double usual_concurrency = 64;
-
-RequestShape request_of(Options const& o, ModelSpec const& model) {
-    if (!(o.prompt >= 1 && o.prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", o.prompt, longest);
-    if (!(o.output_tokens >= 1 && o.output_tokens <= longest))
-        throw InputError("--output-tokens: {} (1 to {:g})", o.output_tokens, longest);
-    if (model.max_positions > 0 && o.prompt + o.output_tokens > static_cast<double>(model.max_positions))
-        throw InputError("--prompt: {} + {} tokens are more than the {} that {} was built for", o.prompt,
-                         o.output_tokens, model.max_positions, model.name);
-    return {.prompt = o.prompt, .output = o.output_tokens};
-}
 
 /// The formats to compare: those that were named, or the device's two-byte one and every narrower one.
 std::vector<std::string> weights_of(Options const& o, std::string const& two_byte) {
@@ -84,7 +73,7 @@ QualityReport report_of(Options const& o) {
     serve.cache = "bf16";
     serve.weights = name_of(two_byte_precision(find_cluster(serve.cluster, "--cluster").accelerator));
     report.what = serving_case_from(serve);
-    report.request = request_of(o, report.what.model);
+    report.request = checked_request({.prompt = o.prompt, .output = o.output_tokens}, report.what.model);
     if (!o.concurrency.empty() && !o.rate.empty())
         throw InputError("--concurrency: give one of --concurrency and --rate");
     report.by_rate = !o.rate.empty();

@@ -67,10 +67,10 @@ std::string sentence(CLI::App const& app, CLI::ParseError const& error) {
     if (dynamic_cast<CLI::ConversionError const*>(&error) != nullptr) {
         std::string_view constexpr before = "Could not convert: ";
         auto const equals = text.find(" = ");
-        if (text.starts_with(before) && equals != std::string::npos)
-            return fmt::format("{}: '{}' is not {}", text.substr(before.size(), equals - before.size()),
-                               text.substr(equals + 3),
-                               kind_of_number(chosen, text.substr(before.size(), equals - before.size())));
+        if (text.starts_with(before) && equals != std::string::npos) {
+            std::string const name = text.substr(before.size(), equals - before.size());
+            return fmt::format("{}: '{}' is not {}", name, text.substr(equals + 3), kind_of_number(chosen, name));
+        }
     }
     if (auto const line = text.find('\n'); line != std::string::npos) text.resize(line);
     return text;

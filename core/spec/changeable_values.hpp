@@ -148,9 +148,9 @@ void visit_cluster(ClusterSpec& cluster, Visit& visit) {
 template <class Owner, class Fields, class Visit>
 void visit_fields(Owner& owner, Fields const& fields, Visit& visit) {
     for (auto const& field : fields) {
-        if constexpr (std::is_same_v<Owner, FrameworkTiming>)
-            if (field.key == release_gain_key) {
-                visit.unused({{field.key}}, "it tells releases apart (such as release=24.07)");
+        if constexpr (requires { field.unused; })
+            if (!field.unused.empty()) {
+                visit.unused({{field.key}}, field.unused);
                 continue;
             }
         ChangeRange range{.least = 0, .most = field.most};

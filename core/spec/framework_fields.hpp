@@ -13,6 +13,7 @@ struct ProfileField {
     Sourced<Value> Owner::*member;
     double most;
     Presence presence = Presence::required;
+    std::string_view unused{};  ///< why a change of it is refused; empty: it is not
 };
 
 /// False for what a profile may leave out and does.
@@ -26,7 +27,8 @@ inline constexpr std::string_view release_gain_key = "yearly_gemm_gain";
 /// The dimensionless constants of a timing entry, in the order of the file.
 inline constexpr ProfileField<FrameworkTiming, double> timing_numbers[] = {
     {"gemm_scale", &FrameworkTiming::gemm_scale, 2},
-    {release_gain_key, &FrameworkTiming::yearly_gemm_gain, 1, Presence::optional},
+    {release_gain_key, &FrameworkTiming::yearly_gemm_gain, 1, Presence::optional,
+     "it tells releases apart (such as release=24.07)"},
     {"grouped_gemm_scale", &FrameworkTiming::grouped_gemm_scale, 2},
     {"attention_scale", &FrameworkTiming::attention_scale, 3},
     {"memory_scale", &FrameworkTiming::memory_scale, 2},

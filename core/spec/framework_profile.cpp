@@ -4,6 +4,8 @@
 #include "core/nearest.hpp"
 #include "core/spec/named_values.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -19,6 +21,15 @@ LayerSpread layer_spread_from(std::string_view name, std::string_view where) {
     return value_in<LayerSpread>(layer_spreads, name, where, "spread of layers");
 }
 
+Release FrameworkReleases::of_step(std::optional<Release> stated) const {
+    return stated ? std::clamp(*stated, first, last) : midway(first, last);
+}
+
+std::string other_releases(FrameworkProfile const& framework) {
+    return fmt::format("{}:release=YY.MM for another of {} to {}", framework.name.substr(0, framework.name.find(':')),
+                       name_of(framework.releases->first), name_of(framework.releases->last));
+}
+
 FrameworkTiming later(FrameworkTiming timing, double years) {
     timing.gemm_scale.value *= std::exp(timing.yearly_gemm_gain.value * years);
     return timing;
@@ -26,7 +37,7 @@ FrameworkTiming later(FrameworkTiming timing, double years) {
 
 void move_to(FrameworkProfile& framework, Release release) {
     FrameworkReleases& releases = *framework.releases;
-    Release const nearest = std::clamp(release, releases.first, releases.last);
+    Release const nearest = releases.of_step(release);
     for (FrameworkTiming& timing : framework.timing)
         timing = later(std::move(timing), years_between(releases.at, nearest));
     releases.at = nearest;

@@ -99,6 +99,10 @@ struct UsualPlan {
 /// The releases whose steps the constants were fitted to, and the one that they hold for.
 struct FrameworkReleases {
     Release first, last, at;
+
+    /// Where a step stands that was measured with this release: with the nearest of those fitted; midway where it
+    /// states none.
+    [[nodiscard]] Release of_step(std::optional<Release> stated) const;
 };
 
 struct FrameworkProfile {
@@ -117,6 +121,8 @@ FrameworkTiming later(FrameworkTiming timing, double years);
 /// Has the constants hold for that release, or for the nearest of those fitted; for a profile that tells releases
 /// apart.
 void move_to(FrameworkProfile& framework, Release release);
+/// How another release is asked for: "megatron:release=YY.MM for another of 24.03 to 26.02"; likewise.
+std::string other_releases(FrameworkProfile const& framework);
 
 /// Bytes a gradient of a plan is sent in, and what adding one to those before moves: as the framework's, or of bf16
 /// where the plan asks for that and the framework uses more.

@@ -121,13 +121,13 @@ Config find_config(std::string_view name_or_path) {
             .name = std::string(preset->name), .where = std::string(preset->name), .text = std::string(preset->text)};
     std::filesystem::path const path(name_or_path);
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored) && std::filesystem::exists(path / "config.json", ignored))
-        return config_in_file(path / "config.json");
-    if (std::filesystem::is_directory(path, ignored))
+    if (std::filesystem::is_directory(path, ignored)) {
+        if (std::filesystem::exists(path / "config.json", ignored)) return config_in_file(path / "config.json");
         throw InputError(
             "model '{}': is a folder without config.json (that of a Hugging Face model has one; 'sextant "
             "models' lists the presets)",
             name_or_path.substr(0, 100));
+    }
     // "owner/name" that is no file and no folder is the id of a model on the Hub.
     auto const slash = name_or_path.find('/');
     bool const is_id = slash != std::string_view::npos && slash > 0 && name_or_path.rfind('/') == slash &&

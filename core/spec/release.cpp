@@ -4,9 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
 namespace sextant {
 namespace {
 
@@ -14,15 +11,19 @@ constexpr int months_of_year = 12;
 
 }  // namespace
 
+std::optional<Release> parse_release(std::string_view text) {
+    auto const digit = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '9' ? text[at] - '0' : -1; };
+    if (text.size() != 5 || text[2] != '.') return std::nullopt;
+    for (std::size_t const at : {0, 1, 3, 4})
+        if (digit(at) < 0) return std::nullopt;
+    int const month = 10 * digit(3) + digit(4);
+    if (month < 1 || month > months_of_year) return std::nullopt;
+    return Release{.months = months_of_year * (10 * digit(0) + digit(1)) + month - 1};
+}
+
 Release release_from(std::string_view text, std::string_view where) {
-    auto const digit = [&](std::size_t at) { return text[at] - '0'; };
-    bool const shaped = text.size() == 5 && text[2] == '.' && std::all_of(text.begin(), text.end(), [](char c) {
-                            return c == '.' || std::isdigit(static_cast<unsigned char>(c)) != 0;
-                        });
-    int const month = shaped && text[3] != '.' && text[4] != '.' ? 10 * digit(3) + digit(4) : 0;
-    if (month < 1 || month > months_of_year || text[0] == '.' || text[1] == '.')
-        throw InputError("{}: '{}' is no release (year and month, such as 24.07)", where, text.substr(0, 60));
-    return {.months = months_of_year * (10 * digit(0) + digit(1)) + month - 1};
+    if (auto const release = parse_release(text)) return *release;
+    throw InputError("{}: '{}' is no release (year and month, such as 24.07)", where, text.substr(0, 60));
 }
 
 std::string name_of(Release release) {

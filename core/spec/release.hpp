@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,9 @@ struct Release {
     friend auto operator<=>(Release, Release) = default;
 };
 
-/// @throws InputError unless the text is a year of two digits, a point and a month of two digits.
+/// A year of two digits, a point and a month of two digits; nothing for any other text.
+std::optional<Release> parse_release(std::string_view text);
+/// The same. @throws InputError for any other text.
 Release release_from(std::string_view text, std::string_view where);
 std::string name_of(Release release);
 

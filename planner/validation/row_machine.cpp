@@ -203,9 +203,8 @@ std::shared_ptr<FrameworkProfile const> CaseBuilder::framework_of(TrainingRow co
     auto profile = family_profile(row, out);
     out.release = release_of(row);
     if (!profile->releases) return profile;
-    auto const& [first, last, at] = *profile->releases;
-    Release const unstated = profile_.empty() ? midway(first, last) : at;
-    Release const release = std::clamp(out.release.value_or(unstated), first, last);
+    bool const as_given = !profile_.empty() && !out.release;
+    Release const release = as_given ? profile->releases->at : profile->releases->of_step(out.release);
     auto const [found, is_new] = releases_.try_emplace({profile.get(), release});
     if (is_new) {
         FrameworkProfile moved = *profile;

@@ -1,6 +1,5 @@
 #include "planner/validation/row_release.hpp"
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 #include <cctype>
@@ -14,12 +13,7 @@ namespace {
 std::optional<Release> leading_release(std::string_view text) {
     constexpr std::size_t length = 5;
     bool const longer = text.size() > length && std::isdigit(static_cast<unsigned char>(text[length])) != 0;
-    if (text.size() < length || longer) return std::nullopt;
-    try {
-        return release_from(text.substr(0, length), "");
-    } catch (InputError const&) {
-        return std::nullopt;
-    }
+    return longer ? std::nullopt : parse_release(text.substr(0, length));
 }
 
 /// Rounds are submitted in May ("training_results_v5.0") and October ("v5.1"); 5 is 2025. Source: MLCommons' schedule
