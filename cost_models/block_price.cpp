@@ -14,6 +14,7 @@ PassTime& PassTime::operator+=(PassTime const& other) {
     tp += other.tp;
     cp += other.cp;
     ep += other.ep;
+    waiting += other.waiting;
     launched += other.launched;
     return *this;
 }
@@ -26,6 +27,7 @@ PassTime operator*(double factor, PassTime const& t) {
             .tp = factor * t.tp,
             .cp = factor * t.cp,
             .ep = factor * t.ep,
+            .waiting = factor * t.waiting,
             .launched = factor * t.launched};
 }
 
@@ -200,7 +202,8 @@ Pricer::Halves Pricer::price_halves(Block const& block, ParallelPlan const& plan
     });
     time.cp += std::max(Seconds{}, ring - framework_.cp_overlap.value * time.attention);
     halves.weight.gaps += waiting.of_weights(selection.floor, time.total(), halves.weight.total());
-    time.gaps += std::max(Seconds{}, selection.floor - time.total());
+    time.waiting = std::max(Seconds{}, selection.floor - time.total());
+    time.gaps += time.waiting;
     time.launched = selection.floor;
     return halves;
 }

@@ -20,6 +20,7 @@ struct PassTime {
     Seconds tp;
     Seconds cp;
     Seconds ep;
+    Seconds waiting;   ///< the part of `gaps` that waits for the host
     Seconds launched;  ///< no part of it: what the host needs to launch it, so that it takes no less
 
     [[nodiscard]] Seconds compute() const { return gemm + attention + streaming; }

@@ -1,6 +1,9 @@
 #include "cost_models/memory_footprint.hpp"
 
+#include "core/graph/step_graph.hpp"
+
 #include <algorithm>
+#include <cmath>
 
 namespace sextant {
 namespace {
@@ -125,8 +128,8 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
 void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
                       FrameworkMemory const& framework) {
     CopiedBytes const copied = copied_bytes(load.copied, framework);
-    bool const rerun_all = plan.recompute == Recompute::full && plan.recompute_layers == 0;
-    Bytes const kept = load.kept + (rerun_all ? Bytes{} : copied.routed * load.moe_layers + copied.gated * load.layers);
+    double const again = plan.recompute == Recompute::full ? recomputed_share(plan, std::llround(load.layers)) : 0.0;
+    Bytes const kept = load.kept + (1 - again) * (copied.routed * load.moe_layers + copied.gated * load.layers);
     m.activations = load.in_flight * kept;
     if (offloads_activations(plan)) {
         // Of each pass the layer at work and the one in transfer stay, and what a weight half is still to read.
@@ -140,7 +143,11 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
     }
     // A schedule that runs all forwards first holds the logits' gradients of every microbatch.
     bool const forwards_first = plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first;
-    double const logit_sets = forwards_first && plan.pp > 1 ? load.microbatches : 1;
+    // Beside a backward that reads its logits' gradients the next forward makes its own.
+    bool const beside = plan.schedule == Schedule::overlapped;
+    double const logit_sets = forwards_first && plan.pp > 1 ? load.microbatches
+                              : beside                      ? std::min(2.0, load.microbatches)
+                                                            : 1;
     constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
     // Only the microbatch at its loss is in the hands of its kernels.
     double const fused =

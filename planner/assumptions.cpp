@@ -95,7 +95,7 @@ void add_schedule(std::vector<std::string>& lines, Schedule schedule) {
         lines.push_back(name + "the order for passes of equal length, not one searched for these lengths");
     if (traits.placement == ChunkPlacement::both_ways)
         lines.push_back(name + "every stage lies on two ranks, which add their gradients once a step");
-    if (schedule == Schedule::dualpipe || schedule == Schedule::dualpipe_v)
+    if (schedule == Schedule::dualpipe || schedule == Schedule::dualpipe_v || schedule == Schedule::overlapped)
         lines.push_back(name +
                         "expert and pipeline communication of a pass hides behind the compute of the pass beside it, "
                         "which it does not slow down");

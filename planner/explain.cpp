@@ -106,6 +106,12 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
         lines.push_back(fmt::format(
             "tensor parallelism {}: a smaller tp or overlapping it (now {:.0f} % hidden) would help",
             tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain", 100 * timing.tp_overlap.value));
+    bool const in_turns = p.schedule == Schedule::one_f_one_b || p.schedule == Schedule::interleaved;
+    if (share(b.ep, e) > 8 && in_turns && p.zero < 2)
+        lines.push_back(
+            "expert parallelism: exchanges would hide beside the other pass with --schedule 1f1b-overlap, as far as "
+            "the "
+            "host keeps up");
     if (share(b.host, e) > 8)
         lines.push_back(
             "the host launches kernels slower than the device runs them: a larger micro-batch or CUDA graphs would "
@@ -154,8 +160,8 @@ std::string plan_label(ParallelPlan const& p) {
     add("ep", p.ep);
     add("vpp", p.vpp);
     if (p.pp > 1 && !p.stage_layers.empty()) text += fmt::format("stages {} ", stages_label(p.stage_layers));
-    if (p.pp > 1 && p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
-        text += fmt::format("{} ", name_of(p.schedule));
+    bool const usual = p.schedule == Schedule::one_f_one_b || p.schedule == Schedule::interleaved;
+    if (!usual && (p.pp > 1 || p.schedule == Schedule::overlapped)) text += fmt::format("{} ", name_of(p.schedule));
     text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);
     if (p.recompute != Recompute::none) {
         text += fmt::format(" recompute-{}", p.recompute == Recompute::selective ? selective_label(p.recompute_modules)

@@ -94,11 +94,14 @@ public:
             plan.pp = pp;
             plan.dp = space.accelerators / (plan.tp * plan.cp * pp);
             if (space.dp && !space.dp->allows(plan.dp)) continue;
-            for (std::size_t i = 0; i < space.pipelining.size(); ++i) {
-                // Without a pipeline every schedule is the same.
-                if (pp == 1 && i > 0) break;
-                plan.schedule = pp == 1 ? Schedule::one_f_one_b : space.pipelining[i].schedule;
-                plan.vpp = pp == 1 ? 1 : space.pipelining[i].vpp;
+            bool plain = false;
+            for (auto const& [schedule, vpp] : space.pipelining) {
+                // Without a pipeline every schedule is the same, but the one whose passes run in pairs.
+                bool const paired = schedule == Schedule::overlapped;
+                if (pp == 1 && (paired ? vpp > 1 : plain)) continue;
+                plain = plain || !paired;
+                plan.schedule = pp == 1 && !paired ? Schedule::one_f_one_b : schedule;
+                plan.vpp = pp == 1 ? 1 : vpp;
                 plan.stage_layers = space.base.stage_layers;
                 plan.stage_layers = usual_stage_layers(form_.framework(), form_.model(), plan);
                 visit_recompute(space, plan, costs);

@@ -119,6 +119,7 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
     if (schedules.empty()) {
         schedules = {Schedule::one_f_one_b, Schedule::interleaved};
         if (full) schedules.push_back(Schedule::gpipe);
+        if (full && model.moe) schedules.push_back(Schedule::overlapped);
     }
     Values chunks = chunk_counts(model, space.pp, full);
     if (c.vpp) {
@@ -144,8 +145,8 @@ void set_pipelining(SearchSpace& space, ModelSpec const& model, SearchConstraint
     }
     if (space.pipelining.empty())
         throw InputError(
-            "--vpp: no schedule is left (interleaved needs vpp > 1, breadth-first takes any, zb-v and dualpipe-v need "
-            "2, the others 1)");
+            "--vpp: no schedule is left (interleaved needs vpp > 1, breadth-first and 1f1b-overlap take any, zb-v and "
+            "dualpipe-v need 2, the others 1)");
 }
 
 /// What is switched on or off or kept where, for every degree.

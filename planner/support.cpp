@@ -21,7 +21,8 @@ constexpr StepInterval expert_interval{.low = 0.82, .high = 2, .rows = 110};
 /// Of steps of dense models that wait for the host: errors of 71 such steps. Source: as above.
 constexpr StepInterval waiting_interval{.low = 0.902, .high = 1.17, .rows = 142};
 
-constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved};
+constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
+                                        Schedule::overlapped};
 
 void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Precision precision) {
     std::string_view const format = precision == Precision::fp16 ? "bf16" : name_of(precision);

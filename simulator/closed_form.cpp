@@ -155,10 +155,11 @@ DataParallelTime time_stages(PipelineCost const& pipeline, ParallelPlan const& p
     return data;
 }
 
-/// What the passes of the slowest stage add to a step of `m` microbatches. Pairs of passes that run side by side hide
-/// `hidden` of it, expert and pipeline communication. @return how much longer the stage is busy than with its passes.
+/// What the passes of the slowest stage add to a step of `m` microbatches, less what pairs of passes that run side by
+/// side save: expert and pipeline communication that hides, and waiting for the host. @return how much longer the stage
+/// is busy than with its passes.
 Seconds add_passes(StepBreakdown& b, StageCost const& slowest, double m, Seconds transfer, Seconds busy,
-                   Seconds hidden) {
+                   PairSavings const& saved) {
     PassTime passes = slowest.forward;
     passes += slowest.backward;
     passes = m * passes;
@@ -171,15 +172,37 @@ Seconds add_passes(StepBreakdown& b, StageCost const& slowest, double m, Seconds
     b.ep = passes.ep;
     b.recompute = m * slowest.rerun.total();
     b.pp = 2 * m * transfer;
-    Seconds const waiting = busy + hidden - passes.total() - b.recompute - b.pp;
-    if (hidden > Seconds{}) {
+    Seconds const longer = busy + saved.hidden + saved.waiting - passes.total() - b.recompute - b.pp;
+    if (saved.hidden > Seconds{}) {
         Seconds const rerun = m * slowest.rerun.ep;
-        double const share = hidden / (b.ep + b.pp + rerun);
+        double const share = saved.hidden / (b.ep + b.pp + rerun);
         b.ep -= share * b.ep;
         b.pp -= share * b.pp;
         b.recompute -= share * rerun;
     }
-    return waiting;
+    if (saved.waiting > Seconds{}) {
+        Seconds const rerun = m * slowest.rerun.waiting;
+        double const share = saved.waiting / (passes.waiting + rerun);
+        b.host -= share * passes.waiting;
+        b.recompute -= share * rerun;
+    }
+    return longer;
+}
+
+/// What the pairs of a step save, if all ranks were as the slowest stage. @return how much less long it is busy.
+Seconds save_in_pairs(PipelineCost const& pipeline, StageCost const& slowest, ParallelPlan const& plan,
+                      Seconds transfer, AcceleratorProfile const& accelerator, PairSavings& saved) {
+    double const part = 1 / as_double(plan.vpp);
+    StageDurations const chunk = chunk_times({.forward = part * slowest.forward,
+                                              .backward = part * slowest.backward,
+                                              .weight = part * slowest.weight,
+                                              .rerun = part * slowest.rerun,
+                                              .kept = part * slowest.load.kept},
+                                             plan, transfer, accelerator);
+    PairTime const pair = pair_time(chunk.paired_forward, chunk.paired_backward);
+    double const pairs = as_double(most_pairs(plan.pp, plan.vpp, pipeline.microbatches));
+    saved = {.hidden = pairs * pair.hidden, .waiting = pairs * pair.spared};
+    return pairs * (chunk.forward + chunk.backward - pair.time);
 }
 
 }  // namespace
@@ -303,15 +326,22 @@ void ClosedForm::fill_memory(StepEstimate& estimate, PipelineCost const& pipelin
 }
 
 PipelineTime ClosedForm::time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
-                                          std::span<StageTimes const> stages, Seconds& hidden) const {
-    if (!pipeline.schedule) return pipeline_time(plan.schedule, stages, pipeline.microbatches, plan.vpp);
+                                          std::span<StageTimes const> stages, PairSavings& saved) const {
+    bool const paired = plan.schedule == Schedule::overlapped;
+    if (!pipeline.schedule && !paired) return pipeline_time(plan.schedule, stages, pipeline.microbatches, plan.vpp);
     Seconds const transfer = (1 - timing_.pp_overlap.value) * pipeline.transfer;
+    if (!pipeline.schedule) {
+        PipelineTime time = pipeline_time(Schedule::interleaved, stages, pipeline.microbatches, plan.vpp);
+        time.busy -=
+            save_in_pairs(pipeline, pipeline.stages[time.slowest], plan, transfer, cluster_.accelerator, saved);
+        return time;
+    }
     PipelineWalk const walk =
         walk_pipeline(pipeline.schedule, chunk_costs(pipeline.chunks, plan, transfer, cluster_.accelerator));
     PipelineTime time{.busy = walk.busy, .bubble = std::max(Seconds{}, walk.total - walk.busy)};
     while (time.slowest + 1 < pipeline.stages.size() && pipeline.stages[time.slowest + 1].first <= walk.slowest)
         ++time.slowest;
-    hidden = walk.hidden;
+    saved = walk.saved;
     return time;
 }
 
@@ -324,16 +354,16 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     // Every microbatch enters and leaves a stage once per chunk and pass.
     Seconds const transfer = as_double(plan.vpp) * (1 - timing_.pp_overlap.value) * pipeline.transfer;
     DataParallelTime const data = time_stages(pipeline, plan, transfer, cluster_.accelerator, timing_, times);
-    Seconds hidden;
-    PipelineTime const pipe = time_of_pipeline(pipeline, plan, times, hidden);
+    PairSavings saved;
+    PipelineTime const pipe = time_of_pipeline(pipeline, plan, times, saved);
     StageCost const& slowest = pipeline.stages[pipe.slowest];
     StepBreakdown& b = estimate.breakdown;
-    Seconds const waiting = add_passes(b, slowest, as_double(pipeline.microbatches), transfer, pipe.busy, hidden);
+    Seconds const longer = add_passes(b, slowest, as_double(pipeline.microbatches), transfer, pipe.busy, saved);
     b.bubble = pipe.bubble;
     b.dp = data.exposed;
     b.optimizer = data.optimizer;
     b.offload = data.offload;
-    if (offloads_activations(plan)) b.offload += std::max(Seconds{}, waiting);
+    if (offloads_activations(plan)) b.offload += std::max(Seconds{}, longer);
     b.fixed = timing_.fixed_per_step.value;
     estimate.time = b.total();
     estimate.slowest_stage = slowest.first;

@@ -122,7 +122,7 @@ private:
     StageCost cost_of(ShapeCost const& shape, Layout const& layout, StageRun const& run,
                       ParallelPlan const& plan) const;
     PipelineTime time_of_pipeline(PipelineCost const& pipeline, ParallelPlan const& plan,
-                                  std::span<StageTimes const> stages, Seconds& hidden) const;
+                                  std::span<StageTimes const> stages, PairSavings& saved) const;
 
     ModelSpec const& model_;
     Workload workload_;

@@ -91,12 +91,19 @@ Seconds largest_bound(Schedule schedule, std::span<StageTimes const> stages, std
 }  // namespace
 
 bool has_closed_form(Schedule schedule) {
-    return schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b || schedule == Schedule::interleaved;
+    return schedule == Schedule::gpipe || schedule == Schedule::one_f_one_b || schedule == Schedule::interleaved ||
+           schedule == Schedule::overlapped;
+}
+
+std::int64_t most_pairs(std::int64_t pp, std::int64_t vpp, std::int64_t microbatches) {
+    ScheduleShape const shape{.ranks = pp, .microbatches = microbatches, .chunks = vpp};
+    orders::InterleavedPasses const passes(shape, pp - 1);
+    return std::max<std::int64_t>(0, passes.count() - passes.lead() - 1);
 }
 
 PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
                            std::int64_t vpp) {
-    assert(has_closed_form(schedule));
+    assert(has_closed_form(schedule) && schedule != Schedule::overlapped);
     Seconds sum_forward, sum_backward, max_forward, max_backward, max_stage;
     PipelineTime time;
     for (std::size_t i = 0; i < stages.size(); ++i) {

@@ -23,8 +23,13 @@ struct PipelineTime {
     [[nodiscard]] Seconds total() const { return busy + bubble; }
 };
 
-/// Whether `pipeline_time` has a form for the schedule; the others are walked.
+/// Whether there is a form for the schedule: `pipeline_time`, and for passes in pairs that of the interleaved one less
+/// what `most_pairs` of them save; the others are walked.
 bool has_closed_form(Schedule schedule);
+
+/// Pairs of the last rank, which has most of them, where forwards run beside backwards (`Schedule::overlapped`). Ranks
+/// wait as long as in the interleaved schedule, so the step is shorter by what these save: exact for uniform stages.
+std::int64_t most_pairs(std::int64_t pp, std::int64_t vpp, std::int64_t microbatches);
 
 /// Closed forms; S_i = F_i + B_i of stage i, m microbatches, p stages, v chunks:
 /// - GPipe: sum F + (m - 1) max F + sum B + (m - 1) max B (arXiv:1811.06965): exact.
@@ -37,7 +42,7 @@ bool has_closed_form(Schedule schedule);
 /// - interleaved: the same over chunks. Uniform bubble (p - 1) S / v (arXiv:2104.04473 sec. 2.2.2), exact where m is a
 /// multiple of p;
 ///   otherwise a lower bound.
-/// @pre stages is not empty, microbatches > 0, has_closed_form(schedule).
+/// @pre stages is not empty, microbatches > 0, the schedule is one of these.
 PipelineTime pipeline_time(Schedule schedule, std::span<StageTimes const> stages, std::int64_t microbatches,
                            std::int64_t vpp);
 

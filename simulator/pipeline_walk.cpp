@@ -24,19 +24,23 @@ double slots_of(ParallelPlan const& plan, std::int64_t microbatches) {
 struct RankTimes {
     Seconds total;
     std::vector<Seconds> busy;
-    std::vector<Seconds> hidden;
+    std::vector<PairSavings> saved;
 };
 
 RankTimes times_of(PipelineSchedule const& schedule, WalkCosts const& costs) {
     ScheduleWalk const walk = walk_schedule(schedule, costs);
-    RankTimes times{.total = walk.makespan, .busy = {}, .hidden = {}};
+    RankTimes times{.total = walk.makespan, .busy = {}, .saved = {}};
     for (std::size_t rank = 0; rank < walk.ranks.size(); ++rank) {
         times.busy.push_back(walk.ranks[rank].busy);
-        Seconds hidden;
-        for (Slot const& slot : schedule.ranks[rank])
-            if (slot.kind == SlotKind::forward_backward)
-                hidden += costs.stages[static_cast<std::size_t>(slot.stage)].hidden;
-        times.hidden.push_back(hidden);
+        PairSavings& saved = times.saved.emplace_back();
+        for (Slot const& slot : schedule.ranks[rank]) {
+            if (slot.kind != SlotKind::forward_backward) continue;
+            PairTime const pair =
+                pair_time(costs.stages[static_cast<std::size_t>(slot.stage)].paired_forward,
+                          costs.stages[static_cast<std::size_t>(slot.backward_stage)].paired_backward);
+            saved.hidden += pair.hidden;
+            saved.waiting += pair.spared;
+        }
     }
     return times;
 }
@@ -46,48 +50,45 @@ void carry_on(RankTimes& second, RankTimes const& first, double rounds) {
     second.total += rounds * (second.total - first.total);
     for (std::size_t rank = 0; rank < second.busy.size(); ++rank) {
         second.busy[rank] += rounds * (second.busy[rank] - first.busy[rank]);
-        second.hidden[rank] += rounds * (second.hidden[rank] - first.hidden[rank]);
+        second.saved[rank].hidden += rounds * (second.saved[rank].hidden - first.saved[rank].hidden);
+        second.saved[rank].waiting += rounds * (second.saved[rank].waiting - first.saved[rank].waiting);
     }
 }
 
 }  // namespace
 
+StageDurations chunk_times(ChunkCost const& chunk, ParallelPlan const& plan, Seconds transfer,
+                           AcceleratorProfile const& accelerator) {
+    auto const stretched = [&](Seconds pass) {
+        return pass + transfer + offload_wait(plan, accelerator, chunk.kept, pass);
+    };
+    auto const paired = [&](PassTime const& pass) {
+        return PairedPass{
+            .alone = pass.total() + transfer,
+            .communication = pass.ep + transfer,
+            .sends = transfer,
+            .waiting = pass.waiting,
+            .launched = pass.launched,
+            .copied = offloads_activations(plan) ? chunk.kept / accelerator.host_bandwidth.value : Seconds{}};
+    };
+    PassTime whole_backward = chunk.backward;
+    whole_backward += chunk.rerun;
+    Seconds const backward = chunk.backward.total() + chunk.rerun.total();
+    Seconds const weight = chunk.weight.total();
+    return {.forward = stretched(chunk.forward.total()),
+            .backward = stretched(backward),
+            .backward_input = stretched(backward - weight),
+            .backward_weight = weight,
+            .paired_forward = paired(chunk.forward),
+            .paired_backward = paired(whole_backward)};
+}
+
 WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& plan, Seconds transfer,
                       AcceleratorProfile const& accelerator) {
     WalkCosts costs;
     costs.stages.reserve(chunks.size());
-    for (ChunkCost const& chunk : chunks) {
-        auto const stretched = [&](Seconds pass) {
-            return pass + transfer + offload_wait(plan, accelerator, chunk.kept, pass);
-        };
-        Seconds const backward = chunk.backward.total() + chunk.rerun.total();
-        Seconds const weight = chunk.weight.total();
-        costs.stages.push_back({.forward = stretched(chunk.forward.total()),
-                                .backward = stretched(backward),
-                                .backward_input = stretched(backward - weight),
-                                .backward_weight = weight,
-                                .hidden = {}});
-    }
-    // Pairs are of opposite directions: a chunk's forward is beside the backward of the one as far from the other end.
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-        ChunkCost const& forward = chunks[i];
-        ChunkCost const& backward = chunks[chunks.size() - 1 - i];
-        StageDurations& stage = costs.stages[i];
-        Seconds const passes = forward.forward.total() + backward.backward.total() + backward.rerun.total();
-        Seconds const exchanges = forward.forward.ep + backward.backward.ep + backward.rerun.ep;
-        Seconds const communication = exchanges + 2 * transfer;
-        Seconds const alone = passes + 2 * transfer;
-        Seconds const launched = forward.forward.launched + backward.backward.launched + backward.rerun.launched;
-        // One host launches both passes, whatever runs side by side.
-        stage.hidden = std::max(Seconds{}, std::min({communication, alone - communication, alone - launched}));
-        // Both copies run beside the whole pair, but for what shows of its transfers.
-        Seconds const shown = communication - stage.hidden;
-        Seconds const sends = shown > Seconds{} ? (shown / communication) * (2 * transfer) : Seconds{};
-        stage.spared =
-            stage.forward + costs.stages[chunks.size() - 1 - i].backward - alone -
-            offload_wait(plan, accelerator, std::max(forward.kept, backward.kept), alone - stage.hidden - sends);
-        if (!offloads_activations(plan)) stage.spared = {};
-    }
+    for (ChunkCost const& chunk : chunks)
+        costs.stages.push_back(chunk_times(chunk, plan, transfer, accelerator));
     return costs;
 }
 
@@ -139,7 +140,7 @@ PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& cost
         ++slowest;
     return {.total = times.total,
             .busy = times.busy[slowest],
-            .hidden = times.hidden[slowest],
+            .saved = times.saved[slowest],
             .slowest = static_cast<std::int64_t>(slowest)};
 }
 

@@ -31,14 +31,17 @@ inline Seconds offload_wait(ParallelPlan const& plan, AcceleratorProfile const& 
     return std::max(Seconds{}, kept / accelerator.host_bandwidth.value - pass);
 }
 
-/// Times of every chunk for a walk, in model order.
+/// Times of a chunk for a walk.
 ///
 /// Every pass takes its kernels, what shows of its communication, `transfer` and what offloading adds: activations
 /// leave beside the forward and come back beside the backward, of a split one beside the input half, and stay for the
-/// weight half. Recompute goes with the input half. A pair takes the longer of the compute of its two parts and of
-/// their expert and pipeline communication, which hides behind the compute of the other part (arXiv:2412.19437
-/// sec. 3.2.1); other communication counts as compute.
+/// weight half. Recompute goes with the input half. A pair takes the longest of the compute of its two parts, of their
+/// expert and pipeline communication, which hides behind the compute of the other part (arXiv:2412.19437 sec. 3.2.1),
+/// and of what the host needs to launch both; other communication counts as compute.
 /// @param transfer what shows of the sends and receives of one pass.
+StageDurations chunk_times(ChunkCost const& chunk, ParallelPlan const& plan, Seconds transfer,
+                           AcceleratorProfile const& accelerator);
+/// The same of every chunk, in model order.
 WalkCosts chunk_costs(std::span<ChunkCost const> chunks, ParallelPlan const& plan, Seconds transfer,
                       AcceleratorProfile const& accelerator);
 
@@ -69,11 +72,17 @@ private:
     std::map<std::tuple<Schedule, std::int64_t, std::int64_t, std::int64_t>, Built> built_;
 };
 
+/// What a rank's pairs take less than their parts.
+struct PairSavings {
+    Seconds hidden;   ///< of communication
+    Seconds waiting;  ///< for the host
+};
+
 /// What a walk says of a step.
 struct PipelineWalk {
     Seconds total;
     Seconds busy;              ///< of the rank that works longest
-    Seconds hidden;            ///< what that rank's pairs take less than their parts
+    PairSavings saved;         ///< of that rank
     std::int64_t slowest = 0;  ///< that rank
 };
 PipelineWalk walk_pipeline(WalkedSchedule const& schedule, WalkCosts const& costs);

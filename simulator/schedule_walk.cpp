@@ -91,7 +91,7 @@ private:
             case SlotKind::forward_backward: break;
         }
         StageDurations const& other = costs_.stages[static_cast<std::size_t>(slot.backward_stage)];
-        return (stage.forward + other.backward - stage.hidden - stage.spared).base();
+        return pair_time(stage.paired_forward, other.paired_backward).time.base();
     }
     void pass(Slot const& slot, std::int32_t rank, double end) {
         switch (slot.kind) {
@@ -204,6 +204,23 @@ void Walker::finish() {
 
 }  // namespace
 
+PairTime pair_time(PairedPass const& forward, PairedPass const& backward) {
+    Seconds const alone = forward.alone + backward.alone;
+    Seconds const communication = forward.communication + backward.communication;
+    Seconds const waiting = forward.waiting + backward.waiting;
+    Seconds const compute = alone - communication - waiting;
+    PairTime pair{
+        .time = std::max({compute, communication, forward.launched + backward.launched}), .hidden = {}, .spared = {}};
+    pair.hidden = std::max(Seconds{}, std::min({alone - pair.time, compute, communication}));
+    pair.spared = std::clamp(alone - pair.time - pair.hidden, Seconds{}, waiting);
+    Seconds const copied = std::max(forward.copied, backward.copied);
+    if (copied > Seconds{}) {
+        double const shown = communication > Seconds{} ? (communication - pair.hidden) / communication : 0;
+        pair.time = std::max(pair.time, copied + shown * (forward.sends + backward.sends));
+    }
+    return pair;
+}
+
 ScheduleWalk walk_schedule(PipelineSchedule const& schedule, WalkCosts const& costs) {
     assert(costs.stages.size() == static_cast<std::size_t>(schedule.stages));
     assert(costs.transfers.empty() || costs.transfers.size() + 1 == costs.stages.size());
@@ -211,11 +228,14 @@ ScheduleWalk walk_schedule(PipelineSchedule const& schedule, WalkCosts const& co
 }
 
 WalkCosts uniform_costs(std::int64_t stages, UniformTimes const& times) {
-    StageDurations const stage{.forward = times.forward,
-                               .backward = times.backward(),
-                               .backward_input = times.backward_input,
-                               .backward_weight = times.backward_weight,
-                               .hidden = times.forward + times.backward() - times.pair};
+    // As if half of either were communication, and the host launched no pair any faster.
+    StageDurations const stage{
+        .forward = times.forward,
+        .backward = times.backward(),
+        .backward_input = times.backward_input,
+        .backward_weight = times.backward_weight,
+        .paired_forward = {.alone = times.forward, .communication = 0.5 * times.forward, .launched = times.pair},
+        .paired_backward = {.alone = times.backward(), .communication = 0.5 * times.backward()}};
     return {.stages = std::vector<StageDurations>(static_cast<std::size_t>(stages), stage), .transfers = {}};
 }
 

@@ -10,14 +10,34 @@
 
 namespace sextant {
 
+/// What counts of a pass that runs beside one of the other kind.
+struct PairedPass {
+    Seconds alone{};          ///< its time by itself
+    Seconds communication{};  ///< the part of that which hides behind the other's compute
+    Seconds sends{};          ///< the part of the communication which is to other ranks of the pipeline
+    Seconds waiting{};        ///< the part of it that waits for the host
+    Seconds launched{};       ///< what the host needs to launch it
+    Seconds copied{};         ///< for what it copies to the host, or back
+};
+
+/// A forward and a whole backward beside one another.
+struct PairTime {
+    Seconds time;
+    Seconds hidden;  ///< of the communication of both
+    Seconds spared;  ///< of their waiting for the host
+};
+/// The longest of the compute of both, of their communication and of what the one host takes to launch them; no less
+/// than either's copies, which run beside all but the sends that show.
+PairTime pair_time(PairedPass const& forward, PairedPass const& backward);
+
 /// Times of one microbatch on one stage.
 struct StageDurations {
     Seconds forward;
     Seconds backward;        ///< of a whole backward
     Seconds backward_input;  ///< of its halves, where the schedule splits it
     Seconds backward_weight;
-    Seconds hidden;    ///< what the pair of this stage's forward with a backward takes less than the two alone
-    Seconds spared{};  ///< what that pair waits less for the host than the two alone; may be negative
+    PairedPass paired_forward{};  ///< where it runs in pairs
+    PairedPass paired_backward{};
 };
 
 /// What a walk is told about time.

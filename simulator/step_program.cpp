@@ -5,6 +5,7 @@
 #include "core/graph/step_graph.hpp"
 #include "core/spec/named_values.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "simulator/schedule_walk.hpp"
 
 #include <algorithm>
 
@@ -105,9 +106,10 @@ public:
     enum class Half : std::uint8_t { whole, input, weight };
 
     Program write(PricedPass const& pass, Half half, bool again) {
-        Program result{.items = {}, .overlaps = {}, .launched = pass.launched.base()};
+        Program result{
+            .items = {}, .overlaps = {}, .waiting = waiting_of(pass, half).base(), .launched = pass.launched.base()};
         std::vector<Hidden> hidden;
-        double gaps = waiting_of(pass, half).base();
+        double gaps = result.waiting;
         for (PricedOp const& op : pass.ops) {
             if (op.op_class == OpClass::communication) {
                 if (half != Half::weight) add_communication(result, hidden, op);
@@ -298,6 +300,7 @@ StepProgram build_step_program(ClosedForm& form, ParallelPlan const& plan) {
 Program joined(std::vector<Program const*> const& parts) {
     Program result;
     for (Program const* part : parts) {
+        result.waiting += part->waiting;
         result.launched += part->launched;
         std::size_t const offset = result.items.size();
         result.items.insert(result.items.end(), part->items.begin(), part->items.end());
@@ -311,7 +314,7 @@ Program joined(std::vector<Program const*> const& parts) {
 }
 
 Program coalesced(Program const& program, StepProgram& names) {
-    Program result{.items = {}, .overlaps = {}, .launched = program.launched};
+    Program result{.items = {}, .overlaps = {}, .waiting = program.waiting, .launched = program.launched};
     auto const merge = [](std::vector<ProgramItem>& into, ProgramItem const& item) {
         for (ProgramItem& existing : into)
             if (existing.part == item.part) {
@@ -343,22 +346,34 @@ Program coalesced(Program const& program, StepProgram& names) {
     return result;
 }
 
+namespace {
+
+double time_in(Program const& program, TaskPart part) {
+    double total = 0;
+    for (ProgramItem const& item : program.items)
+        if (item.part == part) total += item.duration;
+    return total;
+}
+
+}  // namespace
+
 Pair paired(Program const& forward, Program const& backward, double transfers) {
-    auto const exchanges = [](Program const& program) {
-        double total = 0;
-        for (ProgramItem const& item : program.items)
-            if (item.part == TaskPart::ep) total += item.duration;
-        return total;
+    auto const half = [&](Program const& program) {
+        return PairedPass{.alone = (program.duration() + transfers / 2) * units::s,
+                          .communication = (time_in(program, TaskPart::ep) + transfers / 2) * units::s,
+                          .waiting = program.waiting * units::s,
+                          .launched = program.launched * units::s};
     };
-    double const in_passes = exchanges(forward) + exchanges(backward);
-    double const communication = in_passes + transfers;
-    double const rest = forward.duration() + backward.duration() - in_passes;
-    // One host launches both passes, whatever runs side by side.
-    double const spare = forward.duration() + backward.duration() + transfers - forward.launched - backward.launched;
-    double const beside_compute = std::clamp(spare, 0.0, std::min(communication, rest));
-    Pair pair{.program = {},
-              .shown = communication > beside_compute ? (communication - beside_compute) / communication : 0};
+    PairedPass const one = half(forward), other = half(backward);
+    PairTime const time = pair_time(one, other);
+    Seconds const communication = one.communication + other.communication;
+    Pair pair{.program = {}, .shown = communication > time.hidden ? (communication - time.hidden) / communication : 0};
     double const shown = pair.shown;
+    // Items that are one per operation have waiting apart; merged ones have it in them.
+    double const host = time_in(forward, TaskPart::host) + time_in(backward, TaskPart::host);
+    bool const apart = host > 0;
+    double const compute = apart ? host : forward.compute() + backward.compute();
+    double const kept = time.spared > Seconds{} ? 1 - time.spared.base() / compute : 1;
     Program& result = pair.program;
     std::vector<Hidden> hidden;
     auto const with_side = [](ProgramItem item, bool of_forward) {
@@ -374,6 +389,7 @@ Pair paired(Program const& forward, Program const& backward, double transfers) {
         bool const take_forward = b == backward.items.size() ||
                                   (f < forward.items.size() && f * backward.items.size() <= b * forward.items.size());
         ProgramItem item = with_side(take_forward ? forward.items[f++] : backward.items[b++], take_forward);
+        if (apart ? item.part == TaskPart::host : item.is_compute()) item.duration *= kept;
         if (item.part == TaskPart::ep) {
             ProgramItem beside = item;
             beside.duration *= 1 - shown;

@@ -53,6 +53,7 @@ struct ProgramOverlap {
 struct Program {
     std::vector<ProgramItem> items;
     std::vector<ProgramOverlap> overlaps;
+    double waiting = 0;   ///< for the host, the part of the items
     double launched = 0;  ///< what the host needs to launch it
     [[nodiscard]] double duration() const;
     [[nodiscard]] double compute() const;
@@ -100,8 +101,9 @@ Program joined(std::vector<Program const*> const& parts);
 /// The same time in one item per part: all compute, then the communication of each part. Granularity `layer` and
 /// `stage` are this, over a layer and over a stage.
 Program coalesced(Program const& program, StepProgram& names);
-/// A forward and a backward side by side (DualPipe): expert-parallel communication of each, and the transfers to the
-/// neighbours, hide behind the compute of the other, as far as there is compute. Source: arXiv:2412.19437 sec. 3.2.1.
+/// A forward and a backward side by side: expert-parallel communication of each, and the transfers to the neighbours,
+/// hide behind the compute of the other, and it runs while the other waits for the host; as long as `pair_time` says.
+/// Source: arXiv:2412.19437 sec. 3.2.1.
 struct Pair {
     Program program;
     double shown = 0;  ///< share of that communication that still shows; the transfers are the caller's to run

@@ -62,7 +62,8 @@ void add_axes(CLI::App& app, PlanOptions& o, Axes axes) {
     app.add_option(
            "--schedule", o.schedule,
            fmt::format(
-               "gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v{} (default: {})",
+               "gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, "
+               "dualpipe or dualpipe-v{} (default: {})",
                list, usual("1f1b and interleaved", "1f1b, or interleaved with --vpp")))
         ->group("Plan");
     app.add_option(

@@ -208,6 +208,10 @@ Fault check_microbatches(Detail detail, ParallelPlan const& plan, Workload const
 
 Fault check_pipeline(Detail detail, ModelSpec const& model, ParallelPlan const& plan, Workload const& workload) {
     if (auto found = check_schedule(detail, plan)) return found;
+    if (!zero_suits_pipeline(plan) && plan.pp == 1)
+        return fault(detail, PlanProblem::zero,
+                     "ZeRO-{} with schedule {} would gather and reduce beside every pair of passes (use ZeRO 0 or 1)",
+                     plan.zero, name_of(plan.schedule));
     if (!zero_suits_pipeline(plan))
         return fault(detail, PlanProblem::zero,
                      "ZeRO-{} with pp {} would reduce gradients in every microbatch (use ZeRO 0 or 1 with "

@@ -37,9 +37,12 @@ std::optional<PlanFault> find_fault(ModelSpec const& model, ParallelPlan const& 
 /// The same without composing a message, for searches.
 std::optional<PlanProblem> find_problem(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);
 
-/// ZeRO 2 and 3 would reduce gradients in every microbatch of a pipeline: they go with one stage only. The one rule on
-/// the ZeRO stage that a search meets; a search that asks for it apart checks all other rules once for all stages.
-constexpr bool zero_suits_pipeline(ParallelPlan const& plan) { return plan.zero < 2 || plan.pp == 1; }
+/// ZeRO 2 and 3 would reduce gradients in every microbatch of a pipeline: they go with one stage only, whose passes do
+/// not run in pairs. The one rule on the ZeRO stage that a search meets; a search that asks for it apart checks all
+/// other rules once for all stages.
+constexpr bool zero_suits_pipeline(ParallelPlan const& plan) {
+    return plan.zero < 2 || (plan.pp == 1 && plan.schedule != Schedule::overlapped);
+}
 
 /// @throws InputError with the fault's message.
 void require_valid(ModelSpec const& model, ParallelPlan const& plan, Workload const& workload);

@@ -9,6 +9,7 @@ constexpr Named<Schedule> schedules[] = {
     {Schedule::gpipe, "gpipe"},
     {Schedule::one_f_one_b, "1f1b"},
     {Schedule::interleaved, "interleaved"},
+    {Schedule::overlapped, "1f1b-overlap"},
     {Schedule::breadth_first, "breadth-first"},
     {Schedule::zb_h1, "zb-h1"},
     {Schedule::zb_h2, "zb-h2"},

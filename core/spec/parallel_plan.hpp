@@ -16,6 +16,7 @@ enum class Schedule : std::uint8_t {
     gpipe,
     one_f_one_b,
     interleaved,
+    overlapped,
     breadth_first,
     zb_h1,
     zb_h2,

@@ -41,10 +41,11 @@ namespace detail {
 
 inline constexpr std::int64_t any_number = std::numeric_limits<std::int64_t>::max();
 /// In the order of the enumerators.
-inline constexpr std::array<ScheduleTraits, 9> schedule_traits{{
+inline constexpr std::array<ScheduleTraits, 10> schedule_traits{{
     {.schedule = Schedule::gpipe},
     {.schedule = Schedule::one_f_one_b},
     {.schedule = Schedule::interleaved, .least_chunks = 2, .most_chunks = any_number},
+    {.schedule = Schedule::overlapped, .most_chunks = any_number},
     {.schedule = Schedule::breadth_first, .most_chunks = any_number},
     {.schedule = Schedule::zb_h1, .split_backward = Switch::on},
     {.schedule = Schedule::zb_h2, .split_backward = Switch::on},

@@ -28,6 +28,7 @@ void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mo
     bool const flexible = p.dispatcher == Dispatcher::deduplicated;
     lines.option("--moe-token-dispatcher-type", flexible ? "flex" : "alltoall");
     if (flexible) lines.flag("--moe-enable-deepep");
+    if (overlaps_experts(p)) lines.flag("--overlap-moe-expert-parallel-comm");
 }
 
 void add_optimizer(ArgumentLines& lines, ParallelPlan const& p) {
@@ -97,13 +98,13 @@ void add_run(ArgumentLines& lines, LaunchPlan const& launch, int zero) {
 }
 
 /// TF32 is PyTorch's choice, not Megatron-LM's; one queue of work keeps the order of kernels that its overlap counts on
-/// (required before Blackwell, and not with its FSDP).
+/// (required before Blackwell, and not with its FSDP); passes beside one another want several.
 std::vector<std::pair<std::string, std::string>> environment_of(LaunchPlan const& launch, ParallelPlan const& p) {
     std::vector<std::pair<std::string, std::string>> out;
     if (p.precision == Precision::fp32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
     if (p.precision == Precision::tf32) out.emplace_back("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
     if (launch.cluster.accelerator.vendor == "NVIDIA" && p.tp * p.cp > 1 && p.zero < 2)
-        out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "1");
+        out.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", overlaps_experts(p) ? "32" : "1");
     return out;
 }
 

@@ -3,14 +3,19 @@
 namespace sextant {
 namespace {
 
-Schedule megatron_schedule(ParallelPlan const& p) { return p.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b; }
-
 /// Megatron-LM's order of chunks is the round robin of interleaving; V-shapes and second copies have no place.
 void translate_schedule(Translation& t, ModelSpec const& model) {
-    Schedule const kept = megatron_schedule(t.plan);
-    t.replace(&ParallelPlan::schedule, kept, "schedule",
-              "Megatron-LM runs 1F1B, interleaved where a stage has several chunks, and no {}; the file runs {}",
-              name_of(t.plan.schedule), name_of(kept));
+    Schedule const kept = t.plan.vpp > 1 ? Schedule::interleaved : Schedule::one_f_one_b;
+    if (t.plan.schedule != Schedule::overlapped)
+        t.replace(&ParallelPlan::schedule, kept, "schedule",
+                  "Megatron-LM runs 1F1B, interleaved where a stage has several chunks, and no {}; the file runs {}",
+                  name_of(t.plan.schedule), name_of(kept));
+    else if (!overlaps_experts(t.plan))
+        t.replace(
+            &ParallelPlan::schedule, kept, "schedule",
+            "Megatron-Core hides exchanges with expert parallelism only, several chunks where there is a pipeline, "
+            "products in 16 bits or fewer and without full recompute; the file runs {}",
+            name_of(kept));
     if (t.plan.recompute_layers % t.plan.vpp == 0) return;
     std::int64_t const each = (t.plan.recompute_layers + t.plan.vpp - 1) / t.plan.vpp;
     t.replace(&ParallelPlan::recompute_layers, each * t.plan.vpp, "recompute_layers",
@@ -70,6 +75,12 @@ void note_refusals(Translation& t, LaunchPlan const& launch) {
 }
 
 }  // namespace
+
+bool overlaps_experts(ParallelPlan const& p) {
+    bool const wide = p.precision == Precision::fp32 || p.precision == Precision::tf32;
+    return p.schedule == Schedule::overlapped && p.ep > 1 && (p.pp == 1 || p.vpp > 1) && !wide &&
+           p.recompute != Recompute::full;
+}
 
 bool precision_aware(ParallelPlan const& p) {
     return p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || offloads_optimizer(p);

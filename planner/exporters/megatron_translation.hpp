@@ -4,9 +4,13 @@
 
 namespace sextant {
 
-/// Takes out of a plan what Megatron-Core cannot run, and says so: schedules but 1F1B and interleaved, layers
+/// Takes out of a plan what Megatron-Core cannot run, and says so: schedules but 1F1B, interleaved and, where it can
+/// hide exchanges of experts, the overlapped one; layers
 /// recomputed by halves of a chunk, combinations of optimizer, sharding and offload. What it will refuse is noted.
 void translate_for_megatron(Translation& t, LaunchPlan const& launch);
+
+/// Whether the plan runs forwards beside backwards, and Megatron-Core can (`--overlap-moe-expert-parallel-comm`).
+bool overlaps_experts(ParallelPlan const& plan);
 
 /// Moments of other formats and state in host memory are the precision-aware optimizer's, which is Adam's and needs the
 /// distributed optimizer.

@@ -90,6 +90,7 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
         set("moe_grouped_gemm", "True");
         set("moe_token_dispatcher_type", p.dispatcher == Dispatcher::deduplicated ? "\"flex\"" : "\"alltoall\"");
         if (p.dispatcher == Dispatcher::deduplicated) set("moe_enable_deepep", "True");
+        if (overlaps_experts(p)) set("overlap_moe_expert_parallel_comm", "True");
         if (m.moe->shared_intermediate > 0) set("moe_shared_expert_intermediate_size", m.moe->shared_intermediate);
     }
     if (p.recompute != Recompute::none)

@@ -120,6 +120,16 @@ void read_experts(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) 
     if (type == "flex" && (deepep || flexible)) p.dispatcher = Dispatcher::deduplicated;
     if (type == "allgather" && p.ep > 1)
         out.warnings.push_back("--moe-token-dispatcher-type: allgather is counted as all-to-all");
+    if (in.flag("--overlap-moe-expert-parallel-comm")) {
+        bool const can = model.moe && p.ep > 1 && (p.pp == 1 || p.vpp > 1);
+        if (can)
+            p.schedule = Schedule::overlapped;
+        else
+            out.warnings.push_back(
+                "--overlap-moe-expert-parallel-comm has no effect without expert parallelism, and with a pipeline "
+                "without "
+                "virtual stages");
+    }
     if (!model.moe) {
         p.ep = p.expert_tp = 1;
         p.dispatcher = Dispatcher::all_to_all;

@@ -90,8 +90,8 @@ std::vector<std::int64_t> short_ended(std::int64_t layers, std::int64_t chunks) 
 /// "DualPipe (DeepSeek)").
 std::optional<Schedule> named_schedule(std::string const& name) {
     std::string const wanted = letters_and_digits(std::string_view(name).substr(0, name.find('(')));
-    for (Schedule const schedule : {Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_v,
-                                    Schedule::dualpipe, Schedule::dualpipe_v})
+    for (Schedule const schedule : {Schedule::overlapped, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
+                                    Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v})
         if (wanted == letters_and_digits(name_of(schedule))) return schedule;
     return {};
 }
@@ -120,9 +120,7 @@ void apply_ends(TrainingRow const& row, TrainingCase& out) {
     if (last) out.plan.stage_layers.back() = *last;
 }
 
-}  // namespace
-
-void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
+void apply_stages(TrainingRow const& row, TrainingCase& out) {
     ParallelPlan& plan = out.plan;
     std::string const schedule = lower_case(row.pp_schedule);
     if (row.notes_have("method redis"))
@@ -170,6 +168,14 @@ void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
     if (out.framework->name == "nanotron" && plan.stage_layers.empty() && row.notes_have("after_pp_fix=False"))
         plan.stage_layers = cost_balanced_layers(out.model, plan.pp, Tie::same_stage);
     plan.stage_layers = usual_stage_layers(*out.framework, out.model, plan);
+}
+
+}  // namespace
+
+void apply_pipeline(TrainingRow const& row, TrainingCase& out) {
+    apply_stages(row, out);
+    bool const overlaps = row.notes_have("MoE all-to-all overlap on") || row.notes_have("1F1B all-to-all overlap");
+    if (overlaps && out.plan.ep > 1) out.plan.schedule = Schedule::overlapped;
 }
 
 }  // namespace sextant

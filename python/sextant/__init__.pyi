@@ -77,7 +77,7 @@ class _Plan(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -134,7 +134,7 @@ class _Plan(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -190,7 +190,7 @@ class _Estimate(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -241,7 +241,7 @@ class _Estimate(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -291,7 +291,7 @@ class _Simulate(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -368,7 +368,7 @@ class _Simulate(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -443,7 +443,7 @@ class _RunPlan(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -510,7 +510,7 @@ class _RunPlan(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1401,7 +1401,7 @@ class _Rl(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -1479,7 +1479,7 @@ class _Rl(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: search)
             micro_batch: sequences per microbatch (default: search)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: search)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v, comma-separated (default: 1f1b and interleaved)
             recompute: none, selective (attention core) or full, comma-separated (default: search)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1584,7 +1584,7 @@ class _Export(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -1646,7 +1646,7 @@ class _Export(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1735,7 +1735,7 @@ class _Memory(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -1785,7 +1785,7 @@ class _Memory(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)
@@ -1830,7 +1830,7 @@ class _Flops(Command):
         vpp: Value | None = None,
         micro_batch: Value | None = None,
         zero: Value | None = None,
-        schedule: Literal["gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
+        schedule: Literal["gpipe", "1f1b", "interleaved", "1f1b-overlap", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"] | str | Sequence[str] | None = None,
         recompute: Literal["none", "selective", "full"] | str | Sequence[str] | None = None,
         recompute_modules: Value | None = None,
         recompute_layers: Value | None = None,
@@ -1873,7 +1873,7 @@ class _Flops(Command):
             vpp: model chunks per stage (interleaved, breadth-first; 2 in a V) (default: 1)
             micro_batch: sequences per microbatch (default: 1)
             zero: ZeRO stage 0, 1, 2 or 3 (3: FSDP) (default: the framework's: 3 for fsdp, torchtitan and maxtext without pp, else 1)
-            schedule: gpipe, 1f1b, interleaved, breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
+            schedule: gpipe, 1f1b, interleaved, 1f1b-overlap (exchanges of experts hide), breadth-first, zb-h1, zb-h2, zb-v, dualpipe or dualpipe-v (default: 1f1b, or interleaved with --vpp)
             recompute: none, selective (attention core) or full (default: none)
             recompute_modules: with selective: what runs again of a layer, as in Megatron-Core: core_attn (default), layernorm, mla_up_proj, mlp, moe, moe_act, shared_experts; also mlp_act, or op (torchtitan's)
             recompute_layers: with full: layers per stage that are recomputed (0: all)

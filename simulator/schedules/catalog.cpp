@@ -14,6 +14,7 @@ namespace sextant {
 extern ScheduleEntry const gpipe_schedule;
 extern ScheduleEntry const one_f_one_b_schedule;
 extern ScheduleEntry const interleaved_schedule;
+extern ScheduleEntry const overlapped_schedule;
 extern ScheduleEntry const breadth_first_schedule;
 extern ScheduleEntry const zb_h1_schedule;
 extern ScheduleEntry const zb_h2_schedule;
@@ -25,9 +26,10 @@ extern ScheduleEntry const forward_only_schedule;
 namespace {
 
 /// Those that a plan can name in the order of `Schedule`, then the others.
-constexpr std::array<ScheduleEntry const*, 10> entries{
-    &gpipe_schedule, &one_f_one_b_schedule, &interleaved_schedule, &breadth_first_schedule, &zb_h1_schedule,
-    &zb_h2_schedule, &zb_v_schedule,        &dualpipe_schedule,    &dualpipe_v_schedule,    &forward_only_schedule};
+constexpr std::array<ScheduleEntry const*, 11> entries{
+    &gpipe_schedule,         &one_f_one_b_schedule, &interleaved_schedule, &overlapped_schedule,
+    &breadth_first_schedule, &zb_h1_schedule,       &zb_h2_schedule,       &zb_v_schedule,
+    &dualpipe_schedule,      &dualpipe_v_schedule,  &forward_only_schedule};
 
 /// Slots that a schedule may have in all: what fits in memory with room to spare.
 constexpr std::int64_t most_slots = 100'000'000;

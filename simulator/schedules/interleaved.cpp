@@ -7,29 +7,19 @@ namespace {
 
 std::optional<std::string> unsupported(ScheduleShape) { return std::nullopt; }
 
-/// Forwards before the first backward: two for every rank after this one, and a group for every chunk but one.
+/// Forwards before the first backward.
 std::int64_t warm_up(ScheduleShape shape, std::int64_t rank) {
-    std::int64_t const ranks_after = shape.ranks - 1 - rank;
-    if (shape.chunks == 1) return ranks_after;
-    return 2 * ranks_after + (shape.chunks - 1) * orders::MicrobatchGroups(shape).largest();
+    return shape.chunks == 1 ? shape.ranks - 1 - rank : orders::InterleavedPasses(shape, rank).lead();
 }
 
 // Microbatches go through the chunks in groups of p: p through the first chunk, the same p through the next, and so on.
 // A rest makes the groups larger: a group of fewer than p would have ranks wait for one another in a circle, which is
 // why Megatron-LM refuses it.
 std::vector<Slot> order(ScheduleShape shape, std::int64_t rank) {
-    std::int64_t const p = shape.ranks, v = shape.chunks;
-    orders::MicrobatchGroups const groups(shape);
+    orders::InterleavedPasses const passes(shape, rank);
     return orders::one_by_one(
-        shape.microbatches * v, warm_up(shape, rank),
-        [=](std::int64_t k) {
-            auto const place = groups.at(k);
-            return orders::forward(place.chunk * p + rank, place.microbatch);
-        },
-        [=](std::int64_t k) {
-            auto const place = groups.at(k);
-            return orders::backward((v - 1 - place.chunk) * p + rank, place.microbatch);
-        });
+        passes.count(), warm_up(shape, rank), [&](std::int64_t k) { return passes.forward(k); },
+        [&](std::int64_t k) { return passes.backward(k); });
 }
 
 std::int64_t in_flight(ScheduleShape shape, std::int64_t rank) {

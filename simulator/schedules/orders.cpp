@@ -88,6 +88,16 @@ Slot backward_weight(std::int64_t stage, std::int64_t microbatch) {
     return slot(SlotKind::backward_weight, stage, microbatch);
 }
 
+Slot InterleavedPasses::forward(std::int64_t k) const {
+    auto const place = groups_.at(k);
+    return orders::forward(place.chunk * shape_.ranks + rank_, place.microbatch);
+}
+
+Slot InterleavedPasses::backward(std::int64_t k) const {
+    auto const place = groups_.at(k);
+    return orders::backward((shape_.chunks - 1 - place.chunk) * shape_.ranks + rank_, place.microbatch);
+}
+
 Slot pair(Slot const& first, Slot const& second) {
     return {.kind = SlotKind::forward_backward,
             .stage = first.stage,

@@ -36,6 +36,27 @@ private:
     std::int64_t full_;  ///< how many have it; the others have one less
 };
 
+/// What a rank does of an interleaved schedule, forwards and backwards in their orders: a group of microbatches through
+/// the first chunk, the same through the next, and so on; backwards from the last chunk to the first.
+class InterleavedPasses {
+public:
+    InterleavedPasses(ScheduleShape shape, std::int64_t rank) : shape_(shape), rank_(rank), groups_(shape) {}
+    [[nodiscard]] std::int64_t count() const { return shape_.microbatches * shape_.chunks; }
+    /// The rank's k-th.
+    [[nodiscard]] Slot forward(std::int64_t k) const;
+    [[nodiscard]] Slot backward(std::int64_t k) const;
+    /// Forwards by which a rank is ahead of the first backward: two for every rank after it, and a group for every
+    /// chunk but one.
+    [[nodiscard]] std::int64_t lead() const {
+        return 2 * (shape_.ranks - 1 - rank_) + (shape_.chunks - 1) * groups_.largest();
+    }
+
+private:
+    ScheduleShape shape_;
+    std::int64_t rank_;
+    MicrobatchGroups groups_;
+};
+
 /// "the schedule cuts the model into one chunk per rank, not 3"; nothing for `chunks` of them.
 std::optional<std::string> unless_chunks(ScheduleShape shape, std::int64_t chunks);
 

@@ -24,7 +24,8 @@ WalkCosts unit_slots(std::int64_t stages) {
                              .backward = 1 * units::s,
                              .backward_input = 1 * units::s,
                              .backward_weight = 1 * units::s,
-                             .hidden = 1 * units::s};
+                             .paired_forward = {.alone = 1 * units::s, .communication = 0.5 * units::s},
+                             .paired_backward = {.alone = 1 * units::s, .communication = 0.5 * units::s}};
     return {.stages = std::vector<StageDurations>(static_cast<std::size_t>(stages), one), .transfers = {}};
 }
 

@@ -127,6 +127,14 @@ TEST_CASE("find_fault: every broken rule is found, with the numbers in the messa
         {"experts of a dense model", [](auto&, auto& p, auto&) { p.ep = 2; }, PlanProblem::experts, "no experts"},
         {"sequence parallel alone", [](auto&, auto& p, auto&) { p.tp = 1; }, PlanProblem::sequence_parallel, "tp > 1"},
         {"ZeRO out of range", [](auto&, auto& p, auto&) { p.zero = 4; }, PlanProblem::zero, "zero is 4"},
+        {"ZeRO-2 beside pairs of passes",
+         [](auto&, auto& p, auto&) {
+             p.dp *= p.pp;
+             p.pp = p.vpp = 1;
+             p.schedule = Schedule::overlapped;
+             p.zero = 2;
+         },
+         PlanProblem::zero, "ZeRO-2 with schedule 1f1b-overlap"},
         {"ZeRO-3 in a pipeline", [](auto&, auto& p, auto&) { p.zero = 3; }, PlanProblem::zero, "ZeRO-3 with pp 4"},
         {"shard group", [](auto&, auto& p, auto&) { p.shard_group = 3; }, PlanProblem::zero, "shard group 3"},
         {"shard group that cuts expert groups",

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 using namespace sextant;
 using namespace sextant::fixtures;
@@ -220,6 +222,38 @@ TEST_CASE("search: fixed degrees, chunks and microbatches hold for every plan", 
         CHECK((found.plan.micro_batch == 1 || found.plan.micro_batch == 4));
         CHECK(found.plan.dp <= 2);
     }
+}
+
+TEST_CASE("search: passes in pairs are tried with and without a pipeline, and where experts are and all is searched",
+          "[INV-26]") {
+    Small const q;
+    SearchConstraints c;
+    c.schedules = {Schedule::one_f_one_b, Schedule::overlapped};
+    c.pp = axis("1,2");
+    SearchOptions const options{.top = 100000, .grouping = Grouping::none, .progress = {}};
+    SearchResult const result = search(q.model, q.workload, q.machine, q.framework, {q.space(c)}, q.limit, options);
+    std::set<std::tuple<std::int64_t, std::int64_t, Schedule>> seen;
+    for (Candidate const& found : result.best) {
+        ParallelPlan const& p = found.plan;
+        seen.emplace(p.pp, std::min<std::int64_t>(2, p.vpp), p.schedule);
+        if (p.schedule == Schedule::overlapped) CHECK(p.zero < 2);
+    }
+    CHECK(seen == std::set<std::tuple<std::int64_t, std::int64_t, Schedule>>{{1, 1, Schedule::one_f_one_b},
+                                                                             {1, 1, Schedule::overlapped},
+                                                                             {2, 1, Schedule::one_f_one_b},
+                                                                             {2, 1, Schedule::overlapped},
+                                                                             {2, 2, Schedule::overlapped}});
+    auto const has_pairs = [](SearchSpace const& space) {
+        return std::any_of(space.pipelining.begin(), space.pipelining.end(),
+                           [](auto const& way) { return way.schedule == Schedule::overlapped; });
+    };
+    Small experts;
+    experts.model = mixture(1024, 16, 8, 2, 512, 0);
+    c = {};
+    CHECK_FALSE(has_pairs(experts.space(c)));
+    c.width = SearchConstraints::Width::full;
+    CHECK(has_pairs(experts.space(c)));
+    CHECK_FALSE(has_pairs(q.space(c)));
 }
 
 TEST_CASE("make_search_space: limits that leave nothing to search are refused by the option that does it") {

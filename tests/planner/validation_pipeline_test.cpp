@@ -16,6 +16,21 @@ TEST_CASE("stages stated in the notes are used, and refused when they are anothe
     CHECK_THROWS_WITH(built(row), contains("another number of layers"));
 }
 
+TEST_CASE("a row that overlaps the exchanges of its experts runs its passes in pairs") {
+    TrainingRow row = complete_row();
+    row.notes = "grad accumulation 4; MoE all-to-all overlap on";
+    CHECK(built(row).plan.schedule == Schedule::one_f_one_b);  // no experts
+    row.moe_experts = 8;
+    row.moe_topk = 2;
+    row.moe_ffn_hidden = 512;
+    row.ep = 2;
+    CHECK(built(row).plan.schedule == Schedule::overlapped);
+    row.notes = "dispatcher DeepEP; cross-node EP, 1F1B all-to-all overlap; x";
+    CHECK(built(row).plan.schedule == Schedule::overlapped);
+    row.notes = "dispatcher DeepEP";
+    CHECK(built(row).plan.schedule == Schedule::one_f_one_b);
+}
+
 TEST_CASE("interleaved chunks that cannot be equal are full, with short ends") {
     auto const stages = [](std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
         TrainingRow row = complete_row();

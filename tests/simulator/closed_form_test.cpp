@@ -249,7 +249,7 @@ TEST_CASE("a faster network is never slower where exchanges hide in pairs that t
     int bound = 0;
     for (int i = 0; i < 100; ++i) {
         ParallelPlan plan{.dp = 8, .tp = pick<std::int64_t>(random, {1, 2}), .pp = 4, .ep = 8};
-        plan.schedule = pick(random, {Schedule::dualpipe, Schedule::dualpipe_v});
+        plan.schedule = pick(random, {Schedule::dualpipe, Schedule::dualpipe_v, Schedule::overlapped});
         plan.vpp = traits_of(plan.schedule).least_chunks;
         FrameworkProfile framework = lifelike();
         FrameworkTiming& t = framework.timing.front();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/spec/framework_profile.hpp"
+#include "core/spec/schedule_traits.hpp"
 #include "tests/fixtures.hpp"
 
 #include <random>
@@ -64,14 +65,15 @@ inline PlannedCase draw_plan(std::mt19937_64& random, bool replicas) {
             c.plan.recompute_modules = {c.model.recurrent ? RecomputeModule::layernorm : RecomputeModule::op};
     }
     c.plan.gradients = pick(random, {GradientFormat::usual, GradientFormat::bf16});
-    c.plan.schedule = c.plan.pp == 1 ? Schedule::one_f_one_b
-                                     : pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
-                                                     Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
-                                                     Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v});
-    c.plan.vpp = c.plan.schedule == Schedule::interleaved || c.plan.schedule == Schedule::breadth_first ||
-                         c.plan.schedule == Schedule::zb_v || c.plan.schedule == Schedule::dualpipe_v
-                     ? 2
-                     : 1;
+    if (c.plan.pp > 1) {
+        c.plan.schedule = pick(random, {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
+                                        Schedule::overlapped, Schedule::breadth_first, Schedule::zb_h1, Schedule::zb_h2,
+                                        Schedule::zb_v, Schedule::dualpipe, Schedule::dualpipe_v});
+        c.plan.vpp = traits_of(c.plan.schedule).takes_chunks(2) ? 2 : 1;
+    } else {
+        bool const paired = c.plan.zero < 2 && pick(random, {0, 0, 1}) == 1;
+        c.plan.schedule = paired ? Schedule::overlapped : Schedule::one_f_one_b;
+    }
     if (pick(random, {0, 0, 1}) == 1)
         c.plan.adapters = {.rank = 16,
                            .targets = adapter_targets_from(pick(random, {"attention", "all", "qkv,o"}), "test"),

@@ -80,10 +80,11 @@ TEST_CASE("docs/schedules.md draws and names every schedule as it runs") {
         char const* name;
         ScheduleShape shape;
     };
-    for (Drawn const& drawn : {Drawn{"gpipe", {3, 4, 1}}, Drawn{"1f1b", {3, 4, 1}}, Drawn{"interleaved", {3, 3, 2}},
-                               Drawn{"breadth-first", {3, 3, 2}}, Drawn{"zb-h1", {3, 5, 1}}, Drawn{"zb-h2", {3, 5, 1}},
-                               Drawn{"zb-v", {2, 4, 2}}, Drawn{"dualpipe", {4, 8, 1}}, Drawn{"dualpipe-v", {2, 4, 2}},
-                               Drawn{"forward-only", {3, 4, 1}}}) {
+    for (Drawn const& drawn :
+         {Drawn{"gpipe", {3, 4, 1}}, Drawn{"1f1b", {3, 4, 1}}, Drawn{"interleaved", {3, 3, 2}},
+          Drawn{"1f1b-overlap", {2, 4, 2}}, Drawn{"breadth-first", {3, 3, 2}}, Drawn{"zb-h1", {3, 5, 1}},
+          Drawn{"zb-h2", {3, 5, 1}}, Drawn{"zb-v", {2, 4, 2}}, Drawn{"dualpipe", {4, 8, 1}},
+          Drawn{"dualpipe-v", {2, 4, 2}}, Drawn{"forward-only", {3, 4, 1}}}) {
         CAPTURE(drawn.name);
         CHECK_THAT(page, contains(picture_of(drawn.name, drawn.shape)));
     }

@@ -47,7 +47,8 @@ WalkCosts costs_of(ScheduleShape shape, std::vector<double> const& forward, std:
                                 .backward = backward[rank] / chunks * units::s,
                                 .backward_input = {},
                                 .backward_weight = {},
-                                .hidden = {}});
+                                .paired_forward = {.alone = forward[rank] / chunks * units::s},
+                                .paired_backward = {.alone = backward[rank] / chunks * units::s}});
     }
     return costs;
 }
@@ -174,11 +175,14 @@ TEST_CASE("walk_schedule: busy and idle time of a rank add up to the step, and w
             WalkCosts costs;
             for (std::int64_t stage = 0; stage < schedule.stages; ++stage) {
                 double const input = uniform(random, 0.5, 1.5), weight = uniform(random, 0.5, 1.5);
-                costs.stages.push_back({.forward = uniform(random, 0.5, 1.5) * units::s,
-                                        .backward = (input + weight) * units::s,
+                Seconds const forward = uniform(random, 0.5, 1.5) * units::s;
+                Seconds const backward = (input + weight) * units::s;
+                costs.stages.push_back({.forward = forward,
+                                        .backward = backward,
                                         .backward_input = input * units::s,
                                         .backward_weight = weight * units::s,
-                                        .hidden = {}});
+                                        .paired_forward = {.alone = forward},
+                                        .paired_backward = {.alone = backward}});
             }
             ScheduleWalk const walk = walk_schedule(schedule, costs);
             CAPTURE(entry->name, chunks);

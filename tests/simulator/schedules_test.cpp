@@ -222,6 +222,10 @@ TEST_CASE("schedules: small cases are those of the papers' figures") {
     CHECK(line_of(built("interleaved", {2, 2, 2}), 0) == "0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1");
     CHECK(line_of(built("interleaved", {2, 4, 2}), 1) ==
           "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3");
+    CHECK(line_of(built("1f1b-overlap", {1, 3, 1}), 0) == "0F0 (0F1;0B0)OVERLAP_F_B (0F2;0B1)OVERLAP_F_B 0B2");
+    CHECK(line_of(built("1f1b-overlap", {2, 4, 1}), 0) ==
+          "0F0 0F1 0F2 (0F3;0B0)OVERLAP_F_B 0B1 0B2 0B3");  // twice the warm-up of 1F1B, and one
+    CHECK(line_of(built("1f1b-overlap", {2, 2, 2}), 1) == "1F0 1F1 3F0 (3F1;3B0)OVERLAP_F_B 3B1 1B0 1B1");
     CHECK(line_of(built("zb-h1", {2, 3, 1}), 0) == "0F0 0F1 0I0 0W0 0F2 0I1 0W1 0I2 0W2");
     CHECK(line_of(built("zb-h1", {2, 3, 1}), 1) == "1F0 1I0 1F1 1I1 1W0 1F2 1I2 1W1 1W2");
     CHECK(line_of(built("zb-v", {1, 2, 2}), 0) == "0F0 1F0 1I0 1W0 0F1 0I0 0W0 1F1 1I1 1W1 0I1 0W1");

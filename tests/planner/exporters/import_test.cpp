@@ -88,6 +88,40 @@ TEST_CASE("modules of selective recompute and the format of gradients are read",
     CHECK(modules_text(titan.plan.recompute_modules) == "op");
 }
 
+TEST_CASE("Megatron's overlap of expert communication is a schedule, there and back", "[import][export]") {
+    ModelSpec const model = find_model("mixtral-8x7b");
+    auto const megatron = [&](std::string const& more) {
+        return import_megatron("--bf16 --overlap-moe-expert-parallel-comm --expert-tensor-parallel-size 1 " + more, "x",
+                               model);
+    };
+    CHECK(megatron("--expert-model-parallel-size 8").plan.schedule == Schedule::overlapped);
+    std::string const staged = "--expert-model-parallel-size 8 --pipeline-model-parallel-size 4 ";
+    CHECK(megatron(staged + "--num-virtual-stages-per-pipeline-rank 2").plan.schedule == Schedule::overlapped);
+    ForeignPlan const without_chunks = megatron(staged);
+    CHECK(without_chunks.plan.schedule == Schedule::one_f_one_b);
+    CHECK(has(without_chunks.warnings, "--overlap-moe-expert-parallel-comm has no effect"));
+
+    ParallelPlan plan{.dp = 8, .pp = 4, .ep = 8};
+    plan.schedule = Schedule::overlapped;
+    auto const written = [&](char const* format) {
+        LaunchPlan const launch = make_launch_plan(model, find_cluster("h100-sxm", "--cluster"),
+                                                   {.sequence = 4096, .global_batch = 128}, plan, {});
+        return find_exporter(format, "--format").write(launch);
+    };
+    auto const says = [](Export const& exported, std::string_view words) {
+        return std::any_of(exported.files.begin(), exported.files.end(),
+                           [&](auto const& file) { return file.text.find(words) != std::string::npos; });
+    };
+    CHECK_FALSE(says(written("megatron"), "--overlap-moe-expert-parallel-comm"));  // no chunks
+    CHECK(says(written("megatron"), "hides exchanges with"));
+    plan.vpp = 2;
+    CHECK(says(written("megatron"), "--overlap-moe-expert-parallel-comm"));
+    CHECK(says(written("nemo"), "overlap_moe_expert_parallel_comm=True"));
+    plan.recompute = Recompute::full;
+    CHECK_FALSE(says(written("megatron"), "--overlap-moe-expert-parallel-comm"));
+    CHECK(written("megatron").expressed.schedule == Schedule::interleaved);
+}
+
 TEST_CASE("what is wrong in a file of others is said with its name", "[import]") {
     auto const megatron = [](std::string const& text) { return import_megatron(text, "train.sh", llama()); };
     CHECK_THROWS_WITH(megatron(""), contains("no argument"));

@@ -47,7 +47,7 @@ Case random_case(Random& random) {
         p.dp = pick<std::int64_t>(random, {1, 2, 4, 8});
         p.vpp = p.pp > 1 ? pick<std::int64_t>(random, {1, 1, 2, 3}) : 1;
         p.micro_batch = pick<std::int64_t>(random, {1, 2, 4});
-        p.schedule = static_cast<Schedule>(random() % 9);
+        p.schedule = static_cast<Schedule>(random() % 10);
         p.zero = static_cast<int>(random() % 4);
         p.shard_group = random() % 4 == 0 ? pick<std::int64_t>(random, {1, 2, 4, 8}) : 0;
         p.recompute = static_cast<Recompute>(random() % 3);
