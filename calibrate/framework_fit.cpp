@@ -84,15 +84,18 @@ FitParameter parameter_of(Unknown const& unknown, Execution execution, std::vect
             .prior = prior};
 }
 
-/// Constants for one generation and precision: values first, then factors on them.
+/// Constants for one generation and precision: values first, then factors on them, then multiples of others.
 FrameworkTiming timing_at(FrameworkTiming timing, std::vector<Unknown> const& unknowns, std::span<double const> values,
                           std::string const& generation, std::string const& precision) {
     for (bool const factors : {false, true})
         for (std::size_t i = 0; i < unknowns.size(); ++i) {
             Unknown const& u = unknowns[i];
-            if (u.is_factor != factors || !u.applies(generation, precision)) continue;
+            if (u.is_factor != factors || !u.applies(generation, precision) || !u.spec->relative_to.empty()) continue;
             set_constant(timing, u.spec->key, u.is_factor ? get_constant(timing, u.spec->key) * values[i] : values[i]);
         }
+    for (std::size_t i = 0; i < unknowns.size(); ++i)
+        if (UnknownSpec const& spec = *unknowns[i].spec; !spec.relative_to.empty())
+            set_constant(timing, spec.key, get_constant(timing, spec.relative_to) * values[i]);
     return timing;
 }
 
@@ -270,8 +273,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
 
 std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
                                               std::vector<StepMeasurement const*> const& rows,
-                                              FitOptions const& options, std::vector<TimingConstant> const& expected,
-                                              FrameworkFit const& full) {
+                                              FitOptions const& options, std::vector<TimingConstant> const& expected) {
     std::set<std::string> sources;
     for (auto const* row : rows)
         sources.insert(row->source);
@@ -281,7 +283,7 @@ std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
         for (auto const* row : rows)
             if (row->source != source) used.push_back(row);
         FrameworkProfile profile = start;
-        profile.timing = fit_framework(start, used, options, expected, &full).timing;
+        profile.timing = fit_framework(start, used, options, expected).timing;
         for (auto const* row : rows)
             if (row->source == source)
                 out.push_back(

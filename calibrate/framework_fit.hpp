@@ -79,10 +79,10 @@ struct LeftOutStep {
     StepMeasurement const* row = nullptr;
     double predicted = 0;  ///< seconds
 };
-/// `full`: the fit to all rows, where each of these fits begins.
+/// Each of these fits begins at what is expected, not at the fit to all rows, which knows the source: where the others
+/// say little, a fit ends near where it begins.
 std::vector<LeftOutStep> leave_one_source_out(FrameworkProfile const& start,
                                               std::vector<StepMeasurement const*> const& rows,
-                                              FitOptions const& options, std::vector<TimingConstant> const& expected,
-                                              FrameworkFit const& full);
+                                              FitOptions const& options, std::vector<TimingConstant> const& expected);
 
 }  // namespace sextant

@@ -56,8 +56,10 @@ std::vector<TimingConstant> known_constants(FrameworkProfile const& known) {
     double const closer = std::sqrt(0.5);
     std::vector<TimingConstant> out;
     for (UnknownSpec const& spec : unknown_specs) {
-        double const value = get_constant(known.timing.front(), spec.key);
-        if (value < spec.low) continue;  // a profile that never saw experts says nothing of them
+        FrameworkTiming const& any = known.timing.front();
+        double value = get_constant(any, spec.key);
+        if (!spec.relative_to.empty()) value /= get_constant(any, spec.relative_to);
+        if (!(value >= spec.low)) continue;  // a profile that never saw experts says nothing of them
         if (spec.scope == FrameworkScope::narrow_releases) {
             auto const narrow = std::find_if(known.timing.begin(), known.timing.end(),
                                              [](FrameworkTiming const& t) { return t.precision == "fp8"; });

@@ -29,6 +29,7 @@ struct UnknownSpec {
     double spread;                   ///< of the prior, on the scale
     double factor_spread = 0;        ///< of the factors' logarithms about zero
     bool experts_only = false;
+    std::string_view relative_to{};  ///< another one's key, of which this is a multiple, whatever the generation
 };
 
 // assumed: expectations and spreads are what the families' own fits span, geometric means of those of one execution.
@@ -85,15 +86,17 @@ inline constexpr std::array unknown_specs{
                 0.8,
                 0.5,
                 true},
+    // Rows tell what the host needs for both passes, hardly for which.
     UnknownSpec{"moe_floor_backward",
-                FrameworkScope::generation,
+                FrameworkScope::framework,
                 FitScale::logarithmic,
-                1e-5,
-                3e-2,
-                {4e-3, 4e-3, 4e-3},
-                0.8,
                 0.5,
-                true},
+                4,
+                {2, 2, 2},
+                0.15,
+                0,
+                true,
+                "moe_floor_forward"},
     UnknownSpec{"cross_domain_floor_growth", FrameworkScope::framework, FitScale::linear, 0, 3, {0.8, 0.8, 0.1}, 0.3},
     UnknownSpec{"kernel_gap", FrameworkScope::framework, FitScale::logarithmic, 1e-7, 3e-5, {3e-6, 1e-6, 5e-7}, 0.8},
     UnknownSpec{

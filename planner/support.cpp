@@ -16,16 +16,16 @@ namespace {
 /// Of steps of mixtures of experts, whatever the framework: errors of 55 such steps of three sources, fitted and left
 /// out in equal parts. Source: what `sextant calibrate fit --train` prints of the tables that the profiles are fitted
 /// to.
-constexpr StepInterval expert_interval{.low = 0.82, .high = 2, .rows = 110};
+constexpr StepInterval expert_interval{.low = 0.826, .high = 2.77, .rows = 110};
 
 /// Of steps of dense models that wait for the host: errors of 71 such steps. Source: as above.
-constexpr StepInterval waiting_interval{.low = 0.902, .high = 1.17, .rows = 142};
+constexpr StepInterval waiting_interval{.low = 0.915, .high = 1.26, .rows = 142};
 
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                         Schedule::overlapped};
 
 void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Precision precision) {
-    std::string_view const format = precision == Precision::fp16 ? "bf16" : name_of(precision);
+    std::string_view const format = precision == Precision::fp16 ? "bf16" : gemm_format(precision).name;
     if (!a.kernels || (a.kernels->is_class() && a.kernels->generation == "*"))
         out.push_back(fmt::format("kernels on {}: no device of its generation was measured", a.name));
     else if (a.kernels->find(KernelKind::gemm, format) == nullptr)
@@ -55,12 +55,13 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     add_products(out, a, plan.precision);
     for (std::string& term : unmeasured_networks(cluster, plan.world_size()))
         out.push_back(std::move(term));
-    FrameworkTiming const& timing = timing_for(framework, a.generation, std::string(name_of(plan.precision)));
+    FrameworkTiming const& timing = timing_for(framework, a.generation, plan.precision);
     if (timing.generation == "*" || timing.gemm_scale.basis != Basis::fitted)
         out.push_back(fmt::format("framework {}: no step on {} was fitted", framework.name, a.generation));
     if (plan.pp > 1 && !is_measured(plan.schedule))
         out.push_back(fmt::format("schedule {}: no measured step ran it", name_of(plan.schedule)));
-    bool const as_it_is = plan.adapters.base == BaseWeights::fp8 && plan.precision == Precision::fp8;
+    if (plan.precision == Precision::fp8_block) out.emplace_back("fp8-block: no measured step scaled by blocks");
+    bool const as_it_is = plan.adapters.base == BaseWeights::fp8 && unscaled(plan.precision) == Precision::fp8;
     if (plan.adapters.on() && plan.adapters.base != BaseWeights::bf16 && !as_it_is)
         out.push_back(
             fmt::format("base weights {}: no measured step dequantised weights", name_of(plan.adapters.base)));

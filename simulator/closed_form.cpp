@@ -218,8 +218,10 @@ ClosedForm::ClosedForm(ModelSpec const& model, Workload const& workload, Cluster
       workload_(workload),
       cluster_(cluster),
       framework_(framework),
-      timing_(timing_for(framework, cluster.accelerator.generation, std::string(name_of(precision)))),
-      pricer_(cluster, timing_, framework.memory.narrow_input_bytes.value) {}
+      timing_(timing_for(framework, cluster.accelerator.generation, precision)),
+      pricer_(cluster, timing_, framework.memory.narrow_input_bytes.value) {
+    static_cast<void>(cluster.accelerator.peak_of(precision));  // a device without it is an error
+}
 
 ShapeCost ClosedForm::price_shape(ParallelPlan const& plan) {
     BlockSet const blocks = build_blocks(model_, plan, workload_.shape());

@@ -143,7 +143,7 @@ struct Times {
         std::vector<GridTime> out;
         for (Precision const precision : {Precision::bf16, Precision::fp8}) {
             if (!device.peak.contains(precision)) continue;
-            FrameworkTiming const& timing = timing_for(file, device.generation, std::string(name_of(precision)));
+            FrameworkTiming const& timing = timing_for(file, device.generation, precision);
             std::string const what = fmt::format(", {}", name_of(precision));
             for (auto const& [n, k] : weights)
                 out.push_back({.part = "products" + what,

@@ -269,10 +269,8 @@ private:
         begin_step(context_, fmt::format("fitting {}: {} rows", name, rows.size()));
         std::vector<TimingConstant> const expected =
             together_ ? expected_factors(others_than(name, alone_)) : known_constants(family.start);
-        FitOptions again = options_;
-        if (together_) again.iterations = 8;  // from the fit without the others
         FrameworkFit const fit =
-            fit_framework(family.start, rows, again, expected, together_ ? &alone_.at(name) : nullptr);
+            fit_framework(family.start, rows, options_, expected, together_ ? &alone_.at(name) : nullptr);
         FrameworkProfile profile = family.start;
         if (rows.size() >= fewest_rows) {
             profile.timing = fit.timing;
@@ -289,9 +287,7 @@ private:
             scores.add(name, *row, error);
         }
         begin_step(context_, fmt::format("leaving out each of {} sources", fit.sources.size()));
-        FitOptions refit = options_;
-        refit.iterations = 6;  // from the fit to all rows
-        for (LeftOutStep const& step : leave_one_source_out(family.start, rows, refit, expected, fit)) {
+        for (LeftOutStep const& step : leave_one_source_out(family.start, rows, options_, expected)) {
             double const error = std::log(step.predicted / step.row->seconds);
             predicted.add(name, step, fitted.at(step.row));
             scores.left_out[step.row->source].push_back(error);

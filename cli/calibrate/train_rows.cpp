@@ -117,7 +117,7 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
                 auto const priced = priced_row(c);
                 if (!measured) throw RowSkip("its time is not stated");
                 std::string const& generation = c.cluster->accelerator.generation;
-                std::string const precision(name_of(c.plan.precision));
+                std::string const precision(name_of(unscaled(c.plan.precision)));
                 StepEstimate const shipped = priced->estimate(timing_for(*c.framework, generation, precision));
                 StepMeasurement step{.source = row.source_id,
                                      .generation = generation,

@@ -91,8 +91,10 @@ void add_kernel_options(CLI::App& app, PlanOptions& o) {
         ->group("Plan");
     app.add_option("--expert-tp", o.expert_tp, "tensor parallelism inside an expert (default: 1)")->group("Plan");
     app.add_option("--shard-group", o.shard_group, "ranks that ZeRO shards over (HSDP; 0: all)")->group("Plan");
-    app.add_option("--precision", o.precision,
-                   "fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)")
+    app.add_option(
+           "--precision", o.precision,
+           "fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 "
+           "(default: bf16, or what the accelerator has)")
         ->group("Plan");
     app.add_option("--gradients", o.gradients,
                    "usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)")

@@ -15,7 +15,7 @@ Gradients BlockBuilder::weight_gradients() const { return plan.adapters.on() ? G
 void BlockBuilder::dequantise(double elements) {
     if (!plan.adapters.on() || plan.adapters.base == BaseWeights::bf16) return;
     // Products in fp8 take weights in fp8 as they are.
-    if (plan.adapters.base == BaseWeights::fp8 && plan.precision == Precision::fp8) return;
+    if (plan.adapters.base == BaseWeights::fp8 && unscaled(plan.precision) == Precision::fp8) return;
     streaming("dequantise", (bytes_per_weight(plan.adapters.base) + 2) * elements, 1.0);
 }
 

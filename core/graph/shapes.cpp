@@ -32,7 +32,10 @@ void BlockBuilder::gemm_on(std::int64_t rows, std::string_view name, std::int64_
 
 void BlockBuilder::quantise(double rows, std::int64_t k, Precision precision) {
     if (!is_narrow(precision)) return;
-    streaming(quantised_input, 3.0 * rows * static_cast<double>(k), weight_gradients() == Gradients::both ? 2.0 : 1.0);
+    // One value read and rounded; with scales of parts of a row or a column, rounded once for either.
+    double const bytes = unscaled(precision) != precision ? 4.0625 : 3.0;
+    streaming(quantised_input, bytes * rows * static_cast<double>(k),
+              weight_gradients() == Gradients::both ? 2.0 : 1.0);
 }
 
 void BlockBuilder::streaming(std::string_view name, double forward_bytes, double backward_ratio, std::int64_t kernels) {

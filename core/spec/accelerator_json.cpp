@@ -8,8 +8,13 @@ namespace {
 template <class Value, class Read>
 std::map<Precision, Value> by_precision(ObjectReader in, Read const& read) {
     std::map<Precision, Value> out;
-    for (auto const& key : in.keys())
-        out.emplace(precision_from(key, in.path_to(key)), read(in, key));
+    for (auto const& key : in.keys()) {
+        Precision const precision = precision_from(key, in.path_to(key));
+        if (unscaled(precision) != precision)
+            throw InputError("{}: is a way to scale {} (a device has one figure for both)", in.path_to(key),
+                             name_of(unscaled(precision)));
+        out.emplace(precision, read(in, key));
+    }
     in.finish();
     if (out.empty()) throw InputError("{}: is empty (at least one precision is needed)", in.where());
     return out;

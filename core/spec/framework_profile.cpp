@@ -76,4 +76,9 @@ FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string
                      generation, precision, join(known));
 }
 
+FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation,
+                                  Precision precision) {
+    return timing_for(framework, generation, std::string(name_of(unscaled(precision))));
+}
+
 }  // namespace sextant

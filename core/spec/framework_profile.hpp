@@ -133,5 +133,8 @@ double summed_gradient_bytes(FrameworkTiming const& framework, GradientFormat fo
 /// missing.
 FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation,
                                   std::string const& precision);
+/// The same; of fp8 however it is scaled.
+FrameworkTiming const& timing_for(FrameworkProfile const& framework, std::string const& generation,
+                                  Precision precision);
 
 }  // namespace sextant

@@ -23,7 +23,9 @@ std::span<Precision const> stand_ins(Precision precision) {
         case tf32: return for_tf32;
         case fp16: return for_fp16;
         case bf16: return for_bf16;
-        case fp8: return for_fp8;
+        case fp8:
+        case fp8_block:
+        case mxfp8: return for_fp8;
         case fp4: return for_fp4;
     }
     return {};
@@ -32,7 +34,12 @@ std::span<Precision const> stand_ins(Precision precision) {
 }  // namespace
 
 Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) const {
-    if (auto const found = peak.find(precision); found != peak.end()) return found->second;
+    if (precision == Precision::mxfp8 && generation != "blackwell" && generation != "cdna4")
+        throw InputError(
+            "{}: its matrix units apply no scales of 32 values (mxfp8 is for Blackwell and CDNA 4; fp8 or "
+            "fp8-block here)",
+            name);
+    if (auto const found = peak.find(unscaled(precision)); found != peak.end()) return found->second;
     if (precision == Precision::fp32 && vector_peak.value > FlopsPerSecond{}) return vector_peak;
     std::vector<std::string> known;
     for (auto const& entry : peak)
@@ -41,7 +48,8 @@ Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) 
 }
 
 double AcceleratorProfile::gemm_efficiency_of(Precision precision) const {
-    if (auto const found = gemm_efficiency.find(precision); found != gemm_efficiency.end()) return found->second.value;
+    if (auto const found = gemm_efficiency.find(unscaled(precision)); found != gemm_efficiency.end())
+        return found->second.value;
     for (auto const other : stand_ins(precision))
         if (auto const found = gemm_efficiency.find(other); found != gemm_efficiency.end()) return found->second.value;
     throw InputError("{}: gemm_efficiency has no {} entry nor one that can stand in for it (add one to the profile)",

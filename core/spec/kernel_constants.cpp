@@ -143,6 +143,8 @@ GemmFormat const* find_gemm_format(std::string_view name) {
     return nullptr;
 }
 
-GemmFormat const& gemm_format(Precision precision) { return *find_gemm_format(name_of(precision)); }
+GemmFormat const& gemm_format(Precision precision) {
+    return *find_gemm_format(name_of(precision == Precision::mxfp8 ? Precision::fp8 : precision));
+}
 
 }  // namespace sextant

@@ -55,6 +55,9 @@ void translate_step(Translation& t) {
     if (p.precision == Precision::fp16 || p.precision == Precision::fp4 || p.precision == Precision::tf32)
         t.replace(&ParallelPlan::precision, p.precision == Precision::tf32 ? Precision::fp32 : Precision::bf16,
                   "precision", "there is no {}", name_of(p.precision));
+    if (unscaled(p.precision) != p.precision)
+        t.replace(&ParallelPlan::precision, Precision::fp8, "precision", "there is no {}: the file has fp8",
+                  name_of(p.precision));
     if (p.attention == AttentionKernel::eager)
         t.replace(&ParallelPlan::attention, AttentionKernel::unfused, "attention", "the compiler fuses the softmax");
     t.replace(&ParallelPlan::fused_cross_entropy, Switch::off, "fused_cross_entropy",

@@ -80,7 +80,12 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     bool const half = p.precision != Precision::fp32 && p.precision != Precision::tf32;
     if (half) lines.flag(p.precision == Precision::fp16 ? "--fp16" : "--bf16");
     if (p.gradients == GradientFormat::bf16) lines.flag("--grad-reduce-in-bf16");
-    if (p.precision == Precision::fp8) lines.option("--fp8-format", "hybrid");
+    if (unscaled(p.precision) == Precision::fp8) {
+        // e4m3 is exact enough for gradients where scales are of few values.
+        lines.option("--fp8-format", p.precision == Precision::fp8 ? "hybrid" : "e4m3");
+        if (p.precision != Precision::fp8)
+            lines.option("--fp8-recipe", p.precision == Precision::mxfp8 ? "mxfp8" : "blockwise");
+    }
     if (p.precision == Precision::fp4) lines.option("--fp4-format", "e2m1");
 }
 

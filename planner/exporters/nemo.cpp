@@ -139,6 +139,8 @@ char const* plugin(Precision precision) {
     switch (precision) {
         case Precision::fp16: return "fp16_mixed()";
         case Precision::fp8: return "bf16_with_fp8_mixed()";
+        case Precision::fp8_block: return "bf16_with_fp8_subchannel_scaling_mixed()";
+        case Precision::mxfp8: return "bf16_with_mxfp8_mixed()";
         case Precision::fp32: return "run.Config(nl.MegatronMixedPrecision, precision=\"32\")";
         default: return "bf16_mixed()";
     }
@@ -208,7 +210,8 @@ Export write(LaunchPlan const& launch) {
         "from megatron.core.transformer.enums import AttnBackend\nfrom nemo import lightning as nl\n"
         "from nemo.collections import llm\nfrom nemo.collections.common.tokenizers import AutoTokenizer\n"
         "from nemo.collections.llm.recipes.precision.mixed_precision import (\n    bf16_mixed,\n"
-        "    bf16_with_fp8_mixed,\n    fp16_mixed,\n)\n";
+        "    bf16_with_fp8_mixed,\n    bf16_with_fp8_subchannel_scaling_mixed,\n    bf16_with_mxfp8_mixed,\n    "
+        "fp16_mixed,\n)\n";
     if (activation_of(launch.model) == Activation::squared_relu)
         python += "from megatron.core.activations import squared_relu\n";
     if (t.plan.adapters.on()) python += nemo_adapters_import(t.plan.adapters);

@@ -139,6 +139,9 @@ void translate_rest(Translation& t) {
     if (p.precision == Precision::fp16 || p.precision == Precision::fp4)
         t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "there is no {}: the file has bf16",
                   name_of(p.precision));
+    if (p.precision == Precision::fp8_block)
+        t.replace(&ParallelPlan::precision, Precision::fp8, "precision",
+                  "scales are of rows, not of blocks: the file has float8");
 }
 
 std::string list_of(std::vector<std::string> const& names) {
@@ -203,6 +206,7 @@ std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
     out += "dataset = \"c4\"  # replace with the name of your dataset\n";
     out += "dataset_path = " + toml_quoted(launch.settings.data) + "\n\n";
     if (p.precision == Precision::fp8) out += "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n\n";
+    if (p.precision == Precision::mxfp8) out += "[quantize.linear.mx]\nrecipe_name = \"mxfp8_cublas\"\n\n";
     return out;
 }
 
@@ -253,6 +257,7 @@ Export write(LaunchPlan const& launch) {
     toml += "name = \"REPLACE_WITH_MODEL_NAME\"\nflavor = \"REPLACE_WITH_MODEL_FLAVOR\"\n";
     toml += "hf_assets_path = " + toml_quoted(launch.settings.tokenizer) + "\n";
     if (p.precision == Precision::fp8) toml += "converters = [\"quantize.linear.float8\"]\n";
+    if (p.precision == Precision::mxfp8) toml += "converters = [\"quantize.linear.mx\"]\n";
     toml += fmt::format("\n[optimizer]\nname = \"AdamW\"\nlr = {}\n\n", launch.settings.learning_rate);
     toml += training(launch, p) + parallelism(p, launch.model) + "\n" + checkpoints(launch, p, launch.model);
     TorchrunScript script{.header = header,

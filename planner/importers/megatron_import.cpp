@@ -213,9 +213,13 @@ void read_kernels(ArgumentReader& in, ForeignPlan& out) {
     if (flash) p.attention = AttentionKernel::flash;
     p.fused_cross_entropy = in.flag("--cross-entropy-loss-fusion") ? Switch::on : Switch::off;
     static_cast<void>(in.text("--cross-entropy-fusion-impl"));
-    if (in.text("--fp8-format")) p.precision = Precision::fp8;
+    std::string const recipe = in.text("--fp8-recipe").value_or("delayed");
+    if (in.text("--fp8-format"))
+        p.precision = recipe == "mxfp8"       ? Precision::mxfp8
+                      : recipe == "blockwise" ? Precision::fp8_block
+                                              : Precision::fp8;
     if (in.text("--fp4-format")) p.precision = Precision::fp4;
-    static_cast<void>(in.text_of({"--fp8-recipe", "--fp4-recipe"}));
+    static_cast<void>(in.text("--fp4-recipe"));
     static_cast<void>(in.flag("--moe-grouped-gemm"));
     static_cast<void>(in.flag("--accumulate-allreduce-grads-in-fp32"));
     if (in.flag("--grad-reduce-in-bf16") && takes_bf16_gradients(p.precision)) p.gradients = GradientFormat::bf16;

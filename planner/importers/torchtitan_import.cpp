@@ -155,6 +155,8 @@ void read_training(TomlValues& in, ForeignPlan& out) {
     p.precision = type == "bfloat16" ? Precision::bf16 : Precision::fp32;
     if (in.has_text("model.converters", "quantize.linear.float8") || in.has_text("model.converters", "float8"))
         p.precision = Precision::fp8;
+    if (in.has_text("model.converters", "quantize.linear.mx") || in.has_text("model.converters", "mx"))
+        p.precision = Precision::mxfp8;
     std::string const optimizer = in.text("optimizer.name").value_or("AdamW");
     if (optimizer != "Adam" && optimizer != "AdamW")
         throw InputError("{}: optimizer.name: '{}' is not modelled (Adam or AdamW)", in.where(), optimizer);

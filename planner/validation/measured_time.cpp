@@ -35,7 +35,7 @@ bool outruns_its_format(TrainingRow const& row, TrainingCase const& c) {
     // Of 2,300 rows the fastest that is not in doubt reaches 0.63 of its format's peak.
     double const most = row.precision.empty() ? 0.63 : 0.8;
     auto const measured = measured_time(row, c);
-    if (!measured || !c.cluster->accelerator.peak.contains(c.plan.precision)) return false;
+    if (!measured || !c.cluster->accelerator.peak.contains(unscaled(c.plan.precision))) return false;
     auto const tokens = static_cast<double>(c.workload.tokens());
     auto const gpus = static_cast<double>(c.plan.world_size());
     double const passes = c.plan.adapters.on() ? 2 : 3;  // frozen matrices have no weight gradient

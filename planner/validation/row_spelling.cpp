@@ -79,13 +79,21 @@ void recompute_modules(TrainingCase& out, RecomputeModules modules) {
     out.plan.recompute_modules = modules;
 }
 
+/// fp8 by how the row says that it is scaled: "MXFP8", "FP8-MX", "FP8 blockwise", and "FP8 (MX or blockwise)" by what
+/// the device has.
+Precision scaled_fp8(std::string const& text, AcceleratorProfile const& accelerator) {
+    bool const has_scales = accelerator.generation == "blackwell" || accelerator.generation == "cdna4";
+    if (has(text, "mx") && has_scales) return Precision::mxfp8;
+    return has(text, "block") ? Precision::fp8_block : Precision::fp8;
+}
+
 }  // namespace
 
 Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     std::string const text = lower_case(row.precision);
     if (has(text, "fp4")) return Precision::fp4;
     for (std::string_view const word : {"fp8", "fp-8", "float8", "f8e4m3", "e4m3", "e5m2"})
-        if (has(text, word)) return Precision::fp8;
+        if (has(text, word)) return scaled_fp8(text, out.cluster->accelerator);
     if (has(text, "fp16") || has(text, "float16,") || text == "float16" || text == "half" || text == "16-mixed")
         return Precision::fp16;
     if (has(text, "bf16") || has(text, "bfloat16")) return Precision::bf16;

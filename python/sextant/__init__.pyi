@@ -86,7 +86,7 @@ class _Plan(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -143,7 +143,7 @@ class _Plan(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -199,7 +199,7 @@ class _Estimate(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -250,7 +250,7 @@ class _Estimate(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -300,7 +300,7 @@ class _Simulate(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -377,7 +377,7 @@ class _Simulate(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -452,7 +452,7 @@ class _RunPlan(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -519,7 +519,7 @@ class _RunPlan(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -1410,7 +1410,7 @@ class _Rl(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -1488,7 +1488,7 @@ class _Rl(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -1593,7 +1593,7 @@ class _Export(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -1655,7 +1655,7 @@ class _Export(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -1744,7 +1744,7 @@ class _Memory(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -1794,7 +1794,7 @@ class _Memory(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)
@@ -1839,7 +1839,7 @@ class _Flops(Command):
         moe_dispatcher: Literal["alltoall", "deduplicated"] | str | Sequence[str] | None = None,
         expert_tp: Value | None = None,
         shard_group: Value | None = None,
-        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] | str | Sequence[str] | None = None,
+        precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp8-block", "mxfp8", "fp4"] | str | Sequence[str] | None = None,
         gradients: Literal["usual", "bf16"] | str | Sequence[str] | None = None,
         optimizer: Literal["adamw", "adamw-bf16", "adamw-8bit", "sgd", "muon"] | str | Sequence[str] | None = None,
         sequence_parallel: bool | None = None,
@@ -1882,7 +1882,7 @@ class _Flops(Command):
             moe_dispatcher: alltoall (default) or deduplicated (once per domain, as DeepEP)
             expert_tp: tensor parallelism inside an expert (default: 1)
             shard_group: ranks that ZeRO shards over (HSDP; 0: all)
-            precision: fp32, tf32, fp16, bf16, fp8 or fp4 (default: bf16, or what the accelerator has)
+            precision: fp32, tf32, fp16, bf16, fp8, fp8-block (scales by tiles of 128, as DeepSeek), mxfp8 (by 32 values) or fp4 (default: bf16, or what the accelerator has)
             gradients: usual (default: the framework's own, often fp32) or bf16 (added up and reduced in bf16)
             optimizer: adamw, adamw-bf16, adamw-8bit, sgd or muon (default: adamw)
             sequence_parallel: split norms and residuals over tp (default with tp > 1)

@@ -255,3 +255,21 @@ TEST_CASE("kernel_count: one per product forward, two backward, none in a pass t
     CHECK(kernel_count({.name = "stream", .what = Streaming{.forward = {}, .backward = {}, .kernels = 5}},
                        Pass::backward) == 5);
 }
+
+TEST_CASE("fp8 by blocks runs at the rates of its own kernels, mxfp8 at those of fp8, and each where it can") {
+    FrameworkTiming const framework = neutral_framework().timing.front();
+    auto const time = [&](char const* device, Precision precision, std::int64_t m) {
+        return gemm_time(1, m, 8192, 8192, precision, find_accelerator(device, "test"), framework);
+    };
+    // Large products by blocks are a little slower on Hopper, whose units do not apply the scales.
+    double const slower = time("h100-sxm", Precision::fp8_block, 16384) / time("h100-sxm", Precision::fp8, 16384);
+    CHECK(slower > 1.01);
+    CHECK(slower < 1.5);
+    CHECK(time("b200-sxm", Precision::mxfp8, 16384) == time("b200-sxm", Precision::fp8, 16384));
+    auto const peak = [](char const* device, Precision precision) {
+        return find_accelerator(device, "test").peak_of(precision).value;
+    };
+    CHECK(peak("mi355x", Precision::mxfp8) == peak("mi355x", Precision::fp8));
+    CHECK_THROWS_WITH(peak("h100-sxm", Precision::mxfp8), contains("mxfp8 is for Blackwell and CDNA 4"));
+    CHECK_THROWS_WITH(peak("a100-sxm-80gb", Precision::fp8_block), contains("has no fp8-block"));
+}

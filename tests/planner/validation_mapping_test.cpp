@@ -322,15 +322,21 @@ TEST_CASE("an interval is wider for a network that nobody measured or stated, an
 }
 
 TEST_CASE("spellings of precision, recompute and framework are understood") {
-    auto const precision = [](std::string const& text) {
+    auto const precision = [](std::string const& text, char const* gpu = "H100-80GB") {
         TrainingRow row = complete_row();
-        row.gpu = "H100-80GB";
+        row.gpu = gpu;
         row.precision = text;
         return built(row).plan.precision;
     };
     CHECK(precision("amp_bf16") == Precision::bf16);
     CHECK(precision("FP8-tensorwise") == Precision::fp8);
-    CHECK(precision("MXFP8") == Precision::fp8);
+    CHECK(precision("MXFP8") == Precision::fp8);  // not on Hopper
+    CHECK(precision("MXFP8", "B200") == Precision::mxfp8);
+    CHECK(precision("FP8-MX", "GB200") == Precision::mxfp8);
+    CHECK(precision("FP8 (MX or blockwise)", "B200") == Precision::mxfp8);
+    CHECK(precision("FP8 (MX or blockwise)") == Precision::fp8_block);
+    CHECK(precision("FP8-blockwise") == Precision::fp8_block);
+    CHECK(precision("FP8", "B200") == Precision::fp8);
     CHECK(precision("Float8") == Precision::fp8);
     CHECK(precision("FP8 + torch.compile") == Precision::fp8);
     CHECK(precision("FP16 mixed") == Precision::fp16);

@@ -236,6 +236,8 @@ TEST_CASE("gemm_efficiency_of falls back to the nearest wider format and peak_of
     profile.peak[Precision::bf16] = {FlopsPerSecond::from_base(1e15), Basis::datasheet, "x"};
     CHECK_THROWS_WITH(profile.peak_of(Precision::fp8), contains("has no fp8") && contains("bf16"));
     CHECK_THROWS_AS(profile.peak_of(Precision::fp32), InputError);
+    profile.peak[Precision::fp8] = {FlopsPerSecond::from_base(2e15), Basis::datasheet, "x"};
+    CHECK(profile.peak_of(Precision::fp8_block).value.base() == 2e15);
     profile.vector_peak = {FlopsPerSecond::from_base(6e13), Basis::datasheet, "x"};
     CHECK(profile.peak_of(Precision::fp32).value.base() == 6e13);
 }

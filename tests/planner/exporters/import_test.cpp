@@ -88,6 +88,34 @@ TEST_CASE("modules of selective recompute and the format of gradients are read",
     CHECK(modules_text(titan.plan.recompute_modules) == "op");
 }
 
+TEST_CASE("how fp8 is scaled is read and written", "[import][export]") {
+    auto const megatron = [](std::string const& more) {
+        return import_megatron("--bf16 --fp8-format e4m3 " + more, "x", llama()).plan.precision;
+    };
+    CHECK(megatron("") == Precision::fp8);
+    CHECK(megatron("--fp8-recipe tensorwise") == Precision::fp8);
+    CHECK(megatron("--fp8-recipe mxfp8") == Precision::mxfp8);
+    CHECK(megatron("--fp8-recipe blockwise") == Precision::fp8_block);
+    CHECK(import_torchtitan("[model]\nconverters = [\"quantize.linear.mx\"]\n", "x.toml", llama()).plan.precision ==
+          Precision::mxfp8);
+    auto const text = [](char const* format, Precision precision) {
+        ParallelPlan plan{.dp = 8};
+        plan.precision = precision;
+        LaunchPlan const launch = make_launch_plan(llama(), find_cluster("b200-sxm", "--cluster"),
+                                                   {.sequence = 4096, .global_batch = 64}, plan, {});
+        std::string all;
+        for (auto const& file : find_exporter(format, "--format").write(launch).files)
+            all += file.text;
+        return all;
+    };
+    CHECK_THAT(text("megatron", Precision::mxfp8), contains("--fp8-recipe mxfp8"));
+    CHECK_THAT(text("megatron", Precision::fp8_block), contains("--fp8-recipe blockwise"));
+    CHECK_THAT(text("nemo", Precision::mxfp8), contains("bf16_with_mxfp8_mixed()"));
+    CHECK_THAT(text("nemo", Precision::fp8_block), contains("bf16_with_fp8_subchannel_scaling_mixed()"));
+    CHECK_THAT(text("torchtitan", Precision::mxfp8), contains("quantize.linear.mx"));
+    CHECK_THAT(text("torchtitan", Precision::fp8_block), contains("scales are of rows, not of blocks"));
+}
+
 TEST_CASE("Megatron's overlap of expert communication is a schedule, there and back", "[import][export]") {
     ModelSpec const model = find_model("mixtral-8x7b");
     auto const megatron = [&](std::string const& more) {
