@@ -61,6 +61,11 @@ void deliver(OutputOptions const& options, CommandContext& context, std::string_
         context.out << report;
 }
 
+void tell_beside(Format format, CommandContext& context, std::string_view text) {
+    if (format == Format::json || format == Format::csv)
+        context.err << fit_text(text, terminal_of(context.err).columns);
+}
+
 std::string render(Table const& table, Format format) {
     switch (format) {
         case Format::csv: return table.csv();

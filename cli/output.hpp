@@ -35,6 +35,10 @@ void add_output_options(CLI::App& app, OutputOptions& options, std::span<Format 
 /// @throws InputError when the file cannot be written.
 void deliver(OutputOptions const& options, CommandContext& context, std::string_view report);
 
+/// What people should know of a report for programs (JSON, CSV) that its rows do not say, on standard error and fitted
+/// to its terminal. Other formats say it themselves.
+void tell_beside(Format format, CommandContext& context, std::string_view text);
+
 /// `table` as text, csv or markdown. @pre `format` is one of these.
 std::string render(Table const& table, Format format);
 

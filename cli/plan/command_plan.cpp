@@ -7,6 +7,7 @@
 #include "cli/progress.hpp"
 #include "cli/view/rows_csv.hpp"
 #include "core/error.hpp"
+#include "core/nearest.hpp"
 #include "planner/explain.hpp"
 #include "planner/refine.hpp"
 #include "planner/support.hpp"
@@ -120,17 +121,12 @@ std::vector<SearchSpace> spaces_of(Subject const& subject, std::vector<std::int6
     return spaces;
 }
 
-/// What every plan of these spaces stands on and no measurement supports, as a refusal; empty if nothing.
-std::string missing_support(Subject const& subject, std::vector<SearchSpace> const& spaces) {
+/// What every plan of these spaces stands on and no measurement supports, a term each.
+std::vector<std::string> missing_support(Subject const& subject, std::vector<SearchSpace> const& spaces) {
     ParallelPlan widest = spaces.front().base;
     for (SearchSpace const& space : spaces)
         widest.dp = std::max(widest.dp, space.accelerators);
-    auto const terms = unsupported_terms(subject.model, subject.cluster, subject.framework, widest);
-    if (terms.empty()) return "";
-    std::string text = "no plan stands on measurements alone (--only-validated):\n";
-    for (std::string const& term : terms)
-        text += wrapped("  " + term, "    ");
-    return text + "without --only-validated such plans are shown, with wider intervals\n";
+    return unsupported_terms(subject.model, subject.cluster, subject.framework, widest);
 }
 
 /// The plan that a file of another program describes, beside those of the search.
@@ -182,6 +178,33 @@ void deliver_plans(Options const& o, Format format, PlanQuestion const& question
     }
 }
 
+/// The answer to --only-validated where no plan stands on measurements alone: a report without plans in any format.
+int deliver_unsupported(Options const& o, Format format, PlanQuestion const& question, MemoryLimit const& limit,
+                        std::vector<std::string> const& terms, CommandContext& context) {
+    std::string const problem = "no plan stands on measurements alone (--only-validated)";
+    std::string const remedy = "without --only-validated such plans are shown, with wider intervals";
+    std::string text = problem + ":\n";
+    for (std::string const& term : terms)
+        text += wrapped("  " + term, "    ");
+    text += remedy + "\n";
+    if (format == Format::text || format == Format::markdown) {
+        deliver(o.output, context, text);
+    } else {
+        SearchResult const nothing;
+        std::vector<StepReport> const none;
+        deliver_plans(o, format, question,
+                      {.result = nothing,
+                       .reports = none,
+                       .pareto = none,
+                       .explanation = {},
+                       .advice = {fmt::format("{}: {}", problem, join(terms, "; ")), remedy},
+                       .limit = limit},
+                      context);
+        if (format == Format::csv) tell_beside(format, context, text);
+    }
+    return exit_code::answer_is_no;
+}
+
 int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     Options o = given;
     Format const format = o.output.format();
@@ -189,6 +212,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     o.plan = imported.search;
     std::optional<StepReport> const present = present_report(imported.present);
     Subject const subject = find_subject(o.plan);
+    PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
     SearchConstraints constraints = search_constraints(o.plan, subject.cluster);
     constraints.width = width_from(o.space);
     std::vector<std::int64_t> const counts = accelerator_counts(o.plan, subject.cluster);
@@ -196,10 +220,8 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     if (o.only_validated) {
         for (SearchSpace& space : spaces)
             keep_measured(space);
-        if (auto const missing = missing_support(subject, spaces); !missing.empty()) {
-            context.out << missing;
-            return exit_code::answer_is_no;
-        }
+        if (auto const terms = missing_support(subject, spaces); !terms.empty())
+            return deliver_unsupported(o, format, question, subject.limit, terms, context);
     }
 
     InterruptGuard const interrupt(context);
@@ -218,12 +240,13 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     }
     std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
     std::vector<std::string> const advice = advice_of(subject, result, counts, constraints);
-    PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
     std::vector<std::string> const explanation = o.explain && !reports.empty()
                                                      ? explain(reports.front(), subject.cluster, form.timing())
                                                      : std::vector<std::string>{};
-    deliver_plans(o, format, question, {result, reports, front, explanation, advice, subject.limit, verified, present},
-                  context);
+    PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified, present};
+    deliver_plans(o, format, question, answer, context);
+    if (reports.empty() && format == Format::csv)  // JSON has the advice and the nearest plan
+        tell_beside(format, context, plan_text(question, answer));
     if (result.interrupted || interrupt.flag()) return interrupted_exit;
     return result.best.empty() ? exit_code::answer_is_no : exit_code::done;
 }

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <ostream>
 #include <utility>
 #include <vector>
 
@@ -93,11 +92,9 @@ int deliver_misfit(MisfitCommand command, ServingMisfit const& misfit, OutputOpt
         case Format::html: deliver(output, context, page_of(command, misfit)); break;
         default: deliver(output, context, render(table_of(command, misfit), format)); break;
     }
-    if (format == Format::json || format == Format::csv) {
-        context.err << misfit.sentence() << "\n";
-        for (std::string const& note : misfit.what.format_notes)
-            context.err << "note: " << note << "\n";
-    }
+    tell_beside(format, context, misfit.sentence() + "\n");
+    for (std::string const& note : misfit.what.format_notes)
+        tell_beside(format, context, fmt::format("note: {}\n", note));
     return exit_code::answer_is_no;
 }
 

@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <ostream>
 
 namespace sextant::cli {
 namespace {
@@ -224,13 +223,10 @@ int run(Options const& o, CommandContext& context) {
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;
         case Format::csv: deliver(o.output, context, rows_csv(serve_plan_json(report), "candidates")); break;
         case Format::html: deliver(o.output, context, serve_plan_page(report)); break;
-        default:
-            deliver(o.output, context, serve_plan_table(report).markdown() + assumed_markdown(report.assumptions));
-            break;
+        case Format::markdown: deliver(o.output, context, serve_plan_markdown(report)); break;
     }
     if (report.answer.interrupted) return interrupted_exit;
-    if (!report.answer.found() && (format == Format::json || format == Format::csv))
-        context.err << no_deployment(report) << "\n";
+    if (!report.answer.found()) tell_beside(format, context, no_deployment(report) + "\n");
     return report.answer.found() ? exit_code::done : exit_code::answer_is_no;
 }
 

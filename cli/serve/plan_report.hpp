@@ -23,10 +23,12 @@ struct ServeLoadWords {
 };
 ServeLoadWords load_words(ServePlanReport const& report);
 
-/// One sentence for an answer without a deployment.
+/// One sentence for an answer without a deployment: why, and what may help.
 std::string no_deployment(ServePlanReport const& report);
 
 std::string serve_plan_text(ServePlanReport const& report);
+/// The table, or what is in its way where nothing is found, and what it stands on.
+std::string serve_plan_markdown(ServePlanReport const& report);
 std::string serve_plan_json(ServePlanReport const& report);
 Table serve_plan_table(ServePlanReport const& report);
 

@@ -4,11 +4,13 @@
 #include "cli/serve/plan_report.hpp"
 #include "cli/serve/quality_report.hpp"
 #include "cli/view/latency_text.hpp"
+#include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
 #include "planner/left_out.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace sextant::cli {
@@ -28,6 +30,7 @@ std::string objectives(ServeQuestion const& q) {
                        : fmt::format("{} for {:g} % of the requests", out, 100 * q.share);
 }
 
+/// Why there is no answer, and what comes nearest to one.
 std::string why_not(ServePlanReport const& report) {
     ServeAnswer const& a = report.answer;
     ServeQuestion const& q = report.question;
@@ -51,6 +54,23 @@ std::string why_not(ServePlanReport const& report) {
     return out;
 }
 
+/// What to ask for instead, by the reasons why configurations were rejected.
+std::string remedies(ServePlanReport const& report) {
+    ServeAnswer const& a = report.answer;
+    ServeQuestion const& q = report.question;
+    bool const missed =
+        std::any_of(a.ranked.begin(), a.ranked.end(), [](auto const& c) { return c.missed.has_value(); });
+    auto const has = [&](char const* reason) { return a.rejected.contains(reason); };
+    std::vector<std::string> list;
+    if (has(serving_slow_ttft) || (missed && q.ttft > Seconds{})) list.emplace_back("a longer --ttft");
+    if (has(serving_slow_tpot) || (missed && q.tpot > Seconds{})) list.emplace_back("a longer --tpot");
+    if (has(serving_too_many) || missed) list.push_back(fmt::format("--max-gpus above {}", q.most_accelerators));
+    if (has(serving_misfit)) list.emplace_back("narrower --weights");
+    if (q.most_error) list.emplace_back("a larger --max-error");
+    list.emplace_back("another --cluster");
+    return join(list);
+}
+
 /// A line for each pair of narrow formats that is shown.
 std::string format_errors_text(ServeAnswer const& answer) {
     std::set<std::string> lines;
@@ -72,7 +92,11 @@ std::string no_deployment(ServePlanReport const& report) {
             "larger ones may).",
             report.question.machines[least->machine].cluster.name, least->plan.tp, least->plan.weights,
             name_of(least->plan.cache), human(least->needed), human(least->usable));
-    return "No deployment keeps the objectives.";
+    return fmt::format("No deployment {} ({} may help).",
+                       report.question.ttft > Seconds{} || report.question.tpot > Seconds{}
+                           ? std::string("keeps the objectives")
+                           : fmt::format("keeps up with {:.4g} requests/s", report.question.rate),
+                       remedies(report));
 }
 
 Table serve_plan_table(ServePlanReport const& report) {
@@ -159,6 +183,14 @@ std::string serve_plan_text(ServePlanReport const& report) {
     for (std::string const& text : report.assumptions)
         out += "  " + wrapped(text, "    ", 96);
     return out;
+}
+
+std::string serve_plan_markdown(ServePlanReport const& report) {
+    ServeAnswer const& a = report.answer;
+    std::string out = a.found() ? "" : why_not(report);
+    if (!a.ranked.empty()) out += (out.empty() ? "" : "\n") + serve_plan_table(report).markdown();
+    if (a.interrupted && a.found()) out += "\nInterrupted: cheaper deployments may exist.\n";
+    return out + assumed_markdown(report.assumptions);
 }
 
 }  // namespace sextant::cli

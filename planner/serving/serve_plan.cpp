@@ -182,12 +182,12 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
              .tokens_per_s_accelerator = e.output_tokens_per_s / static_cast<double>(c.plan.accelerators())});
     }
     if (q.ttft > Seconds{} && alone.ttft.total() > q.ttft)
-        v.rejected = "misses the TTFT objective even alone";
+        v.rejected = serving_slow_ttft;
     else if (q.tpot > Seconds{} && alone.tpot > q.tpot)
-        v.rejected = "misses the TPOT objective even alone";
+        v.rejected = serving_slow_tpot;
     else {
         find_bound(q, model, c, capacity, alone);
-        if (c.accelerators(c.least_replicas) > q.most_accelerators) v.rejected = "needs more accelerators than allowed";
+        if (c.accelerators(c.least_replicas) > q.most_accelerators) v.rejected = serving_too_many;
     }
     return v;
 }

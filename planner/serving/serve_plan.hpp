@@ -94,8 +94,11 @@ struct FrontierPoint {
     double tokens_per_s_accelerator = 0;
 };
 
-/// Why a configuration is rejected that has no room for one request.
-inline constexpr char const* serving_misfit = "does not fit the memory";
+/// Why a configuration is rejected: keys of `ServeAnswer::rejected`, beside those that name a format.
+inline constexpr char const* serving_misfit = "does not fit the memory";  ///< has no room for one request
+inline constexpr char const* serving_slow_ttft = "misses the TTFT objective even alone";
+inline constexpr char const* serving_slow_tpot = "misses the TPOT objective even alone";
+inline constexpr char const* serving_too_many = "needs more accelerators than allowed";
 
 /// What a configuration without room for one request would need of each accelerator.
 struct ServeShortage {

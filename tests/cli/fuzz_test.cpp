@@ -101,7 +101,7 @@ void check_outcome(Texts const& arguments) {
     REQUIRE(result.code >= 0);
     REQUIRE(result.code <= 2);
     REQUIRE(result.out.empty() == (result.code == 2));
-    REQUIRE(result.err.empty() == (result.code != 2));
+    if (result.code != 1) REQUIRE(result.err.empty() == (result.code != 2));  // beside CSV, a no says why there
     if (result.code == 2) REQUIRE(std::count(result.err.begin(), result.err.end(), '\n') == 1);
     for (char const* word : {"nan", "inf"})
         REQUIRE_FALSE(has_word(result.out, word));

@@ -193,6 +193,36 @@ TEST_CASE("plan: no answer is exit code 1 with advice that names a constraint", 
                contains("more than the 4.295 GB") && contains("a memory limit of 79.03 GB would give an answer"));
 }
 
+TEST_CASE("plan: where nothing fits, CSV is a header alone and standard error says why and what would help",
+          "[INV-26]") {
+    Arguments const eight{"plan", "-m", "llama-3.1-405b", "-c", "h100-sxm", "-n", "8"};
+    RunResult const csv = run_sextant(eight + Arguments{"--format", "csv"});
+    CHECK(csv.code == 1);
+    CHECK(lines_of(csv.out).size() == 1);
+    CHECK_THAT(csv.err, contains("no plan fits") && contains("nearest: ") && contains("--gpus "));
+    RunResult const json = run_sextant(eight + Arguments{"--format", "json"});
+    CHECK(json.code == 1);
+    CHECK(json.err.empty());  // its advice says so
+}
+
+TEST_CASE("plan: --only-validated without a measured plan is a report in the format asked for", "[INV-26]") {
+    ScratchFolder const scratch("only_validated");
+    Arguments const unmeasured{"plan", "-m", "llama-3.1-8b", "-c", "l40s-pcie", "-n", "8", "--only-validated"};
+    RunResult const text = run_sextant(unmeasured);
+    CHECK(text.code == 1);
+    CHECK_THAT(text.out, contains("no plan stands on measurements alone"));
+    RunResult const csv = run_sextant(unmeasured + Arguments{"--format", "csv"});
+    CHECK(csv.code == 1);
+    CHECK(lines_of(csv.out).size() == 1);
+    CHECK(csv.err == text.out);
+    Json const json = answer(unmeasured);
+    CHECK(json.at("candidates").empty());
+    CHECK(json.at("advice").size() == 2);
+    RunResult const written = run_sextant(unmeasured + Arguments{"--output", scratch.path("plan.txt")});
+    CHECK(written.out.empty());
+    CHECK(sextant::read_text_file(scratch.path("plan.txt"), 1 << 20) == text.out);
+}
+
 TEST_CASE("plan: tables are well formed, and --output writes what would be printed", "[INV-12]") {
     ScratchFolder const scratch("plan");
     RunResult const csv = run_sextant(seventy + Arguments{"--format", "csv"});

@@ -156,6 +156,31 @@ TEST_CASE("serve plan: an answer in every format, code 1 when no size keeps the 
     CHECK_THAT(no.out, contains("times the objective"));
 }
 
+TEST_CASE("serve plan: without an answer every format says why and what may help, and tables have no header alone") {
+    Arguments const base{"serve", "plan", "--cluster", "l40s-pcie", "--requests", "500"};
+    struct Unanswered {
+        Arguments more;
+        std::vector<std::string> said;
+    };
+    std::vector<Unanswered> const cases{
+        {{"--model", "llama-3.1-405b", "--rate", "5"}, {"fits the memory", "--weights"}},
+        {{"--model", "llama-3.1-8b", "--rate", "5", "--tpot", "0.1ms"}, {"keeps the objectives", "a longer --tpot"}},
+        {{"--model", "llama-3.1-8b", "--rate", "500", "--max-gpus", "2"}, {"500 requests/s", "--max-gpus above 2"}},
+    };
+    for (auto const& [more, said] : cases)
+        for (std::string const format : {"text", "markdown", "csv", "json"}) {
+            RunResult const result = run_sextant(base + more + Arguments{"--format", format});
+            bool const for_programs = format == "csv" || format == "json";
+            CAPTURE(format, result.out, result.err);
+            CHECK(result.code == 1);
+            for (std::string const& words : said)
+                CHECK_THAT(for_programs ? result.err : result.out, contains(words));
+            if (format == "csv") CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
+            if (format == "markdown") CHECK(result.out.find("---|") == std::string::npos);
+            if (!for_programs) CHECK(result.err.empty());
+        }
+}
+
 TEST_CASE("serve plan: wrong questions are refused in one line") {
     Arguments const base{"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "h100-sxm"};
     std::vector<std::pair<Arguments, char const*>> const cases{
