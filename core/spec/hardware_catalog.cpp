@@ -202,7 +202,8 @@ AcceleratorProfile const* known_accelerator(std::string_view name) { return entr
 ClusterSpec const* known_cluster(std::string_view name) { return entry_called(all_clusters(), name); }
 FrameworkProfile const* known_framework(std::string_view name) { return entry_called(all_frameworks(), name); }
 
-AcceleratorProfile find_accelerator(std::string_view name, std::string_view where) {
+AcceleratorProfile find_accelerator(std::string_view given, std::string_view where) {
+    std::string_view const name = given_name(given, where);
     static ReadOnce<AcceleratorProfile> shipped(embedded_accelerators(), accelerator_folder, read_accelerator);
     if (name.ends_with(".json")) return read_accelerator(ObjectReader(JsonDocument::from_file(std::string(name))));
     if (auto found = shipped.find(name)) return std::move(*found);

@@ -5,6 +5,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/calibration_file.hpp"
 #include "core/spec/changeable_values.hpp"
+#include "core/text.hpp"
 
 #include <fmt/format.h>
 
@@ -196,12 +197,24 @@ constexpr auto all_of_engine = [](EngineProfile& e, auto& visit) { visit_engine(
 
 }  // namespace
 
-ChangedName split_changes(std::string_view text, std::string_view where) {
+std::string_view given_name(std::string_view text, std::string_view where) {
+    auto const is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+    std::string_view const name = trimmed(text);
+    if (std::none_of(name.begin(), name.end(), is_control)) return name;
+    std::string escaped;
+    for (char const c : name.substr(0, 100))
+        escaped += is_control(c) ? fmt::format("\\x{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+    throw InputError("{}: '{}' has a control character (\\x0a is the end of a line; names and paths are without)",
+                     where, escaped);
+}
+
+ChangedName split_changes(std::string_view given, std::string_view where) {
+    std::string_view const text = given_name(given, where);
     ChangedName out;
     std::size_t colon = 0;
     while (colon < text.size() && !(text[colon] == ':' && change_begins(text, colon + 1)))
         ++colon;
-    out.name = std::string(text.substr(0, colon));
+    out.name = std::string(trimmed(text.substr(0, colon)));
     while (colon < text.size()) {
         std::size_t const key = colon + 1;
         std::size_t const equals = text.find('=', key);

@@ -27,7 +27,12 @@ struct ChangedName {
     std::vector<ProfileChange> changes;
 };
 
-/// A colon begins a change where a key and an equals sign follow. @throws InputError for a change without a value.
+/// A name or path as it was given, without the blanks around it.
+/// @throws InputError for a control character, such as the end of a line that a script left behind the name.
+std::string_view given_name(std::string_view text, std::string_view where);
+
+/// A colon begins a change where a key and an equals sign follow. @throws InputError for a change without a value, and
+/// as `given_name` does.
 ChangedName split_changes(std::string_view text, std::string_view where);
 
 /// Applies the changes, in order, and adds them to the profile's name, so that a report says what it stands on; a

@@ -32,6 +32,27 @@ TEST_CASE("a name is split from its changes, and a value may hold spaces and col
     CHECK_THROWS_WITH(split_changes("h100-sxm:l2=", "test"), contains("l2: has no value"));
 }
 
+TEST_CASE("names have no control characters, and blanks around them do not count") {
+    for (std::string const bad :
+         {"gpt2\n", "gpt2\r", "\ngpt2", "g\tpt2", "gpt2\x7f", "h100-\x01sxm", "mega\ntron", "h100:l2=x2\n"}) {
+        CAPTURE(bad);
+        CHECK_THROWS_WITH(find_model(bad), contains("has a control character"));
+        CHECK_THROWS_WITH(find_stored_model(bad), contains("has a control character"));
+        CHECK_THROWS_WITH(find_cluster(bad, "test"), contains("has a control character"));
+        CHECK_THROWS_WITH(find_framework(bad, "test"), contains("has a control character"));
+        CHECK_THROWS_WITH(find_engine(bad, "test"), contains("has a control character"));
+        CHECK_THROWS_WITH(find_accelerator(bad, "test"), contains("has a control character"));
+    }
+    CHECK_THROWS_WITH(find_model("gpt2\n"), contains("'gpt2\\x0a'"));
+    CHECK_THROWS_WITH(find_model(" "), contains("model '': unknown"));
+    CHECK_THROWS_WITH(find_cluster(" ", "test"), contains("unknown cluster ''"));
+    CHECK(find_model("\tgpt2 ").name == "gpt2");
+    CHECK(find_model("gpt2 :layers=2").name == "gpt2:layers=2");
+    CHECK(find_cluster(" h100-sxm", "test").name == "h100-sxm");
+    CHECK(find_framework("megatron ", "test").name == "megatron");
+    CHECK(find_accelerator("h100-sxm ", "test").name == find_accelerator("h100-sxm", "test").name);
+}
+
 TEST_CASE("a factor multiplies and a quantity replaces a value of a cluster, and the name says so") {
     ClusterSpec const plain = find_cluster("h100-sxm", "test");
     ClusterSpec const half = changed("inter_node_bandwidth=x0.5");
