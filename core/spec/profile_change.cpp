@@ -32,6 +32,12 @@ bool change_begins(std::string_view text, std::size_t at) {
     return end > at && end < text.size() && text[end] == '=';
 }
 
+/// A value that this key takes, for messages.
+std::string_view example_of(std::string_view key) {
+    if (key == release_key) return "24.07";
+    return key == calibration_key ? "FILE.json" : "x0.5";
+}
+
 std::optional<double> factor_of(std::string_view value) {
     if (!value.starts_with('x')) return std::nullopt;
     double factor = 0;
@@ -78,7 +84,8 @@ class Changer {
 public:
     Changer(ProfileChange const& change, std::string_view where)
         : change_(change), where_(fmt::format("{}: {}", where, change.key)), factor_(factor_of(change.value)) {
-        if (change.value.starts_with('x') && !(factor_ && std::isfinite(*factor_) && *factor_ >= 0))
+        bool const meant = change.value.starts_with('x') && change.key != release_key;
+        if (meant && !(factor_ && std::isfinite(*factor_) && *factor_ >= 0))
             throw InputError("{}: '{}' is not a factor (such as x0.5)", where_, change.value.substr(0, 60));
     }
 
@@ -110,12 +117,15 @@ public:
     void release(FrameworkProfile& framework) {
         if (change_.key != release_key || !framework.releases) return;
         found_ = true;
-        Release const wanted = release_from(change_.value, where_);
+        std::optional<Release> const wanted = parse_release(change_.value);
         auto const& [first, last, at] = *framework.releases;
-        if (wanted < first || wanted > last)
+        if (!wanted)
+            throw InputError("{}: '{}' is no release (year and month as YY.MM, from {} to {})", where_,
+                             change_.value.substr(0, 60), name_of(first), name_of(last));
+        if (*wanted < first || *wanted > last)
             throw InputError("{}: '{}' was not measured ({} to {} were; without it, {})", where_, change_.value,
                              name_of(first), name_of(last), name_of(at));
-        move_to(framework, wanted);
+        move_to(framework, *wanted);
     }
 
     /// A value that is there, but that nothing would look at.
@@ -224,7 +234,8 @@ ChangedName split_changes(std::string_view given, std::string_view where) {
         ProfileChange change{.key = std::string(text.substr(key, equals - key)),
                              .value = std::string(text.substr(equals + 1, end - equals - 1))};
         if (change.value.empty())
-            throw InputError("{}: {}: has no value (such as {}=x0.5)", where, change.key, change.key);
+            throw InputError("{}: {}: has no value (such as {}={})", where, change.key, change.key,
+                             example_of(change.key));
         out.changes.push_back(std::move(change));
         colon = end;
     }

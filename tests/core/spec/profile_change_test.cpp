@@ -173,8 +173,11 @@ TEST_CASE("a release that was not measured, or of a framework without, is refuse
     auto const [name, part] = GENERATE(table<char const*, char const*>({
         {"megatron:release=19.01", "was not measured ("},
         {"megatron:release=39.01", "was not measured ("},
-        {"megatron:release=2024", "such as 24.07"},
-        {"megatron:release=x0.5", "such as 24.07"},
+        {"megatron:release=2024", "'2024' is no release (year and month as YY.MM, from 24.03 to "},
+        {"megatron:release=24.13", "from 24.03 to "},
+        {"megatron:release=x0.5", "'x0.5' is no release (year and month as YY.MM, from 24.03 to "},
+        {"megatron:release=xyz", "'xyz' is no release (year and month as YY.MM, from 24.03 to "},
+        {"megatron:release=", "such as release=24.07"},
         {"megatron:releases=24.07", "did you mean 'release'"},
         {"nanotron:release=24.07", "no such value"},
         {"megatron:yearly_gemm_gain=0.2", "tells releases apart"},
