@@ -56,6 +56,11 @@ std::string figures(std::vector<PageFigure> const& list) {
     return out + "</div>\n";
 }
 
+/// Attributes of what scrolls by itself: keys reach it, and a screen reader says what it is.
+std::string scroll_box(std::string const& title) {
+    return fmt::format("class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"", html(title));
+}
+
 std::string table_head(std::vector<PageColumn> const& columns) {
     std::string out = "<thead><tr>";
     for (PageColumn const& c : columns) {
@@ -100,8 +105,9 @@ public:
     void operator()(PageTable const& table) {
         begin(table.title);
         if (!table.note.empty()) out_ += fmt::format("<p class=\"note\">{}</p>\n", html(table.note));
-        out_ += "<div class=\"controls\" hidden></div>\n<div class=\"scroll\" tabindex=\"0\"><table class=\"data\">\n" +
-                table_head(table.columns) + table_rows(table) + "</table></div></section>\n";
+        out_ += fmt::format(
+            "<div class=\"controls\" hidden></div>\n<div {}><table class=\"data\">\n{}{}</table></div></section>\n",
+            scroll_box(table.title), table_head(table.columns), table_rows(table));
     }
 
     void operator()(PageList const& list) {
@@ -128,7 +134,7 @@ public:
             lines += html(text.text.substr(begin, end - begin)) + "\n";
             begin = end + 1;
         }
-        out_ += fmt::format("<pre class=\"scroll\">{}</pre></section>\n", lines);
+        out_ += fmt::format("<pre {}>{}</pre></section>\n", scroll_box(text.title), lines);
     }
 
     std::string done() {

@@ -93,6 +93,13 @@ TEST_CASE("html_page: every script of the page carries the nonce that its policy
     if (!plotting_library().empty()) CHECK(count_of(page, "Licensed under the MIT license") >= 1);
 }
 
+TEST_CASE("html_page: what scrolls is reached by keys and named after its title") {
+    std::string const page = without_assets(html_page(page_with("a \"wide\" table")));
+    std::string const box = "class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"a &quot;wide&quot; table\">";
+    CHECK(count_of(page, "class=\"scroll\"") == 2);  // the table and the text
+    CHECK(count_of(page, box) == 2);
+}
+
 TEST_CASE("--format html is a page of the question, or says with code 3 what is missing") {
     Arguments const question{"estimate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--tp", "2",
                              "--dp",     "4",       "--zero",       "1"};

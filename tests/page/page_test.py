@@ -191,6 +191,20 @@ def check_table(browser):
     check(0 < len(chosen) < 200 and set(chosen) == {"1"}, "table: choice of tp")
 
 
+def check_scroll(browser):
+    """A table that is wider and higher than its box keeps its first column and its header in sight, above the other cells."""
+    browser.open(page_of("scroll", *plan("--top", "200", "--every-plan")), width=900, height=600)
+    seen = browser.evaluate("""(() => { const box = document.querySelector('table.data').parentElement;
+      box.scrollTo(300, 900);
+      box.scrollIntoView();
+      const edge = box.getBoundingClientRect();
+      const at = (x, y) => document.elementFromPoint(edge.left + x, edge.top + y).closest('th, td');
+      return {right: box.scrollLeft, down: box.scrollTop, tab: box.tabIndex, row: at(6, 200).cellIndex, corner: at(6, 8).cellIndex,
+              header: at(300, 8).tagName}; })()""")
+    check(seen["right"] > 100 and seen["down"] > 500, f"scroll: the box does not scroll: {seen}")
+    check(seen["row"] == 0 and seen["corner"] == 0 and seen["header"] == "TH" and seen["tab"] == 0, f"scroll: {seen}")
+
+
 def check_zoom(browser):
     """A drag over the timeline shows less time and more names; a double click shows all again."""
     path = page_of("zoom", "simulate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--gpus", "8", "--pp", "4",
@@ -278,6 +292,7 @@ if __name__ == "__main__":
             total += compared
         print(f"{total} figures of pages compared with JSON")
         check_table(browser)
+        check_scroll(browser)
         check_zoom(browser)
         check_names(browser)
         check_size_and_speed(browser)
