@@ -99,6 +99,8 @@ PageTable worst_page_table(std::vector<WorstRow> const& worst) {
                               number_cell("{:+.0f}", row.error_pct()),
                               {row.split},
                               {row.reason}});
+    leave_out_if_empty(table, "split");  // of kernels alone
+    leave_out_if_empty(table, "reason");
     return table;
 }
 

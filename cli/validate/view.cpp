@@ -245,25 +245,18 @@ std::string ranking_line(Validation const& v) {
     if (v.ranking.questions == 0) return "";
     return fmt::format(
         "Order of layouts measured for one model, machine and batch (rank correlation, {} questions, {} rows): median "
-        "{:.2f}, 10 % quantile {:.2f}.\n",
+        "{:.2f}, 10 % quantile {:.2f}.",
         v.ranking.questions, v.ranking.rows, v.ranking.median, v.ranking.low);
 }
 
 /// The rows that were predicted worst, with what may be the cause.
 Table worst_table(Validation const& v, Names names) {
     Table table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"split"}, {"reason"}});
-    bool const with_split =
-        std::any_of(v.worst.begin(), v.worst.end(), [](auto const& row) { return !row.split.empty(); });
-    if (!with_split)
-        table = Table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"reason"}});
-    for (WorstRow const& row : v.worst) {
-        std::vector<std::string> cells{names == Names::whole ? row.where : short_source(row.where, 40), row.what,
-                                       human(row.measured), human(row.predicted),
-                                       fmt::format("{:+.0f}", row.error_pct())};
-        if (with_split) cells.push_back(row.split);
-        cells.push_back(row.reason);
-        table.add_row(std::move(cells));
-    }
+    for (WorstRow const& row : v.worst)
+        table.add_row({names == Names::whole ? row.where : short_source(row.where, 40), row.what, human(row.measured),
+                       human(row.predicted), fmt::format("{:+.0f}", row.error_pct()), row.split, row.reason});
+    table.leave_out_if_empty("split");  // of kernels alone
+    table.leave_out_if_empty("reason");
     return table;
 }
 
@@ -273,7 +266,7 @@ std::string markdown(Validation const& v) {
     out += score_table(v, Names::whole).markdown();
     for (std::string const& by : groupings(v))
         out += fmt::format("\n## Scores by {}\n\n{}", by, group_table(v, by).markdown());
-    if (auto const line = ranking_line(v); !line.empty()) out += "\n## Ranking of layouts\n\n" + line;
+    if (auto const line = ranking_line(v); !line.empty()) out += "\n## Ranking of layouts\n\n" + line + "\n";
     if (!v.worst.empty())
         out += "\n## The ten rows that are off by the largest factors\n\n" + worst_table(v, Names::whole).markdown();
     return out + "\n## What was left out, and what was assumed\n\n" + reason_table(v).markdown();
@@ -290,15 +283,13 @@ std::string text(Validation const& v) {
         else
             out += fmt::format("\nScores by {} ({} of them): with --format markdown or json.\n", by, table.row_count());
     }
-    std::string interval = interval_note(v.kind);
-    std::replace(interval.begin(), interval.end(), '\n', ' ');
     out += "\n" +
            wrapped(
                "Errors are (predicted - measured) / measured: median, mean and 90 % quantile of absolute values, "
                "median of signed ones.",
                "") +
-           wrapped(interval, "");
-    out += ranking_line(v);
+           "\n" + wrapped(interval_note(v.kind), "");
+    if (auto const line = ranking_line(v); !line.empty()) out += "\n" + wrapped(line, "");
     if (!v.worst.empty()) out += "\nOff by the largest factors:\n\n" + worst_table(v, Names::shortened).text();
     constexpr std::size_t shown = 12;
     for (auto const& kind : kinds) {

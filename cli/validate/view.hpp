@@ -29,7 +29,7 @@ std::optional<double> inside_interval_pct(SourceScore const& score);
 /// That these are not all rows. @pre `interrupted`
 std::string interruption_note(Validation const& validation);
 
-/// One sentence about the assumed interval.
+/// What the 80 % intervals come from: a paragraph without line breaks.
 std::string interval_note(ValidationKind kind);
 
 }  // namespace sextant::cli

@@ -1,4 +1,6 @@
 #include "cli/validate/view.hpp"
+
+#include "cli/view/table.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "cost_models/collective_row.hpp"
 #include "planner/validation/prediction_rows.hpp"
@@ -21,6 +23,12 @@ constexpr char const* errors_text =
     "Errors are (predicted - measured) / measured in per cent: median, mean and 90 %\n"
     "quantile of the absolute values; bias is the median of the signed ones.";
 
+/// The note as Markdown has it, its line ended.
+std::string interval_paragraph(ValidationKind kind) {
+    constexpr std::size_t width_of_lines = 120;
+    return wrapped(interval_note(kind), "", width_of_lines);
+}
+
 std::string train_introduction() {
     return fmt::format(
         "# Training steps\n\n"
@@ -30,7 +38,7 @@ std::string train_introduction() {
         "out of memory: rows that\n"
         "did (\"missed\" if predicted to fit) and rows that ran (\"false\" if predicted not to). A row is not "
         "scored where its source does not\n"
-        "state enough to express it, or says that it is not to be trusted.\n\n{}\n\n"
+        "state enough to express it, or says that it is not to be trusted.\n\n{}\n"
         "## Columns\n\nA table of training steps has the columns {}. An empty cell (or `-`, `N/A`) means that the "
         "source does not state it; all columns but `model`, `gpu` and `num_gpus` may be missing. GB are powers of "
         "1000; "
@@ -41,7 +49,7 @@ std::string train_introduction() {
         "20 %.\n"
         "`--rows` appends {}: `pred_peak_mem_gb_per_gpu` is the figure that source prints, `pred_fits` 1 or 0, "
         "`pred_low` and\n`pred_high` are the 80 % interval of the time.\n",
-        errors_text, interval_note(ValidationKind::train), code_list(training_columns()),
+        errors_text, interval_paragraph(ValidationKind::train), code_list(training_columns()),
         code_list(appended_columns(ValidationKind::train)));
 }
 
@@ -58,11 +66,11 @@ std::string kernel_introduction() {
         "\"held out of the fit\" are those that\nno constant has seen, one shape in ten and shapes that the fit did "
         "not have, and the figure to trust; "
         "\"fitted\" have been seen. Products in fp8 and nvfp4 were measured\nwith the quantisation of their "
-        "activations, which is predicted with them.\n\n{}\n\n## Columns\n\nA table of kernel times is one of\n\n{}\n"
+        "activations, which is predicted with them.\n\n{}\n## Columns\n\nA table of kernel times is one of\n\n{}\n"
         "Times are in microseconds. `isl` + `past_kv` tokens are in the cache of a `generation` row; `context` is "
         "causal prefill. TFLOP/s\ncount half of 4 b h s^2 d under a causal mask, the backward pass 2.5 times that.\n"
         "`--rows` appends {}: `pred_low` and `pred_high` are the 80 % interval.\n",
-        errors_text, interval_note(ValidationKind::kernels), tables,
+        errors_text, interval_paragraph(ValidationKind::kernels), tables,
         code_list(appended_columns(ValidationKind::kernels)));
 }
 
@@ -76,13 +84,13 @@ std::string collective_introduction() {
         "profile is not guessed.\n{} The lesser of the out-of-place and in-place times is\n"
         "taken. Small sizes are latency and carry the warm-up of a run's first sizes. Some runs are known to be out "
         "of order and are scored\nall the same (host-staged L40S on eight devices, Alps at 128 and more nodes).\n\n"
-        "{}\n\n## Columns\n\nA table of collectives has the columns {}. All but `gpu`, `collective`, `size_bytes` and "
+        "{}\n## Columns\n\nA table of collectives has the columns {}. All but `gpu`, `collective`, `size_bytes` and "
         "two of "
         "`nodes`, `gpus_per_node`, `nranks` may be missing. GB are powers of 1000, times microseconds; "
         "`size_bytes` as nccl-tests counts it;\n"
         "busbw = algbw x 2 (n - 1) / n (all_reduce), (n - 1) / n (all_gather, reduce_scatter, alltoall), 1 (others).\n"
         "`--rows` appends {}: `pred_low` and `pred_high` are the 80 % interval.\n",
-        errors_text, interval_note(ValidationKind::collectives), code_list(collective_columns()),
+        errors_text, interval_paragraph(ValidationKind::collectives), code_list(collective_columns()),
         code_list(appended_columns(ValidationKind::collectives)));
 }
 
@@ -96,11 +104,11 @@ std::string serving_introduction() {
         "request "
         "rate, or all requests at once. {}\n\"ttft\" is the time to the first token, \"tpot\" from token to token, "
         "\"tok/s\" the output tokens per second; where a source does not state one\nof them it is derived from the "
-        "others, which is listed as assumed.\n\n{}\n\n"
+        "others, which is listed as assumed.\n\n{}\n"
         "## Columns\n\nA table of serving measurements has the columns {}. An empty cell means that the source does "
         "not state it; all columns but `model` and `gpu` may be missing.\n`--rows` appends {}: `pred_low` and "
         "`pred_high` are the 80 % interval of the throughput.\n",
-        errors_text, interval_note(ValidationKind::serving), code_list(serving_columns()),
+        errors_text, interval_paragraph(ValidationKind::serving), code_list(serving_columns()),
         code_list(appended_columns(ValidationKind::serving)));
 }
 
@@ -111,15 +119,15 @@ std::string interval_note(ValidationKind kind) {
     if (kind == ValidationKind::serving)
         return "The 80 % interval of a predicted throughput is that of its engine's profile: of groups of model, "
                "device "
-               "and engine that the fit had\nnot seen; of engines that have none it is assumed.";
+               "and engine that the fit had not seen; of engines that have none it is assumed.";
     if (kind == ValidationKind::train)
         return "The 80 % interval of a predicted time comes from rows fitted and sources left out in equal parts: of "
                "the "
-               "framework, of mixtures\nof experts and of steps that wait for the host whatever the framework; wider "
+               "framework, of mixtures of experts and of steps that wait for the host whatever the framework; wider "
                "where terms of a step have no "
                "measurement behind them.";
     return fmt::format(
-        "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is\n"
+        "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is "
         "assumed as {:.3g} to {:.3g} of it.",
         interval.low, interval.high);
 }

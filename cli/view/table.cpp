@@ -51,6 +51,18 @@ void Table::add_row(std::vector<std::string> cells) {
     rows_.push_back(std::move(cells));
 }
 
+void Table::leave_out_if_empty(std::string_view header) {
+    auto const column =
+        std::find_if(columns_.begin(), columns_.end(), [&](Column const& c) { return c.header == header; });
+    assert(column != columns_.end());
+    std::ptrdiff_t const place = column - columns_.begin();
+    auto const has_text = [&](auto const& row) { return !row[static_cast<std::size_t>(place)].empty(); };
+    if (std::any_of(rows_.begin(), rows_.end(), has_text)) return;
+    columns_.erase(column);
+    for (auto& row : rows_)
+        row.erase(row.begin() + place);
+}
+
 std::string Table::text() const {
     std::vector<std::size_t> widths;
     for (auto const& column : columns_)

@@ -28,6 +28,9 @@ public:
     /// A row shorter than the header is filled with empty cells; a longer one is a bug (assert).
     void add_row(std::vector<std::string> cells);
 
+    /// The column of this name goes where no row has a text in it.
+    void leave_out_if_empty(std::string_view header);
+
     [[nodiscard]] std::size_t row_count() const { return rows_.size(); }
     [[nodiscard]] std::string text() const;
     [[nodiscard]] std::string markdown() const;  ///< `|` in a cell is escaped

@@ -27,6 +27,17 @@ TEST_CASE("Table text aligns columns by their widest cell and ends no line in a 
           "longer name    1 GB\n");
 }
 
+TEST_CASE("Table: a column is left out where no row has a text in it, and only then") {
+    Table table = sample();
+    table.leave_out_if_empty("note");
+    CHECK(table.text() == sample().text());
+    Table without({{"name"}, {"split"}, {"memory"}});
+    without.add_row({"a", "", "80 GB"});
+    without.add_row({"b"});
+    without.leave_out_if_empty("split");
+    CHECK(without.csv() == "name,memory\na,80 GB\nb,\n");
+}
+
 TEST_CASE("Table markdown escapes bars and marks right-aligned columns") {
     CHECK(sample().markdown() ==
           "| name | memory | note |\n"

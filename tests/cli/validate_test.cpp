@@ -1,3 +1,4 @@
+#include "cli/validate/page_blocks.hpp"
 #include "cli/validate/view.hpp"
 #include "core/csv.hpp"
 #include "core/json/text_file.hpp"
@@ -122,6 +123,48 @@ TEST_CASE("validate train: every format is written, and the table lists every so
         CHECK(run.code == 0);
         CHECK_THAT(run.out, contains("megatron-sc21-table1"));
         CHECK_THAT(run.out, contains("overall"));
+    }
+}
+
+TEST_CASE("validate: the rows that are off most have columns for their split and reason only where one has any") {
+    WorstRow plain;
+    plain.where = "runs.csv, line 3";
+    plain.measured = 1 * units::s;
+    plain.predicted = 2 * units::s;
+    WorstRow split = plain;
+    split.split = "fitted";
+    auto const headers = [](cli::PageTable const& table) {
+        std::string names;
+        for (cli::PageColumn const& column : table.columns)
+            names += column.header + ",";
+        return names;
+    };
+    cli::PageTable const without = cli::worst_page_table({plain, plain});
+    CHECK(headers(without) == "row,what,measured,predicted,error %,");
+    CHECK(without.rows.front().size() == 5);
+    cli::PageTable const with = cli::worst_page_table({plain, split});
+    CHECK(headers(with) == "row,what,measured,predicted,error %,split,");
+    CHECK(with.rows.back().back().text == "fitted");
+    Validation validation;
+    validation.worst = {plain};
+    for (cli::Format const format : {cli::Format::text, cli::Format::markdown}) {
+        CHECK_THAT(cli::validation_report(validation, format), !contains("split  ") && !contains("| split |"));
+        CHECK_THAT(cli::validation_report(validation, format), contains("runs.csv, line 3"));
+    }
+}
+
+TEST_CASE("validate: what errors and intervals are is a paragraph each, in text of 100 columns as in Markdown") {
+    for (ValidationKind const kind :
+         {ValidationKind::train, ValidationKind::kernels, ValidationKind::collectives, ValidationKind::serving}) {
+        Validation validation;
+        validation.kind = kind;
+        std::string const note = cli::interval_note(kind);
+        CAPTURE(note);
+        CHECK(note.find('\n') == std::string::npos);
+        std::string const text = cli::validation_report(validation, cli::Format::text);
+        CHECK_THAT(text, contains("\n\n" + cli::wrapped(note, "")));
+        std::string const markdown = cli::validation_report(validation, cli::Format::markdown);
+        CHECK_THAT(markdown, contains("\n\n" + cli::wrapped(note, "", 120) + "\n## Columns"));
     }
 }
 
