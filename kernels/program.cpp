@@ -173,6 +173,11 @@ int exit_code_of(std::vector<std::string> const& arguments) {
     } catch (Unavailable const& fault) {
         std::fprintf(stderr, "sextant-bench: unsupported: %s\n", fault.what());
         return 3;
+    } catch (LeavesOthers const& fault) {
+        std::fprintf(stderr, "sextant-bench: process %d of %d: %s (the others wait for it, so all end)\n",
+                     world().rank(), world().size(), fault.what());
+        world().abort(1);
+        return 1;
     }
 }
 

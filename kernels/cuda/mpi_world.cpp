@@ -1,6 +1,9 @@
 // The world of a run under mpirun; compiled with SEXTANT_BENCH_MPI only.
 #include <mpi.h>
 
+#include <cmath>
+#include <limits>
+
 #include "kernels/backend.hpp"
 #include "kernels/harness/world.hpp"
 
@@ -21,6 +24,7 @@ public:
         MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
     }
     double largest(double value) override {
+        if (std::isnan(value)) value = std::numeric_limits<double>::infinity();  // MPI_MAX may pass over it
         double result = value;
         MPI_Allreduce(&value, &result, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         return result;

@@ -14,6 +14,11 @@ struct CannotWrite : BadInput {
     using BadInput::BadInput;
 };
 
+/// A measurement failed in one of several processes, and the others wait for this one: all end. Exit code 1.
+struct LeavesOthers : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 /// Hardware or a library is missing: exit code 3.
 struct Unavailable : std::runtime_error {
     using std::runtime_error::runtime_error;

@@ -62,7 +62,8 @@ void write_failures(Task const& task, SessionSettings const& settings, std::stri
     settings.progress(std::string(failed_mark) + ": " + title(task) + ": " + reason);
 }
 
-/// Runs one task; the rows written and the failures among them.
+/// Runs one task; the rows written and the failures among them. What one process cannot set up or measure, the others
+/// may be in the middle of, in a collective or in an exchange with it: then the run cannot go on.
 Outcome run_task(Task const& task, SessionSettings const& settings) {
     Outcome outcome;
     try {
@@ -86,6 +87,7 @@ Outcome run_task(Task const& task, SessionSettings const& settings) {
         throw;
     } catch (std::exception const& fault) {
         write_failures(task, settings, fault.what(), Row::unset, outcome);
+        if (world().size() > 1) throw LeavesOthers(title(task) + ": " + fault.what());
     }
     return outcome;
 }

@@ -47,7 +47,8 @@ struct Outcome {
 };
 
 /// Runs the plan: prepares each problem, compares it with its reference, then measures its variants. A wrong result or
-/// a failure is a row too, without times, and the run goes on.
+/// a failure is a row too, without times, and the run goes on. @throws LeavesOthers: a failure, but for a wrong result,
+/// in one of several processes.
 struct SessionSettings {
     Machine machine;
     Scope scope;

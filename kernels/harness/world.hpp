@@ -13,7 +13,7 @@ public:
     virtual int size() const { return 1; }
     /// The first process's `data`, in every process.
     virtual void share(void* data, std::size_t bytes);
-    /// The largest `value` of all processes, in every process.
+    /// The largest `value` of all processes, in every process. Of several, NaN counts as infinite.
     virtual double largest(double value) { return value; }
     /// Ends all processes, which may wait for this one. Of a single process it does nothing.
     virtual void abort(int exit_code);

@@ -80,4 +80,30 @@ TEST_CASE("mpi_world: a process that cannot take part ends all, with its exit co
     CHECK(run_processes(2, "--out " + folder.file("no/such/folder.csv")) == 2);
 }
 
+TEST_CASE(
+    "mpi_world: a measurement that fails in one process, at set-up or later, ends all and keeps the rows before") {
+    if (!has_mpirun()) return;
+    Folder const folder;
+    std::string const out = folder.file("rows.csv");
+    char const* const device = GENERATE("2", "3");
+    int const processes = GENERATE(2, 3);
+    CAPTURE(device, processes);
+    CHECK(run_processes(processes, std::string("--device ") + device + " --out " + out) == 1);
+    std::vector<Row> const rows = read_row_file(out, FileFormat::csv);
+    REQUIRE(rows.size() == 1);
+    CHECK_FALSE(failed(rows[0]));
+}
+
+TEST_CASE("mpi_world: a result that is no number in one process is a wrong one for all, and the run goes on") {
+    if (!has_mpirun()) return;
+    Folder const folder;
+    std::string const out = folder.file("rows.csv");
+    CHECK(run_processes(3, "--device 4 --out " + out) == 1);
+    std::vector<Row> const rows = read_row_file(out, FileFormat::csv);
+    REQUIRE(rows.size() == 3);
+    CHECK_FALSE(failed(rows[0]));
+    CHECK_THAT(rows[1].note, contains("wrong result"));
+    CHECK_FALSE(failed(rows[2]));
+}
+
 }  // namespace sextant::bench

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/harness/errors.hpp"
+#include "kernels/harness/world.hpp"
 #include "tests/catch.hpp"
 
 namespace sextant::bench {
@@ -87,6 +88,20 @@ TEST_CASE("session: one row per variant; wrong and failing kernels are rows with
     }
     CHECK(session.rows[2].max_rel_error == Approx(0.5));
     CHECK_FALSE(failed(session.rows[6]));
+    CHECK_THAT(session.rows[7].note, contains("the kernel died"));
+}
+
+TEST_CASE("session: with other processes, a measurement that fails ends the run after its row, a wrong one does not",
+          "[session]") {
+    struct Two : World {
+        int size() const override { return 2; }
+    } two;
+    World& before = world();
+    set_world(two);
+    Session session;
+    CHECK_THROWS_AS(run_plan(plan_of({&test_bench}, {}, machine, {}), session.settings), LeavesOthers);
+    set_world(before);
+    REQUIRE(session.rows.size() == 8);  // the wrong ones of the problems before it too
     CHECK_THAT(session.rows[7].note, contains("the kernel died"));
 }
 

@@ -1,6 +1,8 @@
 // sextant-bench with a backend that needs no GPU, whose "nccl" says what the processes told each other:
 // mpi_world_test.cpp runs it under mpirun.
+#include <cmath>
 #include <cstdlib>
+#include <stdexcept>
 
 #include "kernels/backend.hpp"
 #include "kernels/harness/errors.hpp"
@@ -23,6 +25,11 @@ std::vector<Problem> problems(Scope const& scope) {
     return all;
 }
 
+bool is_last() { return world().rank() == world().size() - 1; }
+
+/// What goes wrong in the last process at its second problem is asked for by the number of its device.
+enum Fault { no_device = 1, in_set_up, in_measurement, not_a_number };
+
 /// A sample takes as many seconds as the slowest process has to its rank; the first takes four, others would take more.
 Timing measure(Variant, StopRule const&) {
     std::vector<double> samples;
@@ -35,11 +42,22 @@ Timing measure(Variant, StopRule const&) {
     return timing;
 }
 
-Prepared prepare(Problem const&, Scope const&) {
+Prepared prepare(Problem const& problem, Scope const& scope) {
+    bool const faulty = is_last() && problem.shape.bytes == 2 << 10;
+    if (faulty && scope.device == in_set_up) throw std::runtime_error("out of memory");
     char message[32] = "of another process";
     if (world().rank() == 0) std::snprintf(message, sizeof message, "of the first of %d", world().size());
     world().share(message, sizeof message);
-    return {.max_rel_error = 0, .tolerance = 1, .note = message, .measure = measure};
+    bool const wrong = faulty && scope.device == not_a_number;
+    Prepared prepared;
+    prepared.max_rel_error = world().largest(wrong ? std::nan("") : 0.0);
+    prepared.tolerance = 1;
+    prepared.note = message;
+    prepared.measure = [fails = faulty && scope.device == in_measurement](Variant variant, StopRule const& rule) {
+        if (fails) throw std::runtime_error("the kernel died");
+        return measure(variant, rule);
+    };
+    return prepared;
 }
 
 constinit Bench const told{.name = "nccl", .summary = "what was told", .problems = problems, .prepare = prepare};
@@ -47,8 +65,7 @@ constinit Bench const told{.name = "nccl", .summary = "what was told", .problems
 }  // namespace
 
 Backend cuda_backend(int device) {
-    // Asked for device 1, the last process has none.
-    if (device == 1 && world().rank() == world().size() - 1) throw Unavailable("no GPU here");
+    if (device == no_device && is_last()) throw Unavailable("no GPU here");
     return {.machine = {.backend = "cuda", .device = "of rank " + std::to_string(world().rank()), .driver = "none"},
             .catalog = {&told},
             .memory_limit = std::int64_t{3 + world().rank()} << 30};
