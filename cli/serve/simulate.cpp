@@ -113,7 +113,7 @@ int run(ServeSimulateOptions const& o, CommandContext& context) {
     report.memory = serving_memory(report.what);
     read_adapters(o, report);
     report.price = serving_price(o.serve, report.what);
-    report.seed = static_cast<std::uint64_t>(o.seed);
+    report.seed = o.seed;
     read_serve_simulate_setup(o, report);
     if (!report.memory.fits()) return deliver_misfit(MisfitCommand::simulate, misfit(report), o.output, context);
     if (report.clock == ServingClock::simgrid) need_simgrid("--events simgrid");

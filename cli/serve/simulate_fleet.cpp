@@ -89,7 +89,7 @@ void read_autoscale(ServeSimulateOptions const& o, ServeSimulateReport& report) 
 
 void read_outages(ServeSimulateOptions const& o, ServeSimulateReport& report) {
     Outages& outages = report.setup.outages;
-    outages.seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, o.seed));
+    outages.seed = o.seed;
     if (o.replica_mtbf.empty() && !o.replica_repair.empty())
         throw InputError("--replica-repair: no replica fails (--replica-mtbf TIME)");
     if (!o.replica_mtbf.empty()) {

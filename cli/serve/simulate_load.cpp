@@ -116,7 +116,7 @@ SyntheticWorkload workload_of(ServeSimulateOptions const& o, ServeSimulateReport
     w.adapters = o.adapters;
     w.tenant_shares = read_tenants(o, report);
     w.requests = o.count.value_or(10000);
-    w.seed = static_cast<std::uint64_t>(o.seed);
+    w.seed = o.seed;
     w.longest = static_cast<std::int32_t>(longest_request(report));
     return w;
 }

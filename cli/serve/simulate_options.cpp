@@ -1,5 +1,6 @@
 #include "cli/serve/simulate_options.hpp"
 
+#include "cli/options/seed_option.hpp"
 #include "cli/options/written_file.hpp"
 
 #include <CLI/App.hpp>
@@ -29,7 +30,7 @@ void add_load_options(CLI::App& app, ServeSimulateOptions& o) {
     app.add_option("--count", o.count, "requests (default: 10000)")->option_text("N");
     app.add_option("--warmup", o.warmup, "share of the requests not measured, the first ones (default: 0.1)")
         ->option_text("SHARE");
-    app.add_option("--seed", o.seed, "of chance (default: 1)")->option_text("N");
+    add_seed_option(app, o.seed, "of chance (default: 1)");
 }
 
 void add_replica_options(CLI::App& app, ServeSimulateOptions& o) {

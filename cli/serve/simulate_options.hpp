@@ -41,7 +41,7 @@ struct ServeSimulateOptions {
     std::int64_t prefixes = 0;
     std::optional<std::int64_t> prefix_tokens;
     std::optional<std::int64_t> count;
-    std::int64_t seed = 1;
+    std::uint64_t seed = 1;
     double warmup = 0.1;
     std::string slo_ttft, slo_tpot;
     std::string requests_file, timeline, plots;

@@ -94,13 +94,12 @@ void read_serve_simulate_setup(ServeSimulateOptions const& o, ServeSimulateRepor
     limits.speculation = {.tokens = o.speculate,
                           .acceptance = o.acceptance.value_or(0),
                           .draft_share = o.draft_cost.value_or(0),
-                          .seed = static_cast<std::uint64_t>(std::max<std::int64_t>(0, o.seed))};
+                          .seed = o.seed};
     if (o.concurrency) {
         check_option_range(static_cast<double>(*o.concurrency), "--concurrency", 1, 1e7);
         setup.concurrency = *o.concurrency;
     }
     if (o.rate) check_option_range(*o.rate, "--rate", 1e-6, 1e9);
-    if (o.seed < 0) throw InputError("--seed: {} is negative", o.seed);
     read_fleet_changes(o, report);
     if (!o.slo_ttft.empty()) setup.objective.ttft = parse_quantity<Seconds>(o.slo_ttft, "--slo-ttft");
     if (!o.slo_tpot.empty()) setup.objective.tpot = parse_quantity<Seconds>(o.slo_tpot, "--slo-tpot");

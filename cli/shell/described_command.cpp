@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <string_view>
 
 namespace sextant::cli {
@@ -85,6 +87,19 @@ void refuse_empty_values(CommandEntry const& entry, CLI::App const& app) {
                                  option->get_name());
 }
 
+/// CLI11 cuts a whole number that is too large to the largest there is, which would then be taken or blamed.
+void refuse_cut_numbers(CommandEntry const& entry, CLI::App const& app) {
+    for (auto const* option : chosen_app(app).get_options()) {
+        if (option->get_type_name() != "INT" && option->get_type_name() != "UINT") continue;
+        for (std::string const& value : option->results()) {
+            std::int64_t number = 0;
+            if (std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc::result_out_of_range)
+                throw InputError("{0}: {1}: {2} is out of range (a whole number; see 'sextant {0} --help')",
+                                 chosen_path(entry, app), option->get_name(), value.substr(0, 60));
+        }
+    }
+}
+
 /// The last of "--dropout --no-dropout" would win in silence. What a configuration file says is not among the words.
 void refuse_contradictions(CommandEntry const& entry, CLI::App const& app, std::vector<std::string> const& words) {
     std::vector<std::string> const names = option_names(chosen_app(app));
@@ -159,6 +174,7 @@ void parse_arguments(CommandEntry const& entry, DescribedCommand& command, std::
         throw InputError("{}: {} (see 'sextant {} --help')", path, sentence(app, error), path);
     }
     refuse_empty_values(entry, app);
+    refuse_cut_numbers(entry, app);
     refuse_contradictions(entry, app, words);
 }
 
