@@ -276,6 +276,10 @@ void check(ServeQuestion const& q) {
     if (!(q.rate > 0 && q.rate <= 1e7)) throw InputError("--rate: {} (above 0, up to 1e7 requests a second)", q.rate);
     if (q.most_error && !(*q.most_error >= 0 && *q.most_error <= 1e6))
         throw InputError("--max-error: {} (a share, 0 or more: 0.05 is 5 %)", *q.most_error);
+    if (q.memory_utilisation && !(*q.memory_utilisation > 0 && *q.memory_utilisation <= 1))
+        throw InputError("--memory-utilisation: {} (above 0, up to 1)", *q.memory_utilisation);
+    if (q.trace.empty() && q.process == ArrivalProcess::gamma && !(q.variation >= 0.05 && q.variation <= 20))
+        throw InputError("--variation: {} (0.05 to 20)", q.variation);
     if (!(q.share > 0 && q.share < 1)) throw InputError("--share: {} (between 0 and 1)", q.share);
     if (q.process == ArrivalProcess::closed)
         throw InputError("--arrivals: closed (a plan is for requests that come by themselves)");
