@@ -140,9 +140,13 @@ std::string without_words(std::string_view cell, std::string_view column) {
     constexpr std::array flags{"gated_mlp", "tied_embed", "sequence_parallel", "flash_attention"};
     std::string text = lower_case(trimmed(cell));
     if (column == "zero_stage") {
+        bool named = false;
         for (std::string_view const word : {"zero", "stage"})
-            if (auto const at = text.find(word); at != std::string::npos) text.erase(at, word.size());
-        return std::string(trimmed(text, " \t-_"));
+            if (auto const at = text.find(word); at != std::string::npos) {
+                text.erase(at, word.size());
+                named = true;
+            }
+        return named ? std::string(trimmed(text, " \t-_")) : text;  // "ZeRO-1", but "-1" is no stage
     }
     if (!is_one_of(flags, column)) return text == "none" ? "" : std::string(cell);
     if (is_one_of(yes_words, text) || (column == "flash_attention" && text.starts_with("flash"))) return "1";

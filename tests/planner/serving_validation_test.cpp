@@ -379,6 +379,14 @@ TEST_CASE("experts: time grows with tokens, and the scale of their reading moves
     CHECK(decode(sparse, 1).in(units::ms) > 2 / 8.0 * 90.2 / 4 / 3.35);
 }
 
+TEST_CASE("serving rows of more tokens than any request has are skipped, with the reason") {
+    for (char const* column : {"input_len", "output_len"})
+        for (char const* tokens : {"2e8", "99999999999999999999"}) {
+            CAPTURE(column, tokens);
+            CHECK_THAT(predicted({{column, tokens}}).skip_reason, contains("above 1e8 tokens"));
+        }
+}
+
 TEST_CASE("the cache of vLLM 0.15 on H100 holds what it reports, within 3 %") {
     // Source: vLLM's own log, blocks of 16 tokens; inference-sim/inference-sim, testdata of its iteration 29.
     struct Run {

@@ -172,6 +172,7 @@ TEST_CASE("cells may hold thousands, the unit of their column, and words for not
     CHECK(from_cell("flash_attention", "FlashAttention-2").flash_attention == 1);
     CHECK(from_cell("sequence_parallel", "False").sequence_parallel == 0);
     CHECK(from_cell("zero_stage", "ZeRO-1").zero_stage == 1);
+    CHECK_FALSE(from_cell("zero_stage", "-1").zero_stage);
     for (char const* const blank : {"-", "N/A", "unknown", "\xe2\x80\x94"}) {
         CHECK(from_cell("vpp", blank).unreadable.empty());
         CHECK_FALSE(from_cell("vpp", blank).vpp);
