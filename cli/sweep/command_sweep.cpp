@@ -16,6 +16,7 @@
 
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 namespace sextant::cli {
@@ -114,6 +115,7 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
                     << grouped(record.row_count()) << " rows\n";
     SweepProgress progress(context, progress_place(o, context), record.row_count(), before);
     bool warned = false;
+    std::optional<SweepRow> misfit;  // the first whose answer is no: it is looked at where no point has another
     InterruptGuard const interrupt(context);
     bool const complete = run_points(
         sequence, pool, ranks, interrupt.flag(),
@@ -122,6 +124,7 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
                 warn_of_empty(row, record, o.request, context);
                 warned = true;
             }
+            if (!misfit && row.status == PointStatus::answer_is_no) misfit = row;
             progress.advance(row.status == PointStatus::failed);
             output.add(std::move(row));
         },
@@ -130,6 +133,7 @@ int coordinate(Options const& o, SweepRecord const& record, WorkerPool& pool, Ra
             progress.show();
         });
     progress.finish();
+    if (!warned && misfit) warn_of_empty(*misfit, record, o.request, context);
     output.finish();
     auto const& counts = output.counts();
     std::int64_t const rows = counts.done + counts.answer_is_no + counts.failed;

@@ -210,6 +210,10 @@ TEST_CASE("a column that no report has is said, and where to look") {
         run_sextant(small_estimate + Arguments{"--axis", "gpus=8,16", "--tp", "8", "--sensitivity", "mfuu"});
     CHECK_THAT(moved.err, contains("has no 'mfuu' (--list-columns"));
     CHECK(std::count(moved.err.begin(), moved.err.end(), '\n') == 1);  // nothing of the usual columns
+    // Of points that do not fit there are reports too.
+    RunResult const misfits = run_sextant(small_estimate + Arguments{"--axis", "tp=1,2", "--columns", "mfuu"});
+    CHECK(misfits.code == 0);
+    CHECK_THAT(misfits.err, contains("point 0 has no 'mfuu' (--list-columns"));
 }
 
 TEST_CASE("a sweep takes options of its command from that command's table of --config") {
