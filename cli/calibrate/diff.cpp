@@ -141,6 +141,10 @@ std::pair<CalibrationFile, CalibrationFile> read_both(std::string const& first, 
         CalibrationFile b = read_calibration(second);
         return {shipped_calibration(first, b), std::move(b)};
     }
+    if (is_name(first) && is_name(second))
+        throw InputError(
+            "calibrate diff: neither '{}' nor '{}' is a file (at most one of the two is the name of what ships)", first,
+            second);
     CalibrationFile a = read_calibration(first);
     CalibrationFile b = is_name(second) ? shipped_calibration(second, a) : read_calibration(second);
     return {std::move(a), std::move(b)};

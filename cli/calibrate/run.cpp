@@ -92,6 +92,8 @@ void check(BenchRequest const& request) {
     std::error_code fault;
     if (request.file == BenchFile::fresh && fs::exists(request.out, fault) && fs::file_size(request.out, fault) > 0)
         throw InputError("--out: {} exists (--resume goes on with it; or give another name)", request.out);
+    for (std::string const& file : {request.out, request.describe_host, request.describe_cluster})
+        if (!file.empty()) require_folder_of(file);  // before an hour of measurements
     if (request.max_seconds && !(*request.max_seconds > 0 && *request.max_seconds < 1e7))
         throw InputError("--max-seconds: is {} (a number above 0 is needed)", *request.max_seconds);
     if (request.gpu && *request.gpu < 0) throw InputError("--gpu: is {} (at least 0)", *request.gpu);

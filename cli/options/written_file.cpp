@@ -40,8 +40,9 @@ bool may_be_file(std::string const& word) {
     return ending.size() > 1 && std::isalpha(static_cast<unsigned char>(ending[1])) != 0;
 }
 
-/// "600", "0.5", "1e4", but neither "600.csv" nor "nan".
+/// "600", "-1", "0.5", "1e4", but neither "600.csv" nor "nan".
 bool is_number(std::string_view word) {
+    if (word.size() > 1 && (word.front() == '-' || word.front() == '+')) word.remove_prefix(1);
     if (word.front() != '.' && std::isdigit(static_cast<unsigned char>(word.front())) == 0) return false;
     double value = 0;
     auto const [end, fault] = std::from_chars(word.data(), word.data() + word.size(), value);

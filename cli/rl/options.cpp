@@ -141,9 +141,8 @@ void set_lengths(RlQuestion& q, RlOptions const& o) {
     if (q.lengths.kind == LengthKind::uniform && !o.variation) q.lengths.variation = 0.5;
     double const room = static_cast<double>(q.context) - q.prompt_tokens;
     if (q.context > 0 && q.lengths.mean > room)
-        throw InputError(
-            "--output-tokens: {:.0f} after a prompt of {:.0f} are longer than the context of {} ({} tokens)",
-            q.lengths.mean, q.prompt_tokens, q.policy.name, q.context);
+        throw InputError("--output-tokens: {:g} after a prompt of {:g} are longer than the context of {} ({} tokens)",
+                         q.lengths.mean, q.prompt_tokens, q.policy.name, q.context);
     double const usual = fixed ? q.lengths.mean : std::ceil(4 * q.lengths.mean);
     q.lengths.maximum = o.longest_output.value_or(q.context > 0 ? std::min(usual, room) : usual);
 }

@@ -10,7 +10,7 @@ namespace {
 
 void check(std::int64_t n, double r, std::int64_t eta, double R) {
     if (n < 1 || n > 100000000) throw InputError("trials: {} is out of range (1 to 1e8)", n);
-    if (eta < 2 || eta > 1000) throw InputError("eta: {} is out of range (2 to 1000)", eta);
+    if (eta < 2 || eta > 1000) throw InputError("--eta: {} is out of range (2 to 1000)", eta);
     if (!(R > 0) || !std::isfinite(R)) throw InputError("full length: {} units is not possible (more than zero)", R);
     if (!(r > 0) || r > R)
         throw InputError("shortest length: {} units is not possible (more than zero, up to {})", r, R);

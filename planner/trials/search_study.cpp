@@ -13,13 +13,13 @@ void check_search_machine(SearchMachine const& m) {
         if (!(value >= least && value <= most))
             throw InputError("{}: {} is out of range ({} to {})", what, value, least, most);
     };
-    in("workers", static_cast<double>(m.workers), 1, 1e6);
+    in("--workers", static_cast<double>(m.workers), 1, 1e6);
     in("time of a unit", m.unit_s, 1e-9, 1e12);
     in("start time", m.start_s, 0, 1e9);
-    in("jitter", m.jitter, 0, 3);
-    in("chance of a straggler", m.straggler_chance, 0, 1);
-    in("slowdown of a straggler", m.straggler_factor, 1, 1000);
-    in("rank noise", m.rank_noise, 0, 100);
+    in("--jitter", m.jitter, 0, 3);
+    in("--straggler-chance", m.straggler_chance, 0, 1);
+    in("--straggler-factor", m.straggler_factor, 1, 1000);
+    in("--rank-noise", m.rank_noise, 0, 100);
 }
 
 SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, std::int64_t runs, std::uint64_t seed,

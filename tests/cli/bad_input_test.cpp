@@ -74,7 +74,7 @@ TEST_CASE("bad input: a number is no file or folder to write, whatever the optio
     Arguments const served{"serve", "simulate", "--model", "llama-3.1-8b", "--cluster", "h100-sxm", "--rate", "1"};
     check_refused(served + Arguments{"--requests", "600"}, "--requests", "'600' is a number", "--count", "./600");
     check_refused(served + Arguments{"--output", "600"}, "'600' is a number", "--output-tokens");
-    for (char const* number : {"600", "1.5", "1e4", ".5"})
+    for (char const* number : {"600", "1.5", "1e4", ".5", "-1", "+2", "-1e4"})
         for (char const* option : {"--requests", "--timeline", "--plots", "--output"})
             check_refused(served + Arguments{option, number}, option, std::string(number) + "' is a number");
     check_refused(Arguments{"export"} + llama + Arguments{"--output", "8"}, "'8' is a number");
@@ -381,6 +381,16 @@ TEST_CASE("a negative seed is refused by every command that takes one, and is no
     for (Arguments const& command : commands)
         for (std::string const seed : {"-1", "-9223372036854775808"})
             check_refused(command + Arguments{"--seed", seed}, "--seed: " + seed + " is negative");
-    check_refused(commands[1] + Arguments{"--seed", "1.5"}, "--seed");
-    check_refused(commands[1] + Arguments{"--seed", "99999999999999999999"}, "--seed");
+    for (Arguments const& command : commands)
+        for (std::string const seed : {"1.5", "99999999999999999999"})
+            check_refused(command + Arguments{"--seed", seed}, "--seed: '" + seed + "'");
+}
+
+TEST_CASE("bad input: a whole number beyond 64 bits is refused as it was given, not cut", "[INV-11]") {
+    for (std::string const number : {"99999999999999999999", "-99999999999999999999"}) {
+        check_refused(estimate + Arguments{"--seq", number}, "--seq: " + number + " is out of range");
+        check_refused(plan + Arguments{"--top", number}, "--top: " + number + " is out of range");
+        check_refused({"serve", "simulate", "-m", "llama-3.1-8b", "-c", "h100-sxm", "--rate", "1", "--count", number},
+                      "--count: " + number + " is out of range");
+    }
 }

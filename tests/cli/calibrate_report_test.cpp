@@ -216,7 +216,9 @@ TEST_CASE("calibrate diff: the name of what ships stands for its file, on either
     auto const unknown = run_sextant({"calibrate", "diff", "h10-sxm", profiles + "calibrations/kernels/h100-sxm.json"});
     CHECK(unknown.code == 2);
     CHECK_THAT(unknown.err, contains("did you mean 'h100-sxm'"));
-    CHECK(run_sextant({"calibrate", "diff", "h100-sxm", "a100-sxm-80gb"}).code == 2);
+    auto const names = run_sextant({"calibrate", "diff", "h100-sxm", "a100-sxm-80gb"});
+    CHECK(names.code == 2);
+    CHECK_THAT(names.err, contains("neither 'h100-sxm' nor 'a100-sxm-80gb' is a file"));
 }
 
 TEST_CASE("calibrate report: rows without a score are listed with the reason, and nothing is shown of no rows") {

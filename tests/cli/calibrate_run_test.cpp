@@ -150,6 +150,14 @@ TEST_CASE("calibrate run: a missing program is 3 with how to build it, a wrong o
     CHECK(unknown.code == 2);
     auto const refusing = script(folder, "refusing", "exit 3\n");
     CHECK(run_sextant({"calibrate", "run", "--bench", refusing, "--out", folder.path("a.csv")}).code == 3);
+    for (char const* option : {"--out", "--describe-host", "--describe-cluster"}) {
+        std::vector<std::string> arguments{"calibrate", "run", "--bench", bench, option, folder.path("none/a.csv")};
+        if (std::string(option) != "--out") arguments.insert(arguments.end(), {"--out", folder.path("a.csv")});
+        auto const lost = run_sextant(arguments);
+        CHECK(lost.code == 2);
+        CHECK_THAT(lost.err, contains("does not exist (create it first)"));
+        CHECK(lost.err.starts_with("sextant: error: "));
+    }
     for (char const* limit : {"0", "nan", "-1"})
         CHECK(run_sextant({"calibrate", "run", "--bench", bench, "--out", folder.path("a.csv"), "--max-seconds", limit})
                   .code == 2);

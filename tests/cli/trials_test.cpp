@@ -108,8 +108,8 @@ TEST_CASE("trials refuses what it cannot use in one sentence") {
     check_refused(budget + Arguments{"--gpus", "4", "--workers", "8"}, "--workers");
     check_refused(budget + Arguments{"--workers", "0"}, "--workers");
     check_refused(budget + Arguments{"--start-time", "1min"}, "--start-time");
-    check_refused(budget + Arguments{"--straggler-factor", "0.1"}, "straggler");
-    check_refused(budget + Arguments{"--jitter", "nan"}, "jitter");
+    check_refused(budget + Arguments{"--straggler-factor", "0.1"}, "--straggler-factor: 0.1");
+    check_refused(budget + Arguments{"--jitter", "nan"}, "--jitter: nan");
     check_refused(budget + Arguments{"--runs", "-1"}, "--runs");
     check_refused({"trials", "schedule", "--lr", "3e-4"}, "--tokens");
     check_refused({"trials", "schedule", "--tokens", "1B", "--lr", "nan"}, "--lr");
