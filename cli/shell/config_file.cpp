@@ -116,6 +116,8 @@ std::vector<std::string> arguments_of(TomlEntry const& entry, CLI::Option const&
     }
     if (entry.kind == TomlKind::boolean)
         throw InputError("{}: {} takes a value, not {}", where, entry.key, entry.values[0]);
+    if (entry.values.empty())
+        throw InputError("{}: {} is an empty list (give it a value, or leave the line out)", where, entry.key);
     if (option.get_expected_max() == 1 && option.get_type_size_max() == 1)
         return {name + "=" + join(entry.values, ",")};
     std::vector<std::string> out;

@@ -56,6 +56,8 @@ PlanOptions options_with(PlanOptions const& given, std::string const& file, Fore
         if (options.pp.empty()) options.pp = fmt::format("{}", ranks);
         if (options.vpp.empty()) options.vpp = fmt::format("{}", foreign.schedule->stages / ranks);
         options.schedule = name_of(schedule_like(*foreign.schedule));
+    } else if (options.schedule.ends_with(".csv")) {
+        throw InputError("--schedule: '{0}' is a file, not a name (--schedule-file {0})", options.schedule);
     } else if (options.schedule == forward_only) {
         options.schedule =
             name_of(options.vpp.empty() || options.vpp == "1" ? Schedule::gpipe : Schedule::breadth_first);

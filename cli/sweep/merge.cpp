@@ -25,7 +25,9 @@ void check_same_sweep(SweepRecord const& a, std::string const& file_a, SweepReco
 
 void refuse_without_record(std::string const& file) {
     std::error_code ignored;
-    if (std::filesystem::exists(file, ignored) && !std::filesystem::exists(record_path(file), ignored))
+    if (!std::filesystem::exists(file, ignored))
+        throw InputError("{}: there is no such file (IN are the files of the shards, behind OUT)", file);
+    if (!std::filesystem::exists(record_path(file), ignored))
         throw InputError(
             "{}: is no file of a sweep, or was moved without its record ('sextant sweep --output' writes {} "
             "beside it)",

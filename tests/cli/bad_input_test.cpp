@@ -28,6 +28,8 @@ TEST_CASE("bad input: unknown names are refused with the nearest one", "[INV-11]
     check_refused(plan + Arguments{"--vpp", "3", "--schedule", "zb-v,zb-h1"}, "--vpp", "no schedule is left");
     check_refused(estimate + Arguments{"--schedule", "1g1b"}, "--schedule", "did you mean '1f1b'");
     check_refused(plan + Arguments{"--schedule", "1f1b,"}, "--schedule", "''");
+    check_refused({"simulate", "-m", "gpt2", "-c", "h100-sxm", "--pp", "2", "--schedule", "mine.csv"},
+                  "--schedule-file mine.csv");
     check_refused(estimate + Arguments{"--recompute", "some"}, "--recompute", "'some'", "none, selective, full");
     check_refused(estimate + Arguments{"--offload", "gpu"}, "--offload", "'gpu'");
     check_refused(estimate + Arguments{"--optimizer", "adam"}, "--optimizer", "did you mean 'adamw'");

@@ -275,6 +275,7 @@ TEST_CASE("--config refuses what it would otherwise ignore") {
     CHECK_THAT(message("[memory.x]\ngpus = 8\n"), contains("'x' is no subcommand of 'memory'"));
     CHECK_THAT(message("dropout = 1\n"), contains("is a flag"));
     CHECK_THAT(message("gpus = true\n"), contains("takes a value"));
+    CHECK_THAT(message("tp = []\n"), contains("x.toml:1: tp is an empty list"));
     CHECK_THAT(message("\ngpus = eight\n"), contains("x.toml:2: "));
     CHECK_THAT(message("gpus = \"eight\"\n"), contains("--gpus"));
     CHECK_THAT(message("config = \"y.toml\"\n"), contains("no such option"));

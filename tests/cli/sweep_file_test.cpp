@@ -235,7 +235,7 @@ TEST_CASE("merging says what is missing, unfinished, there twice or of another s
     check_refused({"merge", out, one, two, three, "--sensitivity", "mfuu"}, "did you mean 'mfu'");
     check_refused({"merge", other, one, two, three}, "exists");
     check_refused({"merge", one, one, two, three, "--overwrite"}, "OUT: ", "is given to IN as well");
-    check_refused({"merge", out, folder.path("none.csv")}, "none.csv.sweep.json");
+    check_refused({"merge", out, folder.path("none.csv")}, "none.csv: there is no such file");
     std::filesystem::resize_file(two, static_cast<std::uintmax_t>(size_of(two) - 3));
     check_refused({"merge", out, one, two, three}, "has 15 of 16 rows (finish it with --resume)");
     CHECK_FALSE(std::filesystem::exists(out));
