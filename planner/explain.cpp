@@ -109,8 +109,7 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     bool const in_turns = p.schedule == Schedule::one_f_one_b || p.schedule == Schedule::interleaved;
     if (share(b.ep, e) > 8 && in_turns && p.zero < 2)
         lines.push_back(
-            "expert parallelism: exchanges would hide beside the other pass with --schedule 1f1b-overlap, as far as "
-            "the "
+            "expert parallelism: with --schedule 1f1b-overlap exchanges would hide beside another pass, as far as the "
             "host keeps up");
     if (share(b.host, e) > 8)
         lines.push_back(

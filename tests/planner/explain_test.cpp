@@ -92,6 +92,18 @@ TEST_CASE("explain: each sentence comes with what causes it and not without", "[
     CHECK_THAT(why(report_with(b, plan)), contains("the host launches kernels slower"));
     b.recompute = 20 * units::s;
     CHECK_THAT(why(report_with(b, plan)), contains("recompute runs 20 s again"));
+
+    ParallelPlan experts;
+    experts.ep = 8;
+    StepBreakdown exchanged;
+    exchanged.gemm = 80 * units::s;
+    exchanged.ep = 20 * units::s;
+    CHECK_THAT(why(report_with(exchanged, experts)), contains("--schedule 1f1b-overlap"));
+    experts.schedule = Schedule::overlapped;
+    CHECK_THAT(why(report_with(exchanged, experts)), !contains("--schedule 1f1b-overlap"));
+    experts.schedule = Schedule::one_f_one_b;
+    experts.zero = 3;  // which does not go with it
+    CHECK_THAT(why(report_with(exchanged, experts)), !contains("--schedule 1f1b-overlap"));
 }
 
 TEST_CASE("explain: headroom when it fits, the shortfall when it does not", "[INV-21]") {
