@@ -74,7 +74,8 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
 void keep_measured(SearchSpace& space) {
     std::erase_if(space.pipelining, [](auto const& p) { return !is_measured(p.schedule); });
     if (space.pipelining.empty())
-        throw InputError("--only-validated: no measured step ran this schedule (gpipe, 1f1b, interleaved and 1f1b-overlap were)");
+        throw InputError(
+            "--only-validated: no measured step ran this schedule (gpipe, 1f1b, interleaved and 1f1b-overlap were)");
     std::erase_if(space.offload, [](Offload offload) { return offload != Offload::none; });
     if (space.offload.empty()) throw InputError("--only-validated: no measured step offloaded anything");
 }
