@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/schedule_traits.hpp"
 
 #include <fmt/format.h>
 
@@ -106,8 +107,7 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
         lines.push_back(fmt::format(
             "tensor parallelism {}: a smaller tp or overlapping it (now {:.0f} % hidden) would help",
             tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain", 100 * timing.tp_overlap.value));
-    bool const in_turns = p.schedule == Schedule::one_f_one_b || p.schedule == Schedule::interleaved;
-    if (share(b.ep, e) > 8 && in_turns && p.zero < 2)
+    if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2)
         lines.push_back(
             "expert parallelism: with --schedule 1f1b-overlap exchanges would hide beside another pass, as far as the "
             "host keeps up");
@@ -159,8 +159,8 @@ std::string plan_label(ParallelPlan const& p) {
     add("ep", p.ep);
     add("vpp", p.vpp);
     if (p.pp > 1 && !p.stage_layers.empty()) text += fmt::format("stages {} ", stages_label(p.stage_layers));
-    bool const usual = p.schedule == Schedule::one_f_one_b || p.schedule == Schedule::interleaved;
-    if (!usual && (p.pp > 1 || p.schedule == Schedule::overlapped)) text += fmt::format("{} ", name_of(p.schedule));
+    if (!is_usual(p.schedule) && (p.pp > 1 || p.schedule == Schedule::overlapped))
+        text += fmt::format("{} ", name_of(p.schedule));
     text += fmt::format("mb{} zero{}", p.micro_batch, p.zero);
     if (p.recompute != Recompute::none) {
         text += fmt::format(" recompute-{}", p.recompute == Recompute::selective ? selective_label(p.recompute_modules)

@@ -73,7 +73,7 @@ StageDurations chunk_times(ChunkCost const& chunk, ParallelPlan const& plan, Sec
     };
     PassTime whole_backward = chunk.backward;
     whole_backward += chunk.rerun;
-    Seconds const backward = chunk.backward.total() + chunk.rerun.total();
+    Seconds const backward = whole_backward.total();
     Seconds const weight = chunk.weight.total();
     return {.forward = stretched(chunk.forward.total()),
             .backward = stretched(backward),

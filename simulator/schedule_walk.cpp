@@ -221,6 +221,13 @@ PairTime pair_time(PairedPass const& forward, PairedPass const& backward) {
     return pair;
 }
 
+StageDurations with_pair(StageDurations stage, Seconds pair) {
+    // As if half of either pass were communication, and the host launched no pair any faster.
+    stage.paired_forward = {.alone = stage.forward, .communication = 0.5 * stage.forward, .launched = pair};
+    stage.paired_backward = {.alone = stage.backward, .communication = 0.5 * stage.backward};
+    return stage;
+}
+
 ScheduleWalk walk_schedule(PipelineSchedule const& schedule, WalkCosts const& costs) {
     assert(costs.stages.size() == static_cast<std::size_t>(schedule.stages));
     assert(costs.transfers.empty() || costs.transfers.size() + 1 == costs.stages.size());
@@ -228,14 +235,11 @@ ScheduleWalk walk_schedule(PipelineSchedule const& schedule, WalkCosts const& co
 }
 
 WalkCosts uniform_costs(std::int64_t stages, UniformTimes const& times) {
-    // As if half of either were communication, and the host launched no pair any faster.
-    StageDurations const stage{
-        .forward = times.forward,
-        .backward = times.backward(),
-        .backward_input = times.backward_input,
-        .backward_weight = times.backward_weight,
-        .paired_forward = {.alone = times.forward, .communication = 0.5 * times.forward, .launched = times.pair},
-        .paired_backward = {.alone = times.backward(), .communication = 0.5 * times.backward()}};
+    StageDurations const stage = with_pair({.forward = times.forward,
+                                            .backward = times.backward(),
+                                            .backward_input = times.backward_input,
+                                            .backward_weight = times.backward_weight},
+                                           times.pair);
     return {.stages = std::vector<StageDurations>(static_cast<std::size_t>(stages), stage), .transfers = {}};
 }
 

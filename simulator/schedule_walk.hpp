@@ -40,6 +40,9 @@ struct StageDurations {
     PairedPass paired_backward{};
 };
 
+/// The stage with pairs, with another like it, that take `pair`: at least half of what the passes take apart.
+StageDurations with_pair(StageDurations stage, Seconds pair);
+
 /// What a walk is told about time.
 struct WalkCosts {
     std::vector<StageDurations> stages;

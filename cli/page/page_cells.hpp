@@ -1,11 +1,10 @@
 #pragma once
 
 #include "cli/page/page.hpp"
+#include "cli/view/empty_columns.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -26,15 +25,8 @@ inline PageCell number_cell(fmt::string_view digits, double value) {
 
 /// The column of this name goes where no row has a text in it.
 inline void leave_out_if_empty(PageTable& table, std::string_view header) {
-    auto const column = std::find_if(table.columns.begin(), table.columns.end(),
-                                     [&](PageColumn const& c) { return c.header == header; });
-    assert(column != table.columns.end());
-    std::ptrdiff_t const place = column - table.columns.begin();
-    auto const has_text = [&](auto const& row) { return !row[static_cast<std::size_t>(place)].text.empty(); };
-    if (std::any_of(table.rows.begin(), table.rows.end(), has_text)) return;
-    table.columns.erase(column);
-    for (auto& row : table.rows)
-        row.erase(row.begin() + place);
+    leave_out_if_empty(table.columns, table.rows, header,
+                       [](PageCell const& cell) { return std::string_view(cell.text); });
 }
 
 inline PageCell count_cell(std::int64_t value) { return {fmt::format("{}", value), static_cast<double>(value)}; }

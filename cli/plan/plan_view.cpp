@@ -1,6 +1,7 @@
 #include "cli/plan/report_view.hpp"
 #include "cli/view/percent_text.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/schedule_traits.hpp"
 #include "planner/explain.hpp"
 #include "planner/left_out.hpp"
 
@@ -51,8 +52,7 @@ std::string plan_extras(StepReport const& r) {
     if (p.adapters.on()) add(adapters_label(p.adapters));
     if (p.offload != Offload::none) add("off:" + std::string(name_of(p.offload)));
     if (p.tp > 1 && p.sequence_parallel == Switch::off) add("no-sp");
-    if (p.schedule != Schedule::one_f_one_b && p.schedule != Schedule::interleaved)
-        add(std::string(name_of(p.schedule)));
+    if (!is_usual(p.schedule)) add(std::string(name_of(p.schedule)));
     if (p.cp > 1 && p.cp_mode != ContextParallel::ring) add(std::string(name_of(p.cp_mode)));
     return text.empty() ? "-" : text;
 }

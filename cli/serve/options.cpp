@@ -165,7 +165,7 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
 }
 
 RequestShape checked_request(RequestShape request, ModelSpec const& model) {
-    constexpr double longest = 1e8;
+    constexpr double longest = RequestShape::longest;
     auto const& [prompt, output, cached] = request;
     if (!(prompt >= 1 && prompt <= longest)) throw InputError("--prompt: {} (1 to {:g} tokens)", prompt, longest);
     if (!(output >= 1 && output <= longest)) throw InputError("--output-tokens: {} (1 to {:g})", output, longest);

@@ -1,5 +1,7 @@
 #include "cli/view/table.hpp"
 
+#include "cli/view/empty_columns.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
@@ -52,15 +54,7 @@ void Table::add_row(std::vector<std::string> cells) {
 }
 
 void Table::leave_out_if_empty(std::string_view header) {
-    auto const column =
-        std::find_if(columns_.begin(), columns_.end(), [&](Column const& c) { return c.header == header; });
-    assert(column != columns_.end());
-    std::ptrdiff_t const place = column - columns_.begin();
-    auto const has_text = [&](auto const& row) { return !row[static_cast<std::size_t>(place)].empty(); };
-    if (std::any_of(rows_.begin(), rows_.end(), has_text)) return;
-    columns_.erase(column);
-    for (auto& row : rows_)
-        row.erase(row.begin() + place);
+    cli::leave_out_if_empty(columns_, rows_, header, [](std::string const& cell) { return std::string_view(cell); });
 }
 
 std::string Table::text() const {

@@ -34,7 +34,7 @@ std::span<Precision const> stand_ins(Precision precision) {
 }  // namespace
 
 Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) const {
-    if (precision == Precision::mxfp8 && generation != "blackwell" && generation != "cdna4")
+    if (precision == Precision::mxfp8 && !applies_scales())
         throw InputError(
             "{}: its matrix units apply no scales of 32 values (mxfp8 is for Blackwell and CDNA 4; fp8 or "
             "fp8-block here)",

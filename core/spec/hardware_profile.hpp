@@ -46,6 +46,8 @@ struct AcceleratorProfile {
     /// Constants of its kernels fitted to measurements, on this device or on its class; null: the models' starts.
     std::shared_ptr<KernelCalibration const> kernels;
 
+    /// Whether its matrix units apply scales of 32 values (OCP Microscaling): Blackwell's and CDNA 4's do.
+    [[nodiscard]] bool applies_scales() const { return generation == "blackwell" || generation == "cdna4"; }
     /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.
     [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(Precision precision) const;

@@ -73,6 +73,11 @@ constexpr ScheduleTraits const& traits_of(Schedule schedule) {
     return detail::schedule_traits[static_cast<std::size_t>(schedule)];
 }
 
+/// Those that passes run in turns in and that the number of chunks tells: labels of plans do not name them.
+constexpr bool is_usual(Schedule schedule) {
+    return schedule == Schedule::one_f_one_b || schedule == Schedule::interleaved;
+}
+
 /// Rank of a chunk; of its first copy, where there are two.
 constexpr std::int64_t rank_of_chunk(ChunkPlacement placement, std::int64_t pp, std::int64_t chunk) {
     if (placement == ChunkPlacement::v_shape) return chunk < pp ? chunk : 2 * pp - 1 - chunk;

@@ -7,9 +7,10 @@ namespace sextant {
 
 /// Requests that are all alike.
 struct RequestShape {
-    double prompt = 0;  ///< tokens
-    double output = 0;  ///< tokens, the first one included
-    double cached = 0;  ///< of the prompt, found in the prefix cache
+    static constexpr double longest = 1e8;  ///< tokens: more of either is taken for a mistake
+    double prompt = 0;                      ///< tokens
+    double output = 0;                      ///< tokens, the first one included
+    double cached = 0;                      ///< of the prompt, found in the prefix cache
 };
 
 /// What a request waits for before its first token; the parts add up to `total()`.

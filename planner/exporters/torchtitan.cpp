@@ -144,6 +144,16 @@ void translate_rest(Translation& t) {
                   "scales are of rows, not of blocks: the file has float8");
 }
 
+/// What makes products narrow, and how it scales them.
+struct Converter {
+    char const* name;
+    char const* recipe;
+};
+Converter converter_of(Precision precision) {
+    return precision == Precision::mxfp8 ? Converter{"quantize.linear.mx", "mxfp8_cublas"}
+                                         : Converter{"quantize.linear.float8", "rowwise"};
+}
+
 std::string list_of(std::vector<std::string> const& names) {
     std::string out = "[";
     for (std::string const& name : names)
@@ -205,8 +215,10 @@ std::string training(LaunchPlan const& launch, ParallelPlan const& p) {
     out += fmt::format("enable_cpu_offload = {}\n", offloads_optimizer(p));
     out += "dataset = \"c4\"  # replace with the name of your dataset\n";
     out += "dataset_path = " + toml_quoted(launch.settings.data) + "\n\n";
-    if (p.precision == Precision::fp8) out += "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n\n";
-    if (p.precision == Precision::mxfp8) out += "[quantize.linear.mx]\nrecipe_name = \"mxfp8_cublas\"\n\n";
+    if (is_narrow(p.precision)) {
+        Converter const c = converter_of(p.precision);
+        out += fmt::format("[{}]\nrecipe_name = \"{}\"\n\n", c.name, c.recipe);
+    }
     return out;
 }
 
@@ -256,8 +268,7 @@ Export write(LaunchPlan const& launch) {
     toml += "# name and flavor are torchtitan's own; this plan is for " + comment_text(launch.model.name) + "\n";
     toml += "name = \"REPLACE_WITH_MODEL_NAME\"\nflavor = \"REPLACE_WITH_MODEL_FLAVOR\"\n";
     toml += "hf_assets_path = " + toml_quoted(launch.settings.tokenizer) + "\n";
-    if (p.precision == Precision::fp8) toml += "converters = [\"quantize.linear.float8\"]\n";
-    if (p.precision == Precision::mxfp8) toml += "converters = [\"quantize.linear.mx\"]\n";
+    if (is_narrow(p.precision)) toml += fmt::format("converters = [\"{}\"]\n", converter_of(p.precision).name);
     toml += fmt::format("\n[optimizer]\nname = \"AdamW\"\nlr = {}\n\n", launch.settings.learning_rate);
     toml += training(launch, p) + parallelism(p, launch.model) + "\n" + checkpoints(launch, p, launch.model);
     TorchrunScript script{.header = header,

@@ -82,8 +82,7 @@ void recompute_modules(TrainingCase& out, RecomputeModules modules) {
 /// fp8 by how the row says that it is scaled: "MXFP8", "FP8-MX", "FP8 blockwise", and "FP8 (MX or blockwise)" by what
 /// the device has.
 Precision scaled_fp8(std::string const& text, AcceleratorProfile const& accelerator) {
-    bool const has_scales = accelerator.generation == "blackwell" || accelerator.generation == "cdna4";
-    if (has(text, "mx") && has_scales) return Precision::mxfp8;
+    if (has(text, "mx") && accelerator.applies_scales()) return Precision::mxfp8;
     return has(text, "block") ? Precision::fp8_block : Precision::fp8;
 }
 

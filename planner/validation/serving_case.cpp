@@ -225,7 +225,7 @@ void apply_load(ServingRow const& row, ServedCase& out) {
     if (!row.input_len) throw RowSkip("input_len is not stated");
     bool const first_only = row.ttft_ms && !row.tpot_ms && !row.output_tokens_per_s;
     if (!row.output_len && !first_only && !row.tpot_ms) throw RowSkip("output_len is not stated");
-    constexpr double longest = 1e8;  // as serve estimate allows
+    constexpr double longest = RequestShape::longest;
     if (!(*row.input_len <= longest && row.output_len.value_or(0) <= longest))
         throw RowSkip("input_len or output_len is above 1e8 tokens");
     out.request.prompt = std::max(1.0, *row.input_len);

@@ -3,8 +3,6 @@
 namespace sextant {
 namespace {
 
-std::optional<std::string> unsupported(ScheduleShape) { return std::nullopt; }
-
 // Evaluation and scoring: breadth first over the chunks.
 std::vector<Slot> order(ScheduleShape shape, std::int64_t rank) {
     std::vector<Slot> slots;
@@ -30,7 +28,7 @@ extern constinit ScheduleEntry const forward_only_schedule{
     .name = "forward-only",
     .summary = "forwards alone (evaluation, scoring)",
     .source = "the forward half of arXiv:1811.06965, over chunks that of arXiv:2211.05953",
-    .unsupported = unsupported,
+    .unsupported = orders::any_shape,
     .rank_of = orders::round_robin,
     .order = order,
     .in_flight = in_flight,

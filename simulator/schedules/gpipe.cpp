@@ -8,7 +8,7 @@ std::optional<std::string> unsupported(ScheduleShape shape) { return orders::unl
 // Backwards in the order of the forwards, as PyTorch and Megatron-LM run them; the paper's figure draws the reverse,
 // which takes as long.
 std::vector<Slot> order(ScheduleShape shape, std::int64_t rank) {
-    return orders::one_by_one(
+    return orders::by_turns(
         shape.microbatches, shape.microbatches, [&](std::int64_t k) { return orders::forward(rank, k); },
         [&](std::int64_t k) { return orders::backward(rank, k); });
 }
@@ -16,9 +16,7 @@ std::vector<Slot> order(ScheduleShape shape, std::int64_t rank) {
 std::int64_t in_flight(ScheduleShape shape, std::int64_t) { return shape.microbatches; }
 
 // (p - 1) (F + B).
-std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) {
-    return (shape.ranks - 1) * (t.forward + t.backward());
-}
+std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) { return orders::fill_and_drain(shape, t); }
 
 }  // namespace
 

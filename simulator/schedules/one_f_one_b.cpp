@@ -9,7 +9,7 @@ std::optional<std::string> unsupported(ScheduleShape shape) { return orders::unl
 
 // p - 1 - r forwards of warm-up, so that rank r never holds more than p - r microbatches.
 std::vector<Slot> order(ScheduleShape shape, std::int64_t rank) {
-    return orders::one_by_one(
+    return orders::by_turns(
         shape.microbatches, shape.ranks - 1 - rank, [&](std::int64_t k) { return orders::forward(rank, k); },
         [&](std::int64_t k) { return orders::backward(rank, k); });
 }
@@ -19,9 +19,7 @@ std::int64_t in_flight(ScheduleShape shape, std::int64_t rank) {
 }
 
 // (p - 1) (F + B).
-std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) {
-    return (shape.ranks - 1) * (t.forward + t.backward());
-}
+std::optional<Seconds> bubble(ScheduleShape shape, UniformTimes const& t) { return orders::fill_and_drain(shape, t); }
 
 }  // namespace
 

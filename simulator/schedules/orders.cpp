@@ -79,6 +79,12 @@ std::optional<std::string> unless_chunks(ScheduleShape shape, std::int64_t chunk
                        shape.chunks == 1 ? "chunk" : "chunks", chunks);
 }
 
+std::optional<std::string> any_shape(ScheduleShape) { return std::nullopt; }
+
+Seconds fill_and_drain(ScheduleShape shape, UniformTimes const& times) {
+    return (shape.ranks - 1) * (times.forward + times.backward());
+}
+
 Slot forward(std::int64_t stage, std::int64_t microbatch) { return slot(SlotKind::forward, stage, microbatch); }
 Slot backward(std::int64_t stage, std::int64_t microbatch) { return slot(SlotKind::backward, stage, microbatch); }
 Slot backward_input(std::int64_t stage, std::int64_t microbatch) {

@@ -66,18 +66,34 @@ Slot backward_input(std::int64_t stage, std::int64_t microbatch);
 Slot backward_weight(std::int64_t stage, std::int64_t microbatch);
 Slot pair(Slot const& forward, Slot const& backward);
 
-/// `warm_up` forwards, then a forward and a backward by turns, then the backwards that are left.
+/// A schedule of any shape: nothing is unsupported.
+std::optional<std::string> any_shape(ScheduleShape shape);
+/// The bubble of filling and draining a pipeline: (p - 1) (F + B) of a chunk.
+Seconds fill_and_drain(ScheduleShape shape, UniformTimes const& times);
+
+/// How a forward and the backward that follows it run.
+enum class Turns : std::uint8_t { one_by_one, in_pairs };
+
+/// `warm_up` forwards, then a forward and a backward by turns or beside one another, then the backwards that are left.
 /// `forward_at(k)`, `backward_at(k)`: the rank's k-th forward and backward of `total`.
 template <class ForwardAt, class BackwardAt>
-std::vector<Slot> one_by_one(std::int64_t total, std::int64_t warm_up, ForwardAt forward_at, BackwardAt backward_at) {
+std::vector<Slot> by_turns(std::int64_t total, std::int64_t warm_up, ForwardAt forward_at, BackwardAt backward_at,
+                           Turns turns = Turns::one_by_one) {
     std::vector<Slot> order;
     order.reserve(static_cast<std::size_t>(2 * total));
     std::int64_t next = 0;
     while (next < warm_up && next < total)
         order.push_back(forward_at(next++));
     for (std::int64_t done = 0; done < total; ++done) {
-        if (next < total) order.push_back(forward_at(next++));
-        order.push_back(backward_at(done));
+        Slot slot = backward_at(done);
+        if (next < total) {
+            Slot const ahead = forward_at(next++);
+            if (turns == Turns::in_pairs)
+                slot = pair(ahead, slot);
+            else
+                order.push_back(ahead);
+        }
+        order.push_back(slot);
     }
     return order;
 }

@@ -20,12 +20,9 @@ namespace {
 
 /// Every slot takes one unit of time: the columns of the compute form.
 WalkCosts unit_slots(std::int64_t stages) {
-    StageDurations const one{.forward = 1 * units::s,
-                             .backward = 1 * units::s,
-                             .backward_input = 1 * units::s,
-                             .backward_weight = 1 * units::s,
-                             .paired_forward = {.alone = 1 * units::s, .communication = 0.5 * units::s},
-                             .paired_backward = {.alone = 1 * units::s, .communication = 0.5 * units::s}};
+    Seconds const unit = 1 * units::s;
+    StageDurations const one =
+        with_pair({.forward = unit, .backward = unit, .backward_input = unit, .backward_weight = unit}, unit);
     return {.stages = std::vector<StageDurations>(static_cast<std::size_t>(stages), one), .transfers = {}};
 }
 
