@@ -173,10 +173,20 @@ std::optional<double> identified_spread(FittedParameter const& fitted, FitParame
     return fitted.spread;
 }
 
+/// Rows that an entry was fitted to of its own generation and precision.
+std::int64_t steps_of(FrameworkTiming const& entry, std::vector<StepMeasurement const*> const& rows) {
+    return std::count_if(rows.begin(), rows.end(), [&](StepMeasurement const* row) {
+        bool const format = entry.precision == "*" ? !is_narrow(row->precision) : row->precision == entry.precision;
+        return format && row->generation == entry.generation;
+    });
+}
+
 /// The entries that the unknowns tell apart; `base` first, with what holds for any device.
 std::vector<FrameworkTiming> entries_of(FrameworkTiming const& base, std::vector<Unknown> const& unknowns,
-                                        std::span<double const> values) {
+                                        std::span<double const> values,
+                                        std::vector<StepMeasurement const*> const& rows) {
     std::vector<FrameworkTiming> entries{timing_at(base, unknowns, values, "*", "*")};
+    entries.front().steps.reset();
     std::set<std::pair<std::string, std::string>> keys;
     for (Unknown const& u : unknowns)
         if (u.generation != "*") keys.emplace(u.generation, u.precision);
@@ -188,6 +198,8 @@ std::vector<FrameworkTiming> entries_of(FrameworkTiming const& base, std::vector
         entries.push_back(entries.back());
         entries.back().precision = "fp4";
     }
+    for (auto entry = entries.begin() + 1; entry != entries.end(); ++entry)
+        entry->steps = steps_of(*entry, rows);
     return entries;
 }
 
@@ -244,7 +256,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
         for (FitParameter const& p : problem.parameters)
             values.push_back(p.prior->mean);
         add_expected(unknowns, values, expected);
-        fit.timing = entries_of(base, unknowns, values);
+        fit.timing = entries_of(base, unknowns, values, rows);
         return fit;
     }
     std::vector<RememberedRow> remembered;
@@ -265,7 +277,7 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
         if (i < fitted)
             fit.constants.back().spread = identified_spread(result.parameters[i], problem.parameters[i], scale);
     }
-    fit.timing = entries_of(base, unknowns, values);
+    fit.timing = entries_of(base, unknowns, values, rows);
     std::set<std::string> const sources = sources_of(rows, [](StepMeasurement const&) { return true; });
     fit.sources.assign(sources.begin(), sources.end());
     return fit;

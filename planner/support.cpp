@@ -16,10 +16,10 @@ namespace {
 /// Of steps of mixtures of experts, whatever the framework: errors of 55 such steps of three sources, fitted and left
 /// out in equal parts. Source: what `sextant calibrate fit --train` prints of the tables that the profiles are fitted
 /// to.
-constexpr StepInterval expert_interval{.low = 0.826, .high = 2.77, .rows = 110};
+constexpr StepInterval expert_interval{.low = 0.828, .high = 2.75, .rows = 110};
 
 /// Of steps of dense models that wait for the host: errors of 71 such steps. Source: as above.
-constexpr StepInterval waiting_interval{.low = 0.915, .high = 1.26, .rows = 142};
+constexpr StepInterval waiting_interval{.low = 0.913, .high = 1.26, .rows = 142};
 
 constexpr std::array measured_schedules{Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved,
                                         Schedule::overlapped};
@@ -30,6 +30,26 @@ void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Pr
         out.push_back(fmt::format("kernels on {}: no device of its generation was measured", a.name));
     else if (a.kernels->find(KernelKind::gemm, format) == nullptr)
         out.push_back(fmt::format("{} products on {}: not measured on its generation", format, a.name));
+}
+
+/// Where too few measured steps are behind a framework's constants for this generation and format.
+std::optional<std::string> unmeasured_steps(FrameworkProfile const& framework, std::string const& generation,
+                                            Precision precision) {
+    constexpr std::int64_t enough = 5;  // as a fit of one's own needs
+    FrameworkTiming const& timing = timing_for(framework, generation, precision);
+    auto const is_of = [&](FrameworkTiming const& entry) { return entry.generation == generation; };
+    auto const has_steps = [&](FrameworkTiming const& entry) { return is_of(entry) && entry.steps.value_or(0) > 0; };
+    if (is_of(timing) && !timing.steps && timing.gemm_scale.basis != Basis::assumed) return std::nullopt;
+    if (std::none_of(framework.timing.begin(), framework.timing.end(), has_steps))
+        return fmt::format("framework {}: no step on {} was fitted", framework.name, generation);
+    std::string_view const format = name_of(unscaled(precision));
+    bool const is_of_format = timing.precision == format || !is_narrow(precision);
+    std::int64_t const steps = is_of_format ? timing.steps.value_or(0) : 0;
+    if (steps >= enough) return std::nullopt;
+    if (steps == 0)
+        return fmt::format("framework {}: no step in {} on {} was fitted", framework.name, format, generation);
+    return fmt::format("framework {}: fitted to {} step{} in {} on {} only", framework.name, steps,
+                       steps == 1 ? "" : "s", format, generation);
 }
 
 }  // namespace
@@ -55,9 +75,7 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     add_products(out, a, plan.precision);
     for (std::string& term : unmeasured_networks(cluster, plan.world_size()))
         out.push_back(std::move(term));
-    FrameworkTiming const& timing = timing_for(framework, a.generation, plan.precision);
-    if (timing.generation == "*" || timing.gemm_scale.basis != Basis::fitted)
-        out.push_back(fmt::format("framework {}: no step on {} was fitted", framework.name, a.generation));
+    if (auto term = unmeasured_steps(framework, a.generation, plan.precision)) out.push_back(*std::move(term));
     if (plan.pp > 1 && !is_measured(plan.schedule))
         out.push_back(fmt::format("schedule {}: no measured step ran it", name_of(plan.schedule)));
     if (plan.precision == Precision::fp8_block) out.emplace_back("fp8-block: no measured step scaled by blocks");

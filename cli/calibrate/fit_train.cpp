@@ -84,6 +84,8 @@ std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
 void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
     for (FrameworkTiming& timing : profile.timing) {
         FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
+        bool const same_steps = before.generation == timing.generation && before.precision == timing.precision;
+        if (timing.steps && same_steps) *timing.steps += before.steps.value_or(0);
         auto const keep = [&](auto const& fields) {
             for (auto const& field : fields) {
                 (timing.*field.member).basis = (before.*field.member).basis;

@@ -124,6 +124,30 @@ Section section_of(ClusterSpec const& cluster) {
     return {fmt::format("Cluster {}: {}", cluster.name, cluster.title), std::move(lines), values_of(cluster)};
 }
 
+/// Of an entry for a generation and a precision what differs from the one for everything.
+std::vector<ProfileValue> values_beside(std::vector<ProfileValue> const& of_any, FrameworkTiming const& timing) {
+    auto const key = [](ProfileValue const& value) { return value.key.substr(value.key.rfind('.')); };
+    std::vector<ProfileValue> out = values_of(timing);
+    std::erase_if(out, [&](ProfileValue const& value) {
+        return std::any_of(of_any.begin(), of_any.end(), [&](ProfileValue const& any) {
+            return key(any) == key(value) && any.base == value.base && any.basis == value.basis &&
+                   any.source == value.source;
+        });
+    });
+    return out;
+}
+
+/// "measured steps behind the entries: hopper 83, hopper in fp8 120", or nothing.
+std::vector<std::string> measured_steps(FrameworkProfile const& framework) {
+    std::string text;
+    for (FrameworkTiming const& timing : framework.timing)
+        if (timing.steps.value_or(0) > 0)
+            text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", timing.generation,
+                                timing.precision == "*" ? "" : " in " + timing.precision, *timing.steps);
+    if (text.empty()) return {};
+    return {"measured steps behind the entries: " + text};
+}
+
 Section section_of(FrameworkProfile const& framework) {
     Section section{
         fmt::format("Framework {}: {}", framework.name, framework.title), alias_lines(framework.aliases), {}};
@@ -132,8 +156,13 @@ Section section_of(FrameworkProfile const& framework) {
     if (auto const& releases = framework.releases)
         section.lines.push_back(
             fmt::format("constants of release {} ({})", name_of(releases->at), other_releases(framework)));
-    for (auto const& timing : framework.timing)
-        for (auto& value : values_of(timing))
+    for (auto& line : measured_steps(framework))
+        section.lines.push_back(std::move(line));
+    section.lines.emplace_back("of an entry for a generation or a precision, what differs from that for any (*/*):");
+    auto const of_any = values_of(framework.timing.front());
+    section.values = of_any;
+    for (auto timing = framework.timing.begin() + 1; timing != framework.timing.end(); ++timing)
+        for (auto& value : values_beside(of_any, *timing))
             section.values.push_back(std::move(value));
     for (auto& value : values_of(framework.memory))
         section.values.push_back(std::move(value));

@@ -51,6 +51,7 @@ Json framework_json(FrameworkProfile const& framework) {
     for (auto const& entry : framework.timing)
         timing.push_back({{"generation", entry.generation},
                           {"precision", entry.precision},
+                          {"steps", entry.steps ? Json(*entry.steps) : Json(nullptr)},
                           {"values", values_json(values_of(entry))}});
     Json out = {{"name", framework.name},
                 {"title", framework.title},

@@ -30,6 +30,11 @@ FrameworkTiming read_timing(ObjectReader in, FrameworkTiming const* base) {
     FrameworkTiming timing = base != nullptr ? *base : FrameworkTiming{};
     timing.generation = in.text("generation");
     timing.precision = in.text("precision");
+    timing.steps.reset();
+    if (in.has("steps")) {
+        timing.steps = in.integer("steps");
+        if (*timing.steps < 0) throw InputError("{}: is {} (0 or more)", in.path_to("steps"), *timing.steps);
+    }
     if (timing.precision != "*") static_cast<void>(precision_from(timing.precision, in.path_to("precision")));
     bool const complete = base == nullptr;
     if (complete && (timing.generation != "*" || timing.precision != "*"))
@@ -152,6 +157,7 @@ std::string timing_json(FrameworkTiming const& timing, FrameworkTiming const* ba
     add(timing_times);
     std::string out = fmt::format("    {{\n      \"generation\": \"{}\",\n      \"precision\": \"{}\"",
                                   timing.generation, timing.precision);
+    if (timing.steps) out += fmt::format(",\n      \"steps\": {}", *timing.steps);
     for (std::string const& line : values.text("      "))
         out += ",\n" + line;
     return out + "\n    }";

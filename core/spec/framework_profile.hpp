@@ -18,6 +18,9 @@ namespace sextant {
 struct FrameworkTiming {
     std::string generation;            ///< accelerator generation these hold for, "*": any other
     std::string precision;             ///< "bf16", "fp8", ..., "*": any other
+    /// Measured steps of that generation in that precision ("*": in formats of two bytes and more) that the constants
+    /// were fitted to; absent: the file does not state it.
+    std::optional<std::int64_t> steps{};
     Sourced<double> gemm_scale;        ///< achieved fraction of the kernel table's speed (power, cold caches, streams)
     Sourced<double> yearly_gemm_gain;  ///< by which the logarithm of gemm_scale grows with a year of releases
     Sourced<double> grouped_gemm_scale;  ///< the same for the experts' grouped products, times gemm_scale

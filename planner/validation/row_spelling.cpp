@@ -91,6 +91,10 @@ Precision scaled_fp8(std::string const& text, AcceleratorProfile const& accelera
 Precision precision_of(TrainingRow const& row, TrainingCase& out) {
     std::string const text = lower_case(row.precision);
     if (has(text, "fp4")) return Precision::fp4;
+    if (row.notes_have("_fp4.sh")) {
+        out.assumptions.emplace_back("fp4 as the configuration's name says, whose other products are in bf16");
+        return Precision::fp4;
+    }
     for (std::string_view const word : {"fp8", "fp-8", "float8", "f8e4m3", "e4m3", "e5m2"})
         if (has(text, word)) return scaled_fp8(text, out.cluster->accelerator);
     if (has(text, "fp16") || has(text, "float16,") || text == "float16" || text == "half" || text == "16-mixed")

@@ -2150,6 +2150,7 @@ class HardwareReportFrameworksUsual(Report):
 class HardwareReportFrameworksTiming(Report):
     generation: Final[str]
     precision: Final[str]
+    steps: Final[int | None]
     # ["values"]: Rows[HardwareReportAcceleratorsValues]
 
 class HardwareReportFrameworksReleases(Report):

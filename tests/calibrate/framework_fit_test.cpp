@@ -69,6 +69,10 @@ TEST_CASE("fit_framework: scales of each generation and shared constants are fou
     CHECK(unseen > 0.7);
     CHECK(unseen < 0.95);
     CHECK(fit.sources == std::vector<std::string>{"a", "b", "c"});
+    // Entries say how many steps are behind them; that for everything, and what nobody measured, say none.
+    CHECK_FALSE(timing_for(profile, "cdna3", "bf16").steps.has_value());
+    CHECK(timing_for(profile, "hopper", "bf16").steps == 60);
+    CHECK(timing_for(profile, "ampere", "bf16").steps == 60);
 }
 
 TEST_CASE("fit_framework: without rows the constants are what the execution makes likely, whatever a fit found") {

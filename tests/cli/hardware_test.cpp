@@ -86,6 +86,20 @@ TEST_CASE("hardware show finds clusters, accelerators and frameworks under the n
     CHECK_THAT(run_sextant({"hardware", "show", "gh200"}).out, contains("scale-out: slingshot (dragonfly)"));
 }
 
+TEST_CASE("hardware show lists of a framework's entries what differs, and how many measured steps are behind each") {
+    auto const text = run_sextant({"hardware", "show", "megatron"}).out;
+    CHECK_THAT(text, contains("measured steps behind the entries: "));
+    CHECK_THAT(text, contains("timing[*/*].gradient_bytes_sent"));
+    CHECK_THAT(text, contains("timing[hopper/fp8].gemm_scale"));
+    CHECK_THAT(text, !contains("timing[hopper/fp8].gradient_bytes_sent"));
+    auto const json = nlohmann::json::parse(run_sextant({"hardware", "show", "megatron", "--format", "json"}).out);
+    auto const& entries = json.at("framework").at("timing");
+    CHECK(entries.at(0).at("steps").is_null());
+    CHECK(entries.at(1).at("steps").is_number());
+    for (auto const& entry : entries)
+        CHECK(entry.at("values").size() >= 20);
+}
+
 TEST_CASE("hardware show refuses an unknown name, format and file, and prints no report") {
     auto const name = run_sextant({"hardware", "show", "h100-sxn"});
     CHECK(name.code == 2);

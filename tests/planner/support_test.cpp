@@ -32,6 +32,70 @@ TEST_CASE("support: a machine whose generation was never measured says so of its
     CHECK(any_has(terms("tpu-v5p", plan), "framework megatron"));
 }
 
+TEST_CASE("support: a framework counts as measured where steps of this generation and format were fitted to") {
+    ClusterSpec const cluster = find_cluster("b200-sxm", "test");
+    FrameworkProfile framework = find_framework("megatron", "test");
+    auto const term = [&](Precision precision) {
+        ParallelPlan plan{.dp = 8};
+        plan.precision = precision;
+        for (std::string const& line : unsupported_terms(find_model("llama-3.1-8b"), cluster, framework, plan))
+            if (line.starts_with("framework")) return line;
+        return std::string();
+    };
+    FrameworkTiming any = framework.timing.front();
+    FrameworkTiming wide = any;
+    wide.generation = "blackwell";
+    FrameworkTiming narrow = wide;
+    narrow.precision = "fp8";
+    // What the constants are, identified or expected, does not say whether steps were measured.
+    any.gemm_scale.basis = wide.gemm_scale.basis = narrow.gemm_scale.basis = Basis::assumed;
+    framework.timing = {any};
+    CHECK(term(Precision::bf16) == "framework megatron: no step on blackwell was fitted");
+    wide.steps = 7;
+    framework.timing = {any, wide};
+    CHECK(term(Precision::bf16).empty());
+    CHECK(term(Precision::fp8) == "framework megatron: no step in fp8 on blackwell was fitted");
+    narrow.steps = 1;
+    framework.timing = {any, wide, narrow};
+    CHECK(term(Precision::fp8) == "framework megatron: fitted to 1 step in fp8 on blackwell only");
+    CHECK(term(Precision::mxfp8) == term(Precision::fp8));
+    narrow.steps = 5;
+    wide.steps = 0;
+    framework.timing = {any, wide, narrow};
+    CHECK(term(Precision::fp8).empty());
+    CHECK(term(Precision::bf16) == "framework megatron: no step in bf16 on blackwell was fitted");
+    narrow.steps = 0;
+    framework.timing = {any, wide, narrow};
+    CHECK(term(Precision::fp8) == "framework megatron: no step on blackwell was fitted");
+    // A file that does not say: what its owner measured or fitted counts.
+    wide.steps.reset();
+    narrow.steps.reset();
+    framework.timing = {any, wide, narrow};
+    CHECK(term(Precision::fp8) == "framework megatron: no step on blackwell was fitted");
+    framework.timing[1].gemm_scale.basis = framework.timing[2].gemm_scale.basis = Basis::measured;
+    CHECK(term(Precision::fp8).empty());
+    CHECK(term(Precision::bf16).empty());
+}
+
+TEST_CASE("support: what the shipped frameworks were fitted to is not called unmeasured") {
+    auto const is_named = [](char const* framework, char const* cluster, Precision precision) {
+        ParallelPlan plan{.dp = 8};
+        plan.precision = precision;
+        return any_has(unsupported_terms(find_model("llama-3.1-8b"), find_cluster(cluster, "test"),
+                                         find_framework(framework, "test"), plan),
+                       "framework");
+    };
+    CHECK_FALSE(is_named("megatron", "gb200-nvl72", Precision::bf16));
+    CHECK_FALSE(is_named("megatron", "b200-sxm", Precision::fp8));
+    CHECK_FALSE(is_named("fsdp", "h100-sxm", Precision::bf16));
+    CHECK_FALSE(is_named("torchtitan", "h100-sxm", Precision::bf16));
+    CHECK_FALSE(is_named("nanotron", "h100-sxm", Precision::bf16));
+    CHECK_FALSE(is_named("maxtext", "tpu-v5p", Precision::bf16));
+    CHECK(is_named("maxtext", "h100-sxm", Precision::bf16));
+    CHECK(is_named("fsdp", "b200-sxm", Precision::bf16));
+    CHECK(is_named("nanotron", "h100-sxm", Precision::fp8));
+}
+
 TEST_CASE("support: schedules and offload that no measured step ran are named, in plans that use them") {
     ParallelPlan plan{.dp = 8, .pp = 8};
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "schedule"));

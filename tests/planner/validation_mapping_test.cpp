@@ -49,6 +49,15 @@ TEST_CASE("a complete row is taken as it stands") {
     CHECK(c.time_reason.empty());
 }
 
+TEST_CASE("a configuration whose name ends in fp4 ran in fp4, whatever the row calls the rest of it") {
+    TrainingRow row = complete_row();
+    row.gpu = "GB200";
+    row.precision = "BF16";
+    CHECK(built(row).plan.precision == Precision::bf16);
+    row.notes = "layout from submission config config_GB300_2x4x2xtp1pp1cp1_8b_fp4.sh, matched by node count";
+    CHECK(built(row).plan.precision == Precision::fp4);
+}
+
 TEST_CASE("a step faster than its format allows is predicted and not scored") {
     TrainingRow row = complete_row();
     row.iter_time_s = 6;  // 0.76 of peak
