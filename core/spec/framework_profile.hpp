@@ -16,8 +16,8 @@ namespace sextant {
 /// What a training framework makes of the hardware: kept per family, device generation and precision, because that is
 /// how far such constants carry (research: within a family 2-8 % median, across families 20-36 %).
 struct FrameworkTiming {
-    std::string generation;            ///< accelerator generation these hold for, "*": any other
-    std::string precision;             ///< "bf16", "fp8", ..., "*": any other
+    std::string generation;  ///< accelerator generation these hold for, "*": any other
+    std::string precision;   ///< "bf16", "fp8", ..., "*": any other
     /// Measured steps of that generation in that precision ("*": in formats of two bytes and more) that the constants
     /// were fitted to; absent: the file does not state it.
     std::optional<std::int64_t> steps{};
