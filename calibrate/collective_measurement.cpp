@@ -1,5 +1,9 @@
 #include "calibrate/collective_measurement.hpp"
 
+#include "core/spec/hardware_catalog.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -41,6 +45,9 @@ private:
     std::shared_ptr<CollectiveMachine const> machine_of(CollectiveMachineRow const& row) {
         auto const found = machines_.find(row);
         if (found != machines_.end()) return found->second;
+        AcceleratorProfile const* const device = cluster_ != nullptr ? known_accelerator(row.gpu) : nullptr;
+        if (device != nullptr && device->generation != cluster_->accelerator.generation)
+            throw RowSkip(fmt::format("of another device ({})", device->name));
         return machines_.emplace(row, std::make_shared<CollectiveMachine const>(collective_machine(row, cluster_)))
             .first->second;
     }

@@ -190,8 +190,18 @@ CollectiveCurve calibrated_curve(ClusterSpec const& cluster, NetworkModel const&
 
 }  // namespace
 
-CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
-    if (group.size <= 1) return {};
+GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group) {
+    constexpr std::int64_t largest_node = 16;
+    std::int64_t const rest = group.size % group.ranks_per_domain;
+    if (group.domains <= 1 || rest == 0) return group;
+    group.ranks_per_domain = cluster.domain_size <= largest_node ? rest : group.size / group.domains;
+    group.domains = (group.size + group.ranks_per_domain - 1) / group.ranks_per_domain;
+    return group;
+}
+
+CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& placed) {
+    if (placed.size <= 1) return {};
+    GroupPlacement const group = evened(cluster, placed);
     if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
     if (group.bridged) return bridged_curve(cluster, kind);
     if (kind == CollectiveKind::all_to_all && group.copies > 1) return token_dispatch_curve(cluster, group);

@@ -28,6 +28,10 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
 /// The same on this cluster, whose bridges may join the group.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster);
 
+/// A group that leaves its last domain partly filled, as one whose domains are all alike: what goes around passes the
+/// NICs of the domain with the fewest ranks, so nodes count as if all had so few; racks are taken to be filled evenly.
+GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group);
+
 /// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm
 /// and protocol, T(S) = min_i (latency_i + S * slope_i), and, where the machine was measured, a smooth factor on it.
 /// Grows with the size, and never faster than in proportion to it, but for single sizes at which a measured arrangement

@@ -86,7 +86,7 @@ TimeInterval interval_at(KernelFit const& fit, double seconds) {
 
 /// The model's time with the residual and the interval that belong to the choice.
 KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const> at) {
-    KernelEstimate out{.time = time, .factors = {0.5, 2.0}, .support = KernelSupport::assumed};  // assumed
+    KernelEstimate out{.time = time, .factors = assumed_kernel_factors, .support = KernelSupport::assumed};
     if (choice.fit == nullptr) return out;
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
     bool const inside = choice.gridded && choice.fit->residual.covers(at);

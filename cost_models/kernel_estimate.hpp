@@ -28,6 +28,9 @@ struct KernelEstimate {
     KernelSupport support = KernelSupport::assumed;
 };
 
+/// assumed: where no fit of this kernel or its class says how far its times are off.
+inline constexpr TimeInterval assumed_kernel_factors{.low = 0.5, .high = 2};
+
 /// Whether the activations are quantised within the time, as benchmarks of the formats that need it measure.
 enum class Quantising : std::uint8_t { apart, included };
 

@@ -73,8 +73,7 @@ CalibrationRange range_of(NetworkModel const& model, CollectiveKind kind, GroupP
 }
 
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes) {
-    constexpr TimeFactors assumed{.low = 0.5, .high = 2};
-    if (group.bridged) return assumed;
+    if (group.bridged) return assumed_collective_factors;
     CalibrationRange const range = range_of(model, kind, group);
     NetworkInterval const* best = nullptr;
     TimeFactors widest{};
@@ -85,7 +84,7 @@ TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPla
     }
     if (best != nullptr) return {best->low, best->high};
     if (widest.high > 1) return widest;
-    return assumed;
+    return assumed_collective_factors;
 }
 
 }  // namespace sextant

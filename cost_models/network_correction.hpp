@@ -31,6 +31,9 @@ struct TimeFactors {
     double high = 1;
 };
 
+/// assumed: where no measurements of a network or its class say how far its times are off.
+inline constexpr TimeFactors assumed_collective_factors{.low = 0.5, .high = 2};
+
 /// That of the range and size; where the model has none for the range, the widest it has; where it has none at all,
 /// and on bridges of pairs, `assumed`: half and twice.
 TimeFactors interval_of(NetworkModel const& model, CollectiveKind kind, GroupPlacement const& group, Bytes bytes);

@@ -56,10 +56,9 @@ void explain_memory(StepReport const& report, std::vector<std::string>& lines) {
                                       human(e.peak()), human(report.limit.usable), human(headroom))
                         : fmt::format("memory: stage {} needs {}, {} more than the {} that are usable", e.fullest_stage,
                                       human(e.peak()), human(-headroom), human(report.limit.usable)));
-    if (report.fits && e.memory.reserved_high > report.limit.usable)
-        lines.push_back(
-            fmt::format("memory is tight: the upper end of the 80 % range is {}; --max-memory asks for more room",
-                        human(e.memory.reserved_high)));
+    if (auto const room = roomier_limit(report))
+        lines.push_back(fmt::format("memory is tight: the upper end of the 80 % range is {}; a plan within {} has room",
+                                    human(e.memory.reserved_high), human(*room)));
 }
 
 }  // namespace
@@ -105,16 +104,19 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     GroupPlacement const tensor = place(GroupKind::tensor, p, cluster);
     if (p.tp > 1 && share(b.tp, e) > 8)
         lines.push_back(fmt::format(
-            "tensor parallelism {}: a smaller tp or overlapping it (now {:.0f} % hidden) would help",
-            tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain", 100 * timing.tp_overlap.value));
+            "tensor parallelism {}: {}overlapping it (now {:.0f} % hidden) would help",
+            tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain",
+            report.microbatches >= 2 ? fmt::format("--tp {} (more data parallelism, if it fits) may help, ", p.tp / 2)
+                                     : std::string(),
+            100 * timing.tp_overlap.value));
     if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2)
         lines.push_back(
             "expert parallelism: with --schedule 1f1b-overlap exchanges would hide beside another pass, as far as the "
             "host keeps up");
     if (share(b.host, e) > 8)
         lines.push_back(
-            "the host launches kernels slower than the device runs them: a larger micro-batch or CUDA graphs would "
-            "help");
+            fmt::format("the host launches kernels slower than the device runs them: {}CUDA graphs would help",
+                        report.microbatches >= 2 ? "a larger micro-batch or " : ""));
     if (share(b.recompute, e) > 5)
         lines.push_back(
             fmt::format("recompute runs {} again per step: freeing memory elsewhere (ZeRO, tp, pp) could avoid it",
@@ -122,7 +124,7 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
     if (p.adapters.on())
         lines.push_back(fmt::format(
             "{} parameters of adapters are trained; MFU counts the work that this needs: forward, gradients of inputs "
-            "and adapters, about two thirds of what training every weight needs",
+            "and adapters, none of frozen weights",
             grouped_digits(report.trained_parameters)));
     explain_memory(report, lines);
     return lines;

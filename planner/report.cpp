@@ -29,14 +29,14 @@ Flops recomputed_flops(StepGraph const& graph) {
 
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
-    return {.capacity = capacity,
-            .usable = framework.memory.usable_fraction.value * capacity,
-            .host = cluster.host_memory.value};
+    Bytes const usable = framework.memory.usable_fraction.value * capacity;
+    return {.capacity = capacity, .usable = usable, .host = cluster.host_memory.value, .of_device = usable};
 }
 
-MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where) {
-    Bytes const capacity = cluster.accelerator.memory_capacity.value;
-    MemoryLimit limit{.capacity = capacity, .usable = {}, .host = cluster.host_memory.value};
+MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                               std::string_view where) {
+    MemoryLimit limit = default_memory_limit(cluster, framework);
+    Bytes const capacity = limit.capacity;
     if (text.ends_with('%')) {
         double percent = 0;
         std::string_view const number = trimmed(text.substr(0, text.size() - 1));  // reports write "90 %"
@@ -51,6 +51,13 @@ MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster
     if (limit.usable <= Bytes{} || limit.usable > capacity)
         throw InputError("{}: '{}' is outside the device's memory (above 0, up to {})", where, text, human(capacity));
     return limit;
+}
+
+std::optional<Bytes> roomier_limit(StepReport const& report) {
+    Bytes const high = report.estimate.memory.reserved_high;
+    Bytes const device = std::max(report.limit.of_device, report.limit.usable);
+    if (!report.fits || high <= device) return {};
+    return report.estimate.peak() * (device / high);
 }
 
 std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_t accelerators) {

@@ -10,9 +10,10 @@ namespace sextant {
 
 /// How much of an accelerator's memory a plan may take.
 struct MemoryLimit {
-    Bytes capacity;  ///< of the device
-    Bytes usable;    ///< what the allocator may reserve before a run is called out of memory
-    Bytes host;      ///< host memory per accelerator, for what is offloaded
+    Bytes capacity;     ///< of the device
+    Bytes usable;       ///< what the allocator may reserve before a run is called out of memory
+    Bytes host;         ///< host memory per accelerator, for what is offloaded
+    Bytes of_device{};  ///< what the framework can use of it, whatever the user allows
     [[nodiscard]] bool admits(StageMemory const& memory) const {
         return memory.reserved() <= usable && memory.host <= host;
     }
@@ -22,7 +23,8 @@ struct MemoryLimit {
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework);
 /// The same with what the user allows: "90%", "70 GB". @throws InputError: not a size nor a percentage, or outside (0,
 /// capacity].
-MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, std::string_view where);
+MemoryLimit parse_memory_limit(std::string_view text, ClusterSpec const& cluster, FrameworkProfile const& framework,
+                               std::string_view where);
 
 /// What one step costs in money; absent when neither cluster nor user names a price.
 std::optional<DollarsPerSecond> price_of(ClusterSpec const& cluster, std::int64_t accelerators);
@@ -50,6 +52,10 @@ struct StepReport {
     std::int64_t trained_parameters = 0;   ///< of adapters; 0: all
     std::string digest;
 };
+
+/// Where the upper end of what a fitting plan takes is more than the device has: the limit that leaves room for it, if
+/// memory is spread alike.
+std::optional<Bytes> roomier_limit(StepReport const& report);
 
 /// What a report stands on: whose price it is, then the assumed terms.
 std::vector<std::string> all_assumptions(StepReport const& report);

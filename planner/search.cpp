@@ -58,7 +58,8 @@ struct Findings {
         if (other.smallest_misfit) note_smallest(*other.smallest_misfit);
     }
     void note_fastest(Candidate const& c) {
-        if (!fastest_misfit || c.before(*fastest_misfit)) fastest_misfit = c;
+        auto const key = [](Candidate const& of) { return std::pair(of.estimate.time, plan_key(of.plan)); };
+        if (!fastest_misfit || key(c) < key(*fastest_misfit)) fastest_misfit = c;
     }
     void note_smallest(Candidate const& c) {
         if (!smallest_misfit || c.estimate.peak() < smallest_misfit->estimate.peak() ||

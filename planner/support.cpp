@@ -16,7 +16,7 @@ namespace {
 /// Of steps of mixtures of experts, whatever the framework: errors of 55 such steps of three sources, fitted and left
 /// out in equal parts. Source: what `sextant calibrate fit --train` prints of the tables that the profiles are fitted
 /// to.
-constexpr StepInterval expert_interval{.low = 0.828, .high = 2.75, .rows = 110};
+constexpr StepInterval expert_interval{.low = 0.83, .high = 2.75, .rows = 110};
 
 /// Of steps of dense models that wait for the host: errors of 71 such steps. Source: as above.
 constexpr StepInterval waiting_interval{.low = 0.913, .high = 1.26, .rows = 142};
@@ -78,6 +78,13 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     if (auto term = unmeasured_steps(framework, a.generation, plan.precision)) out.push_back(*std::move(term));
     if (plan.pp > 1 && !is_measured(plan.schedule))
         out.push_back(fmt::format("schedule {}: no measured step ran it", name_of(plan.schedule)));
+    // A family whose rows have no experts keeps what it started with.
+    if (model.moe && timing_for(framework, a.generation, plan.precision).moe_floor_forward.value == Seconds{})
+        out.push_back(fmt::format("experts under {}: no step of such a model was fitted", framework.name));
+    if (plan.cp > 1 && plan.cp_mode != ContextParallel::ring)
+        out.push_back(fmt::format("cp mode {}: no measured step ran it", name_of(plan.cp_mode)));
+    if (plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::muon)
+        out.push_back(fmt::format("optimizer {}: no measured step ran it", name_of(plan.optimizer)));
     if (plan.precision == Precision::fp8_block) out.emplace_back("fp8-block: no measured step scaled by blocks");
     bool const as_it_is = plan.adapters.base == BaseWeights::fp8 && unscaled(plan.precision) == Precision::fp8;
     if (plan.adapters.on() && plan.adapters.base != BaseWeights::bf16 && !as_it_is)
@@ -94,6 +101,8 @@ void keep_measured(SearchSpace& space) {
     if (space.pipelining.empty())
         throw InputError(
             "--only-validated: no measured step ran this schedule (gpipe, 1f1b, interleaved and 1f1b-overlap were)");
+    std::erase_if(space.cp_modes, [](ContextParallel mode) { return mode != ContextParallel::ring; });
+    if (space.cp_modes.empty()) throw InputError("--only-validated: no measured step ran this cp mode (ring was)");
     std::erase_if(space.offload, [](Offload offload) { return offload != Offload::none; });
     if (space.offload.empty()) throw InputError("--only-validated: no measured step offloaded anything");
 }

@@ -124,7 +124,12 @@ struct HeldOut {
     }
     std::vector<HeldOutLine> operator()(FrameworkProfile const& file) const {
         if (file.interval.rows == 0) return {};
-        return {{.part = "steps", .rows = file.interval.rows, .low = file.interval.low, .high = file.interval.high}};
+        HeldOutLine line{.part = fmt::format("steps (interval: {} errors, fitted and left out)", file.interval.rows),
+                         .low = file.interval.low,
+                         .high = file.interval.high};
+        for (FrameworkTiming const& timing : file.timing)
+            line.fitted_rows += timing.steps.value_or(0);
+        return {line};
     }
 };
 

@@ -266,11 +266,17 @@ public:
     RowsFile predicted;
 
 private:
+    [[nodiscard]] std::vector<TimingConstant> expected_of(std::string const& name) const {
+        std::vector<TimingConstant> expected = expected_factors(others_than(name, alone_));
+        for (TimingConstant& known : factors_known_otherwise(name))
+            expected.push_back(std::move(known));
+        return expected;
+    }
+
     FrameworkProfile profile_of(std::string const& name, Family const& family) {
         auto const rows = pointers(family.rows);
         begin_step(context_, fmt::format("fitting {}: {} rows", name, rows.size()));
-        std::vector<TimingConstant> const expected =
-            together_ ? expected_factors(others_than(name, alone_)) : known_constants(family.start);
+        std::vector<TimingConstant> const expected = together_ ? expected_of(name) : known_constants(family.start);
         FrameworkFit const fit =
             fit_framework(family.start, rows, options_, expected, together_ ? &alone_.at(name) : nullptr);
         FrameworkProfile profile = family.start;

@@ -1,8 +1,8 @@
 #include "cli/calibrate/report.hpp"
 #include "cli/validate/plots.hpp"
+#include "cli/validate/row_words.hpp"
 #include "cli/view/rows_csv.hpp"
 #include "cli/view/table.hpp"
-#include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -89,7 +89,7 @@ std::string histogram_text(CalibrationReport const& report) {
 Table worst_table(CalibrationReport const& report) {
     Table table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"split"}, {"reason"}});
     for (WorstRow const& row : report.validation.worst)
-        table.add_row({row.where, row.what, human(row.measured), human(row.predicted),
+        table.add_row({row.where, row.what, measured_words(row), predicted_words(row),
                        fmt::format("{:+.0f}", row.error_pct()), row.split, row.reason});
     return table;
 }

@@ -73,13 +73,13 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         throw InputError("--other-traffic: {} (a share from 0 up to, but not, 1)", o.other_traffic);
     if (report.network == NetworkMode::ideal && (!report.degraded.empty() || report.other_traffic > 0))
         throw InputError("--network: ideal knows no links (degraded links and other traffic need fair)");
-    GroupPlacement const group = place_group(o.gpus, 1, cluster);
+    GroupPlacement const group = evened(cluster, place_group(o.gpus, 1, cluster));
     CollectiveCurve const curve = collective_curve(cluster, kind, group);
     for (Bytes const bytes : report.sizes) {
         report.closed_form.push_back(curve.time(bytes));
         report.jump.push_back(cluster.network_model ? jump_factor(*cluster.network_model, kind, group, bytes) : 1);
         report.interval.push_back(cluster.network_model ? interval_of(*cluster.network_model, kind, group, bytes)
-                                                        : TimeFactors{.low = 0.5, .high = 2});
+                                                        : assumed_collective_factors);
     }
     report.basis = group.bridged           ? "assumed: no measurements of bridges between pairs"
                    : cluster.network_model ? range_words(range_of(*cluster.network_model, kind, group))

@@ -219,7 +219,7 @@ MachineSubject find_machine(PlanOptions const& options) {
     }
     machine.limit = options.max_memory.empty()
                         ? default_memory_limit(machine.cluster, machine.framework)
-                        : parse_memory_limit(options.max_memory, machine.cluster, "--max-memory");
+                        : parse_memory_limit(options.max_memory, machine.cluster, machine.framework, "--max-memory");
     return machine;
 }
 

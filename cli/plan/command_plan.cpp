@@ -162,8 +162,9 @@ std::vector<std::string> advice_of(Subject const& subject, SearchResult const& r
     require_runnable(subject, result.counts, advice);
     if (advice.empty())
         advice.push_back(
-            "no single constraint is to blame: more accelerators, a smaller batch or sequence, or larger memory "
-            "would help");
+            "neither more accelerators nor any option alone gives an answer: free several of those that fix degrees, "
+            "or "
+            "take accelerators with more memory (a shorter sequence may help)");
     return advice;
 }
 

@@ -60,8 +60,14 @@ Pairs memory_lines(StageMemory const& m) {
 }  // namespace
 
 std::string documents_text(Workload const& workload) {
-    return workload.document > 0 ? fmt::format(" in documents of {}", workload.document) : "";
+    if (workload.document <= 0) return "";
+    SequenceShape const shape = workload.shape();
+    if (shape.attended() == workload.document) return fmt::format(" in documents of {}", workload.document);
+    return fmt::format(" in {} documents of {} (of {} at most)", shape.documents(), shape.attended(),
+                       workload.document);
 }
+
+std::string room_option(Bytes limit) { return fmt::format("--max-memory {:.0f}GB", std::floor(limit.in(units::GB))); }
 
 std::string headline(PlanQuestion const& q, std::int64_t accelerators, Precision precision) {
     std::int64_t const context = q.model.max_positions;

@@ -40,8 +40,6 @@ std::string stages_text(MemorySheet const& s) {
 
 std::string state_text(MemorySheet const& s, std::size_t stage) {
     LocalParameters const p = stage_parameters(s.graph, stage);
-    FrameworkMemory const& f = s.question.framework.memory;
-    StateBytes const dense = state_bytes(f, s.plan, dense_shards(s.plan));
     StageMemory const& m = s.stages[stage];
     Table table({{"state of stage " + std::to_string(stage)},
                  {"exact bytes", Align::right},
@@ -55,9 +53,12 @@ std::string state_text(MemorySheet const& s, std::size_t stage) {
     }
     table.add_row({adapters ? "trained parameters" : "parameters held", fmt::format("({:.0f})", p.total()),
                    p.expert > 0 ? fmt::format("{:.0f} of experts", p.expert) : ""});
-    table.add_row({"weights", exact(m.weights), fmt::format("{:.4g}", dense.weights)});
-    table.add_row({"gradients", exact(m.gradients), fmt::format("{:.4g}", dense.gradients)});
-    table.add_row({"optimizer", exact(m.optimizer), fmt::format("{:.4g}", dense.optimizer)});
+    auto const add = [&](char const* what, Bytes bytes, double parameters) {
+        table.add_row({what, exact(bytes), parameters > 0 ? fmt::format("{:.4g}", bytes.base() / parameters) : "-"});
+    };
+    add("weights", m.weights, p.total() + (adapters ? frozen.total() : 0));
+    add("gradients", m.gradients, p.total());
+    add("optimizer", m.optimizer, p.total());
     return table.text();
 }
 

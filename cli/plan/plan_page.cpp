@@ -161,10 +161,10 @@ void add_answer(Page& page, ClusterSpec const& cluster, PlanAnswer const& answer
         fmt::format("Best of {} plans that fit: {}, {} a step.", grouped_digits(answer.result.counts.evaluated),
                     plan_label(best.plan), human(best.estimate.time));
     page.tone = Tone::good;
-    if (best.estimate.memory.reserved_high > best.limit.usable) {
+    if (auto const room = roomier_limit(best)) {
         page.tone = Tone::warning;
-        page.verdict +=
-            " Memory is tight: the upper end of its range does not fit (--max-memory 85% asks for more room).";
+        page.verdict += fmt::format(
+            " Memory is tight: the upper end of its range does not fit ({} asks for more room).", room_option(*room));
     }
     page.figures = step_figures(best, cluster);
     std::size_t const bars = std::min(most_bars, answer.reports.size());

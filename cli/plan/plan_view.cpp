@@ -59,7 +59,8 @@ std::string plan_extras(StepReport const& r) {
 
 std::vector<std::string> misfit_sentences(SearchResult const& result, MemoryLimit const& limit) {
     std::vector<std::string> out;
-    if (result.fastest_misfit && !result.best.empty() && result.fastest_misfit->score < result.best.front().score) {
+    if (result.fastest_misfit && !result.best.empty() &&
+        result.fastest_misfit->estimate.time < result.best.front().estimate.time) {
         Candidate const& c = *result.fastest_misfit;
         out.push_back(fmt::format("fastest rejected: {} would take {} but needs {}, {} over the limit",
                                   plan_label(c.plan), human(c.estimate.time), human(c.estimate.peak()),
@@ -159,8 +160,9 @@ std::string best_plan_text(StepReport const& best, ClusterSpec const& cluster,
                             100 * best.mfu, human(best.estimate.peak()), human(best.limit.usable),
                             human(best.estimate.memory.allocated()), human(best.estimate.memory.reserved_high)),
                 "   ");
-    if (best.estimate.memory.reserved_high > best.limit.usable)
-        text += "   tight: the upper end of the memory range does not fit; --max-memory 85% asks for more room\n";
+    if (auto const room = roomier_limit(best))
+        text += fmt::format("   tight: the upper end of the memory range does not fit; {} asks for more room\n",
+                            room_option(*room));
     if (best.million_tokens_cost)
         text += wrapped(fmt::format("   {} per million tokens{}", human(*best.million_tokens_cost), at_price(cluster)),
                         "   ");

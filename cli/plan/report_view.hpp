@@ -14,6 +14,8 @@ std::string headline(PlanQuestion const& question, std::int64_t accelerators, Pr
 
 /// " in documents of 200" of a workload that packs them, nothing of another.
 std::string documents_text(Workload const& workload);
+/// "--max-memory 71GB".
+std::string room_option(Bytes limit);
 
 /// " at $2.95 per GPU-hour (indicative: Nebius H100, on-demand, 2025)" after a sum of dollars, nothing without a price.
 std::string at_price(ClusterSpec const& cluster);

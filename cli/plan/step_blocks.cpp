@@ -83,7 +83,7 @@ Chart memory_chart(std::vector<StepReport> const& reports, std::vector<std::stri
 
 std::vector<PageFigure> step_figures(StepReport const& r, ClusterSpec const& cluster) {
     auto const per_gpu = r.tokens_per_second / static_cast<double>(r.accelerators);
-    bool const tight = r.estimate.memory.reserved_high > r.limit.usable;
+    bool const tight = roomier_limit(r).has_value();
     std::vector<PageFigure> figures{
         {"step time", human(r.estimate.time), "80 %: " + interval_words(r.estimate.time, r.interval)},
         {"MFU", fmt::format("{:.1f} %", 100 * r.mfu),

@@ -131,8 +131,8 @@ std::string phases_text(RlStep const& step) {
     RlPhases const& p = step.phases;
     BatchGeneration const& g = step.generation;
     add("generation", p.generation,
-        fmt::format("{:.0f} responses an engine, {:.0f} decoding on average; {} with prompts", g.most_batch,
-                    g.mean_batch, human(g.prefill)));
+        fmt::format("{:.0f} responses at most at once on an engine, {:.0f} decoding on average; {} with prompts",
+                    g.most_batch, g.mean_batch, human(g.prefill)));
     add("  long tail", g.straggling(),
         fmt::format("{} of it: responses of equal length end after {}", percent(g.straggling() / g.time, 0),
                     human(g.even)));

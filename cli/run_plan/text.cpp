@@ -95,8 +95,9 @@ void add_run(Pairs& pairs, RunPlanReport const& report) {
     pairs.emplace_back(
         "plan", fmt::format("{}, step {}, MFU {:.1f} %, {} of {}", plan_label(step.plan), human(step.estimate.time),
                             100 * step.mfu, human(step.estimate.peak()), human(step.limit.usable)));
-    if (step.estimate.memory.reserved_high > step.limit.usable)
-        pairs.emplace_back("", "tight: the upper end of the memory range does not fit (--max-memory 85%)");
+    if (auto const room = roomier_limit(step))
+        pairs.emplace_back(
+            "", fmt::format("tight: the upper end of the memory range does not fit ({})", room_option(*room)));
     auto const plain = [](double v) { return fmt::format("{:.4g}", v); };
     bool const in_days = run.wall >= 1 * units::day;
     double const wall = run.wall.in(in_days ? units::day : units::hour);

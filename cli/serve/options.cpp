@@ -152,7 +152,8 @@ std::vector<std::string> serving_assumptions(ServingCase const& what) {
     note("request overhead", e.request_overhead.basis);
     note("tokenising", e.tokenise_per_token.basis);
     note("memory overhead", e.memory_overhead.basis);
-    if (!names.empty()) out.push_back(fmt::format("engine '{}', not measured: {}", e.name, names));
+    if (!names.empty())
+        out.push_back(fmt::format("engine '{}': {} assumed, or taken from other engines", e.name, names));
     if (what.model.moe && what.plan.expert_imbalance <= 1)
         out.emplace_back("experts get equal shares of the tokens (--expert-imbalance)");
     if (what.plan.cache == CacheFormat::int4)

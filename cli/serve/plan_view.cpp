@@ -6,6 +6,7 @@
 #include "cli/view/latency_text.hpp"
 #include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/kernel_constants.hpp"
 #include "planner/left_out.hpp"
 
 #include <fmt/format.h>
@@ -71,6 +72,32 @@ std::string remedies(ServePlanReport const& report) {
     return join(list);
 }
 
+/// The widest of the usual formats that are narrower than these weights and run on their device; empty: none.
+std::string narrower_weights(ServePlanReport const& report, ServeShortage const& least) {
+    GemmFormat const* const now = find_gemm_format(least.plan.weights);
+    auto const& peak = report.question.machines[least.machine].cluster.accelerator.peak;
+    for (char const* name : {"fp8-block", "int8-weights", "int4-weights"})
+        if (GemmFormat const* const format = find_gemm_format(name);
+            now != nullptr && format->right < now->right && peak.contains(format->precision))
+            return name;
+    return "";
+}
+
+/// What may fit where no deployment that was tried does.
+std::string ways_to_fit(ServePlanReport const& report, ServeShortage const& least) {
+    std::vector<std::string> list;
+    if (std::string const narrower = narrower_weights(report, least); !narrower.empty())
+        list.push_back("narrower weights as --weights " + narrower);
+    list.emplace_back("accelerators with more memory");
+    list.push_back(fmt::format("more pipeline stages as 'sextant serve estimate --tp {} --pp 2'", least.plan.tp));
+    if (auto const& moe = report.question.model.moe) {
+        std::int64_t const ranks = 2 * least.plan.tp;
+        list.push_back(fmt::format("more attention groups as 'sextant serve estimate --tp {} --attention-dp 2{}'",
+                                   least.plan.tp, moe->experts % ranks == 0 ? fmt::format(" --ep {}", ranks) : ""));
+    }
+    return join(list);
+}
+
 /// A line for each pair of narrow formats that is shown.
 std::string format_errors_text(ServeAnswer const& answer) {
     std::set<std::string> lines;
@@ -87,11 +114,11 @@ std::string format_errors_text(ServeAnswer const& answer) {
 std::string no_deployment(ServePlanReport const& report) {
     if (auto const& least = report.answer.shortage)
         return fmt::format(
-            "No deployment fits the memory: {} with tp {}, {} weights and {} cache lacks the least, {} needed of each "
-            "accelerator for one request, {} usable (narrower weights as --weights fp8-block, more accelerators or "
-            "larger ones may).",
+            "No deployment of one pipeline stage{} fits the memory: {} with tp {}, {} weights and {} cache lacks the "
+            "least, {} needed of each accelerator for one request, {} usable (what may fit: {}).",
+            report.question.model.moe ? " and one attention group" : "",
             report.question.machines[least->machine].cluster.name, least->plan.tp, least->plan.weights,
-            name_of(least->plan.cache), human(least->needed), human(least->usable));
+            name_of(least->plan.cache), human(least->needed), human(least->usable), ways_to_fit(report, *least));
     return fmt::format("No deployment {} ({} may help).",
                        report.question.ttft > Seconds{} || report.question.tpot > Seconds{}
                            ? std::string("keeps the objectives")

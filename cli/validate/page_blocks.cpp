@@ -1,8 +1,8 @@
 #include "cli/validate/page_blocks.hpp"
 
 #include "cli/page/page_cells.hpp"
+#include "cli/validate/row_words.hpp"
 #include "cli/view/percent_text.hpp"
-#include "core/quantity_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -92,13 +92,14 @@ PageTable worst_page_table(std::vector<WorstRow> const& worst) {
                                 {"split", Align::left},
                                 {"reason", Align::left}}};
     for (WorstRow const& row : worst)
-        table.rows.push_back({{row.where},
-                              {row.what},
-                              {human(row.measured), row.measured.base()},
-                              {human(row.predicted), row.predicted.base()},
-                              number_cell("{:+.0f}", row.error_pct()),
-                              {row.split},
-                              {row.reason}});
+        table.rows.push_back(
+            {{row.where},
+             {row.what},
+             {measured_words(row), row.tokens_per_s ? row.tokens_per_s->measured : row.measured.base()},
+             {predicted_words(row), row.tokens_per_s ? row.tokens_per_s->predicted : row.predicted.base()},
+             number_cell("{:+.0f}", row.error_pct()),
+             {row.split},
+             {row.reason}});
     leave_out_if_empty(table, "split");  // of kernels alone
     leave_out_if_empty(table, "reason");
     return table;

@@ -1,6 +1,7 @@
 #include "cli/validate/row_words.hpp"
 
 #include "core/measurements/row_cells.hpp"
+#include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,14 @@ void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& recor
         add(collective);
     else if (kind == ValidationKind::serving)
         add(serving);
+}
+
+std::string measured_words(WorstRow const& row) {
+    return row.tokens_per_s ? fmt::format("{:.4g} tok/s", row.tokens_per_s->measured) : human(row.measured);
+}
+
+std::string predicted_words(WorstRow const& row) {
+    return row.tokens_per_s ? fmt::format("{:.4g} tok/s", row.tokens_per_s->predicted) : human(row.predicted);
 }
 
 }  // namespace sextant::cli

@@ -14,4 +14,8 @@ std::string row_place(CsvTable const& table, CsvRecord const& record);
 /// none.
 void name_row(ValidationKind kind, CsvTable const& table, CsvRecord const& record, ScoredRow& row);
 
+/// What was measured of the row and what is predicted: its time, or its throughput.
+std::string measured_words(WorstRow const& row);
+std::string predicted_words(WorstRow const& row);
+
 }  // namespace sextant::cli

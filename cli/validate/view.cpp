@@ -1,8 +1,8 @@
 #include "cli/validate/view.hpp"
 
+#include "cli/validate/row_words.hpp"
 #include "cli/view/table.hpp"
 #include "core/csv.hpp"
-#include "core/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -253,8 +253,8 @@ std::string ranking_line(Validation const& v) {
 Table worst_table(Validation const& v, Names names) {
     Table table({{"row"}, {"what"}, right("measured"), right("predicted"), right("error %"), {"split"}, {"reason"}});
     for (WorstRow const& row : v.worst)
-        table.add_row({names == Names::whole ? row.where : short_source(row.where, 40), row.what, human(row.measured),
-                       human(row.predicted), fmt::format("{:+.0f}", row.error_pct()), row.split, row.reason});
+        table.add_row({names == Names::whole ? row.where : short_source(row.where, 40), row.what, measured_words(row),
+                       predicted_words(row), fmt::format("{:+.0f}", row.error_pct()), row.split, row.reason});
     table.leave_out_if_empty("split");  // of kernels alone
     table.leave_out_if_empty("reason");
     return table;

@@ -83,15 +83,20 @@ std::string validation_json(Validation const& v) {
                            {"spearman_median", v.ranking.median},
                            {"spearman_p10", v.ranking.low}};
     json["worst"] = Json::array();
-    for (WorstRow const& row : v.worst)
-        json["worst"].push_back({{"row", row.where},
-                                 {"source", row.source},
-                                 {"what", row.what},
-                                 {"measured_s", row.measured.base()},
-                                 {"predicted_s", row.predicted.base()},
-                                 {"error_pct", row.error_pct()},
-                                 {"split", row.split},
-                                 {"reason", row.reason}});
+    for (WorstRow const& row : v.worst) {
+        Json entry{{"row", row.where}, {"source", row.source}, {"what", row.what}};
+        if (row.tokens_per_s) {
+            entry["measured_tokens_per_s"] = row.tokens_per_s->measured;
+            entry["predicted_tokens_per_s"] = row.tokens_per_s->predicted;
+        } else {
+            entry["measured_s"] = row.measured.base();
+            entry["predicted_s"] = row.predicted.base();
+        }
+        entry["error_pct"] = row.error_pct();
+        entry["split"] = row.split;
+        entry["reason"] = row.reason;
+        json["worst"].push_back(std::move(entry));
+    }
     if (v.kind != ValidationKind::train) json["groups"] = groups_array(v);
     // Cells of a foreign file may hold anything; what is not UTF-8 is replaced.
     return json_text(json, 2) + "\n";

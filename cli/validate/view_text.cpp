@@ -3,6 +3,7 @@
 #include "cli/view/table.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "cost_models/collective_row.hpp"
+#include "planner/validation/kernel_validation.hpp"
 #include "planner/validation/prediction_rows.hpp"
 #include "planner/validation/serving_row.hpp"
 #include "planner/validation/training_row.hpp"
@@ -126,6 +127,13 @@ std::string interval_note(ValidationKind kind) {
                "framework, of mixtures of experts and of steps that wait for the host whatever the framework; wider "
                "where terms of a step have no "
                "measurement behind them.";
+    if (kind == ValidationKind::kernels)
+        return fmt::format(
+            "The 80 % interval of a predicted time comes from rows that the fit had not seen; of a fit with fewer than "
+            "20 of them, and of shapes beyond those that it saw, from the rows that it was fitted to, widened. Where "
+            "there is no fit it is assumed as {:.3g} to {:.3g} of it, of attention of another library than the fits' "
+            "as {:.3g} to {:.3g}.",
+            interval.low, interval.high, other_library_factors.low, other_library_factors.high);
     return fmt::format(
         "The 80 % interval of a predicted time comes from rows that the fit had not seen; where there is no fit it is "
         "assumed as {:.3g} to {:.3g} of it.",

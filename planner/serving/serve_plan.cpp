@@ -88,6 +88,10 @@ double miss_of(ServeQuestion const& q, ServingEstimate const& e) {
     return miss;
 }
 
+std::int64_t replicas_for(double rate, double of_each) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(rate / of_each)));
+}
+
 /// The largest share of the capacity that keeps the objectives: regula falsi (Illinois) in the logarithms, halves where
 /// that has no figure, both ends drawn in.
 void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c, double capacity,
@@ -117,7 +121,34 @@ void find_bound(ServeQuestion const& q, IterationModel const& model, ServeCandid
         }
     }
     c.rate_bound = low * capacity;
-    c.least_replicas = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(q.rate / c.rate_bound)));
+    c.likely_replicas = replicas_for(q.rate, c.rate_bound);
+}
+
+/// No replica is quicker within the objectives than one that always has as many requests as they allow: a few more
+/// than that, so that the rate is no lower than the largest.
+void find_least(ServeQuestion const& q, IterationModel const& model, ServeCandidate& c, double capacity) {
+    constexpr double close = 1.02;
+    double rate = capacity;
+    if (q.tpot > Seconds{}) {
+        RequestShape const request = mean_request(q);
+        double keeps = 1;
+        double misses = static_cast<double>(c.plan.max_batch);
+        ServingEstimate at = closed_loop(model, request, misses);
+        if (at.tpot > q.tpot) {
+            rate = std::min(rate, at.requests_per_s);
+            while (misses > close * keeps) {
+                double const middle = std::sqrt(keeps * misses);
+                at = closed_loop(model, request, middle);
+                if (at.tpot <= q.tpot)
+                    keeps = middle;
+                else {
+                    misses = middle;
+                    rate = std::min(rate, at.requests_per_s);
+                }
+            }
+        }
+    }
+    c.least_replicas = std::min(replicas_for(q.rate, std::max(rate, c.rate_bound)), c.likely_replicas);
 }
 
 /// Why the formats of a candidate are not accurate enough, or nothing.
@@ -187,6 +218,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
         v.rejected = serving_slow_tpot;
     else {
         find_bound(q, model, c, capacity, alone);
+        find_least(q, model, c, capacity);
         if (c.accelerators(c.least_replicas) > q.most_accelerators) v.rejected = serving_too_many;
     }
     return v;
@@ -251,24 +283,44 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationMo
     return trial;
 }
 
-/// More replicas until the objectives are kept, or until it costs more than `most`.
+/// The largest number of replicas that is allowed and costs less than `most`; 0: none.
+std::int64_t most_replicas(ServeQuestion const& q, ServeCandidate const& c, double most) {
+    std::int64_t const allowed = q.most_accelerators / c.plan.accelerators();
+    double const paid = std::ceil(most / cost_of(q, c, 1)) - 1;
+    return paid < static_cast<double>(allowed) ? static_cast<std::int64_t>(paid) : allowed;
+}
+
+/// From the likely number of replicas more until the objectives are kept, or until it costs more than `most`; where the
+/// first keeps them, fewer, to a few per cent.
 void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
     IterationModel const model(q.case_of(c));
-    std::int64_t replicas = c.least_replicas;
-    for (int trial = 0; trial < most_trials; ++trial) {
-        if (cost_of(q, c, replicas) >= most || c.accelerators(replicas) > q.most_accelerators) return;
+    std::int64_t const top = most_replicas(q, c, most);
+    std::int64_t too_few = c.least_replicas - 1;
+    std::int64_t replicas = std::min(c.likely_replicas, top);
+    for (int trial = 0; trial < most_trials && replicas > too_few && replicas <= top; ++trial) {
         ServeTrial const found = simulate(q, c, model, replicas);
         if (is_stopped(q)) return;  // the first requests of a simulation say nothing
-        c.missed = found;
         if (found.kept >= q.share) {
-            c.missed.reset();
             c.trial = found;
             c.replicas = replicas;
-            return;
+            if (replicas > c.likely_replicas) break;  // fewer missed them
+        } else {
+            c.missed = found;
+            too_few = replicas;
         }
-        replicas =
-            std::max(replicas + 1, static_cast<std::int64_t>(std::floor(static_cast<double>(replicas) * growth)));
+        auto const more = static_cast<std::int64_t>(static_cast<double>(replicas) * growth);
+        auto const spared = static_cast<double>(c.replicas - too_few);
+        if (!c.trial)
+            replicas = std::max(replicas + 1, more);
+        else if (spared > 1 && spared > (growth - 1) / 2 * static_cast<double>(c.replicas))
+            replicas = too_few + (c.replicas - too_few) / 2;
+        else
+            break;
     }
+    if (c.trial)
+        c.missed.reset();
+    else
+        c.least_replicas = too_few + 1;
 }
 
 void check(ServeQuestion const& q) {
@@ -322,8 +374,8 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
     if (answer.best_ttft) answer.shortage.reset();
     answer.frontier = frontier_of(std::move(points));
     std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
-        return std::pair(cost_of(q, a, a.least_replicas), a.at_bound.tpot.base()) <
-               std::pair(cost_of(q, b, b.least_replicas), b.at_bound.tpot.base());
+        return std::pair(cost_of(q, a, a.likely_replicas), a.at_bound.tpot.base()) <
+               std::pair(cost_of(q, b, b.likely_replicas), b.at_bound.tpot.base());
     });
     return open;
 }
@@ -364,7 +416,8 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     double best = unlimited;
     for (ServeCandidate& c : open) {
         // Within a tenth of the best the alternatives are worth seeing.
-        if (cost_of(q, c, c.least_replicas) > 1.1 * best || is_stopped(q)) break;
+        if (is_stopped(q)) break;
+        if (cost_of(q, c, c.least_replicas) > 1.1 * best) continue;
         if (answer.simulated >= 4 * q.shown && best < unlimited) break;
         if (q.progress)
             q.progress(fmt::format("simulating {} tp {} {} ({} of {})", q.machines[c.machine].cluster.name, c.plan.tp,

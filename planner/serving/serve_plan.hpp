@@ -74,8 +74,12 @@ struct ServeTrial {
 struct ServeCandidate {
     std::size_t machine = 0;
     ServingPlan plan;
-    double rate_bound = 0;     ///< requests a second of one replica, at most, by closed form within the objectives
-    ServingEstimate at_bound;  ///< there
+    /// Requests a second of one replica by itself, at most, by closed form within the objectives.
+    double rate_bound = 0;
+    ServingEstimate at_bound;          ///< there
+    std::int64_t likely_replicas = 0;  ///< of that rate each
+    /// Each busy with as many requests at all times as the objectives allow in the mean: what a router that
+    /// evens them out cannot do better.
     std::int64_t least_replicas = 0;
     std::int64_t replicas = 0;  ///< that keep the objectives in the simulation; 0: not simulated
     std::optional<ServeTrial> trial{};

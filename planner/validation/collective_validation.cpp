@@ -83,6 +83,8 @@ ScoredRow CollectivePredictor::predict(RowCells const& cells) {
     try {
         CollectiveRow const row = collective_row(cells);
         auto const machine = machine_of(row.machine);
+        if (calibrated_ != nullptr && machine->cluster.name != calibrated_->name)
+            throw RowSkip(fmt::format("of another network than the calibration's ({})", machine->cluster.name));
         CollectiveKind const kind = collective_kind_of(row.collective);
         p.time = collective_curve(machine->cluster, kind, machine->group).time(row.bytes);
         p.measured_time = row.measured;

@@ -41,6 +41,13 @@ char const* what_it_stands_on(KernelSupport support) {
     return "?";
 }
 
+/// What `attention_time` stands on: a fit of another library's kernel; of attention op by op, products and passes
+/// over memory.
+KernelSupport support_of_training_attention(Attention const& a, AcceleratorProfile const& accelerator) {
+    if (a.kernel != AttentionKernel::flash) return KernelSupport::by_class;
+    return estimate_prefill(a, "bf16/bf16", accelerator, {.library = AttentionLibrary::training}).support;
+}
+
 /// The kind of kernel and the variant under which a fit of this row would stand.
 std::pair<KernelKind, std::string> fit_key(KernelCase const& c, AcceleratorProfile const& accelerator) {
     if (std::holds_alternative<Gemm>(c.what)) return {product_kind(accelerator), c.variant};
@@ -82,9 +89,9 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
             if (!c.variant.empty()) return estimate_prefill(a, c.variant, accelerator, {});
             Seconds time = attention_time(a, Pass::forward, accelerator, alone);
             if (c.with_backward) time += attention_time(a, Pass::backward, accelerator, alone);
-            KernelEstimate const fused = estimate_prefill(a, "bf16/bf16", accelerator, {});
-            return {
-                .time = time, .factors = {0.6, 1.6}, .support = fused.support};  // assumed: another library's kernel
+            return {.time = time,
+                    .factors = other_library_factors,
+                    .support = support_of_training_attention(a, accelerator)};
         }
         KernelEstimate operator()(DecodeAttention const& a) const {
             return estimate_decode(a, c.variant, accelerator, c.cache);

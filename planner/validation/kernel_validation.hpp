@@ -16,6 +16,9 @@ namespace sextant {
 /// Constants that leave a kernel's time as it is when it runs alone: every factor 1, nothing hidden, no gaps.
 FrameworkTiming kernel_alone();
 
+/// assumed: the 80 % interval of attention of another library than those of the fits.
+inline constexpr TimeInterval other_library_factors{.low = 0.6, .high = 1.6};
+
 /// Time of the kernel on an otherwise idle accelerator, by `cost_models/kernel_estimate.hpp`, as a benchmark that
 /// repeats it sees it: operands in cache where they fit, and the quantisation of activations included where the tables
 /// include it.

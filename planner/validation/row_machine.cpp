@@ -236,8 +236,6 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
     std::int64_t const per_node = row.gpus_per_node.value_or(0);
     double const gbps = row.inter_node_gbps.value_or(0);
     if (per_node == 0) out.assumptions.emplace_back("accelerators per node as usual for the device");
-    if (gbps == 0 && row.num_gpus.value_or(0) > per_node)
-        out.assumptions.emplace_back("network between nodes as usual for the device");
     out.network_is_stated = gbps > 0 || !row.inter_node_link.empty();
     double const probe = probed_all_gather(row.notes, "world AR/AG/RS ");
     auto const key = fmt::format("{}/{}/{}/{}/{}/{}", device_of(row), row.inter_node_link, per_node, gbps, probe,
@@ -256,6 +254,8 @@ std::shared_ptr<ClusterSpec const> CaseBuilder::cluster_of(TrainingRow const& ro
             found->second = std::make_shared<ClusterSpec const>(std::move(*cluster));
         }
     }
+    if (found->second && gbps == 0 && row.num_gpus.value_or(0) > found->second->domain_size)
+        out.assumptions.emplace_back("network between nodes as usual for the device");
     if (found->second && is_rack(*found->second) && found->second->scale_up.kind == ScaleUpKind::switched &&
         per_node > 0 && per_node < found->second->domain_size)
         out.assumptions.push_back(fmt::format("nodes of {} are trays of racks that join {} accelerators", per_node,

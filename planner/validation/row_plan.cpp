@@ -249,7 +249,7 @@ MemoryQuantity quantity_of(TrainingRow const& row) {
 void apply_scoring(TrainingRow const& row, TrainingCase& out) {
     out.memory_quantity = quantity_of(row);
     if (row.notes_have("SUSPECT")) throw RowSkip("marked SUSPECT by the collection");
-    if (is_megatron_test(row)) out.time_reason = "test models of 64 M parameters: launch bound, memory only";
+    if (is_megatron_test(row)) out.time_reason = "test models of hidden size 512 to 1024: launch bound, memory only";
     if (row.notes_have("NET=degraded")) out.time_reason = "network degraded during the run";
     if (row.notes_have("(unpacked)")) out.time_reason = "sequences not packed: its tokens are fewer than its batches'";
     if (row.notes_have("cuda-graph-impl=")) out.memory_reason = "CUDA graphs keep buffers of their own";

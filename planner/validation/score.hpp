@@ -29,8 +29,8 @@ struct IntervalFactors {
 };
 
 /// assumed, until they come from the residuals of a fit. Train: within a framework family constants carry to 2-8 % in
-/// the median and to 15-30 % at the 90 % quantile. Kernels and collectives: constants of a data sheet or of another
-/// site reach 15-25 % in the median, and the small ones, which are latency, twice that at the 90 % quantile.
+/// the median and to 15-30 % at the 90 % quantile. Kernels and collectives: as their models have it where nothing was
+/// fitted (`assumed_kernel_factors`, `assumed_collective_factors`).
 IntervalFactors interval_factors(ValidationKind kind);
 
 struct RowPrediction;

@@ -1,3 +1,5 @@
+#include "cost_models/kernel_estimate.hpp"
+#include "cost_models/network_correction.hpp"
 #include "planner/validation/score.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +24,9 @@ std::string_view name_of(ValidationKind kind) {
 IntervalFactors interval_factors(ValidationKind kind) {
     if (kind == ValidationKind::train) return {.low = 0.8, .high = 1.25};
     if (kind == ValidationKind::serving) return {.low = 0.7, .high = 1.5};
-    return {.low = 2.0 / 3, .high = 1.5};
+    if (kind == ValidationKind::kernels)
+        return {.low = assumed_kernel_factors.low, .high = assumed_kernel_factors.high};
+    return {.low = assumed_collective_factors.low, .high = assumed_collective_factors.high};
 }
 
 IntervalFactors interval_of(ValidationKind kind, RowPrediction const& prediction) {
@@ -36,21 +40,27 @@ double FitScore::accuracy_pct() const {
 namespace {
 
 /// What can be said of a row that nothing is known against, from the other rows of its source.
-std::string reason_of_source(WorstRow const& row, SourceScore const& source, std::vector<double> const& alike) {
+std::string reason_of_source(ValidationKind kind, WorstRow const& row, SourceScore const& source,
+                             std::vector<double> const& alike) {
     auto const [low, high] = std::minmax_element(alike.begin(), alike.end());
     if (alike.size() > 1 && *high > 1.3 * *low)
-        return fmt::format("one of {} rows that the model cannot tell apart, measured {:.3g} to {:.3g} s", alike.size(),
-                           *low, *high);
+        return row.tokens_per_s
+                   ? fmt::format("one of {} rows that the model cannot tell apart, measured {:.4g} to {:.4g} tok/s",
+                                 alike.size(), 1 / *high, 1 / *low)
+                   : fmt::format("one of {} rows that the model cannot tell apart, measured {:.3g} to {:.3g} s",
+                                 alike.size(), *low, *high);
     // An assumption that most rows of the source share does not set this one apart.
     for (std::string const& assumption : row.assumptions)
         if (auto const found = source.assumptions.find(assumption);
             found != source.assumptions.end() && 2 * found->second < source.time.n)
             return "assumed: " + assumption;
-    double const bias = source.time.bias_pct;
+    double const bias = row.tokens_per_s ? source.served[2].bias_pct : source.time.bias_pct;
     if (source.time.n >= 5 && bias * row.error_pct() > 0 && std::abs(bias) > 0.3 * std::abs(row.error_pct()))
         return fmt::format("the whole source is off by {:+.0f} %{}", bias,
                            row.assumptions.empty() ? "" : "; assumed: " + row.assumptions.front());
-    if (row.measured < 20 * units::us) return "a few microseconds: launches and clocks, not work";
+    bool const is_call = kind == ValidationKind::kernels || kind == ValidationKind::collectives;
+    if (is_call && std::max(row.measured, row.predicted) < 10 * units::us)
+        return "a few microseconds: launches and clocks, not work";
     return "not explained";
 }
 
@@ -104,6 +114,8 @@ void Scorer::add_to_worst(ScoredRow const& row) {
                    .split = "",
                    .assumptions = p.assumptions,
                    .reason = row.doubt};
+    if (kind_ == ValidationKind::serving)
+        worst.tokens_per_s = {.measured = units::s / worst.measured, .predicted = units::s / worst.predicted};
     for (RowGroup const& group : row.groups)
         if (group.by == "split") worst.split = group.name;
     alike_[{worst.source, worst.predicted.base()}].push_back(worst.measured.base());
@@ -141,7 +153,7 @@ Validation Scorer::result() const {
     for (WorstRow& row : result.worst)
         for (SourceScore const& source : result.sources)
             if (row.reason.empty() && source.source == row.source)
-                row.reason = reason_of_source(row, source, alike_.at({row.source, row.predicted.base()}));
+                row.reason = reason_of_source(kind_, row, source, alike_.at({row.source, row.predicted.base()}));
     return result;
 }
 

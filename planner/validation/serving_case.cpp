@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 
 namespace sextant {
@@ -67,6 +68,16 @@ std::optional<ClusterSpec> cluster_called(std::string gpu) {
     return std::nullopt;
 }
 
+/// The "330W" behind a device.
+std::optional<double> stated_watts(std::string_view gpu) {
+    if (!gpu.ends_with('W')) return std::nullopt;
+    gpu.remove_suffix(1);
+    gpu.remove_prefix(gpu.rfind(' ') + 1);  // without a space the whole, which is no number
+    double watts = 0;
+    auto const [end, error] = std::from_chars(gpu.data(), gpu.data() + gpu.size(), watts);
+    return error == std::errc{} && end == gpu.data() + gpu.size() ? std::optional(watts) : std::nullopt;
+}
+
 ClusterSpec cluster_of(ServingRow const& row, std::vector<std::string>& assumptions) {
     std::string gpu = row.gpu;
     if (gpu.empty() && row.notes_have("figure caption: a100")) gpu = "A100";
@@ -79,6 +90,9 @@ ClusterSpec cluster_of(ServingRow const& row, std::vector<std::string>& assumpti
     }
     auto cluster = cluster_called(gpu);
     if (!cluster) throw RowSkip(fmt::format("no profile for device '{}'", gpu.substr(0, 60)));
+    if (auto const watts = stated_watts(gpu); watts && *watts < cluster->accelerator.power_watts.value)
+        assumptions.push_back(
+            fmt::format("a device at {:g} W as one at {:g} W", *watts, cluster->accelerator.power_watts.value));
     if (cluster->name == "l40s-pcie" && std::max(row.num_gpus.value_or(1), row.tp.value_or(1)) > 1) {
         // Eight L40S of TensorRT-LLM's own tables sum at 18 to 26 GB/s, those of the measured log at 2 to 5.
         assumptions.emplace_back("L40S reach each other over PCIe switches");

@@ -1888,7 +1888,7 @@ class ValidateServingReport(Report):
     interval: Final[ValidateTrainReportInterval]
     overall: Final[ValidateServingReportOverall]
     sources: Final[Rows[ValidateServingReportSources]]
-    worst: Final[Rows[ValidateTrainReportWorst]]
+    worst: Final[Rows[ValidateServingReportWorst]]
     groups: Final[Rows[ValidateServingReportGroups]]
 
 class ValidateServingReportOverall(Report):
@@ -1916,6 +1916,16 @@ class ValidateServingReportSources(Report):
     skip_reasons: Final[Rows[ValidateTrainReportOverallSkipReasons]]
     time_not_scored: Final[Rows[Any]]
     assumptions: Final[Rows[ValidateTrainReportOverallSkipReasons]]
+
+class ValidateServingReportWorst(Report):
+    row: Final[str]
+    source: Final[str]
+    what: Final[str]
+    measured_tokens_per_s: Final[float]
+    predicted_tokens_per_s: Final[float]
+    error_pct: Final[float]
+    split: Final[str]
+    reason: Final[str]
 
 class ValidateServingReportGroups(Report):
     by: Final[str]

@@ -100,6 +100,21 @@ TEST_CASE("expected_factors: means over the other frameworks by sources, drawn t
     CHECK(expected_factors({}).empty());
 }
 
+TEST_CASE("fit_framework: what is known of a host otherwise holds where no step waits for it") {
+    World const world;  // its steps are longer than any floor
+    auto const known = factors_known_otherwise("megatron");
+    REQUIRE(known.size() == 2);
+    CHECK(factors_known_otherwise("fsdp").empty());
+    FrameworkProfile profile = world.start;
+    profile.timing = fit_framework(world.start, world.pointers(), options, known).timing;
+    auto const floors = [&](char const* generation) {
+        FrameworkTiming const& timing = timing_for(profile, generation, "bf16");
+        return (timing.host_floor_forward.value + timing.host_floor_backward.value).in(units::ms);
+    };
+    CHECK(floors("hopper") == Approx(3.7).epsilon(0.02));
+    CHECK(floors("ampere") == Approx(2.2).epsilon(0.02));
+}
+
 TEST_CASE("fit_framework: a generation without rows takes what other frameworks found of it") {
     World const world;
     std::vector<TimingConstant> const expected{

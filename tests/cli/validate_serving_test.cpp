@@ -31,6 +31,13 @@ TEST_CASE("validate serving: the JSON report has errors of each figure, and adds
         CHECK(n > 0);
         CHECK(n == json.at("overall").at(figure).at("n").get<std::size_t>());
     }
+    REQUIRE_FALSE(json.at("worst").empty());
+    for (auto const& row : json.at("worst")) {
+        double const measured = row.at("measured_tokens_per_s").get<double>();
+        double const predicted = row.at("predicted_tokens_per_s").get<double>();
+        CHECK(row.at("error_pct").get<double>() == Approx(100 * (predicted / measured - 1)));
+        CHECK_FALSE(row.contains("measured_s"));
+    }
     CHECK_FALSE(json.at("overall").contains("memory"));
     CHECK(run_sextant({"validate", "serving", excerpt, "--format", "json"}).out == run.out);
 }

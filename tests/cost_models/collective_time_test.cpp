@@ -54,6 +54,27 @@ TEST_CASE("place_group: agrees with counting the domains that the ranks fall int
             }
 }
 
+TEST_CASE("collective_curve: a node that is partly filled sends through as many NICs as it has ranks", "[INV-17]") {
+    ClusterSpec const machine = cluster();
+    auto const time = [&](std::int64_t n, CollectiveKind kind) {
+        return collective_curve(machine, kind, place_group(n, 1, 8)).time(1e9 * units::B);
+    };
+    for (std::int64_t const n : {9, 10, 12, 15, 20, 23}) {
+        auto const lanes = static_cast<double>(n % 8);
+        Seconds const floor = static_cast<double>(n - 1) / static_cast<double>(n) * 1e9 * units::B /
+                              (lanes * machine.scale_out->bandwidth.value);
+        CAPTURE(n);
+        CHECK(time(n, CollectiveKind::all_gather) >= floor);
+        CHECK(time(n, CollectiveKind::reduce_scatter) >= floor);
+        CHECK(time(n, CollectiveKind::all_reduce) >= 2 * floor);
+    }
+    CHECK(evened(machine, place_group(12, 1, 8)).ranks_per_domain == 4);
+    CHECK(evened(machine, place_group(16, 1, 8)).ranks_per_domain == 8);
+    ClusterSpec rack = machine;
+    rack.domain_size = 72;
+    CHECK(evened(rack, place_group(64, 8, 72)).ranks_per_domain == 8);  // not 9 and, in the last one, 1
+}
+
 TEST_CASE("collective_curve: a group of one costs nothing", "[INV-16]") {
     for (CollectiveKind const kind : kinds) {
         CollectiveCurve const curve = collective_curve(cluster(), kind, place_group(1, 1, 8));

@@ -150,7 +150,9 @@ void quantities(std::string_view text) {
         attempt([&] { return human(parse_quantity<Dollars>(line, "input")); });
         attempt([&] { return length_distribution_from(line, "input").words(); });
         attempt([&] { return row_condition_from(line, "input"); });
-        attempt([&] { return parse_memory_limit(line, find_cluster("h100-sxm", ""), "input"); });
+        attempt([&] {
+            return parse_memory_limit(line, find_cluster("h100-sxm", ""), find_framework("megatron", ""), "input");
+        });
     }
 }
 

@@ -142,6 +142,14 @@ TEST_CASE("kernel rows: TFLOP/s of causal attention count half of the square, th
     CHECK(*only.time < *p.time);
 }
 
+TEST_CASE("kernel rows: attention of another library stands on other kernels, not on this device's fit") {
+    for (char const* row : {"FlashAttention-2,bf16,fwd+bwd,1", "FlashAttention-2,bf16,fwd,1", "PyTorch,bf16,fwd+bwd,0"})
+        CHECK(KernelPredictor()
+                  .predict(parse_csv(published_header + "s,A100-SXM4-80GB," + row + ",128,1024,2,16,100,\n", "t.csv"))
+                  .at(0)
+                  .doubt == "the model stands on: measurements of other devices or kernels");
+}
+
 TEST_CASE("kernel rows: a cell that is no number, negative or not finite names file and line") {
     for (auto const& [cell, problem] : {std::pair{"nan", "m is not finite"},
                                         {"-3", "m is negative"},

@@ -167,14 +167,15 @@ TEST_CASE("memory limit: a share, an amount, or the framework's usable fraction"
     CHECK(usual.usable.base() == Approx(76e9));
     CHECK(usual.host == 256 * units::GB);
     for (char const* half : {"50%", "50 %", " 50 %"})
-        CHECK(parse_memory_limit(half, machine, "x").usable.base() == Approx(40e9));
-    CHECK(parse_memory_limit("100%", machine, "x").usable.base() == Approx(80e9));
-    CHECK(parse_memory_limit("70 GB", machine, "x").usable.base() == Approx(70e9));
-    CHECK(parse_memory_limit("64 GiB", machine, "x").usable.base() == Approx(68719476736.0));
+        CHECK(parse_memory_limit(half, machine, neutral_framework(), "x").usable.base() == Approx(40e9));
+    CHECK(parse_memory_limit("100%", machine, neutral_framework(), "x").usable.base() == Approx(80e9));
+    CHECK(parse_memory_limit("70 GB", machine, neutral_framework(), "x").usable.base() == Approx(70e9));
+    CHECK(parse_memory_limit("64 GiB", machine, neutral_framework(), "x").usable.base() == Approx(68719476736.0));
     for (char const* text : {"", "%", "0%", "-5%", "120%", "nan%", "inf%", "90 %%", "80", "5 parsecs", "81 GB", "0 GB",
                              "-1 GB", "1e999 GB", "1e99%"}) {
         CAPTURE(text);
-        CHECK_THROWS_WITH(parse_memory_limit(text, machine, "--max-memory"), contains("--max-memory"));
+        CHECK_THROWS_WITH(parse_memory_limit(text, machine, neutral_framework(), "--max-memory"),
+                          contains("--max-memory"));
     }
 }
 

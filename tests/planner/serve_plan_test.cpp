@@ -62,6 +62,24 @@ TEST_CASE("serve plan: what is first keeps the objectives and nothing simulated 
     }
 }
 
+TEST_CASE("serve plan: a router that evens queues out does with fewer replicas than queues of their own") {
+    ServeQuestion q = question({{"l40s-pcie", 1.55}}, 1);
+    q.model = find_model("llama-3.1-70b");
+    q.prompt = {.mean = 1024};
+    q.output = {.mean = 256};
+    q.ttft = {};
+    q.tpot = 30e-3 * units::s;  // a request alone takes 29 ms a token
+    q.weights = {"fp8"};
+    q.batches = {32};
+    ServeAnswer const a = plan_serving(q);
+    REQUIRE(a.found());
+    ServeCandidate const& best = a.ranked.front();
+    CHECK(best.trial->kept >= q.share);
+    CHECK(best.likely_replicas > 50);
+    CHECK(best.replicas < 20);
+    CHECK(best.least_replicas <= best.replicas);
+}
+
 TEST_CASE("serve plan: the closed form keeps the objectives at a candidate's bound, and not a thousandth above") {
     for (double const tpot : {8e-3, 20e-3, 60e-3}) {
         ServeQuestion q = question({{"h100-sxm", 3}, {"h200-sxm", 3.5}}, 30);

@@ -140,6 +140,17 @@ TEST_CASE("a serving row that cannot be expressed says why") {
     }
 }
 
+TEST_CASE("a power below the device's own is predicted as that and said to be") {
+    auto const says = [](char const* gpu) {
+        for (std::string const& line : predicted({{"gpu", gpu}}).assumptions)
+            if (line.find(" W as one at 400 W") != std::string::npos) return true;
+        return false;
+    };
+    CHECK(says("A100-SXM4-80GB 330W"));
+    CHECK_FALSE(says("A100-SXM4-80GB 400W"));
+    CHECK(predicted({{"gpu", "A100-SXM4-80GB 330W"}}).time == predicted({{"gpu", "A100-SXM4-80GB"}}).time);
+}
+
 TEST_CASE("a layout whose experts a source counts twice is read once") {
     Cells const gpt{
         {"source_id", "inferencex-test"}, {"model", "openai/gpt-oss-120b"}, {"engine", "trtllm"}, {"dp", "1"}};

@@ -107,6 +107,22 @@ TEST_CASE("support: schedules and offload that no measured step ran are named, i
     CHECK(any_has(terms("h100-sxm", plan), "offload"));
 }
 
+TEST_CASE("support: experts of a framework without such rows, modes of cp and optimizers that no step ran are named") {
+    auto const of = [](char const* framework, char const* model) {
+        return unsupported_terms(find_model(model), find_cluster("h100-sxm", "test"), find_framework(framework, "test"),
+                                 {.dp = 64});
+    };
+    CHECK(any_has(of("fsdp", "mixtral-8x7b"), "experts under fsdp"));
+    CHECK_FALSE(any_has(of("fsdp", "llama-3.1-8b"), "experts"));
+    CHECK_FALSE(any_has(of("megatron", "mixtral-8x7b"), "experts"));
+    ParallelPlan plan{.dp = 8, .cp = 8};
+    CHECK_FALSE(any_has(terms("h100-sxm", plan), "cp mode"));
+    plan.cp_mode = ContextParallel::ulysses;
+    CHECK(any_has(terms("h100-sxm", plan), "cp mode ulysses"));
+    plan.optimizer = Optimizer::sgd;
+    CHECK(any_has(terms("h100-sxm", plan), "optimizer sgd"));
+}
+
 TEST_CASE("support: recurrent layers and sparse attention stand on no measurement") {
     ParallelPlan const plan{.dp = 64};
     CHECK_FALSE(any_has(terms("h100-sxm", plan), "recurrent"));
@@ -118,7 +134,9 @@ TEST_CASE("support: keep_measured leaves the measured schedules, and refuses an 
     SearchSpace space;
     space.pipelining = {{Schedule::zb_h1, 1}, {Schedule::interleaved, 2}};
     space.offload = {Offload::none, Offload::optimizer};
+    space.cp_modes = {ContextParallel::ring, ContextParallel::ulysses};
     keep_measured(space);
+    CHECK(space.cp_modes == std::vector{ContextParallel::ring});
     REQUIRE(space.pipelining.size() == 1);
     CHECK(space.pipelining[0].schedule == Schedule::interleaved);
     CHECK(space.offload == std::vector{Offload::none});

@@ -555,3 +555,21 @@ TEST_CASE("what a row does not state and is taken as usual is listed") {
     row.recompute.clear();
     CHECK(built(row).assumptions.size() == 4);
 }
+
+TEST_CASE("the network between nodes is assumed of rows that use it, and of no others") {
+    auto const assumes = [](char const* gpu, std::int64_t gpus, std::optional<std::int64_t> per_node) {
+        TrainingRow row = complete_row();
+        row.gpu = gpu;
+        row.num_gpus = row.dp = row.global_batch = gpus;
+        row.gpus_per_node = per_node;
+        auto const assumed = built(row).assumptions;
+        return std::find(assumed.begin(), assumed.end(), "network between nodes as usual for the device") !=
+               assumed.end();
+    };
+    CHECK_FALSE(assumes("A100-80GB", 8, std::nullopt));
+    CHECK_FALSE(assumes("A100-80GB", 1, std::nullopt));
+    CHECK(assumes("A100-80GB", 16, std::nullopt));
+    CHECK(assumes("A100-80GB", 8, 4));
+    CHECK_FALSE(assumes("GB200", 64, 4));
+    CHECK(assumes("GB200", 144, 4));
+}

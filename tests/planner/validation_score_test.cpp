@@ -148,3 +148,33 @@ TEST_CASE("the worst rows are the ten that are off by the largest factors, with 
     for (WorstRow const& row : v.worst)
         CHECK_FALSE(row.reason.empty());
 }
+
+TEST_CASE("a few microseconds are a reason of kernels and collectives alone, and where both times are that short") {
+    auto const reason = [](ValidationKind kind, Seconds measured, Seconds predicted) {
+        Scorer scorer(kind);
+        ScoredRow row{.source = "s", .groups = {}, .prediction = {}};
+        row.prediction.measured_time = measured;
+        row.prediction.time = predicted;
+        scorer.add(row);
+        return scorer.result().worst.at(0).reason;
+    };
+    std::string const short_calls = "a few microseconds: launches and clocks, not work";
+    CHECK(reason(ValidationKind::kernels, 3 * units::us, 6 * units::us) == short_calls);
+    CHECK(reason(ValidationKind::collectives, 6 * units::us, 3 * units::us) == short_calls);
+    CHECK(reason(ValidationKind::collectives, 15.6 * units::us, 45 * units::us) == "not explained");
+    CHECK(reason(ValidationKind::kernels, 3 * units::us, 45 * units::us) == "not explained");
+    CHECK(reason(ValidationKind::serving, 3 * units::us, 6 * units::us) == "not explained");
+}
+
+TEST_CASE("the worst rows of serving have throughputs, and their errors are of those") {
+    Scorer scorer(ValidationKind::serving);
+    ScoredRow row{.source = "s", .groups = {}, .prediction = {}};
+    row.prediction.measured_time = 0.5 * units::ms;
+    row.prediction.time = 2 * units::ms;
+    scorer.add(row);
+    WorstRow const worst = scorer.result().worst.at(0);
+    REQUIRE(worst.tokens_per_s);
+    CHECK(worst.tokens_per_s->measured == Approx(2000));
+    CHECK(worst.tokens_per_s->predicted == Approx(500));
+    CHECK(worst.error_pct() == Approx(-75));
+}
