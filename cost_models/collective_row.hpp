@@ -33,9 +33,10 @@ struct CollectiveRow {
     CollectiveMachineRow machine;
     std::string collective;
     std::int64_t nranks = 0;
-    Bytes bytes;                      ///< as nccl-tests counts them
-    std::optional<Seconds> measured;  ///< the lesser of out-of-place and in-place times
-    std::optional<Seconds> slower;    ///< the greater one, where both are stated
+    Bytes bytes;                                    ///< as nccl-tests counts them
+    std::optional<Seconds> measured;                ///< the lesser of out-of-place and in-place times
+    std::optional<Seconds> slower;                  ///< the greater one, where both are stated
+    std::optional<Seconds> out_of_place, in_place;  ///< as a log prints them
     /// One more way of the same call.
     void add_time(Seconds time);
 };

@@ -61,6 +61,7 @@ void ImportedTables::add(ImportedCollective row) {
     check_sizes({row.nodes, row.per_node});
     check_amount(std::round(row.bytes), "its size");
     check_amount(row.microseconds, "its time");
+    if (row.in_place) check_amount(*row.in_place, "its time in place");
     collectives.push_back(std::move(row));
 }
 
@@ -120,7 +121,8 @@ std::string collectives_csv(ImportedTables const& tables) {
     for (ImportedCollective const& c : tables.collectives)
         out += csv_line({c.run, c.source, c.device, fmt::to_string(c.nodes), fmt::to_string(c.per_node),
                          fmt::to_string(c.nodes * c.per_node), "", "", c.library_version, c.collective,
-                         fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "", "", "", ""});
+                         fmt::format("{:.0f}", c.bytes), number(c.microseconds), "", "",
+                         c.in_place ? number(*c.in_place) : "", "", ""});
     return out;
 }
 

@@ -42,7 +42,8 @@ struct ImportedCollective {
     std::string run, source, device, library_version, collective;
     std::int64_t nodes = 1, per_node = 0;
     double bytes = 0;
-    double microseconds = 0;
+    double microseconds = 0;           ///< out of place, or however it was measured
+    std::optional<double> in_place{};  ///< microseconds, where that was measured as well
 };
 
 /// What a foreign file held, and how many rows were left out for which reason.

@@ -26,6 +26,8 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
             ++out.skipped["has no time"];
             continue;
         }
+        std::optional<double> in_place;
+        if (row.in_place) in_place = row.in_place->in(units::us);
         out.add(ImportedCollective{.run = row.run_id,
                                    .source = source_of(request, "nccl-tests " + request.name),
                                    .device = device_of(request, log.device),
@@ -34,7 +36,8 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
                                    .nodes = log.hosts,
                                    .per_node = log.ranks / log.hosts,
                                    .bytes = row.bytes.base(),
-                                   .microseconds = row.measured->in(units::us)});
+                                   .microseconds = row.out_of_place.value_or(*row.measured).in(units::us),
+                                   .in_place = in_place});
     }
 }
 

@@ -281,7 +281,10 @@ private:
             if (cells[0] == "N/A") continue;
             if (!is_number(cells[0], time)) refuse(number, "a time is not a number");
             if (!std::isfinite(time) || time < 0) refuse(number, "a time is negative or not finite");
-            if (time > 0) row.add_time(time * units::us);
+            if (time > 0) {
+                row.add_time(time * units::us);
+                (g == 0 ? row.out_of_place : row.in_place) = time * units::us;
+            }
             double errors = 0;  // printed as %g: many are "1.05e+06"
             wrong = wrong || (counts_wrong_ && is_number(cells[3], errors) && errors > 0);
             double algorithm = 0;

@@ -218,9 +218,8 @@ Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& contex
         app.add_option("--plots", r.plots, "write predicted against measured times of --rows into this folder, as SVG"))
         ->option_text("FOLDER");
     app.footer(
-        "Rows that a fit of kernels held out are scored apart from those that it saw; those of networks and "
-        "frameworks\n"
-        "are scored together.\n\nExamples:\n"
+        "Rows that a fit of kernels held out are scored apart from those that it saw; those of networks and\n"
+        "frameworks are scored together.\n\nExamples:\n"
         "  sextant calibrate report mine.json\n"
         "  sextant calibrate report mine.json --rows gemm.csv --rows attention.csv --plots plots\n"
         "  sextant calibrate report mine.json --rows rows.csv --device host.json --format html --output report.html\n"

@@ -75,15 +75,18 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         throw InputError("--network: ideal knows no links (degraded links and other traffic need fair)");
     GroupPlacement const group = evened(cluster, place_group(o.gpus, 1, cluster));
     CollectiveCurve const curve = collective_curve(cluster, kind, group);
+    NetworkModel const* const model = cluster.network_model.get();
     for (Bytes const bytes : report.sizes) {
         report.closed_form.push_back(curve.time(bytes));
-        report.jump.push_back(cluster.network_model ? jump_factor(*cluster.network_model, kind, group, bytes) : 1);
-        report.interval.push_back(cluster.network_model ? interval_of(*cluster.network_model, kind, group, bytes)
-                                                        : assumed_collective_factors);
+        report.jump.push_back(model != nullptr ? jump_factor(*model, kind, group, bytes) : 1);
+        report.interval.push_back(model != nullptr ? interval_of(*model, kind, group, bytes)
+                                                   : assumed_collective_factors);
     }
-    report.basis = group.bridged           ? "assumed: no measurements of bridges between pairs"
-                   : cluster.network_model ? range_words(range_of(*cluster.network_model, kind, group))
-                                           : "assumed: no measurements of this network or its class";
+    report.basis = group.bridged      ? "assumed: no measurements of bridges between pairs"
+                   : model != nullptr ? range_words(range_of(*model, kind, group))
+                                      : "assumed: no measurements of this network or its class";
+    if (model != nullptr && group.domains > 1 && group.ranks_per_domain > 1 && model->up_part.basis == Basis::assumed)
+        report.basis += "; what stays inside a domain: assumed";
     return report;
 }
 

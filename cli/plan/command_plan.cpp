@@ -163,8 +163,7 @@ std::vector<std::string> advice_of(Subject const& subject, SearchResult const& r
     if (advice.empty())
         advice.push_back(
             "neither more accelerators nor any option alone gives an answer: free several of those that fix degrees, "
-            "or "
-            "take accelerators with more memory (a shorter sequence may help)");
+            "or take accelerators with more memory (a shorter sequence may help)");
     return advice;
 }
 

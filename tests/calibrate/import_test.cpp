@@ -400,9 +400,14 @@ TEST_CASE("nccl-tests and sextant-bench: collectives come out as rows that the f
         CsvTable const table = parse_csv(collectives_csv(t), "c.csv");
         CollectiveRow const row = collective_row(RowCells(table, table.records[0]));
         CHECK(row.machine.gpu == "NVIDIA L40S");
-        CHECK(row.measured->in(units::us) == Approx(t.collectives[0].microseconds));
+        double const out_of_place = t.collectives[0].microseconds;
+        CHECK(row.measured->in(units::us) == Approx(t.collectives[0].in_place.value_or(out_of_place)));
+        if (t.collectives[0].in_place) CHECK(row.slower->in(units::us) == Approx(out_of_place));
         CHECK(row.bytes.base() == t.collectives[0].bytes);
     }
+    CsvTable const both = parse_csv(collectives_csv(imported(nccl_log)), "c.csv");
+    CHECK(RowCells(both, both.records[0]).text("time_us_oop") == "101.5");
+    CHECK(RowCells(both, both.records[0]).text("time_us_ip") == "99.5");
     ImportedTables const bench = imported(bench_rows);
     CHECK(bench.skipped.size() == 1);
     auto const rows = cases_of(bench);
