@@ -58,14 +58,19 @@ struct Findings {
         if (other.smallest_misfit) note_smallest(*other.smallest_misfit);
     }
     void note_fastest(Candidate const& c) {
-        auto const key = [](Candidate const& of) { return std::pair(of.estimate.time, plan_key(of.plan)); };
-        if (!fastest_misfit || key(c) < key(*fastest_misfit)) fastest_misfit = c;
+        keep_least(fastest_misfit, c, [](Candidate const& of) { return of.estimate.time; });
     }
     void note_smallest(Candidate const& c) {
-        if (!smallest_misfit || c.estimate.peak() < smallest_misfit->estimate.peak() ||
-            (c.estimate.peak() == smallest_misfit->estimate.peak() &&
-             plan_key(c.plan) < plan_key(smallest_misfit->plan)))
-            smallest_misfit = c;
+        keep_least(smallest_misfit, c, [](Candidate const& of) { return of.estimate.peak(); });
+    }
+
+private:
+    /// The candidate with the least `value`; of equal ones the plan that comes first.
+    template <class Value>
+    static void keep_least(std::optional<Candidate>& least, Candidate const& c, Value value) {
+        if (!least || value(c) < value(*least) ||
+            (value(c) == value(*least) && plan_key(c.plan) < plan_key(least->plan)))
+            least = c;
     }
 };
 

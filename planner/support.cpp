@@ -33,10 +33,9 @@ void add_products(std::vector<std::string>& out, AcceleratorProfile const& a, Pr
 }
 
 /// Where too few measured steps are behind a framework's constants for this generation and format.
-std::optional<std::string> unmeasured_steps(FrameworkProfile const& framework, std::string const& generation,
-                                            Precision precision) {
+std::optional<std::string> unmeasured_steps(FrameworkProfile const& framework, FrameworkTiming const& timing,
+                                            std::string const& generation, Precision precision) {
     constexpr std::int64_t enough = 5;  // as a fit of one's own needs
-    FrameworkTiming const& timing = timing_for(framework, generation, precision);
     auto const is_of = [&](FrameworkTiming const& entry) { return entry.generation == generation; };
     auto const has_steps = [&](FrameworkTiming const& entry) { return is_of(entry) && entry.steps.value_or(0) > 0; };
     if (is_of(timing) && !timing.steps && timing.gemm_scale.basis != Basis::assumed) return std::nullopt;
@@ -75,11 +74,12 @@ std::vector<std::string> unsupported_terms(ModelSpec const& model, ClusterSpec c
     add_products(out, a, plan.precision);
     for (std::string& term : unmeasured_networks(cluster, plan.world_size()))
         out.push_back(std::move(term));
-    if (auto term = unmeasured_steps(framework, a.generation, plan.precision)) out.push_back(*std::move(term));
+    FrameworkTiming const& timing = timing_for(framework, a.generation, plan.precision);
+    if (auto term = unmeasured_steps(framework, timing, a.generation, plan.precision)) out.push_back(*std::move(term));
     if (plan.pp > 1 && !is_measured(plan.schedule))
         out.push_back(fmt::format("schedule {}: no measured step ran it", name_of(plan.schedule)));
     // A family whose rows have no experts keeps what it started with.
-    if (model.moe && timing_for(framework, a.generation, plan.precision).moe_floor_forward.value == Seconds{})
+    if (model.moe && timing.moe_floor_forward.value == Seconds{})
         out.push_back(fmt::format("experts under {}: no step of such a model was fitted", framework.name));
     if (plan.cp > 1 && plan.cp_mode != ContextParallel::ring)
         out.push_back(fmt::format("cp mode {}: no measured step ran it", name_of(plan.cp_mode)));

@@ -51,16 +51,6 @@ std::vector<std::string> price_lines(Json const& json) {
     return out;
 }
 
-std::string unwrapped(std::string const& text) {
-    std::string out;
-    for (char const c : text)
-        if (c != ' ' && c != '\n')
-            out += c;
-        else if (!out.ends_with(' '))
-            out += ' ';
-    return out;
-}
-
 }  // namespace
 
 TEST_CASE("price_words: provider and date of what ships, that the user gave it, or that it is assumed") {

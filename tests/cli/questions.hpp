@@ -17,6 +17,17 @@ inline Arguments operator+(Arguments a, Arguments const& b) {
     return a;
 }
 
+/// Every run of spaces and ends of lines as one space.
+inline std::string unwrapped(std::string const& text) {
+    std::string out;
+    for (char const c : text)
+        if (c != ' ' && c != '\n')
+            out += c;
+        else if (!out.ends_with(' '))
+            out += ' ';
+    return out;
+}
+
 /// The JSON report of a question, whose answer may be no.
 inline Json answer(Arguments const& arguments) {
     RunResult const result = run_sextant(arguments + Arguments{"--format", "json"});

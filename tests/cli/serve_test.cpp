@@ -12,17 +12,6 @@ Arguments estimate(Arguments const& more, std::string const& model = "llama-3.1-
     return out;
 }
 
-/// Every run of spaces and ends of lines as one space.
-std::string unwrapped(std::string const& text) {
-    std::string out;
-    for (char const c : text)
-        if (c != ' ' && c != '\n')
-            out += c;
-        else if (!out.ends_with(' '))
-            out += ' ';
-    return out;
-}
-
 }  // namespace
 
 TEST_CASE("serve estimate: the parts of a first token and of an iteration add up, memory too") {

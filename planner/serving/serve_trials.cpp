@@ -1,0 +1,106 @@
+#include "planner/serving/serve_trials.hpp"
+
+#include "simulator/serving/serving_simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace sextant {
+namespace {
+
+constexpr double growth = 1.06;        // of replicas between simulations
+constexpr int most_trials = 24;        // of one candidate
+constexpr double latencies_long = 12;  // a simulation lasts this many times the latency of a request
+constexpr std::int64_t most_requests = 60000;
+
+/// The requests of one simulation: recorded, or so many drawn ones that it lasts long enough.
+std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidate const& c,
+                                           IterationModel const& model) {
+    if (!q.trace.empty()) return std::make_unique<ListedSource>(q.trace);
+    double const needed = latencies_long * q.rate * (c.at_bound.latency / units::s);
+    SyntheticWorkload workload{
+        .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
+    workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
+    workload.seed = q.seed;
+    workload.longest = static_cast<std::int32_t>(std::min<double>(
+        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().longest()));
+    return std::make_unique<SyntheticSource>(workload);
+}
+
+ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
+                    std::int64_t replicas) {
+    ModelledService const service(model);
+    ServingSetup setup;
+    setup.replicas = replicas;
+    setup.limits = replica_limits(model.what(), model.memory());
+    setup.limits.scheduler = q.used_scheduler();
+    setup.interval_variation = q.process == ArrivalProcess::gamma ? q.variation : 1;
+    if (q.ttft > Seconds{}) setup.objective.ttft = q.ttft;
+    if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
+    auto const source = requests_of(q, c, model);
+    ServingOutcome const o = simulate_serving(setup, service, *source, {.stop = q.stop});
+    ServeTrial trial;
+    trial.replicas = replicas;
+    trial.overloaded = o.state == SteadyState::overloaded;
+    trial.kept =
+        o.measured > 0 && !trial.overloaded ? static_cast<double>(o.good) / static_cast<double>(o.measured) : 0;
+    if (!setup.objective.any() && !trial.overloaded) trial.kept = 1;
+    trial.ttft_p50 = o.ttft.p50;
+    trial.ttft_p99 = o.ttft.p99;
+    trial.tpot_p50 = o.tpot.p50;
+    trial.tpot_p99 = o.tpot.p99;
+    trial.output_tokens_per_s =
+        o.window.at > Seconds{} ? static_cast<double>(o.window.counters.tokens_out) * units::s / o.window.at : 0;
+    return trial;
+}
+
+/// The largest number of replicas that is allowed and costs less than `most`; 0: none.
+std::int64_t most_replicas(ServeQuestion const& q, ServeCandidate const& c, double most) {
+    std::int64_t const allowed = q.most_accelerators / c.plan.accelerators();
+    double const paid = std::ceil(most / cost_of(q, c, 1)) - 1;
+    return paid < static_cast<double>(allowed) ? static_cast<std::int64_t>(paid) : allowed;
+}
+
+}  // namespace
+
+double cost_of(ServeQuestion const& q, ServeCandidate const& c, std::int64_t replicas) {
+    bool const priced =
+        std::all_of(q.machines.begin(), q.machines.end(), [](auto const& m) { return m.usd_per_hour.has_value(); });
+    return static_cast<double>(c.accelerators(replicas)) * (priced ? *q.machines[c.machine].usd_per_hour : 1.0);
+}
+
+bool is_stopped(ServeQuestion const& q) { return q.stop != nullptr && *q.stop; }
+
+void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
+    IterationModel const model(q.case_of(c));
+    std::int64_t const top = most_replicas(q, c, most);
+    std::int64_t too_few = c.least_replicas - 1;
+    std::int64_t replicas = std::min(c.likely_replicas, top);
+    for (int trial = 0; trial < most_trials && replicas > too_few && replicas <= top; ++trial) {
+        ServeTrial const found = simulate(q, c, model, replicas);
+        if (is_stopped(q)) return;  // the first requests of a simulation say nothing
+        if (found.kept >= q.share) {
+            c.trial = found;
+            c.replicas = replicas;
+            if (replicas > c.likely_replicas) break;  // fewer missed them
+        } else {
+            c.missed = found;
+            too_few = replicas;
+        }
+        auto const more = static_cast<std::int64_t>(static_cast<double>(replicas) * growth);
+        auto const spared = static_cast<double>(c.replicas - too_few);
+        if (!c.trial)
+            replicas = std::max(replicas + 1, more);
+        else if (spared > 1 && spared > (growth - 1) / 2 * static_cast<double>(c.replicas))
+            replicas = too_few + (c.replicas - too_few) / 2;
+        else
+            break;
+    }
+    if (c.trial)
+        c.missed.reset();
+    else
+        c.least_replicas = too_few + 1;
+}
+
+}  // namespace sextant
