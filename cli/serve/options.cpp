@@ -123,15 +123,11 @@ void put_price_first(std::vector<std::string>& assumptions, ServeOptions const& 
 
 std::string serving_plan_text(ServingCase const& what) {
     ServingPlan const& plan = what.plan;
-    std::string out = fmt::format("tp {}", plan.tp);
-    if (plan.pp > 1) out += fmt::format(", pp {}", plan.pp);
-    if (plan.ep > 1) out += fmt::format(", ep {}", plan.ep);
-    if (plan.attention_dp > 1) out += fmt::format(", attention-dp {}", plan.attention_dp);
     auto const origin = [](FormatOrigin from) {
         return from == FormatOrigin::checkpoint ? " as the checkpoint is" : "";
     };
-    return out + fmt::format(", weights {}{}, cache {}{}, engine {}", plan.weights, origin(plan.weights_origin),
-                             name_of(plan.cache), origin(plan.cache_origin), what.engine.name);
+    return fmt::format("{}, weights {}{}, cache {}{}, engine {}", split_words(plan), plan.weights,
+                       origin(plan.weights_origin), name_of(plan.cache), origin(plan.cache_origin), what.engine.name);
 }
 
 std::vector<std::string> serving_assumptions(ServingCase const& what) {

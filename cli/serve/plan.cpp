@@ -42,6 +42,9 @@ struct Options {
     std::string ttft;
     std::string tpot;
     double share = 0.99;
+    std::vector<std::int64_t> tensor;  ///< none: those that are tried by themselves, as of the next two
+    std::vector<std::int64_t> stages;
+    std::vector<std::int64_t> groups;
     std::vector<std::string> weights;  ///< none: as the checkpoint is
     std::vector<std::string> caches;
     std::vector<double> prices;
@@ -158,6 +161,9 @@ ServeQuestion question_of(Options const& o, std::vector<std::string>& notes) {
     q.ttft = objective_from(o.ttft, "--ttft");
     q.tpot = objective_from(o.tpot, "--tpot");
     q.share = o.share;
+    q.tensor = o.tensor;
+    q.stages = o.stages;
+    q.groups = o.groups;
     add_formats(q, stored.checkpoint, o);
     q.memory_utilisation = o.memory_utilisation;
     q.most_error = o.most_error;
@@ -195,8 +201,7 @@ std::vector<std::string> assumptions_of(ServeQuestion const& q, bool priced, std
     if (q.caches_origin == FormatOrigin::checkpoint) add("cache", name_of(q.caches.front()));
     if (!stored.empty())
         out.insert(out.begin(), stored + ", as the checkpoint is (--weights and --kv-cache allow others)");
-    out.emplace_back(
-        "prompts and answers are served by the same replicas (no disaggregated prefill), one pipeline stage each");
+    out.emplace_back("prompts and answers are served by the same replicas (no disaggregated prefill)");
     out.emplace_back(q.most_error
                          ? "errors of formats are of generated values under the usual scaling (sextant serve quality)"
                          : "what a format costs in accuracy is not weighed (--max-error, sextant serve quality)");
@@ -259,6 +264,16 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--ttft", o.ttft, "time to the first token that has to be kept")->option_text("TIME");
     app.add_option("--tpot", o.tpot, "mean time per further token that has to be kept")->option_text("TIME");
     app.add_option("--share", o.share, "of the requests that keep both (default: 0.99)")->option_text("SHARE");
+    app.add_option("--tp", o.tensor, "tensor parallelism that may be chosen (default: powers of two within a domain)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
+    app.add_option("--pp", o.stages, "pipeline stages that may be chosen (default: 1 to 16, over four domains at most)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
+    app.add_option("--attention-dp", o.groups,
+                   "attention groups that may be chosen (default: 1; of experts more, over four domains at most)")
+        ->delimiter(',')
+        ->option_text("N[,N...]");
     app.add_option("--weights", o.weights, "formats that may be chosen (default: as the checkpoint is, else bf16)")
         ->delimiter(',')
         ->option_text("FORMAT[,...]");
@@ -291,9 +306,11 @@ Subcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
     CLI::App& app = *serve.add_subcommand("plan", "the cheapest deployment that keeps latency objectives");
     add_options(app, *o);
     app.footer(
-        "The closed form prunes machines, tensor and expert parallelism, formats, batch and chunk limits; simulations "
-        "decide\n"
-        "how many replicas keep the objectives. Exit code 1: no deployment does. docs/serving.md.\n\n"
+        "The closed form prunes machines, tensor, pipeline and expert parallelism, attention groups, formats, batch "
+        "and "
+        "chunk\n"
+        "limits; simulations decide how many replicas keep the objectives. Exit code 1: no deployment does. "
+        "docs/serving.md.\n\n"
         "Examples:\n"
         "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm,h200-sxm --rate 20 --ttft 2s --tpot 50ms\n"
         "  sextant serve plan --model llama-3.1-8b --cluster l40s,h100-sxm --users 5000 --prompt lognormal:800,1.2 "

@@ -14,8 +14,8 @@ namespace {
 using Choice = PageColumn::Choice;
 
 std::string plan_words(ServePlanReport const& r, std::size_t machine, ServingPlan const& plan) {
-    return fmt::format("{}, tp {}{}, weights {}, cache {}", r.question.machines[machine].cluster.name, plan.tp,
-                       plan.ep > 1 ? fmt::format(" ep {}", plan.ep) : "", plan.weights, name_of(plan.cache));
+    return fmt::format("{}, {}, weights {}, cache {}", r.question.machines[machine].cluster.name, split_words(plan),
+                       plan.weights, name_of(plan.cache));
 }
 
 /// The same in short, for the names of bars: formats only where the listed deployments differ in them.
@@ -26,7 +26,9 @@ std::string short_words(ServePlanReport const& r, ServeCandidate const& c) {
                            [&](ServeCandidate const& other) { return other.plan.*member != all.front().plan.*member; });
     };
     std::string out = fmt::format("{} tp{}", r.question.machines[c.machine].cluster.name, c.plan.tp);
+    if (c.plan.pp > 1) out += fmt::format(" pp{}", c.plan.pp);
     if (c.plan.ep > 1) out += fmt::format(" ep{}", c.plan.ep);
+    if (c.plan.attention_dp > 1) out += fmt::format(" dp{}", c.plan.attention_dp);
     if (differ(&ServingPlan::weights)) out += " " + c.plan.weights;
     if (differ(&ServingPlan::cache)) out += fmt::format(" cache {}", name_of(c.plan.cache));
     return out + fmt::format(" batch {} chunk {}", c.plan.max_batch, c.plan.max_batched_tokens);
@@ -134,7 +136,9 @@ PageTable table_of(ServePlanReport const& r) {
                                 {"GPUs"},
                                 {"replicas"},
                                 {"tp", Align::right, Choice::list},
+                                {"pp", Align::right, Choice::list},
                                 {"ep", Align::right, Choice::list},
+                                {"attention dp", Align::right, Choice::list},
                                 {"weights", Align::left, Choice::list},
                                 {"cache", Align::left, Choice::list},
                                 {"batch", Align::right, Choice::list},
@@ -160,7 +164,9 @@ PageTable table_of(ServePlanReport const& r) {
                               bound(fmt::format("{}", c.accelerators(replicas)), gpus),
                               bound(fmt::format("{}", replicas), static_cast<double>(replicas)),
                               count_cell(c.plan.tp),
+                              count_cell(c.plan.pp),
                               count_cell(c.plan.ep),
+                              count_cell(c.plan.attention_dp),
                               {c.plan.weights},
                               {std::string(name_of(c.plan.cache))},
                               count_cell(c.plan.max_batch),

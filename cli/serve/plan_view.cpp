@@ -19,8 +19,13 @@ namespace {
 
 std::string both(Seconds a, Seconds b) { return latency_text(a) + " / " + latency_text(b); }
 
-std::string experts(ServingPlan const& plan) {
-    return plan.ep > 1 ? fmt::format("{} ep {}", plan.tp, plan.ep) : fmt::format("{}", plan.tp);
+/// "8", "4 pp 2", "1 ep 16 dp 16", below "tp".
+std::string short_split(ServingPlan const& plan) {
+    std::string out = fmt::format("{}", plan.tp);
+    if (plan.pp > 1) out += fmt::format(" pp {}", plan.pp);
+    if (plan.ep > 1) out += fmt::format(" ep {}", plan.ep);
+    if (plan.attention_dp > 1) out += fmt::format(" dp {}", plan.attention_dp);
+    return out;
 }
 
 std::string objectives(ServeQuestion const& q) {
@@ -47,8 +52,8 @@ std::string why_not(ServePlanReport const& report) {
             latency_text(*a.best_tpot), *a.best_tpot / q.tpot);
     for (ServeCandidate const& c : a.ranked)
         if (c.missed) {
-            out += fmt::format("  Nearest: {} x {} tp {} keep {:.1f} %{}.\n", c.missed->replicas,
-                               q.machines[c.machine].cluster.name, c.plan.tp, 100 * c.missed->kept,
+            out += fmt::format("  Nearest: {} x {} {} keep {:.1f} %{}.\n", c.missed->replicas,
+                               q.machines[c.machine].cluster.name, split_words(c.plan), 100 * c.missed->kept,
                                c.missed->overloaded ? " (overloaded)" : "");
             break;
         }
@@ -89,11 +94,10 @@ std::string ways_to_fit(ServePlanReport const& report, ServeShortage const& leas
     if (std::string const narrower = narrower_weights(report, least); !narrower.empty())
         list.push_back("narrower weights as --weights " + narrower);
     list.emplace_back("accelerators with more memory");
-    list.push_back(fmt::format("more pipeline stages as 'sextant serve estimate --tp {} --pp 2'", least.plan.tp));
-    if (auto const& moe = report.question.model.moe) {
-        std::int64_t const ranks = 2 * least.plan.tp;
-        list.push_back(fmt::format("more attention groups as 'sextant serve estimate --tp {} --attention-dp 2{}'",
-                                   least.plan.tp, moe->experts % ranks == 0 ? fmt::format(" --ep {}", ranks) : ""));
+    if (2 * least.plan.accelerators() <= report.question.most_accelerators) {
+        list.push_back(fmt::format("more pipeline stages as --pp {}", 2 * least.plan.pp));
+        if (report.question.model.moe && least.plan.pp == 1)
+            list.push_back(fmt::format("more attention groups as --attention-dp {}", 2 * least.plan.attention_dp));
     }
     return join(list);
 }
@@ -114,10 +118,9 @@ std::string format_errors_text(ServeAnswer const& answer) {
 std::string no_deployment(ServePlanReport const& report) {
     if (auto const& least = report.answer.shortage)
         return fmt::format(
-            "No deployment of one pipeline stage{} fits the memory: {} with tp {}, {} weights and {} cache lacks the "
-            "least, {} needed of each accelerator for one request, {} usable (what may fit: {}).",
-            report.question.model.moe ? " and one attention group" : "",
-            report.question.machines[least->machine].cluster.name, least->plan.tp, least->plan.weights,
+            "No deployment that was tried fits the memory: {} with {}, {} weights and {} cache lacks the least, {} "
+            "needed of each accelerator for one request, {} usable (what may fit: {}).",
+            report.question.machines[least->machine].cluster.name, split_words(least->plan), least->plan.weights,
             name_of(least->plan.cache), human(least->needed), human(least->usable), ways_to_fit(report, *least));
     return fmt::format("No deployment {} ({} may help).",
                        report.question.ttft > Seconds{} || report.question.tpot > Seconds{}
@@ -147,7 +150,7 @@ Table serve_plan_table(ServePlanReport const& report) {
         std::string const at_least = c.trial ? "" : ">= ";
         table.add_row({fmt::format("{}", ++rank), machine.cluster.name,
                        fmt::format("{}{}", at_least, c.accelerators(replicas)), fmt::format("{}{}", at_least, replicas),
-                       experts(c.plan), c.plan.weights, std::string(name_of(c.plan.cache)),
+                       short_split(c.plan), c.plan.weights, std::string(name_of(c.plan.cache)),
                        fmt::format("{}", c.plan.max_batch), fmt::format("{}", c.plan.max_batched_tokens),
                        machine.usd_per_hour
                            ? fmt::format("{}{:.2f}", at_least,
@@ -183,10 +186,10 @@ std::string serve_plan_text(ServePlanReport const& report) {
             fmt::format("80 % of measured runs of the first: {}", serving_interval_text(q.case_of(a.ranked.front()))),
             "    ");
     out += format_errors_text(a);
-    out += fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
+    std::string search = fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
     for (auto const& [reason, count] : a.rejected)
-        out += fmt::format("; {}: {}", reason, count);
-    out += "\n";
+        search += fmt::format("; {}: {}", reason, count);
+    out += wrapped(search, "    ");
     if (a.interrupted && a.found()) out += "interrupted: cheaper deployments may exist\n";
     if (!a.frontier.empty()) {
         Table frontier({{"frontier: tok/s of a user", Align::right},
@@ -199,10 +202,11 @@ std::string serve_plan_text(ServePlanReport const& report) {
         std::size_t const step = a.frontier.size() / 12 + 1;
         for (std::size_t i = 0; i < a.frontier.size(); i += step) {
             FrontierPoint const& p = a.frontier[i];
-            frontier.add_row({fmt::format("{:.1f}", p.tokens_per_s_user),
-                              fmt::format("{:.0f}", p.tokens_per_s_accelerator), q.machines[p.machine].cluster.name,
-                              experts(p.plan), p.plan.weights, std::string(name_of(p.plan.cache)),
-                              fmt::format("{:g}", p.concurrency)});
+            frontier.add_row(
+                {fmt::format("{:.1f}", p.tokens_per_s_user),
+                 fmt::format("{:.{}f}", p.tokens_per_s_accelerator, p.tokens_per_s_accelerator < 10 ? 1 : 0),
+                 q.machines[p.machine].cluster.name, short_split(p.plan), p.plan.weights,
+                 std::string(name_of(p.plan.cache)), fmt::format("{:g}", p.concurrency)});
         }
         out += "\n" + frontier.text();
     }

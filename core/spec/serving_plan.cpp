@@ -4,6 +4,8 @@
 #include "core/nearest.hpp"
 #include "core/spec/model_spec.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <vector>
 
@@ -62,6 +64,14 @@ FormatOrigin format_origin_from(std::string_view name, std::string_view where) {
     for (FormatOrigin const origin : format_origins)
         if (name == name_of(origin)) return origin;
     throw InputError("{}: unknown origin '{}' (given, checkpoint or usual)", where, name);
+}
+
+std::string split_words(ServingPlan const& plan) {
+    std::string out = fmt::format("tp {}", plan.tp);
+    if (plan.pp > 1) out += fmt::format(", pp {}", plan.pp);
+    if (plan.ep > 1) out += fmt::format(", ep {}", plan.ep);
+    if (plan.attention_dp > 1) out += fmt::format(", attention-dp {}", plan.attention_dp);
+    return out;
 }
 
 void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {

@@ -46,7 +46,11 @@ struct ServingPlan {
     double expert_imbalance = 1;             ///< tokens of the busiest expert rank over the mean
 
     [[nodiscard]] std::int64_t accelerators() const { return tp * pp * attention_dp; }
+    bool operator==(ServingPlan const&) const = default;
 };
+
+/// "tp 8", "tp 2, pp 4", "tp 1, ep 16, attention-dp 16": how a replica is cut.
+std::string split_words(ServingPlan const& plan);
 
 /// @throws InputError naming what is wrong: sizes below one, tp that does not divide the heads, an unknown format,
 /// experts that ep does not divide, shares out of range.

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
-#include "core/spec/parameters.hpp"
+#include "planner/serving/serve_candidates.hpp"
 #include "planner/serving/serve_trials.hpp"
 
 #include <fmt/format.h>
@@ -23,40 +23,6 @@ RequestShape mean_request(ServeQuestion const& q) {
         return d.kind == LengthDistribution::Kind::uniform ? (d.low + d.high) / 2 : d.mean;
     };
     return {.prompt = mean(q.prompt), .output = mean(q.output)};
-}
-
-std::vector<std::int64_t> expert_degrees(ModelSpec const& model, std::int64_t ranks) {
-    if (model.moe && ranks > 1 && model.moe->experts % ranks == 0) return {1, ranks};
-    return {1};
-}
-
-/// Everything that could be chosen on one machine.
-void enumerate(ServeQuestion const& q, std::size_t machine, std::vector<ServeCandidate>& out) {
-    ClusterSpec const& cluster = q.machines[machine].cluster;
-    std::vector<std::string> const usual{q.machines[machine].weights};
-    for (std::int64_t tp = 1; tp <= std::min<std::int64_t>(cluster.domain_size, 64); tp *= 2) {
-        if (!divides_heads(q.model, tp) || tp > q.most_accelerators) continue;
-        for (std::int64_t const ep : expert_degrees(q.model, tp))
-            for (std::string const& weights : q.weights.empty() ? usual : q.weights)
-                for (CacheFormat const cache : q.caches)
-                    for (std::int64_t const batch : q.batches)
-                        for (std::int64_t const chunk : q.chunks) {
-                            ServeCandidate c;
-                            c.machine = machine;
-                            c.plan.tp = tp;
-                            c.plan.ep = ep;
-                            c.plan.weights = weights;
-                            c.plan.cache = cache;
-                            c.plan.weights_origin =
-                                q.weights.empty() ? q.machines[machine].weights_origin : FormatOrigin::given;
-                            c.plan.cache_origin = q.caches_origin;
-                            c.plan.max_batch = batch;
-                            c.plan.max_batched_tokens = std::max(chunk, batch);
-                            c.plan.memory_utilisation =
-                                q.memory_utilisation.value_or(q.engine.memory_utilisation.value);
-                            out.push_back(std::move(c));
-                        }
-    }
 }
 
 /// What one configuration can do, or why it is out.
@@ -162,6 +128,18 @@ std::int64_t longest_recorded(ServeQuestion const& q) {
     return longest;
 }
 
+/// Whether the cache has no room for as many requests as a smaller limit that is tried: requests that have just begun
+/// take half of what they end with at least, so twice as many may run.
+bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, ServingMemory const& memory) {
+    ServingCase unbounded = what;
+    unbounded.plan.max_batch = std::numeric_limits<std::int64_t>::max();
+    RequestShape const request = mean_request(q);
+    double const most = 2 * largest_batch(unbounded, memory, request.prompt + request.output);
+    return std::any_of(q.batches.begin(), q.batches.end(), [&](std::int64_t batch) {
+        return batch < what.plan.max_batch && most <= static_cast<double>(batch);
+    });
+}
+
 Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
     Verdict v;
     v.rejected = too_inaccurate(q, c.plan);
@@ -181,6 +159,10 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
                       .plan = c.plan,
                       .needed = memory.fixed() + memory.cache_of(tokens),
                       .usable = memory.usable};
+        return v;
+    }
+    if (smaller_batch_does(q, what, memory)) {
+        v.rejected = serving_same_batch;
         return v;
     }
     if (memory.longest() < static_cast<double>(longest_recorded(q))) {
@@ -231,6 +213,7 @@ std::vector<FrontierPoint> frontier_of(std::vector<FrontierPoint> points) {
 
 void check(ServeQuestion const& q) {
     if (q.machines.empty()) throw InputError("--cluster: none given");
+    check_given_splits(q);
     if (!(q.rate > 0 && q.rate <= 1e7)) throw InputError("--rate: {} (above 0, up to 1e7 requests a second)", q.rate);
     if (q.most_error && !(*q.most_error >= 0 && *q.most_error <= 1e6))
         throw InputError("--max-error: {} (a share, 0 or more: 0.05 is 5 %)", *q.most_error);
@@ -250,9 +233,7 @@ void check(ServeQuestion const& q) {
 /// Judges every candidate by its bounds; what is rejected, and the frontier, go into the answer.
 /// @return the others, the cheapest first.
 std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer& answer) {
-    std::vector<ServeCandidate> all;
-    for (std::size_t m = 0; m < q.machines.size(); ++m)
-        enumerate(q, m, all);
+    std::vector<ServeCandidate> all = serve_candidates(q);
     answer.enumerated = static_cast<std::int64_t>(all.size());
     std::vector<Verdict> verdicts(all.size());
     parallel_for(static_cast<std::int64_t>(all.size()), q.threads, [&](std::int64_t i) {
@@ -284,6 +265,21 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
                std::pair(cost_of(q, b, b.likely_replicas), b.at_bound.tpot.base());
     });
     return open;
+}
+
+/// Whether two deployments differ in the limits of a batch at most.
+bool alike(ServeCandidate const& a, ServeCandidate const& b) {
+    ServingPlan with_limits = a.plan;
+    with_limits.max_batch = b.plan.max_batch;
+    with_limits.max_batched_tokens = b.plan.max_batched_tokens;
+    return a.machine == b.machine && with_limits == b.plan;
+}
+
+/// Whether `c` differs from a simulated deployment only in limits that this never met: then it does the same.
+bool does_the_same(ServeCandidate const& done, ServeCandidate const& c) {
+    return done.peaks && !done.peaks->short_of_cache && alike(done, c) &&
+           done.peaks->batch < std::min(done.plan.max_batch, c.plan.max_batch) &&
+           done.peaks->tokens < std::min(done.plan.max_batched_tokens, c.plan.max_batched_tokens);
 }
 
 }  // namespace
@@ -320,14 +316,22 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     ServeAnswer answer;
     std::vector<ServeCandidate> open = open_candidates(q, answer);
     double best = unlimited;
-    for (ServeCandidate& c : open) {
+    for (std::size_t i = 0; i < open.size(); ++i) {
+        ServeCandidate& c = open[i];
         // Within a tenth of the best the alternatives are worth seeing.
         if (is_stopped(q)) break;
         if (cost_of(q, c, c.least_replicas) > 1.1 * best) continue;
         if (answer.simulated >= 4 * q.shown && best < unlimited) break;
+        auto const at = open.begin() + static_cast<std::ptrdiff_t>(i);
+        if (std::any_of(open.begin(), at, [&](ServeCandidate const& done) { return does_the_same(done, c); })) {
+            ++answer.rejected[serving_same];
+            open.erase(at);
+            --i;
+            continue;
+        }
         if (q.progress)
-            q.progress(fmt::format("simulating {} tp {} {} ({} of {})", q.machines[c.machine].cluster.name, c.plan.tp,
-                                   c.plan.weights, answer.simulated + 1, open.size()));
+            q.progress(fmt::format("simulating {} {} {} ({} of {})", q.machines[c.machine].cluster.name,
+                                   split_words(c.plan), c.plan.weights, answer.simulated + 1, open.size()));
         settle(q, c, best < unlimited ? 1.1 * best + 1e-9 : unlimited);
         if (is_stopped(q)) break;
         ++answer.simulated;
@@ -340,8 +344,15 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
         };
         return key(a) < key(b);
     });
-    if (open.size() > static_cast<std::size_t>(q.shown)) open.resize(static_cast<std::size_t>(q.shown));
-    answer.ranked = std::move(open);
+    for (ServeCandidate& c : open) {
+        if (answer.ranked.size() >= static_cast<std::size_t>(q.shown)) break;
+        // One of each is enough where nothing but a bound is known, and it is the same.
+        bool const repeats =
+            !c.peaks && std::any_of(answer.ranked.begin(), answer.ranked.end(), [&](auto const& above) {
+                return !above.peaks && above.least_replicas == c.least_replicas && alike(above, c);
+            });
+        if (!repeats) answer.ranked.push_back(std::move(c));
+    }
     return answer;
 }
 

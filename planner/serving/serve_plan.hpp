@@ -2,7 +2,7 @@
 
 #include "cost_models/serving/format_quality.hpp"
 #include "cost_models/serving/steady_state.hpp"
-#include "simulator/serving/replica_limits.hpp"
+#include "simulator/serving/replica.hpp"
 #include "simulator/serving/request_source.hpp"
 
 #include <atomic>
@@ -39,8 +39,12 @@ struct ServeQuestion {
     std::vector<ServingRequest> trace{};
     Seconds ttft{};  ///< objective; zero: none
     Seconds tpot{};
-    double share = 0.99;               ///< of the requests that keep both
-    std::vector<std::string> weights;  ///< that may be chosen; none: each machine's
+    double share = 0.99;                 ///< of the requests that keep both
+    std::vector<std::int64_t> tensor{};  ///< tp that may be chosen; none: powers of two within a domain
+    std::vector<std::int64_t>
+        stages{};  ///< pp; none: powers of two up to 16 while a replica spans four domains or less
+    std::vector<std::int64_t> groups{};  ///< attention_dp; none: 1, and of experts powers of two in one stage, likewise
+    std::vector<std::string> weights;    ///< that may be chosen; none: each machine's
     std::vector<CacheFormat> caches;
     FormatOrigin caches_origin = FormatOrigin::given;
     std::vector<std::int64_t> batches{32, 128, 512};  ///< of `ServingPlan::max_batch`
@@ -84,6 +88,8 @@ struct ServeCandidate {
     std::int64_t replicas = 0;  ///< that keep the objectives in the simulation; 0: not simulated
     std::optional<ServeTrial> trial{};
     std::optional<ServeTrial> missed{};  ///< the last simulation of a candidate that never kept them
+    /// Over all of its simulations; nothing before the first.
+    std::optional<ReplicaPeaks> peaks{};
     [[nodiscard]] std::int64_t accelerators(std::int64_t of_replicas) const {
         return of_replicas * plan.accelerators();
     }
@@ -103,6 +109,8 @@ inline constexpr char const* serving_misfit = "does not fit the memory";  ///< h
 inline constexpr char const* serving_slow_ttft = "misses the TTFT objective even alone";
 inline constexpr char const* serving_slow_tpot = "misses the TPOT objective even alone";
 inline constexpr char const* serving_too_many = "needs more accelerators than allowed";
+inline constexpr char const* serving_same = "no different from one that was simulated";  ///< limits that it never met
+inline constexpr char const* serving_same_batch = "no more room than for a smaller batch that was tried";
 
 /// What a configuration without room for one request would need of each accelerator.
 struct ServeShortage {
@@ -133,11 +141,11 @@ void replay(ServeQuestion& question, std::vector<ServingRequest> trace);
 
 /// The cheapest deployment that keeps the objectives.
 ///
-/// Closed form prunes: each configuration (machine, tp, experts, formats, batch, chunk) gets the largest rate at which
-/// its *mean* TTFT and TPOT keep the objectives; rate / that is a lower bound of its replicas, and so of its cost. In
-/// order of that bound configurations are simulated (`simulate_serving`) with more and more replicas until the share is
-/// kept, until the next bound costs more than the best that was found. Cost: dollars an hour, or accelerators when a
-/// price is missing.
+/// Closed form prunes: each configuration (`serve_candidates`) gets the largest rate at which its *mean* TTFT and TPOT
+/// keep the objectives: rate / that are its likely replicas. In the order of their cost configurations are simulated
+/// (`simulate_serving`), with more replicas until the share is kept or with fewer while it is; not those that cost more
+/// than a tenth above the best by their least replicas, nor those that differ from a simulated one only in limits of
+/// the batch that it never met. Cost: dollars an hour, or accelerators when a price is missing.
 ServeAnswer plan_serving(ServeQuestion const& question);
 
 }  // namespace sextant

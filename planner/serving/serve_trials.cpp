@@ -28,8 +28,15 @@ std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidat
     return std::make_unique<SyntheticSource>(workload);
 }
 
-ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationModel const& model,
-                    std::int64_t replicas) {
+void note_peaks(ServeCandidate& c, ServingOutcome const& o) {
+    ReplicaPeaks peaks = c.peaks.value_or(ReplicaPeaks{});
+    peaks.batch = std::max(peaks.batch, o.most_batch);
+    peaks.tokens = std::max(peaks.tokens, o.most_batched_tokens);
+    peaks.short_of_cache = peaks.short_of_cache || o.short_of_cache;
+    c.peaks = peaks;
+}
+
+ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel const& model, std::int64_t replicas) {
     ModelledService const service(model);
     ServingSetup setup;
     setup.replicas = replicas;
@@ -40,6 +47,7 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate const& c, IterationMo
     if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
     auto const source = requests_of(q, c, model);
     ServingOutcome const o = simulate_serving(setup, service, *source, {.stop = q.stop});
+    note_peaks(c, o);
     ServeTrial trial;
     trial.replicas = replicas;
     trial.overloaded = o.state == SteadyState::overloaded;

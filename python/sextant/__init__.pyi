@@ -1250,6 +1250,9 @@ class _ServePlan(Command):
         ttft: Value | None = None,
         tpot: Value | None = None,
         share: Value | None = None,
+        tp: Value | None = None,
+        pp: Value | None = None,
+        attention_dp: Value | None = None,
         weights: Value | None = None,
         kv_cache: Value | None = None,
         max_error: Value | None = None,
@@ -1280,6 +1283,9 @@ class _ServePlan(Command):
             ttft: time to the first token that has to be kept
             tpot: mean time per further token that has to be kept
             share: of the requests that keep both (default: 0.99)
+            tp: tensor parallelism that may be chosen (default: powers of two within a domain)
+            pp: pipeline stages that may be chosen (default: 1 to 16, over four domains at most)
+            attention_dp: attention groups that may be chosen (default: 1; of experts more, over four domains at most)
             weights: formats that may be chosen (default: as the checkpoint is, else bf16)
             kv_cache: formats of the cache that may be chosen (default: the checkpoint's, else bf16)
             max_error: largest rms output error a format may have, as a share (see serve quality; default: any)

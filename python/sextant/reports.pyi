@@ -1346,7 +1346,7 @@ class ServePlanReportCandidates(Report):
     least_replicas: Final[int]
     rate_bound_requests_per_s: Final[float]
     error: Final[float]
-    time_interval: Final[ServeEstimateReportTimeInterval]
+    time_interval: Final[ServePlanReportCandidatesTimeInterval]
     usd_per_hour: Final[float]
     simulation: Final[ServePlanReportCandidatesSimulation]  # not in every report
 
@@ -1361,6 +1361,11 @@ class ServePlanReportCandidatesPlan(Report):
     kv_cache_origin: Final[str]
     max_batch: Final[int]
     max_batched_tokens: Final[int]
+
+class ServePlanReportCandidatesTimeInterval(Report):
+    tpot: Final[ServeEstimateReportTimeIntervalTpot]
+    ttft: Final[ServeEstimateReportTimeIntervalTpot]
+    unsupported: Final[Rows[str]]
 
 class ServePlanReportCandidatesSimulation(Report):
     kept_share: Final[float]

@@ -1,5 +1,7 @@
 #include "simulator/serving/fleet.hpp"
 
+#include <algorithm>
+
 namespace sextant {
 
 Fleet::Fleet(ServingSetup const& setup, ServiceModel const& service) : prefill_replicas_(setup.prefill_replicas) {
@@ -78,6 +80,10 @@ void Fleet::conclude(ServingOutcome& out) {
         out.blocks_total += replica.blocks().total();
         out.host_blocks_taken += replica.host_blocks().taken();
         out.host_blocks_given += replica.host_blocks().given();
+        ReplicaPeaks const& peaks = replica.peaks();
+        out.most_batch = std::max(out.most_batch, peaks.batch);
+        out.most_batched_tokens = std::max(out.most_batched_tokens, peaks.tokens);
+        out.short_of_cache = out.short_of_cache || peaks.short_of_cache;
     }
 }
 

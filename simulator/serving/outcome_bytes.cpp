@@ -25,11 +25,12 @@ void all_fields(Stream& stream, Tenant& tenant, TenantOutcome const*) {
 template <class Stream, class Outcome>
 void all_fields(Stream& stream, Outcome& outcome, ServingOutcome const*) {
     auto& [state, interrupted, cut_requests, whole, window, window_to_end, measured, good, ttft, tpot, itl, e2e, queue,
-           tenants, most_waiting, most_cache_use, e2e_sum, asked_tokens, blocks_taken, blocks_given, blocks_total,
-           host_blocks_taken, host_blocks_given, failures, drains, started, stopped, restarted, restarted_tokens, onset,
-           capacity, offered, series] = outcome;
+           tenants, most_waiting, most_cache_use, most_batch, most_batched_tokens, short_of_cache, e2e_sum,
+           asked_tokens, blocks_taken, blocks_given, blocks_total, host_blocks_taken, host_blocks_given, failures,
+           drains, started, stopped, restarted, restarted_tokens, onset, capacity, offered, series] = outcome;
     stream(state, interrupted, cut_requests, whole, window, window_to_end, measured, good);
     stream(ttft, tpot, itl, e2e, queue, tenants, most_waiting, most_cache_use, e2e_sum, asked_tokens);
+    stream(most_batch, most_batched_tokens, short_of_cache);
     stream(blocks_taken, blocks_given, blocks_total, host_blocks_taken, host_blocks_given);
     stream(failures, drains, started, stopped, restarted, restarted_tokens, onset, capacity, offered, series);
 }

@@ -106,6 +106,8 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         counters_.busy += times.interval;
         ++counters_.iterations;
         counters_.prompt_tokens += static_cast<std::int64_t>(load.prefill_tokens);
+        double const tokens = load.prefill_tokens + load.decodes * static_cast<double>(1 + limits_.speculation.tokens);
+        peaks_.tokens = std::max(peaks_.tokens, static_cast<std::int64_t>(tokens));
         return Started{i, now + times.latency};
     }
     return std::nullopt;

@@ -34,6 +34,13 @@ struct ReplicaCounters {
     Seconds copying{};               ///< to and from host memory, while iterations wait
 };
 
+/// What a replica came to at most, which says whether its limits ever mattered.
+struct ReplicaPeaks {
+    std::int64_t batch = 0;       ///< requests that ran at a time
+    std::int64_t tokens = 0;      ///< of one iteration
+    bool short_of_cache = false;  ///< a request waited for blocks, or gave its own away
+};
+
 /// A group of tokens that sequences got at once, `gap` after their last.
 struct TokenGap {
     Seconds gap;
@@ -100,6 +107,7 @@ public:
     /// Requests that are not done, those included whose caches are on their way.
     [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting() + expected_; }
     [[nodiscard]] ReplicaCounters const& counters() const { return counters_; }
+    [[nodiscard]] ReplicaPeaks const& peaks() const { return peaks_; }
     [[nodiscard]] BlockPool& blocks() { return pool_; }
     [[nodiscard]] BlockPool const& blocks() const { return pool_; }
     /// Blocks in host memory; it drops nothing, so it is empty when no sequence waits.
@@ -199,6 +207,7 @@ private:
     std::int64_t running_ = 0;
     std::int64_t expected_ = 0;
     Seconds stage_free_{};
+    ReplicaPeaks peaks_;
     ReplicaCounters counters_;
     std::vector<Decodes::Progress> ended_;
 };

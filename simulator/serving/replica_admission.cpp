@@ -26,6 +26,7 @@ void Replica::link(Lane& lane, std::int32_t slot) {
     waiting_.pop();
     ++running_;
     ++lane.running;
+    peaks_.batch = std::max(peaks_.batch, running_);
     at(slot).before = lane.newest;
     if (lane.newest >= 0) at(lane.newest).after = slot;
     lane.newest = slot;
@@ -132,6 +133,7 @@ bool Replica::reserve(Sequence& sequence) {
     std::int64_t const own = blocks_of(sequence.target) - held;
     std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
     if (own + kept > pool_.available()) {
+        peaks_.short_of_cache = true;
         if (held > 0) pool_.release(sequence.request.prefix);
         return false;
     }

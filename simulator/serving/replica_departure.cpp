@@ -64,6 +64,7 @@ bool Replica::make_room(Lane& lane) {
     bool all_stayed = true;
     while (lane.decoding->count() > 0 && lane.decoding->blocks_wanted() > pool_.available()) {
         preempt(lane, victim(lane));
+        peaks_.short_of_cache = true;
         all_stayed = false;
     }
     return all_stayed;

@@ -77,8 +77,11 @@ struct ServingOutcome {
     std::vector<TenantOutcome> tenants;  ///< where there are several
     std::int64_t most_waiting = 0;
     double most_cache_use = 0;
-    Seconds e2e_sum{};              ///< over all finished requests
-    std::int64_t asked_tokens = 0;  ///< outputs of all finished requests
+    std::int64_t most_batch = 0;           ///< requests of one replica that ran at a time
+    std::int64_t most_batched_tokens = 0;  ///< of one iteration
+    bool short_of_cache = false;           ///< a replica had no blocks for a request
+    Seconds e2e_sum{};                     ///< over all finished requests
+    std::int64_t asked_tokens = 0;         ///< outputs of all finished requests
     std::int64_t blocks_taken = 0;
     std::int64_t blocks_given = 0;  ///< equal to the taken ones after a complete run
     std::int64_t blocks_total = 0;  ///< of all replicas

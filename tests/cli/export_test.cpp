@@ -125,6 +125,51 @@ TEST_CASE("export: fabrics set what their description says and nothing else", "[
     CHECK_THAT(job("tpu-v5p", "kubernetes"), contains("google.com/tpu: 4"));
 }
 
+TEST_CASE("export: the jobs of MaxText tell processes on several nodes of GPUs where the others are", "[cli][export]") {
+    auto const job = [](char const* cluster, char const* gpus, char const* format) {
+        return run_sextant({"export", "--model", "llama-3.2-1b", "--cluster", cluster, "--dp", gpus, "--global-batch",
+                            "64", "--format", std::string("maxtext,") + format, "--report", "json"})
+            .out;
+    };
+    std::string const slurm = job("h100-sxm", "16", "slurm");
+    CHECK_THAT(slurm, contains("export JAX_COORDINATOR_IP=$MASTER_ADDR JAX_COORDINATOR_PORT=$MASTER_PORT NNODES=2\\n"));
+    CHECK_THAT(slurm,
+               contains(R"(bash -c 'export NODE_RANK=$SLURM_PROCID; exec \"$@\"' bash python3 -m MaxText.train)"));
+    std::string const kubernetes = job("h100-sxm", "16", "kubernetes");
+    CHECK_THAT(kubernetes,
+               contains(R"(name: JAX_COORDINATOR_IP\n              value: \"llama-3-2-1b-0.llama-3-2-1b\")"));
+    CHECK_THAT(kubernetes, contains(R"(name: JAX_COORDINATOR_PORT\n              value: \"29500\")"));
+    CHECK_THAT(kubernetes, contains(R"(name: NNODES\n              value: \"2\")"));
+    CHECK_THAT(kubernetes, contains("NODE_RANK=") && contains("$JOB_COMPLETION_INDEX"));
+    for (char const* const format : {"slurm", "kubernetes"}) {
+        CHECK(job("h100-sxm", "8", format).find("JAX_COORDINATOR") == std::string::npos);
+        CHECK(job("tpu-v5p", "16", format).find("JAX_COORDINATOR") == std::string::npos);
+    }
+}
+
+TEST_CASE("export serve: a replica over several nodes starts on all of them", "[cli][export]") {
+    auto const serve = [](char const* engine, char const* tp, char const* attention_dp) {
+        RunResult const result =
+            run_sextant({"export", "serve", "--engine", engine, "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
+                         "--tp", tp, "--attention-dp", attention_dp, "--report", "json"});
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
+    std::string const groups = text(serve("vllm", "2", "8"));
+    CHECK_THAT(groups, contains("--data-parallel-backend ray\n") && contains("--data-parallel-size-local 4\n"));
+    CHECK(text(serve("vllm", "2", "4")).find("--data-parallel-backend") == std::string::npos);
+    CHECK(text(serve("vllm", "16", "1")).find("--data-parallel-backend") == std::string::npos);
+    Json const wide = serve("vllm", "16", "2");
+    CHECK(text(wide).find("--data-parallel-size-local") == std::string::npos);
+    CHECK_THAT(wide.at("not_expressed").dump(), contains("VLLM_RAY_DP_PACK_STRATEGY=span"));
+    CHECK_THAT(text(serve("tensorrt-llm", "16", "1")),
+               contains("exec srun --mpi=pmix --nodes 2 --ntasks 16 --ntasks-per-node 8 trtllm-llmapi-launch "
+                        "trtllm-serve \"$model\" "));
+    CHECK_THAT(text(serve("tensorrt-llm", "8", "1")), contains("exec trtllm-serve \"$model\" "));
+}
+
 TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][export]") {
     for (std::string const engine : {"vllm", "sglang", "tensorrt-llm"}) {
         Json const json = [&] {

@@ -164,10 +164,10 @@ TEST_CASE("serve plan: without an answer every format says why and what may help
     };
     std::vector<Unanswered> const cases{
         {{"--model", "llama-3.1-405b", "--rate", "5"}, {"fits the memory", "--weights fp8-block"}},
-        {{"--model", "llama-3.1-405b", "--rate", "5", "--weights", "fp8-block"},
-         {"of one pipeline stage fits the memory", "--weights int4-weights", "--pp 2"}},
-        {{"--model", "kimi-k2", "--rate", "2", "--weights", "int4-weights"},
-         {"one attention group fits the memory", "fit: accelerators with", "--attention-dp 2 --ep 8"}},
+        {{"--model", "llama-3.1-405b", "--rate", "5", "--weights", "fp8-block", "--pp", "1,2"},
+         {"that was tried fits the memory", "--weights int4-weights", "--pp 4"}},
+        {{"--model", "kimi-k2", "--rate", "2", "--weights", "int4-weights", "--pp", "1", "--attention-dp", "1"},
+         {"that was tried fits the memory", "fit: accelerators with", "--pp 2", "--attention-dp 2"}},
         {{"--model", "llama-3.1-8b", "--rate", "5", "--tpot", "0.1ms"}, {"keeps the objectives", "a longer --tpot"}},
         {{"--model", "llama-3.1-8b", "--rate", "500", "--max-gpus", "2"}, {"500 requests/s", "--max-gpus above 2"}},
     };
@@ -208,6 +208,9 @@ TEST_CASE("serve plan: wrong questions are refused in one line") {
         {{"--rate", "1", "--arrivals", "gamma", "--variation", "nan"}, "--variation"},
         {{"--rate", "1", "--engine", "none"}, "--engine"},
         {{"--rate", "1", "--scheduler", "lifo"}, "--scheduler"},
+        {{"--rate", "1", "--tp", "3"}, "--tp: 3 does not divide"},
+        {{"--rate", "1", "--pp", "33"}, "--pp: 33 (1 to 32)"},
+        {{"--rate", "1", "--attention-dp", "0"}, "--attention-dp: 0"},
         {{"--rate", "1", "--scheduler", "fair"}, "tenant"},
         {{"--rate", "1", "--scheduler", "priority"}, "priority"},
     };

@@ -2,10 +2,13 @@
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
+#include "planner/serving/serve_candidates.hpp"
 #include "tests/catch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <set>
 
 using namespace sextant;
 
@@ -60,6 +63,91 @@ TEST_CASE("serve plan: what is first keeps the objectives and nothing simulated 
         if (c.trial) CHECK(c.replicas >= c.least_replicas);
         if (c.trial) CHECK(c.trial->ttft_p99 >= c.trial->ttft_p50);
     }
+}
+
+TEST_CASE("serve plan: replicas are cut within a domain, and by stages and groups within four") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 5);
+    auto const splits = [&] {
+        std::set<std::array<std::int64_t, 4>> out;  // tp, pp, attention_dp, ep
+        for (ServeCandidate const& c : serve_candidates(q))
+            out.insert({c.plan.tp, c.plan.pp, c.plan.attention_dp, c.plan.ep});
+        return out;
+    };
+    for (auto const& [tp, pp, groups, ep] : splits()) {  // no experts
+        CHECK(tp <= 8);
+        CHECK(tp * pp <= 32);
+        CHECK((groups == 1 && ep == 1));
+    }
+    CHECK(splits().contains({8, 4, 1, 1}));
+    CHECK(splits().contains({1, 16, 1, 1}));
+
+    q.model = find_model("deepseek-v3");
+    for (auto const& [tp, pp, groups, ep] : splits()) {
+        CHECK(tp * pp * groups <= 32);
+        CHECK((pp == 1 || groups == 1));
+        CHECK((ep == 1 || ep == tp * groups));
+        if (groups > 1) CHECK(ep == tp * groups);
+    }
+    CHECK(splits().contains({1, 1, 32, 32}));
+    CHECK(splits().contains({8, 2, 1, 8}));
+
+    q.tensor = {4};
+    q.stages = {3};
+    q.groups = {1, 2};
+    CHECK(splits() == std::set<std::array<std::int64_t, 4>>{{4, 3, 1, 1}, {4, 3, 1, 4}, {4, 3, 2, 8}});
+    q.tensor = {3};
+    CHECK_THROWS_WITH(plan_serving(q), contains("--tp: 3"));
+    q.tensor = {};
+    q.stages = {62};
+    CHECK_THROWS_WITH(plan_serving(q), contains("--pp: 62"));
+    q.stages = {};
+    q.groups = {0};
+    CHECK_THROWS_WITH(plan_serving(q), contains("--attention-dp: 0"));
+}
+
+TEST_CASE("serve plan: a model beyond the memory of a node is served by several") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 2);
+    q.model = find_model("deepseek-v3");
+    q.weights = {"fp8-block"};
+    ServeAnswer const a = plan_serving(q);
+    REQUIRE(a.found());
+    CHECK(a.ranked.front().plan.accelerators() >= 16);
+    q.stages = {1};
+    q.groups = {1};
+    ServeAnswer const one_node = plan_serving(q);
+    CHECK_FALSE(one_node.found());
+    REQUIRE(one_node.shortage);
+    CHECK(one_node.shortage->plan.tp == 8);
+}
+
+TEST_CASE("serve plan: limits of the batch that a simulation never met change nothing, and those it met do") {
+    ServeQuestion q = question({{"h100-sxm", 3}}, 12);
+    q.tensor = {1};
+    q.stages = {1};
+    q.batches = {200, 400};
+    q.chunks = {30000, 60000};
+    ServeAnswer const a = plan_serving(q);
+    REQUIRE(a.found());
+    CHECK(a.simulated == 1);
+    CHECK(a.rejected.at(serving_same) == 3);
+    REQUIRE(a.ranked.size() == 1);
+    ServeCandidate const& one = a.ranked.front();
+    CHECK(one.peaks->batch < 200);
+    CHECK(one.peaks->tokens < 30000);
+    CHECK_FALSE(one.peaks->short_of_cache);
+    q.batches = {400};
+    q.chunks = {60000};
+    ServeAnswer const b = plan_serving(q);
+    REQUIRE(b.found());
+    CHECK(b.ranked.front().replicas == one.replicas);
+    // Simulations last longer where the bound is nearer to the capacity: other requests are measured, not other limits.
+    CHECK(b.ranked.front().trial->ttft_p50.base() == Approx(one.trial->ttft_p50.base()).epsilon(0.03));
+    CHECK(b.ranked.front().trial->tpot_p50.base() == Approx(one.trial->tpot_p50.base()).epsilon(0.03));
+    q.batches = {200};
+    q.chunks = {1024, 60000};  // prompts of a thousand tokens that come together are cut by the first
+    ServeAnswer const met = plan_serving(q);
+    CHECK(met.simulated == 2);
+    CHECK_FALSE(met.rejected.contains(serving_same));
 }
 
 TEST_CASE("serve plan: a router that evens queues out does with fewer replicas than queues of their own") {

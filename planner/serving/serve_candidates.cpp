@@ -1,0 +1,106 @@
+#include "planner/serving/serve_candidates.hpp"
+
+#include "core/spec/parameters.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t most_stages = 16;
+constexpr std::int64_t most_ranks = 64;    // of tensor parallelism
+constexpr std::int64_t most_domains = 4;   // of one replica
+constexpr std::int64_t most_groups = 256;  // of attention
+
+/// How one replica is cut.
+struct Split {
+    std::int64_t tp, pp, groups, ep;
+};
+
+std::vector<std::int64_t> powers_of_two(std::int64_t most) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t power = 1; power <= most; power *= 2)
+        out.push_back(power);
+    return out;
+}
+
+std::vector<std::int64_t> given_or(std::vector<std::int64_t> const& given, std::int64_t most) {
+    return given.empty() ? powers_of_two(most) : given;
+}
+
+/// Over how many ranks the experts may be divided.
+std::vector<std::int64_t> expert_degrees(ModelSpec const& model, std::int64_t tp, std::int64_t groups) {
+    std::int64_t const ranks = tp * groups;
+    if (!model.moe || ranks == 1) return {1};
+    bool const divides = model.moe->experts % ranks == 0;
+    if (groups > 1) return {divides ? ranks : 1};
+    return divides ? std::vector<std::int64_t>{1, ranks} : std::vector<std::int64_t>{1};
+}
+
+std::vector<Split> splits_of(ServeQuestion const& q, ClusterSpec const& cluster) {
+    std::vector<Split> out;
+    ModelSpec const& model = q.model;
+    std::int64_t const widest = most_domains * cluster.domain_size;
+    for (std::int64_t const tp : given_or(q.tensor, std::min<std::int64_t>(cluster.domain_size, most_ranks)))
+        for (std::int64_t const pp : given_or(q.stages, std::min(most_stages, model.layer_count())))
+            for (std::int64_t const groups : given_or(q.groups, model.moe ? most_groups : 1)) {
+                bool const own = (pp > 1 && q.stages.empty()) || (groups > 1 && q.groups.empty());
+                bool const too_wide = own && tp * pp * groups > widest;
+                bool const mixed = own && pp > 1 && groups > 1;
+                if (too_wide || mixed || !divides_heads(model, tp) || tp * pp * groups > q.most_accelerators) continue;
+                for (std::int64_t const ep : expert_degrees(model, tp, groups))
+                    if (groups == 1 || ep > 1 || !q.groups.empty())
+                        out.push_back({.tp = tp, .pp = pp, .groups = groups, .ep = ep});
+            }
+    return out;
+}
+
+/// A plan of this split, without formats.
+ServingPlan plan_of(Split const& split) {
+    ServingPlan plan;
+    plan.tp = split.tp;
+    plan.pp = split.pp;
+    plan.ep = split.ep;
+    plan.attention_dp = split.groups;
+    return plan;
+}
+
+}  // namespace
+
+std::vector<ServeCandidate> serve_candidates(ServeQuestion const& q) {
+    std::vector<ServeCandidate> out;
+    for (std::size_t m = 0; m < q.machines.size(); ++m) {
+        ServeMachine const& machine = q.machines[m];
+        std::vector<std::string> const usual{machine.weights};
+        for (Split const& split : splits_of(q, machine.cluster))
+            for (std::string const& weights : q.weights.empty() ? usual : q.weights)
+                for (CacheFormat const cache : q.caches)
+                    for (std::int64_t const batch : q.batches)
+                        for (std::int64_t const chunk : q.chunks) {
+                            ServeCandidate c;
+                            c.machine = m;
+                            c.plan = plan_of(split);
+                            c.plan.weights = weights;
+                            c.plan.cache = cache;
+                            c.plan.weights_origin = q.weights.empty() ? machine.weights_origin : FormatOrigin::given;
+                            c.plan.cache_origin = q.caches_origin;
+                            c.plan.max_batch = batch;
+                            c.plan.max_batched_tokens = std::max(chunk, batch);
+                            c.plan.memory_utilisation =
+                                q.memory_utilisation.value_or(q.engine.memory_utilisation.value);
+                            out.push_back(std::move(c));
+                        }
+    }
+    return out;
+}
+
+void check_given_splits(ServeQuestion const& q) {
+    for (std::int64_t const tp : q.tensor)
+        check_serving_plan(q.model, plan_of({.tp = tp, .pp = 1, .groups = 1, .ep = 1}));
+    for (std::int64_t const pp : q.stages)
+        check_serving_plan(q.model, plan_of({.tp = 1, .pp = pp, .groups = 1, .ep = 1}));
+    for (std::int64_t const groups : q.groups)
+        check_serving_plan(q.model, plan_of({.tp = 1, .pp = 1, .groups = groups, .ep = 1}));
+}
+
+}  // namespace sextant

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "planner/serving/serve_plan.hpp"
+
+#include <vector>
+
+namespace sextant {
+
+/// Everything that could be chosen: every machine with every way to cut a replica, in each of the formats and with each
+/// of the limits of the question.
+///
+/// Tensor-parallel ranks stay within a domain. Stages of a pipeline and groups of attention data parallelism may go
+/// beyond it, up to four domains a replica; groups are of mixtures of experts, whose experts are then divided over all
+/// ranks. Values that the question gives are taken as they are.
+std::vector<ServeCandidate> serve_candidates(ServeQuestion const& question);
+
+/// @throws InputError: values of tp, pp or attention-dp that the model does not allow.
+void check_given_splits(ServeQuestion const& question);
+
+}  // namespace sextant
