@@ -123,6 +123,15 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
     return total;
 }
 
+/// How many microbatches have logits at a time on the stage with the head.
+double logit_sets(StageLoad const& load, ParallelPlan const& plan) {
+    // A schedule that runs all forwards first holds the logits' gradients of every microbatch.
+    bool const forwards_first = plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first;
+    if (forwards_first && plan.pp > 1) return load.microbatches;
+    // Beside a backward that reads its logits' gradients the next forward makes its own.
+    return plan.schedule == Schedule::overlapped ? std::min(2.0, load.microbatches) : 1;
+}
+
 /// Activations in flight, and the logits or the layer that is run again, each with the layers that are gathered then,
 /// whichever is larger.
 void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const& plan,
@@ -141,19 +150,7 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
         m.host += m.activations - staying;
         m.activations = staying;
     }
-    // A schedule that runs all forwards first holds the logits' gradients of every microbatch.
-    bool const forwards_first = plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first;
-    // Beside a backward that reads its logits' gradients the next forward makes its own.
-    bool const beside = plan.schedule == Schedule::overlapped;
-    double const logit_sets = forwards_first && plan.pp > 1 ? load.microbatches
-                              : beside                      ? std::min(2.0, load.microbatches)
-                                                            : 1;
-    constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
-    // Only the microbatch at its loss is in the hands of its kernels.
-    double const fused =
-        plan.fused_cross_entropy == Switch::on ? framework.fused_logits_bytes.value - framework.logits_bytes.value : 0;
-    Bytes const logits =
-        (framework.logits_bytes.value * logit_sets + gradient_bytes * load.postponed_logits + fused) * load.logits * B;
+    Bytes const logits = bytes_at_loss(load, plan, framework, logit_sets(load, plan));
     // A layer being run again does not add to the logits: they are gone by then.
     GatheredLayers const gathered(load, plan, framework.gathered_share.value);
     bool const at_loss = logits + gathered.at_loss >= load.working_layer + gathered.in_backward;
@@ -183,6 +180,16 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
 }
 
 }  // namespace
+
+Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
+                    double microbatches) {
+    constexpr double gradient_bytes = 2;  // of one logit, as the weight half's matrix product reads it
+    // Only the microbatch at its loss is in the hands of its kernels.
+    double const fused =
+        plan.fused_cross_entropy == Switch::on ? framework.fused_logits_bytes.value - framework.logits_bytes.value : 0;
+    return (framework.logits_bytes.value * microbatches + gradient_bytes * load.postponed_logits + fused) *
+           load.logits * B;
+}
 
 StageMemory stage_memory(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework) {
     bool const has_experts = load.parameters.expert + load.frozen.plain.expert + load.frozen.packed.expert > 0;

@@ -79,6 +79,11 @@ struct CopiedBytes {
 };
 CopiedBytes copied_bytes(CopiedElements const& elements, FrameworkMemory const& framework);
 
+/// Logits and their gradients on the stage with the head, of so many microbatches at a time and of those whose weight
+/// halves are still to come; the loss of one of them is at work.
+Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
+                    double microbatches);
+
 /// What an optimizer holds less of a parameter, in bytes, than AdamW with its moments in fp32.
 double optimizer_saving(Optimizer optimizer);
 

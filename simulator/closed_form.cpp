@@ -365,7 +365,9 @@ void ClosedForm::fill_time(StepEstimate& estimate, PipelineCost const& pipeline,
     b.dp = data.exposed;
     b.optimizer = data.optimizer;
     b.offload = data.offload;
-    if (offloads_activations(plan)) b.offload += std::max(Seconds{}, longer);
+    // Below that it is what sums of the same times differ by.
+    constexpr double rounding = 1e-12;
+    if (offloads_activations(plan) && longer > rounding * pipe.busy) b.offload += longer;
     b.fixed = timing_.fixed_per_step.value;
     estimate.time = b.total();
     estimate.slowest_stage = slowest.first;

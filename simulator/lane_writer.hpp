@@ -69,6 +69,11 @@ public:
     /// All lanes of all ranks wait for one another.
     void barrier(std::string_view name);
 
+    /// What follows belongs to another training step.
+    void begin_step() {
+        if (!graph_.tasks.empty()) graph_.steps.push_back(graph_.tasks.size());
+    }
+
     [[nodiscard]] std::int64_t lanes() const { return shape_.lanes; }
     TaskGraph finish();
 

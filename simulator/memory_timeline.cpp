@@ -18,7 +18,7 @@ struct Extent {
     }
 };
 
-/// One microbatch on one stage of one rank.
+/// One microbatch of one training step on one stage of one rank.
 struct ChunkPass {
     Extent forward;
     Extent backward;  ///< of a whole backward or its input half
@@ -29,7 +29,7 @@ bool counts(Task const& task) {
     return task.stream == Stream::compute && task.stage >= 0 && task.microbatch >= 0 && task.pass != TaskPass::step;
 }
 
-/// The chunk passes of all ranks in one array: for each rank its stages, for each stage all microbatches.
+/// The chunk passes of all ranks in one array: for each rank its stages, for each stage all microbatches of all steps.
 class ChunkPasses {
 public:
     ChunkPasses(TaskGraph const& graph, TaskTimes const& times) {
@@ -39,9 +39,13 @@ public:
             microbatches_ = std::max<std::size_t>(microbatches_, static_cast<std::size_t>(task.microbatch + 1));
         }
         stages_ = static_cast<std::size_t>(last_stage + 1);
+        passes_of_stage_ = microbatches_ * (graph.steps.size() + 1);
         slot_of_.assign(graph.ranks.size() * stages_, none);
-        for (std::size_t id = 0; id < graph.tasks.size(); ++id)
-            if (counts(graph.tasks[id]) && times.start[id] >= 0) include(graph.tasks[id], times, id);
+        std::size_t step = 0;
+        for (std::size_t id = 0; id < graph.tasks.size(); ++id) {
+            if (step < graph.steps.size() && id == graph.steps[step]) ++step;
+            if (counts(graph.tasks[id]) && times.start[id] >= 0) include(graph.tasks[id], times, id, step);
+        }
     }
 
     /// Calls `visit(stage, pass)` for every chunk pass of a rank.
@@ -50,8 +54,8 @@ public:
         for (std::size_t stage = 0; stage < stages_; ++stage) {
             std::size_t const slot = slot_of_[rank * stages_ + stage];
             if (slot == none) continue;
-            for (std::size_t microbatch = 0; microbatch < microbatches_; ++microbatch)
-                if (ChunkPass const& pass = passes_[slot + microbatch]; !pass.forward.empty() || !pass.backward.empty())
+            for (std::size_t i = 0; i < passes_of_stage_; ++i)
+                if (ChunkPass const& pass = passes_[slot + i]; !pass.forward.empty() || !pass.backward.empty())
                     visit(stage, pass);
         }
     }
@@ -59,13 +63,14 @@ public:
 private:
     static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-    void include(Task const& task, TaskTimes const& times, std::size_t id) {
+    void include(Task const& task, TaskTimes const& times, std::size_t id, std::size_t step) {
         std::size_t const place = static_cast<std::size_t>(task.rank) * stages_ + static_cast<std::size_t>(task.stage);
         if (slot_of_[place] == none) {
             slot_of_[place] = passes_.size();
-            passes_.resize(passes_.size() + microbatches_);
+            passes_.resize(passes_.size() + passes_of_stage_);
         }
-        ChunkPass& pass = passes_[slot_of_[place] + static_cast<std::size_t>(task.microbatch)];
+        std::size_t const within = step * microbatches_ + static_cast<std::size_t>(task.microbatch);
+        ChunkPass& pass = passes_[slot_of_[place] + within];
         Extent& extent = task.pass == TaskPass::forward           ? pass.forward
                          : task.pass == TaskPass::backward_weight ? pass.weight
                                                                   : pass.backward;
@@ -73,6 +78,7 @@ private:
     }
 
     std::size_t microbatches_ = 0;
+    std::size_t passes_of_stage_ = 0;
     std::size_t stages_ = 0;
     std::vector<std::size_t> slot_of_;  ///< by rank and stage
     std::vector<ChunkPass> passes_;
@@ -132,8 +138,8 @@ std::vector<MemoryTimeline> memory_timelines(TaskGraph const& graph, TaskTimes c
                 if (!back.empty()) all.include(back.start, back.end);
                 hold(all.start, all.end, needs.kept);
             }
-            hold(pass.forward.start, pass.forward.end, needs.working);
-            hold(pass.backward.start, pass.backward.end, needs.working);
+            hold(pass.forward.start, pass.forward.end, needs.forward);
+            hold(pass.backward.start, pass.backward.end, needs.backward);
         });
         timelines.push_back(timeline_of(input.fixed[rank], changes));
     }

@@ -108,12 +108,22 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
     // One microbatch on each pipeline rank, and what stays whatever the microbatches do.
     std::vector<StageMemory> one;
     std::vector<Bytes> passing;  // the layer at work and the one in transfer
+    std::vector<Bytes> at_loss;  // of the microbatch at its loss; of all, where all forwards go before all backwards
+    std::vector<Bytes> again;    // a layer that is run again
+    bool const trains = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](Task const& task) {
+        return task.pass == TaskPass::backward || task.pass == TaskPass::backward_input;
+    });
     for (StageCost const& run : pipeline.stages)
         for (std::int64_t i = 0; i < run.count; ++i) {
             StageLoad load = run.load;
             load.in_flight = 1;
             one.push_back(stage_memory(load, resident, form.framework().memory));
             passing.push_back(2.0 * load.kept_by_layer);
+            bool const postponed =
+                trains && plan.pp > 1 && (plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first);
+            at_loss.push_back(
+                bytes_at_loss(load, resident, form.framework().memory, postponed ? load.microbatches : 1));
+            again.push_back(load.working_layer);
         }
     MemoryInput input;
     for (SimulatedRank const& rank : graph.ranks) {
@@ -134,9 +144,9 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
         std::size_t const rank = rank_of(c);
         double const share = kept_by_rank[rank] > Bytes{} ? program.kept(c) / kept_by_rank[rank] : 0;
         bool const head = c + 1 == program.chunks.size();
-        bool const recomputes = plan.recompute != Recompute::none;
-        StageActivations needs{.kept = share * one[rank].activations,
-                               .working = head || recomputes ? one[rank].logits : Bytes{}};
+        Bytes const logits = head ? at_loss[rank] : Bytes{};
+        StageActivations needs{
+            .kept = share * one[rank].activations, .forward = logits, .backward = std::max(logits, again[rank])};
         if (offloads) needs.passing = std::min(needs.kept, passing[rank]);
         input.stages.push_back(needs);
     }

@@ -88,6 +88,7 @@ struct TaskGraph {
     std::vector<SimulatedRank> ranks;
     std::vector<NetworkDemand> demands;
     std::vector<std::string> names;
+    std::vector<std::size_t> steps;  ///< first task of each training step after the first, ascending
 
     [[nodiscard]] std::span<std::uint32_t const> dependencies_of(std::size_t task) const {
         std::size_t const end = task + 1 < tasks.size() ? tasks[task + 1].first_dependency : dependencies.size();

@@ -116,6 +116,7 @@ private:
     }
 
     void add_step() {
+        writer_.begin_step();
         forwards_.assign(stages_ * static_cast<std::size_t>(schedule_.microbatches), {});
         backwards_.assign(forwards_.size(), {});
         for (Rank& rank : ranks_)

@@ -96,12 +96,47 @@ Wanted wanted_formats(Options const& o, std::string const& framework) {
     return wanted;
 }
 
-std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const& launch, ExportOutput const& output) {
+std::string prediction(StepReport const& r, std::string const& framework) {
+    return fmt::format(
+        "step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory{}, by the constants "
+        "of {}",
+        human(r.estimate.time), human(r.interval.low * r.estimate.time), human(r.interval.high * r.estimate.time),
+        human_count(r.tokens_per_second), 100 * r.mfu, human(r.estimate.peak()), human(r.limit.usable),
+        r.fits ? "" : " (DOES NOT FIT)", framework);
+}
+
+StepReport report_of(Subject const& subject, ParallelPlan const& plan) {
+    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
+    return make_report(form, plan, subject.limit);
+}
+
+/// What a format makes of the plan; where that runs otherwise, the files predict what they run. @param launch gets that
+/// prediction
+Export write_predicted(ExporterEntry const& entry, LaunchPlan& launch, Subject const& subject) {
+    Export exported = entry.write(launch);
+    if (exported.not_expressed.empty()) return exported;
+    try {
+        StepReport const report = report_of(subject, exported.expressed);
+        launch.summary = fmt::format("of what this file runs, not of all that the plan says: {}",
+                                     prediction(report, subject.framework.name));
+        launch.checkpoint = checkpoint_plan(subject.cluster, subject.framework, subject.model, exported.expressed,
+                                            report.estimate.time);
+    } catch (InputError const&) {
+        launch.summary = "of the plan, not of what this file runs: " + launch.summary;
+    }
+    return entry.write(launch);
+}
+
+/// @param checkpoint gets that of the first format
+std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const& plan, Subject const& subject,
+                                          ExportOutput const& output, std::optional<CheckpointPlan>& checkpoint) {
     std::vector<ExportedFormat> out;
     // A job needs the files that it starts: they come along wherever there is a folder for them.
     bool const with_training = wanted.training_asked || !output.folder.empty();
     for (ExporterEntry const* entry : wanted.training) {
-        Export const exported = entry->write(launch);
+        LaunchPlan launch = plan;
+        Export const exported = write_predicted(*entry, launch, subject);
+        if (entry == wanted.training.front()) checkpoint = launch.checkpoint;
         if (with_training) out.push_back({entry->name, exported.files, exported.not_expressed});
         auto const job = [&](char const* format, ExportedFile file) {
             file.name = fmt::format("{}-{}", entry->name, file.name);
@@ -114,29 +149,22 @@ std::vector<ExportedFormat> write_formats(Wanted const& wanted, LaunchPlan const
     return out;
 }
 
-std::string prediction(StepReport const& r) {
-    return fmt::format("step {} (80 %: {} to {}), {} tokens/s, MFU {:.1f} %, {} of {} usable memory{}",
-                       human(r.estimate.time), human(r.interval.low * r.estimate.time),
-                       human(r.interval.high * r.estimate.time), human_count(r.tokens_per_second), 100 * r.mfu,
-                       human(r.estimate.peak()), human(r.limit.usable), r.fits ? "" : " (DOES NOT FIT)");
-}
-
 int run(Options const& o, CLI::App const& app, CommandContext& context) {
     PlanOptions const asked = asked_plan(o, app, context);
     Subject const subject = find_subject(asked);
     Wanted const wanted = wanted_formats(o, subject.framework.name);
     ParallelPlan const plan = single_plan(asked, subject);
     LaunchPlan launch = make_launch_plan(subject.model, subject.cluster, subject.workload, plan, o.settings);
-    ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
-    StepReport const report = make_report(form, plan, subject.limit);
-    launch.summary = prediction(report);
+    StepReport const report = report_of(subject, plan);
+    launch.summary = prediction(report, subject.framework.name);
     launch.checkpoint = checkpoint_plan(subject.cluster, subject.framework, subject.model, plan, report.estimate.time);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    ExportFacts const facts{.headline = headline(question, plan.world_size(), plan.precision),
-                            .checkpoint = launch.checkpoint,
-                            .nodes = launch.nodes,
-                            .per_node = launch.per_node};
-    deliver_export(o.output, write_formats(wanted, launch, o.output), facts, context);
+    ExportFacts facts{.headline = headline(question, plan.world_size(), plan.precision),
+                      .checkpoint = {},
+                      .nodes = launch.nodes,
+                      .per_node = launch.per_node};
+    std::vector<ExportedFormat> const formats = write_formats(wanted, launch, subject, o.output, facts.checkpoint);
+    deliver_export(o.output, formats, facts, context);
     if (!report.fits)
         context.err << fmt::format("sextant: export: the plan does not fit into memory ({} of {})\n",
                                    human(report.estimate.peak()), human(report.limit.usable));

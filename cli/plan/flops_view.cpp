@@ -130,9 +130,10 @@ std::string flops_text(FlopsSheet const& sheet) {
     add("72 L h^2 (1 + s/6h + V/12Lh) per token", t.gpt_72);
     add("96 B s l h^2 (1 + s/6h + V/16lh), full recompute", t.megatron_96);
     text += totals.text();
-    text += fmt::format("forward FLOPs per token {} ({} with a causal kernel)\n",
+    text += fmt::format("forward FLOPs per token {} ({} with a causal kernel){}\n",
                         human(forward_flops_per_token(sheet.model, g.workload.shape())),
-                        human(causal_forward_flops_per_token(sheet.model, g.workload.shape())));
+                        human(causal_forward_flops_per_token(sheet.model, g.workload.shape())),
+                        sheet.model.mtp_modules > 0 ? ", without the prediction modules" : "");
     text += fmt::format("graph digest {}\n", digest(g));
     return text;
 }

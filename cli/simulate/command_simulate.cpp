@@ -111,7 +111,9 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     StepReport const closed = make_report(form, plan, subject.limit);
     SimulationReport report{.graph = run.graph, .times = run.simulation.times};
     report.headline = headline(question, plan.world_size(), plan.precision);
-    report.plan_label = fmt::format("{}, {} microbatches, {}", plan_label(plan), closed.microbatches,
+    ParallelPlan unnamed = plan;  // the schedule follows, which may be none of a plan
+    unnamed.schedule = ParallelPlan{}.schedule;
+    report.plan_label = fmt::format("{}, {} microbatches, {}", plan_label(unnamed), closed.microbatches,
                                     foreign.schedule ? foreign.schedule->name : std::string(name_of(plan.schedule)));
     report.model = subject.model.name;
     report.cluster = subject.cluster.name;
@@ -123,6 +125,7 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.network = name_of(request.engine.network);
     report.granularity = name_of(request.graph.granularity);
     Seconds const step = run.simulation.times.makespan() / static_cast<double>(request.graph.steps);
+    report.steps = request.graph.steps;
     report.step_time = step;
     report.interval = closed.interval;
     report.tokens_per_second = static_cast<double>(subject.workload.tokens()) / step.base();
@@ -146,6 +149,11 @@ SimulationReport report_of(Options const& o, Subject const& subject, ClosedForm&
     report.links = run.simulation.links;
     report.activities = run.simulation.activities;
     report.notes = notes_of(o, run, request, subject);
+    if (double const beside = form.timing().pp_overlap.value; plan.pp > 1 && beside > 0)
+        report.notes.push_back(
+            fmt::format("of every transfer between stages {} is beside compute (pp_overlap of {}): links and overlaps "
+                        "show the rest",
+                        percent(beside), report.framework));
     if (!foreign.trains())
         report.notes.push_back(
             "forward only: no backward, no optimizer; memory still counts gradients and optimizer state");

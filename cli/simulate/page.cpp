@@ -72,10 +72,14 @@ std::vector<PageFigure> figures(SimulationReport const& r) {
     return list;
 }
 
+std::string steps_words(SimulationReport const& r) {
+    return r.steps > 1 ? fmt::format("{} steps", r.steps) : std::string("one step");
+}
+
 Chart rank_chart(SimulationReport const& r) {
     TimeScale const scale = time_scale(r.analysis.makespan);
     auto const shown = spaced(r.analysis.ranks.size(), most_bars);
-    BarChart bars{.categories = {}, .series = {}, .x = {.title = fmt::format("{} per step", scale.name)}};
+    BarChart bars{.categories = {}, .series = {}, .x = {.title = fmt::format("{} of {}", scale.name, steps_words(r))}};
     for (std::size_t const i : shown)
         bars.categories.push_back(rank_name(r, i));
     auto const add = [&](std::string name, std::string role, auto const& time_of) {
@@ -133,9 +137,9 @@ PageTable rank_table(SimulationReport const& r) {
         if (r.analysis.mean.exposed.time[part] > Seconds{}) parts.push_back(static_cast<TaskPart>(part));
     PageTable table{
         .title = "Ranks",
-        .note = fmt::format("Times in {} of one step: computing, waiting for each kind of communication, "
+        .note = fmt::format("Times in {} of {}: computing, waiting for each kind of communication, "
                             "idle. A simulated rank may stand for several that do the same.",
-                            scale.name),
+                            scale.name, steps_words(r)),
         .columns = {{"rank"}, {"stage", Align::right, PageColumn::Choice::list}, {"stands for"}, {"compute"}}};
     for (TaskPart const part : parts)
         table.columns.push_back({std::string(name_of(part)), Align::right, PageColumn::Choice::none, "exposed"});
@@ -184,8 +188,9 @@ PageTable overlap_table(SimulationReport const& r) {
 PageTable path_table(SimulationReport const& r) {
     CriticalPath const& path = r.path;
     TimeScale const scale = time_scale(path.length);
-    std::string note = fmt::format("{} tasks, one after the other, decide how long the step takes; {} of it is waiting",
-                                   path.tasks.size(), human(path.waiting));
+    std::string note =
+        fmt::format("{} tasks, one after the other, decide how long {} {}; {} of it is waiting", path.tasks.size(),
+                    r.steps > 1 ? steps_words(r) : "the step", r.steps > 1 ? "take" : "takes", human(path.waiting));
     if (path.network_delay > 1e-9 * path.length)
         note += fmt::format(", {} waits in the network", human(path.network_delay));
     PageTable table{.title = "Critical path",
@@ -217,7 +222,7 @@ PageTable link_table(SimulationReport const& r) {
 
 std::string simulation_page(SimulationReport const& r) {
     Page page{.command = "sextant simulate",
-              .title = fmt::format("{} on {} x {}, one step", r.model, r.accelerators, r.cluster),
+              .title = fmt::format("{} on {} x {}, {}", r.model, r.accelerators, r.cluster, steps_words(r)),
               .lines = {r.headline, r.plan_label}};
     page.verdict = fmt::format("A step takes {}", human(r.step_time));
     if (!r.analysis.ranks.empty())

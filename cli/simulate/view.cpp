@@ -43,6 +43,11 @@ std::string rank_label(SimulationReport const& r, std::size_t rank) {
     return fmt::format("rank {} (stage {})", of.rank, of.pipeline);
 }
 
+/// What times and bytes are of, where it is not one step.
+std::string of_steps(SimulationReport const& r) {
+    return r.steps > 1 ? fmt::format(" of all {} steps", r.steps) : std::string();
+}
+
 std::string against(Seconds time, Seconds other) {
     return fmt::format("{}, {}", human(other), signed_percent(time / other - 1));
 }
@@ -186,8 +191,8 @@ std::string rank_text(SimulationReport const& r) {
         if (!r.memory.empty()) cells.push_back(human(row.peak));
         table.add_row(std::move(cells));
     }
-    return fmt::format("time per {} in {}: computing, waiting for communication, idle\n",
-                       a.ranks.size() > most_rows ? "stage" : "rank", unit.name) +
+    return fmt::format("time per {} in {}{}: computing, waiting for communication, idle\n",
+                       a.ranks.size() > most_rows ? "stage" : "rank", unit.name, of_steps(r)) +
            table.text();
 }
 
@@ -206,7 +211,7 @@ std::string overlap_text(SimulationReport const& r) {
                        unit(mean.exposed[part])});
     }
     if (table.row_count() == 0) return "";
-    return fmt::format("\noverlap in {}, mean per rank\n", unit.name) + table.text();
+    return fmt::format("\noverlap in {}{}, mean per rank\n", unit.name, of_steps(r)) + table.text();
 }
 
 std::string link_text(SimulationReport const& r) {
@@ -217,7 +222,8 @@ std::string link_text(SimulationReport const& r) {
     for (std::size_t i = 0; i < std::min(links.size(), most); ++i)
         table.add_row(
             {links[i].name, human(links[i].bandwidth), human(links[i].carried), percent(links[i].busy_share)});
-    return (links.size() > most ? fmt::format("\nfullest {} of {} links\n", most, links.size()) : "\nlinks\n") +
+    return (links.size() > most ? fmt::format("\nfullest {} of {} links{}\n", most, links.size(), of_steps(r))
+                                : fmt::format("\nlinks{}\n", of_steps(r))) +
            table.text();
 }
 
@@ -230,7 +236,7 @@ std::string path_text(SimulationReport const& r) {
             parts.emplace_back(path.parts.time[i], std::string(name_of(static_cast<TaskPart>(i))));
     if (path.waiting > 1e-9 * path.length) parts.emplace_back(path.waiting, "waiting");
     std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
-    std::string line = fmt::format("critical path: {} tasks;", path.tasks.size());
+    std::string line = fmt::format("critical path{}: {} tasks;", of_steps(r), path.tasks.size());
     for (std::size_t i = 0; i < parts.size(); ++i)
         line += fmt::format("{} {} {}", i > 0 ? "," : "", parts[i].second, percent(share(parts[i].first, path.length)));
     if (path.network_delay > 1e-9 * path.length)

@@ -30,7 +30,8 @@ struct SimulationReport {
     std::string network{};      ///< "fair", "ideal"
     std::string granularity{};  ///< "op", "layer", "stage"
 
-    Seconds step_time{};      ///< of the step shown below
+    std::int64_t steps = 1;   ///< that were simulated: what ranks, ops and links did is of all of them
+    Seconds step_time{};      ///< the mean of them
     StepInterval interval{};  ///< 80 % interval of a step's time, as factors: what the framework's constants are worth
     double tokens_per_second = 0;
     std::int64_t accelerators = 1;

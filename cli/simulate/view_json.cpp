@@ -147,6 +147,7 @@ std::string simulation_json(SimulationReport const& r) {
               {"gpus", r.accelerators},
               {"network", r.network},
               {"granularity", r.granularity},
+              {"steps", r.steps},
               {"iteration_time_s", r.step_time.base()},
               {"iteration_time_low_s", (r.interval.low * r.step_time).base()},
               {"iteration_time_high_s", (r.interval.high * r.step_time).base()},

@@ -64,8 +64,8 @@ ReferenceTable parallelism_table() {
                                        {"memory", right},
                                        {"why"}}),
                        .figures = figures_table(),
-                       .notes = {"Of each way the fastest micro-batch and recompute policy that fits, or else the "
-                                 "smallest. DDP keeps 16 to 18 "
+                       .notes = {"Of each way the fastest micro-batch and recompute policy that fits (none, parts of "
+                                 "layers, or eighths of the layers whole), or else the smallest. DDP keeps 16 to 18 "
                                  "bytes a parameter on every rank.",
                                  "FSDP and FSDP2 differ in the constants that were fitted to their measured runs "
                                  "(docs/calibration.md), not in what is sharded."}};

@@ -38,6 +38,14 @@ void translate_parallelism(Translation& t, ModelSpec const& model) {
                   "Megatron's sequence parallelism does not go with DeepSpeed's");
     }
     if (!model.moe) return;
+    if (p.zero == 3)
+        t.replace(&ParallelPlan::zero, 2, "zero",
+                  "DeepSpeed refuses experts with ZeRO 3: the file has ZeRO 2, which takes more memory");
+    if (p.pp > 1)
+        t.cannot("pp",
+                 "Megatron-DeepSpeed does not support experts in a pipeline: the file says what the plan says, {} "
+                 "stages, and may not start",
+                 p.pp);
     t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
               "DeepSpeed sends tokens once per expert (all-to-all)");
     if (p.expert_tp != 1 && p.expert_tp != p.tp)

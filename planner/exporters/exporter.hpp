@@ -29,6 +29,9 @@ struct Export {
     std::vector<NotExpressed> not_expressed{};
     ParallelPlan expressed{};            ///< the plan that the files describe
     std::vector<std::string> command{};  ///< what a node runs, in the folder of the files
+    /// The command reads where the other nodes are from JAX_COORDINATOR_IP, JAX_COORDINATOR_PORT, NNODES and NODE_RANK,
+    /// which a job has to set.
+    bool reads_coordinator = false;
 };
 
 /// A plan on its way into another program's words: what cannot be said is noted, and taken out of the plan.

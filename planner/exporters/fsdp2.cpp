@@ -1,22 +1,54 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
+#include <algorithm>
+
 // torch.distributed: fully_shard, parallelize_module, checkpoint_wrapper.
 
 namespace sextant {
 namespace {
 
+/// Ranks with batches of their own: with no pipeline, the stages of the plan are such ranks too.
+std::int64_t data_ranks(ParallelPlan const& p) { return p.dp * p.pp; }
+
+/// Batches of a rank in one step, at least one.
+std::int64_t accumulation_steps(LaunchPlan const& launch, ParallelPlan const& p) {
+    return std::max<std::int64_t>(1, launch.workload.global_batch / (data_ranks(p) * p.micro_batch));
+}
+
+/// Sequences of one step: the global batch, unless the ranks do not divide it.
+std::int64_t sequences_of_step(LaunchPlan const& launch, ParallelPlan const& p) {
+    return accumulation_steps(launch, p) * data_ranks(p) * p.micro_batch;
+}
+
+void translate_pipeline(Translation& t, LaunchPlan const& launch) {
+    ParallelPlan const& p = t.plan;
+    if (p.pp == 1) return;
+    t.cannot("pp",
+             "the fragment has no pipeline: {} stages and their schedule are in the torchtitan format; here their "
+             "ranks are data-parallel, each with all layers",
+             p.pp);
+    std::int64_t const batch = sequences_of_step(launch, p);
+    if (batch != launch.workload.global_batch)
+        t.cannot("global_batch",
+                 "{} data-parallel ranks with micro-batches of {} do not divide a global batch of {}: a step of the "
+                 "file trains {} sequences",
+                 data_ranks(p), p.micro_batch, launch.workload.global_batch, batch);
+}
+
 void translate_layout(Translation& t) {
     ParallelPlan& p = t.plan;
-    if (p.pp > 1)
-        t.cannot("pp", "the fragment has no pipeline: {} stages and their schedule are in the torchtitan format", p.pp);
     if (p.cp > 1)
         t.cannot("cp",
                  "the fragment does not split sequences; torch.distributed.tensor.experimental.context_parallel "
                  "around the step does ({} ranks)",
                  p.cp);
     if (p.ep > 1 || p.expert_tp > 1) t.cannot("ep", "expert parallelism is up to the model; see the torchtitan format");
-    if (p.zero == 1) t.replace(&ParallelPlan::zero, 2, "zero", "fully_shard shards gradients as well (ZeRO 2)");
+    if (p.zero == 1)
+        t.cannot(
+            "zero",
+            "fully_shard shards weights as well, and gathers them for every microbatch; gradients stay whole until "
+            "the last one, as with ZeRO 1");
     if (p.tp > 1)
         t.replace(&ParallelPlan::sequence_parallel, Switch::on, "sequence_parallel",
                   "the tensor-parallel plan below splits norms over the sequence");
@@ -69,11 +101,13 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
     out += fmt::format(
         "SEQUENCE = {}\nGLOBAL_BATCH = {}\nMICRO_BATCH = {}\nACCUMULATION_STEPS = {}\nSTEPS = {}\nLEARNING_RATE = {}\n"
         "CHECKPOINT_INTERVAL = {}  # steps\n",
-        launch.workload.sequence, launch.workload.global_batch, p.micro_batch, launch.microbatches(),
+        launch.workload.sequence, sequences_of_step(launch, p), p.micro_batch, accumulation_steps(launch, p),
         launch.settings.steps, launch.settings.learning_rate,
         launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
     out += fmt::format("REPLICAS, SHARDS, TENSOR = {}, {}, {}\n", ranks / group, group, p.tp);
     out += fmt::format("RESHARD_AFTER_FORWARD = {}  # ZeRO {}\n", p.zero == 3 ? "True" : "False", p.zero);
+    out += fmt::format("REDUCE_EVERY_MICROBATCH = {}\n", p.zero >= 2 ? "True" : "False");
+    out += fmt::format("TIED_EMBEDDINGS = {}\n", launch.model.tied_embeddings ? "True" : "False");
     out += fmt::format("RECOMPUTED_LAYERS = {}\n", p.recompute != Recompute::full ? 0
                                                    : p.recompute_layers > 0       ? p.recompute_layers
                                                                                   : launch.model.layer_count());
@@ -112,6 +146,19 @@ def split_layer(layer, mesh):
     parallelize_module(layer, mesh["tensor"], plan)
 
 
+def split_ends(model, mesh):
+    """Tensor parallelism of what is before and after the layers, which see a part of the sequence each: give the model
+    the position_ids of the whole sequence."""
+    plan = {
+        "model.embed_tokens": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+        "model.norm": SequenceParallel(),
+        "lm_head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
+    }
+    parallelize_module(model, mesh["tensor"], plan)
+    if TIED_EMBEDDINGS:
+        model.lm_head.weight = model.model.embed_tokens.weight
+
+
 def apply_plan(model, layers, mesh):
     """`layers`: the list of decoder layers of `model` (model.model.layers in transformers)."""
     policy = MixedPrecisionPolicy(param_dtype=PARAMETERS, reduce_dtype=torch.float32)
@@ -122,6 +169,8 @@ def apply_plan(model, layers, mesh):
         "offload_policy": offload,
         "reshard_after_forward": RESHARD_AFTER_FORWARD,
     }
+    if TENSOR > 1:
+        split_ends(model, mesh)
     for index in range(len(layers)):
         if TENSOR > 1:
             split_layer(layers[index], mesh)
@@ -135,8 +184,8 @@ def apply_plan(model, layers, mesh):
 def step(model, optimizer, batches, loss_of):
     """One optimizer step; `batches` yields ACCUMULATION_STEPS batches of MICRO_BATCH sequences."""
     for index in range(ACCUMULATION_STEPS):
-        # Gradients are reduced once, with the last batch.
-        model.set_requires_gradient_sync(index + 1 == ACCUMULATION_STEPS)
+        # Gradients that wait for the last batch to be reduced stay whole: ZeRO 2 and 3 reduce those of every batch.
+        model.set_requires_gradient_sync(REDUCE_EVERY_MICROBATCH or index + 1 == ACCUMULATION_STEPS)
         (loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()
     optimizer.step()
     optimizer.zero_grad()
@@ -161,6 +210,7 @@ namespace {
 Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
+    translate_pipeline(t, launch);
     translate_layout(t);
     translate_step(t);
     t.settle(launch);

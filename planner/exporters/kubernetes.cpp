@@ -39,13 +39,20 @@ std::string config_map(std::string const& name, std::vector<ExportedFile> const&
     return out;
 }
 
-std::string environment(LaunchPlan const& launch, std::string const& name) {
+std::string environment(LaunchPlan const& launch, std::string const& name, bool coordinator) {
     std::string out = "          env:\n";
     auto const set = [&](std::string const& key, std::string const& value) {
         out += fmt::format("            - name: {}\n              value: {}\n", key, yaml_quoted(value));
     };
-    set("MASTER_ADDR", fmt::format("{0}-0.{0}", name));
-    set("MASTER_PORT", "29500");
+    std::string const first = fmt::format("{0}-0.{0}", name);
+    std::string const port = "29500";
+    set("MASTER_ADDR", first);
+    set("MASTER_PORT", port);
+    if (coordinator) {
+        set("JAX_COORDINATOR_IP", first);
+        set("JAX_COORDINATOR_PORT", port);
+        set("NNODES", fmt::format("{}", launch.nodes));
+    }
     FabricEnvironment const fabric = fabric_environment(launch.cluster, launch.nodes);
     for (FabricSetting const& s : fabric.settings) {
         if (!s.reason.empty()) out += "            # " + comment_text(s.reason) + "\n";
@@ -67,7 +74,9 @@ std::string resources(LaunchPlan const& launch) {
 }
 
 std::string job(LaunchPlan const& launch, std::string const& name, Export const& exported) {
-    std::string run = "cp /launch/* . && exec";
+    std::string run = "cp /launch/* . && ";
+    if (exported.reads_coordinator) run += "export NODE_RANK=\"$JOB_COMPLETION_INDEX\" && ";
+    run += "exec";
     for (std::string const& word : exported.command)
         run += " " + shell_quoted(word);
     std::string out = fmt::format(
@@ -79,7 +88,7 @@ std::string job(LaunchPlan const& launch, std::string const& name, Export const&
         name, launch.nodes, 3 * launch.nodes);
     out += "          image: " + yaml_quoted(launch.settings.image) + "\n";
     out += "          command: [\"bash\", \"-c\", " + yaml_quoted(run) + "]\n";
-    out += environment(launch, name) + resources(launch);
+    out += environment(launch, name, exported.reads_coordinator) + resources(launch);
     out +=
         "          volumeMounts:\n            - {name: launch, mountPath: /launch}\n"
         "            - {name: shared-memory, mountPath: /dev/shm}\n"

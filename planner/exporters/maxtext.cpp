@@ -1,7 +1,7 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
-// Keys of src/MaxText/configs/base.yml.
+// Keys of src/MaxText/configs/base.yml; variables of initialize_jax_for_gpu in src/MaxText/max_utils.py.
 
 namespace sextant {
 namespace {
@@ -164,7 +164,8 @@ Export write(LaunchPlan const& launch) {
     return {.files = {{"maxtext.yml", yaml}},
             .not_expressed = t.notes,
             .expressed = t.plan,
-            .command = {"python3", "-m", "MaxText.train", "maxtext.yml"}};
+            .command = {"python3", "-m", "MaxText.train", "maxtext.yml"},
+            .reads_coordinator = !tpu && launch.nodes > 1};
 }
 
 }  // namespace

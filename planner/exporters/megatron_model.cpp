@@ -23,7 +23,8 @@ void add_attention(ArgumentLines& lines, ModelSpec const& model) {
         if (a.head_dim * a.heads != model.hidden) lines.option("--kv-channels", a.head_dim);
     }
     if (a.qkv_bias && !model.mlp.bias) lines.flag("--add-qkv-bias");
-    if (a.query_key_norm != AttentionSpec::QueryKeyNorm::none) lines.flag("--qk-layernorm");
+    // Of latent attention these are the norms of the latents.
+    if (a.latent || a.query_key_norm != AttentionSpec::QueryKeyNorm::none) lines.flag("--qk-layernorm");
     if (a.sinks) lines.option("--softmax-type", "learnable");
     bool const slides = std::any_of(model.layers.begin(), model.layers.end(), [](auto const& l) { return l.sliding; });
     if (!slides) return;
@@ -41,6 +42,8 @@ void add_experts(ArgumentLines& lines, ModelSpec const& model) {
     lines.option("--moe-ffn-hidden-size", moe.intermediate);
     if (moe.shared_intermediate > 0) lines.option("--moe-shared-expert-intermediate-size", moe.shared_intermediate);
     if (moe.correction_bias) lines.flag("--moe-router-enable-expert-bias");
+    if (scores_by_sigmoid(model)) lines.option("--moe-router-score-function", "sigmoid");
+    if (softmax_before_choice(model)) lines.flag("--moe-router-pre-softmax");
     lines.flag("--moe-grouped-gemm");
     if (!experts_everywhere(model)) lines.option("--moe-layer-freq", expert_pattern(model));
 }
@@ -79,6 +82,18 @@ void add_megatron_activation(ArgumentLines& lines, std::vector<std::string>& mis
     missing.push_back(
         fmt::format("{}{}", name_of(activation),
                     gated ? " within a gate (the file has SwiGLU, of the same shapes)" : " (the file has GELU)"));
+}
+
+bool scores_by_sigmoid(ModelSpec const& model) {
+    return model.moe && (model.moe->correction_bias || model.architecture.starts_with("llama4"));
+}
+
+bool softmax_before_choice(ModelSpec const& model) {
+    return model.moe && model.moe->top_k == 1 && !scores_by_sigmoid(model);
+}
+
+bool corrects_softmax(ModelSpec const& model) {
+    return model.moe && model.moe->correction_bias && model.architecture == "ernie4_5_moe";
 }
 
 std::string expert_pattern(ModelSpec const& model) {
@@ -136,6 +151,7 @@ std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec cons
                                                                                         : "none");
     lines.option("--normalization", model.norm == NormKind::rms ? "RMSNorm" : "LayerNorm");
     std::vector<std::string> missing = without_argument(model);
+    if (corrects_softmax(model)) missing.emplace_back(softmax_correction);
     add_megatron_activation(lines, missing, model);
     if (!model.mlp.bias) lines.flag("--disable-bias-linear");
     if (!model.tied_embeddings) lines.flag("--untie-embeddings-and-output-weights");

@@ -21,6 +21,18 @@ std::vector<std::string> without_argument(ModelSpec const& model);
 /// --swiglu (a gate, with SiLU), --squared-relu, or nothing (GELU); any other function is added to `missing`.
 void add_megatron_activation(ArgumentLines& lines, std::vector<std::string>& missing, ModelSpec const& model);
 
+/// Whether the router scores experts by sigmoid. A ModelSpec does not say: Llama 4 does, and Megatron-Core refuses a
+/// correction of the scores of any other function.
+bool scores_by_sigmoid(ModelSpec const& model);
+/// Whether Megatron-Core wants the softmax over all experts: that over the one chosen expert has no gradient, and it
+/// refuses to start.
+bool softmax_before_choice(ModelSpec const& model);
+
+/// ERNIE 4.5 corrects the scores of a softmax, which Megatron-Core does not.
+bool corrects_softmax(ModelSpec const& model);
+/// To be read after "has no argument for".
+inline constexpr char const* softmax_correction = "a correction of the scores of a softmax (the file has a sigmoid)";
+
 /// [0,1,1,1]: 1 for layers that have experts.
 std::string expert_pattern(ModelSpec const& model);
 bool experts_everywhere(ModelSpec const& model);

@@ -27,6 +27,7 @@ char const* activation_function(ModelSpec const& model) {
 void note_missing(Translation& t, ModelSpec const& model) {
     for (std::string const& missing : without_argument(model))
         t.cannot("model", "the recipe has no argument for {}", missing);
+    if (corrects_softmax(model)) t.cannot("model", "the recipe has no argument for {}", softmax_correction);
     if (!activation_function(model))
         t.cannot("model", "the recipe has no argument for {}: it has GELU", name_of(activation_of(model)));
     if (model.attention.window > 0) t.cannot("model", "the recipe has no sliding window: every layer sees everything");
@@ -87,6 +88,8 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
         set("moe_ffn_hidden_size", m.moe->intermediate);
         if (!experts_everywhere(m)) set("moe_layer_freq", expert_pattern(m));
         if (m.moe->correction_bias) set("moe_router_enable_expert_bias", "True");
+        if (scores_by_sigmoid(m)) set("moe_router_score_function", "\"sigmoid\"");
+        if (softmax_before_choice(m)) set("moe_router_pre_softmax", "True");
         set("moe_grouped_gemm", "True");
         set("moe_token_dispatcher_type", p.dispatcher == Dispatcher::deduplicated ? "\"flex\"" : "\"alltoall\"");
         if (p.dispatcher == Dispatcher::deduplicated) set("moe_enable_deepep", "True");

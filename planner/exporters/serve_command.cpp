@@ -55,6 +55,21 @@ std::string script(char const* engine, char const* version, ServeLaunch const& l
     return text + fmt::format("\nexec {} \"${{arguments[@]}}\"\n", program);
 }
 
+/// vLLM starts the attention groups of all nodes if Ray does, and wants to know how many share the first node.
+void add_groups_of_node(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
+    ServingPlan const& p = l.plan;
+    lines.option("--data-parallel-backend", "ray");
+    std::int64_t const fitting = l.per_node / (p.tp * p.pp);
+    if (fitting > 0)
+        lines.option("--data-parallel-size-local", std::min(fitting, (p.attention_dp + nodes_of(l) - 1) / nodes_of(l)));
+    else
+        notes.push_back(
+            {"attention_dp", fmt::format("vLLM 0.11 places each attention group on one node, and these have "
+                                         "{} accelerators: later ones spread it with "
+                                         "VLLM_RAY_DP_PACK_STRATEGY=span",
+                                         p.tp * p.pp)});
+}
+
 ServeExport vllm(ServeLaunch const& l) {
     ServingPlan const& p = l.plan;
     ServeExport out;
@@ -71,7 +86,10 @@ ServeExport vllm(ServeLaunch const& l) {
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");
     if (p.weights == "fp8" && !as_stored(l)) lines.option("--quantization", "fp8");
     if (p.cache == CacheFormat::fp8) lines.option("--kv-cache-dtype", "fp8");
-    if (nodes_of(l) > 1) lines.option("--distributed-executor-backend", "ray");
+    if (nodes_of(l) > 1) {
+        lines.option("--distributed-executor-backend", "ray");
+        if (p.attention_dp > 1) add_groups_of_node(lines, out.not_expressed, l);
+    }
     out.files.push_back({"vllm.sh", script("vLLM", "vLLM 0.11", l, out.not_expressed, "vllm serve \"$model\"", lines)});
     return out;
 }
@@ -119,6 +137,15 @@ ServeExport tensorrt_llm(ServeLaunch const& l) {
     out.not_expressed.push_back(
         {"memory_utilisation", "the fraction is of the memory that weights and activations leave, so less is taken"});
     ArgumentLines lines;
+    std::string program = "trtllm-serve \"$model\"";
+    if (nodes_of(l) > 1) {
+        lines.comment(
+            fmt::format("the ranks are one MPI world: run this in an allocation of {} nodes; without Slurm, mpirun "
+                        "takes srun's place",
+                        nodes_of(l)));
+        program = fmt::format("srun --mpi=pmix --nodes {} --ntasks {} --ntasks-per-node {} trtllm-llmapi-launch {}",
+                              nodes_of(l), p.accelerators(), l.per_node, program);
+    }
     lines.option("--backend", "pytorch");
     lines.option("--tp_size", p.tp * p.attention_dp);
     lines.option("--pp_size", p.pp);
@@ -134,8 +161,8 @@ ServeExport tensorrt_llm(ServeLaunch const& l) {
         "enable_attention_dp: {}\nenable_chunked_prefill: true\nkv_cache_config:\n  free_gpu_memory_fraction: "
         "{}\n  tokens_per_block: {}\n  dtype: \"{}\"\n",
         p.attention_dp > 1, p.memory_utilisation, p.block_tokens, p.cache == CacheFormat::fp8 ? "fp8" : "auto");
-    out.files.push_back({"tensorrt_llm.sh", script("TensorRT-LLM", "TensorRT-LLM 1.1", l, out.not_expressed,
-                                                   "trtllm-serve \"$model\"", lines)});
+    out.files.push_back(
+        {"tensorrt_llm.sh", script("TensorRT-LLM", "TensorRT-LLM 1.1", l, out.not_expressed, program, lines)});
     out.files.push_back({"tensorrt_llm.yml", yaml});
     return out;
 }

@@ -29,8 +29,14 @@ ExportedFile slurm_job(LaunchPlan const& launch, Export const& exported) {
         "MASTER_ADDR=${hosts%%$'\\n'*}\n"
         "MASTER_PORT=${MASTER_PORT:-29500}\n"
         "export MASTER_ADDR MASTER_PORT\n"
-        "cd \"$SLURM_SUBMIT_DIR\"\n"
-        "srun --kill-on-bad-exit=1";
+        "cd \"$SLURM_SUBMIT_DIR\"\n";
+    if (exported.reads_coordinator)
+        text += fmt::format(
+            "export JAX_COORDINATOR_IP=$MASTER_ADDR JAX_COORDINATOR_PORT=$MASTER_PORT NNODES={}\n"
+            "# The rank is that of the task, not of this script.\n# shellcheck disable=SC2016\n",
+            launch.nodes);
+    text += "srun --kill-on-bad-exit=1";
+    if (exported.reads_coordinator) text += " bash -c 'export NODE_RANK=$SLURM_PROCID; exec \"$@\"' bash";
     for (std::string const& word : exported.command)
         text += " " + shell_quoted(word);
     return {"job.sbatch", text + "\n"};

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -76,7 +77,16 @@ ComparedPlan compared(std::string const& model_name, Workload const& workload, P
     return out;
 }
 
-/// The fastest that fits of all micro-batches and recompute policies of one way, or else the smallest.
+/// Policies of recompute with the layers that run again: none, parts of a layer, and eighths of all layers whole.
+std::vector<std::pair<Recompute, std::int64_t>> recomputations(std::int64_t layers) {
+    std::vector<std::pair<Recompute, std::int64_t>> out{
+        {Recompute::none, 0}, {Recompute::selective, 0}, {Recompute::full, 0}};
+    for (std::int64_t eighths = 1; eighths < 8; ++eighths)
+        if (std::int64_t const some = layers * eighths / 8; some > 0) out.emplace_back(Recompute::full, some);
+    return out;
+}
+
+/// The fastest that fits of all micro-batches and recomputations of one way, or else the smallest.
 ComparedPlan best_of_way(std::string const& model, Workload const& workload, std::int64_t accelerators,
                          Way const& way) {
     std::optional<ComparedPlan> best;
@@ -84,13 +94,14 @@ ComparedPlan best_of_way(std::string const& model, Workload const& workload, std
         if (a.fits != b.fits) return a.fits;
         return a.fits ? a.estimate.time < b.estimate.time : a.estimate.peak() < b.estimate.peak();
     };
-    for (Recompute const recompute : {Recompute::none, Recompute::selective, Recompute::full})
+    for (auto const& [recompute, layers] : recomputations(find_model(model).layer_count()))
         for (std::int64_t micro_batch = 1; micro_batch <= 16; micro_batch *= 2) {
             if (workload.global_batch % (accelerators * micro_batch) != 0) continue;
             ParallelPlan plan;
             plan.dp = accelerators;
             plan.zero = way.zero;
             plan.recompute = recompute;
+            plan.recompute_layers = layers;
             plan.micro_batch = micro_batch;
             ComparedPlan next =
                 compared(model, workload, plan, fmt::format("{}: {}", way.name, plan_label(plan)), way.framework);

@@ -202,6 +202,7 @@ class SimulateReport(Report):
     gpus: Final[int]
     network: Final[str]
     granularity: Final[str]
+    steps: Final[int]
     iteration_time_s: Final[float]
     iteration_time_low_s: Final[float]
     iteration_time_high_s: Final[float]

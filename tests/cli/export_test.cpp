@@ -1,9 +1,11 @@
+#include "core/quantity_text.hpp"
 #include "tests/cli/questions.hpp"
 #include "tests/cli/report_checks.hpp"
 #include "tests/cli/scratch_folder.hpp"
 #include "tests/fixtures.hpp"
 
 #include <filesystem>
+#include <regex>
 
 namespace {
 
@@ -33,6 +35,28 @@ TEST_CASE("export: the files of a plan come back as that plan", "[cli][export]")
     CHECK(plan_of(model + Arguments{"--from-megatron", folder.path("out/megatron.sh")}) == wanted);
     CHECK(plan_of(model + Arguments{"--from-deepspeed", folder.path("out/deepspeed.sh")}) == wanted);
     CHECK(plan_of(model + Arguments{"--from-torchtitan", folder.path("out/torchtitan.toml")}) == wanted);
+}
+
+TEST_CASE("export: a file predicts what it runs, by the constants that it names", "[cli][export]") {
+    Arguments const dual{"--model",    "llama-3.2-1b", "--cluster", "h100-sxm",       "--gpus", "16",    "--tp",
+                         "2",          "--pp",         "4",         "--global-batch", "64",     "--seq", "4096",
+                         "--schedule", "dualpipe"};
+    RunResult const run = run_sextant(Arguments{"export"} + dual + Arguments{"--format", "megatron"});
+    std::string const file = unwrapped(std::regex_replace(run.out, std::regex("\n# +"), "\n"));
+    CHECK_THAT(file, contains("of what this file runs, not of all that the plan says: step"));
+    CHECK_THAT(file, contains("by the constants of megatron"));
+    Arguments plain = dual;
+    plain.back() = "1f1b";
+    Json const runs = report(Arguments{"estimate"} + plain);
+    Json const asked = report(Arguments{"estimate"} + dual);
+    auto const step = [](Json const& json) {
+        return "step " + sextant::human(json.at("iteration_time_s").get<double>() * sextant::units::s);
+    };
+    REQUIRE(step(runs) != step(asked));
+    CHECK_THAT(file, contains(step(runs)));
+    CHECK_THAT(file, !contains(step(asked)));
+    RunResult const all = run_sextant(Arguments{"export"} + plain + Arguments{"--format", "megatron"});
+    CHECK_THAT(all.out, contains("# Predicted: " + step(runs)));
 }
 
 TEST_CASE("export: packed documents come from a plan file, and no script says them", "[cli][export]") {

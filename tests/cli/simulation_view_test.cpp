@@ -44,9 +44,10 @@ SimulationReport sample_report(TaskGraph const& graph, TaskTimes const& times) {
     std::size_t stages = 0;
     for (Task const& task : graph.tasks)
         stages = std::max(stages, static_cast<std::size_t>(task.stage + 1));
-    report.memory = memory_timelines(graph, times,
-                                     {std::vector<Bytes>(graph.ranks.size(), 10 * units::GB),
-                                      std::vector<StageActivations>(stages, {2 * units::GB, 1 * units::GB})});
+    report.memory =
+        memory_timelines(graph, times,
+                         {std::vector<Bytes>(graph.ranks.size(), 10 * units::GB),
+                          std::vector<StageActivations>(stages, {2 * units::GB, 1 * units::GB, 1 * units::GB})});
     report.links = {{"rank0.nic.out", 50 * units::GB / units::s, 5 * units::GB, 0.1},
                     {"rank1.nic.out", 50 * units::GB / units::s, 10 * units::GB, 0.2}};
     return report;

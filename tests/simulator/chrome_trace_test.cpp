@@ -114,8 +114,8 @@ TEST_CASE(
     TaskGraph graph = sample_graph("1f1b", {2, 3, 1}, {.transfer = 0.1, .layer = 0.01}, 128);
     graph.names[0] = "forward \"a\\b\"\n\xc3\xa9\xff";
     TaskTimes const times = walk_graph(graph);
-    auto const memory =
-        memory_timelines(graph, times, {{10 * units::GB, 11 * units::GB}, {{1 * units::GB, {}}, {2 * units::GB, {}}}});
+    auto const memory = memory_timelines(
+        graph, times, {{10 * units::GB, 11 * units::GB}, {{1 * units::GB, {}, {}}, {2 * units::GB, {}, {}}}});
     std::vector<LinkSeries> const links{
         {"node0.nic.out", 50 * units::GB / units::s, {{0.5, 25 * units::GB / units::s}, {0.75, {}}}}};
     Json const trace = Json::parse(

@@ -28,7 +28,7 @@ TEST_CASE("memory_timelines: without a pair's overlap, memory is what the schedu
     if (paired || name == "forward-only") return;
     TaskGraph const graph = fixtures::SampleGraph(schedule, {}).graph;
     auto const timelines = memory_timelines(graph, walk_graph(graph),
-                                            input_for(graph, shape.stages(), 100 * units::B, {1 * units::B, {}}));
+                                            input_for(graph, shape.stages(), 100 * units::B, {1 * units::B, {}, {}}));
     UniformTimes const times{1 * units::s, 1 * units::s, 1 * units::s, 3 * units::s};
     ScheduleWalk const walk = walk_schedule(schedule, uniform_costs(shape.stages(), times));
     for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
@@ -50,7 +50,8 @@ TEST_CASE("memory_timelines: ends where it began, in ascending time, and reaches
     TaskGraph const graph = sample_graph(name, shape, {.forward = 1.3, .backward = 2.1, .transfer = 0.1});
     TaskTimes const times = walk_graph(graph);
     for (MemoryTimeline const& timeline : memory_timelines(
-             graph, times, input_for(graph, shape.stages(), 7e9 * units::B, {3 * units::GB, 1 * units::GB}))) {
+             graph, times,
+             input_for(graph, shape.stages(), 7e9 * units::B, {3 * units::GB, 1 * units::GB, 1 * units::GB}))) {
         CHECK(timeline.steps.front().time == 0);
         CHECK(timeline.steps.back().bytes == 7e9 * units::B);
         Bytes most;
@@ -79,7 +80,8 @@ TEST_CASE("memory_timelines: a split backward keeps activations until its weight
                    task(4, 1, TaskPass::backward_weight)};
     graph.dependencies = {0, 1};
     auto const timeline =
-        memory_timelines(graph, walk_graph(graph), {{10 * units::B}, {{5 * units::B, 2 * units::B}}}).front();
+        memory_timelines(graph, walk_graph(graph), {{10 * units::B}, {{5 * units::B, 2 * units::B, 2 * units::B}}})
+            .front();
     REQUIRE(timeline.steps.size() == 3);
     CHECK(timeline.steps[0].bytes == 17 * units::B);
     CHECK(timeline.steps[1].time == 3);

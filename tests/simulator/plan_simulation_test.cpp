@@ -1,6 +1,7 @@
 #include "simulator/plan_simulation.hpp"
 
 #include "core/error.hpp"
+#include "simulator/schedules/catalog.hpp"
 #include "simulator/step_analysis.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
@@ -211,4 +212,68 @@ TEST_CASE("simulation: memory over time stays within the footprint where activat
             CHECK(memory[r].peak / stages[r].allocated() >= 0.7);
         }
     }
+}
+
+TEST_CASE("simulation: steps that follow one another need the memory of one", "[INV-34]") {
+    std::mt19937_64 random(26);
+    ClusterSpec const machine = cluster();
+    for (int i = 0; i < 20; ++i) {
+        FrameworkProfile const framework = neutral_framework();
+        PlannedCase const c = draw_plan(random, true);
+        ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
+        auto const peaks = [&](std::int64_t steps) {
+            TaskGraph const graph = build_task_graph(form, c.plan, {.granularity = Granularity::stage, .steps = steps});
+            std::vector<Bytes> out;
+            for (MemoryTimeline const& timeline :
+                 memory_timelines(graph, walk_graph(graph), memory_input(form, c.plan, graph)))
+                out.push_back(timeline.peak);
+            return out;
+        };
+        CAPTURE(i, c.plan.pp, c.plan.vpp, name_of(c.plan.schedule));
+        CHECK(peaks(3) == peaks(1));
+    }
+}
+
+TEST_CASE("simulation: a forward and a backward side by side have logits, or a layer that runs again, once each",
+          "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 16, 5504);
+    Workload const workload{.sequence = 2048, .global_batch = 32};
+    FrameworkProfile const framework = neutral_framework();
+    ClusterSpec const machine = cluster();
+    ClosedForm form(model, workload, machine, framework, Precision::bf16);
+    auto const [schedule, chunks] = GENERATE(
+        table<Schedule, std::int64_t>({{Schedule::overlapped, 2}, {Schedule::dualpipe, 1}, {Schedule::dualpipe_v, 2}}));
+    auto const recompute = GENERATE(Recompute::none, Recompute::selective, Recompute::full);
+    ParallelPlan plan;
+    plan.pp = 4;
+    plan.vpp = chunks;
+    plan.schedule = schedule;
+    plan.recompute = recompute;
+    TaskGraph const graph = build_task_graph(form, plan, {.granularity = Granularity::stage});
+    auto const memory = memory_timelines(graph, walk_graph(graph), memory_input(form, plan, graph));
+    auto const stages = memory_by_stage(form, plan);
+    for (std::size_t r = 0; r < stages.size(); ++r) {
+        CAPTURE(name_of(schedule), name_of(recompute), r);
+        CHECK(memory[r].peak <= stages[r].allocated() * 1.02);
+        CHECK(memory[r].peak >= stages[r].allocated() * 0.7);
+    }
+}
+
+TEST_CASE("simulation: without backwards nothing waits for one, the logits neither", "[INV-34]") {
+    ModelSpec const model = llama(2048, 16, 8, 16, 5504);
+    FrameworkProfile const framework = neutral_framework();
+    ClusterSpec const machine = cluster();
+    ParallelPlan plan;
+    plan.pp = 4;
+    plan.schedule = Schedule::gpipe;
+    auto const peak = [&](std::int64_t sequences) {
+        Workload const workload{.sequence = 2048, .global_batch = sequences};
+        ClosedForm form(model, workload, machine, framework, Precision::bf16);
+        PipelineSchedule const forwards =
+            build_schedule(find_schedule("forward-only", "test"), shape_of(plan, workload), "test");
+        TaskGraph const graph =
+            build_task_graph(form, plan, {.granularity = Granularity::stage, .schedule = &forwards});
+        return memory_timelines(graph, walk_graph(graph), memory_input(form, plan, graph)).back().peak;
+    };
+    CHECK(peak(16) == peak(4));
 }

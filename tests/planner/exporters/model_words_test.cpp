@@ -10,10 +10,15 @@ using namespace sextant;
 
 namespace {
 
-Export exported(char const* format, char const* model) {
+Export exported(char const* format, ModelSpec const& model, ParallelPlan const& plan = {},
+                std::int64_t global_batch = 8) {
     return find_exporter(format, "test")
-        .write(make_launch_plan(find_model(model), find_cluster("h100-sxm", "test"),
-                                {.sequence = 1024, .global_batch = 8}, ParallelPlan{}, {}));
+        .write(make_launch_plan(model, find_cluster("h100-sxm", "test"),
+                                {.sequence = 1024, .global_batch = global_batch}, plan, {}));
+}
+
+Export exported(char const* format, char const* model, ParallelPlan const& plan = {}, std::int64_t global_batch = 8) {
+    return exported(format, find_model(model), plan, global_batch);
 }
 
 bool writes(Export const& e, std::string const& part) {
@@ -21,9 +26,9 @@ bool writes(Export const& e, std::string const& part) {
                        [&](ExportedFile const& file) { return file.text.find(part) != std::string::npos; });
 }
 
-bool notes(Export const& e, std::string const& part) {
+bool notes(Export const& e, std::string const& part, std::string const& field = "model") {
     return std::any_of(e.not_expressed.begin(), e.not_expressed.end(), [&](NotExpressed const& note) {
-        return note.field == "model" && note.message.find(part) != std::string::npos;
+        return note.field == field && note.message.find(part) != std::string::npos;
     });
 }
 
@@ -81,4 +86,110 @@ TEST_CASE("NeMo's recipe has the norms of queries and keys and the layers with e
     CHECK_FALSE(writes(exported("nemo", "mixtral-8x7b"), "moe_layer_freq"));
     CHECK(notes(exported("nemo", "gpt-oss-20b"), "sliding window"));
     CHECK(writes(exported("nemo", "bloom-7b1"), "position_embedding_type=\"none\""));
+}
+
+TEST_CASE("routers whose scores are corrected, or Llama 4's, score by sigmoid", "[export]") {
+    for (char const* const model : {"deepseek-v3", "glm-4.5", "llama-4-scout-17b-16e"}) {
+        CAPTURE(model);
+        Export const megatron = exported("megatron", model);
+        CHECK(writes(megatron, "--moe-router-score-function sigmoid"));
+        CHECK_FALSE(writes(megatron, "--moe-router-pre-softmax"));
+        Export const nemo = exported("nemo", model);
+        CHECK(writes(nemo, "moe_router_score_function=\"sigmoid\""));
+        CHECK_FALSE(writes(nemo, "moe_router_pre_softmax"));
+    }
+    for (char const* const format : {"megatron", "nemo"}) {
+        CAPTURE(format);
+        CHECK(notes(exported(format, "ernie-4.5-21b-a3b"), "the scores of a softmax"));
+        CHECK_FALSE(notes(exported(format, "deepseek-v3"), "the scores of a softmax"));
+    }
+}
+
+TEST_CASE("a softmax of which one expert is taken comes before the choice", "[export]") {
+    ModelSpec one = find_model("mixtral-8x7b");
+    one.moe->top_k = 1;
+    CHECK(writes(exported("megatron", one), "--moe-router-pre-softmax"));
+    CHECK(writes(exported("nemo", one), "moe_router_pre_softmax=True"));
+    for (char const* const format : {"megatron", "nemo"}) {
+        CAPTURE(format);
+        Export const two = exported(format, "mixtral-8x7b");
+        CHECK_FALSE(writes(two, "softmax=True"));
+        CHECK_FALSE(writes(two, "pre-softmax"));
+        CHECK_FALSE(writes(two, "sigmoid"));
+    }
+}
+
+TEST_CASE("Megatron-LM is asked for the norms of the latents", "[export]") {
+    for (char const* const model : {"deepseek-v2-lite", "deepseek-v3"})
+        CHECK(writes(exported("megatron", model), "--qk-layernorm"));
+    CHECK_FALSE(writes(exported("megatron", "llama-2-7b"), "--qk-layernorm"));
+}
+
+TEST_CASE("DeepSpeed has experts neither with ZeRO 3 nor in a pipeline", "[export]") {
+    ParallelPlan sharded;
+    sharded.dp = 8;
+    sharded.zero = 3;
+    Export const experts = exported("deepspeed", "mixtral-8x7b", sharded);
+    CHECK(notes(experts, "refuses experts with ZeRO 3", "zero"));
+    CHECK(experts.expressed.zero == 2);
+    CHECK(writes(experts, "--zero-stage 2"));
+    Export const dense = exported("deepspeed", "llama-3.1-8b", sharded);
+    CHECK_FALSE(notes(dense, "", "zero"));
+    CHECK(dense.expressed.zero == 3);
+
+    ParallelPlan staged;
+    staged.dp = 4;
+    staged.pp = 2;
+    CHECK(notes(exported("deepspeed", "mixtral-8x7b", staged), "experts in a pipeline", "pp"));
+    CHECK_FALSE(notes(exported("deepspeed", "llama-3.1-8b", staged), "", "pp"));
+}
+
+TEST_CASE("fsdp2 reduces the gradients of every microbatch with ZeRO 2 and 3", "[export]") {
+    for (int const zero : {0, 1, 2, 3}) {
+        CAPTURE(zero);
+        ParallelPlan plan;
+        plan.dp = 4;
+        plan.zero = zero;
+        Export const e = exported("fsdp2", "llama-3.2-1b", plan, 16);
+        CHECK(writes(e, zero >= 2 ? "REDUCE_EVERY_MICROBATCH = True\n" : "REDUCE_EVERY_MICROBATCH = False\n"));
+        CHECK(writes(e, "set_requires_gradient_sync(REDUCE_EVERY_MICROBATCH or index + 1 == ACCUMULATION_STEPS)"));
+        CHECK(writes(e, "ACCUMULATION_STEPS = 4\n"));
+        CHECK(notes(e, "gradients stay whole", "zero") == (zero == 1));
+        CHECK(e.expressed.zero == zero);
+    }
+}
+
+TEST_CASE("fsdp2 counts the ranks of a pipeline it does not have as data-parallel", "[export]") {
+    ParallelPlan plan;
+    plan.dp = 2;
+    plan.pp = 2;
+    Export const even = exported("fsdp2", "llama-3.2-1b", plan, 16);
+    CHECK(writes(even, "GLOBAL_BATCH = 16\nMICRO_BATCH = 1\nACCUMULATION_STEPS = 4\n"));
+    CHECK(notes(even, "data-parallel", "pp"));
+    CHECK_FALSE(notes(even, "", "global_batch"));
+    Export const uneven = exported("fsdp2", "llama-3.2-1b", plan, 6);
+    CHECK(writes(uneven, "GLOBAL_BATCH = 4\nMICRO_BATCH = 1\nACCUMULATION_STEPS = 1\n"));
+    CHECK(notes(uneven, "a step of the file trains 4 sequences", "global_batch"));
+    plan.dp = 4;
+    Export const few = exported("fsdp2", "llama-3.2-1b", plan, 4);
+    CHECK(writes(few, "ACCUMULATION_STEPS = 1\n"));
+    CHECK(notes(few, "a step of the file trains 8 sequences", "global_batch"));
+
+    ParallelPlan split;
+    split.dp = 2;
+    split.tp = 2;
+    split.cp = 2;
+    CHECK(writes(exported("fsdp2", "llama-3.2-1b", split, 8), "ACCUMULATION_STEPS = 4\n"));
+}
+
+TEST_CASE("fsdp2's tensor-parallel plan has embedding, last norm and head", "[export]") {
+    ParallelPlan plan;
+    plan.tp = 2;
+    Export const e = exported("fsdp2", "llama-3.2-1b", plan);
+    CHECK(writes(e, "\"model.embed_tokens\": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1))"));
+    CHECK(writes(e, "\"model.norm\": SequenceParallel()"));
+    CHECK(writes(e, "\"lm_head\": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())"));
+    CHECK(writes(e, "    if TENSOR > 1:\n        split_ends(model, mesh)\n"));
+    CHECK(writes(e, "TIED_EMBEDDINGS = True\n"));
+    CHECK(writes(exported("fsdp2", "llama-3.1-8b", plan), "TIED_EMBEDDINGS = False\n"));
 }

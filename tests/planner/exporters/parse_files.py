@@ -59,7 +59,7 @@ def started_words(path, folder):
     """What the script starts, word by word."""
     tools = pathlib.Path(folder) / "bin"
     tools.mkdir(exist_ok=True)
-    for name in ("torchrun", "vllm", "python3", "trtllm-serve"):
+    for name in ("torchrun", "vllm", "python3", "trtllm-serve", "srun"):
         tool = tools / name
         tool.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
         tool.chmod(0o755)
