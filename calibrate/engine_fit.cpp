@@ -343,7 +343,14 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
     fit.held_out_errors = errors_of(fit.held_out);
     auto const interval = [&](IntervalOf what) {
         EngineInterval const unseen = interval_of(fit.held_out, what);
-        return unseen.rows > 0 ? unseen : interval_of(fitted, what);
+        if (unseen.rows > 0) return unseen;
+        constexpr double wider = 1.25;  // assumed, as of kernels whose fit held few rows out
+        EngineInterval seen = interval_of(fitted, what);
+        if (seen.rows > 0) {
+            seen.low /= wider;
+            seen.high *= wider;
+        }
+        return seen;
     };
     fit.profile.interval = interval(IntervalOf::output_token);
     fit.profile.first_token_interval = interval(IntervalOf::first_token);

@@ -199,7 +199,7 @@ void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions 
     }
 }
 
-/// Standard deviations on the scale; a direction that no row depends on has none.
+/// Standard deviations on the scale; a direction that no row depends on has none, nor has one of a step.
 std::vector<std::optional<double>> spreads(ceres::Problem& ceres_problem, FitProblem const& problem,
                                            FitOptions const& options, std::vector<double> const& x, double cost) {
     std::size_t const n = x.size();
@@ -216,8 +216,12 @@ std::vector<std::optional<double>> spreads(ceres::Problem& ceres_problem, FitPro
         return result;
     double const freedom = std::max(1.0, static_cast<double>(problem.rows) - static_cast<double>(n));
     double const variance = 2 * cost / freedom;
+    // A formula that rounds is steep at its steps and flat between them: what is taken for a slope there is none.
+    // assumed: no residual moves by more than 30 times what a constant does.
+    constexpr double steepest = 30;
+    double const least = 1 / (steepest * steepest * std::max(1.0, static_cast<double>(problem.rows)));
     for (std::size_t i = 0; i < n; ++i)
-        if (double const v = matrix[i * n + i]; v > 0 && std::isfinite(v)) result[i] = std::sqrt(v * variance);
+        if (double const v = matrix[i * n + i]; v > least && std::isfinite(v)) result[i] = std::sqrt(v * variance);
     return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace sextant {
 namespace {
@@ -57,6 +58,22 @@ void add_start(NetworkCalibration& calibration, ClusterSpec const& cluster) {
     };
     if (calibration.scale_up) add(model.up_part);
     if (calibration.scale_out) add(model.out_part);
+}
+
+/// Says where the constants that a fit begins with have seen rows that judge it; empty where not.
+std::string seen_before(MeasurementList const& rows, ClusterSpec const& cluster) {
+    if (!cluster.network_model) return "";
+    std::set<std::string> names;
+    for (NetworkModel::Part const* part : {&cluster.network_model->up_part, &cluster.network_model->out_part})
+        if (part->range != CalibrationRange::by_class) names.insert(part->calibration);
+    std::set<std::string> known;
+    for (NetworkCalibration const& c : all_network_calibrations())
+        if (names.contains(c.name)) known.insert(c.provenance.sources.begin(), c.provenance.sources.end());
+    bool const seen =
+        std::any_of(rows.begin(), rows.end(), [&](auto const* row) { return known.contains(row->source); });
+    return seen ? fmt::format("; the shipped constants that the fit begins with ({}) had seen rows of the same source",
+                              fmt::join(names, ", "))
+                : "";
 }
 
 MeasurementList rows_that(MeasurementList const& rows, std::function<bool(CollectiveMeasurement const&)> const& take) {
@@ -147,8 +164,14 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
     if (!judges.empty() && !fitted.empty()) {
         out = fit_network(fitted, how);
         judge(judges, cluster, out, scored);
-        out.provenance.method =
-            fmt::format("{:g} of the runs, by a hash of their names, were not fitted", choices.held_out);
+        auto const runs = [](MeasurementList const& of) {
+            std::set<std::string> names;
+            for (CollectiveMeasurement const* row : of)
+                names.insert(row->run);
+            return names.size();
+        };
+        out.provenance.method = fmt::format("{} of {} runs, chosen by a hash of their names, were not fitted{}",
+                                            runs(judges), runs(rows), seen_before(judges, cluster));
     } else {
         out = fit_network(rows, how);
         std::map<std::string, std::size_t> fold_of;
@@ -166,6 +189,10 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
         out.provenance.method = folds < 2 ? "nothing was held out: there is one run"
                                           : fmt::format("{} left out in turn; then fitted to all rows",
                                                         folds == fold_of.size() ? "each run" : "a fifth of the runs");
+        if (choices.held_out > 0)
+            out.provenance.method +=
+                fmt::format(" (a share of {:g} holds none of the {} runs out)", choices.held_out, fold_of.size());
+        out.provenance.method += seen_before(rows, cluster);
     }
     add_start(out, cluster);
     out.provenance.held_out = errors_from(scored, out.name);

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <ostream>
 
 namespace sextant::cli {
@@ -98,14 +99,25 @@ int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) 
     return exit_code::done;
 }
 
+/// The command that fits these rows again.
+std::string command_of(CollectiveFitRequest const& request) {
+    std::string out = fmt::format("sextant calibrate fit --cluster {}", request.cluster);
+    auto const add = [&](char const* flag, std::vector<std::string> const& files) {
+        for (std::string const& file : files)
+            out += fmt::format(" {} {}", flag, std::filesystem::path(file).filename().string());
+    };
+    add("--collectives", request.tables);
+    add("--nccl-log", request.logs);
+    if (request.held_out > 0) out += fmt::format(" --held-out {:g}", request.held_out);
+    return out;
+}
+
 /// One machine of the user's: constants from most runs, errors from the runs that were held out.
 int fit_cluster(CollectiveFitRequest const& request, CommandContext& context) {
     ClusterSpec const cluster = find_cluster(request.cluster, "--cluster");
     auto const rows = read_rows(request, &cluster, context);
-    NetworkCalibration const calibration = fit_with_held_out(
-        list_of(rows), cluster,
-        {.held_out = request.held_out,
-         .command = fmt::format("sextant calibrate fit --cluster {} --collectives FILE.csv", request.cluster)});
+    NetworkCalibration const calibration =
+        fit_with_held_out(list_of(rows), cluster, {.held_out = request.held_out, .command = command_of(request)});
     write_text_file(request.out, network_calibration_json(calibration));
     context.out << fmt::format("{} runs, {} rows; held out: {}\n", calibration.provenance.runs,
                                calibration.provenance.rows, calibration.provenance.method);

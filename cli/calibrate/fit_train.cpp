@@ -19,6 +19,8 @@
 #include <cmath>
 #include <map>
 #include <ostream>
+#include <set>
+#include <string_view>
 
 namespace sextant::cli {
 namespace {
@@ -80,12 +82,36 @@ std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
             fmt::format("{:+.1f}", 100 * (std::exp(quantile_of(log_errors, 0.5)) - 1))};
 }
 
+/// Where constants say that they were fitted: "..., 87 rows of llm-foundry, misc-repos".
+constexpr std::string_view fitted_by = "sextant calibrate fit --train, ";
+
+/// Sources of rows that a profile's constants were fitted to.
+std::set<std::string> sources_of(FrameworkProfile const& profile) {
+    std::set<std::string> out;
+    auto const read = [&](std::string_view text) {
+        constexpr std::string_view before = " rows of ";
+        std::size_t const at = text.find(before);
+        if (!text.starts_with(fitted_by) || at == std::string_view::npos) return;
+        std::string_view rest = text.substr(at + before.size());
+        for (std::size_t end = 0; end != std::string_view::npos; rest.remove_prefix(std::min(rest.size(), end + 2))) {
+            end = rest.find(", ");
+            out.emplace(rest.substr(0, end));
+            if (end == std::string_view::npos) break;
+        }
+    };
+    for (FrameworkTiming const& timing : profile.timing) {
+        for (auto const& field : timing_numbers)
+            read((timing.*field.member).source);
+        for (auto const& field : timing_times)
+            read((timing.*field.member).source);
+    }
+    return out;
+}
+
 /// Constants that a fit began with and did not move for want of rows, with the provenance they had.
 void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
     for (FrameworkTiming& timing : profile.timing) {
         FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
-        bool const same_steps = before.generation == timing.generation && before.precision == timing.precision;
-        if (timing.steps && same_steps) *timing.steps += before.steps.value_or(0);
         auto const keep = [&](auto const& fields) {
             for (auto const& field : fields) {
                 (timing.*field.member).basis = (before.*field.member).basis;
@@ -94,6 +120,19 @@ void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
         };
         keep(timing_numbers);
         keep(timing_times);
+    }
+}
+
+/// Adds the steps behind the profile that a fit began with; rows of its sources are among them.
+void add_steps(FrameworkProfile& profile, FrameworkProfile const& known,
+               std::vector<StepMeasurement const*> const& rows, std::set<std::string> const& seen) {
+    for (FrameworkTiming& timing : profile.timing) {
+        FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
+        if (!timing.steps || before.generation != timing.generation || before.precision != timing.precision) continue;
+        auto const again = std::count_if(rows.begin(), rows.end(), [&](StepMeasurement const* row) {
+            return seen.contains(row->source) && &timing_for(profile, row->generation, row->precision) == &timing;
+        });
+        *timing.steps += before.steps.value_or(0) - std::min<std::int64_t>(again, before.steps.value_or(0));
     }
 }
 
@@ -115,7 +154,7 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit, Framewor
                     if (!identified && known != nullptr) continue;
                     value.basis = identified ? Basis::fitted : Basis::assumed;
                     value.source = identified
-                                       ? fmt::format("sextant calibrate fit --train, {} rows of {}", fit.rows, sources)
+                                       ? fmt::format("{}{} rows of {}", fitted_by, fit.rows, sources)
                                        : fmt::format("expected of such frameworks; not identified by {} rows of {}",
                                                      fit.rows, sources);
                 }
@@ -175,6 +214,11 @@ public:
         text_ += csv_line({framework, step.row->source, step.row->where, fmt::format("{:.6g}", step.row->seconds),
                            fmt::format("{:.6g}", fitted), fmt::format("{:.6g}", step.predicted)});
     }
+    /// Of a source that could not be left out.
+    void add_fitted(std::string const& framework, StepMeasurement const& row, double fitted) {
+        text_ += csv_line(
+            {framework, row.source, row.where, fmt::format("{:.6g}", row.seconds), fmt::format("{:.6g}", fitted), ""});
+    }
     void write(std::string const& file) const { write_text_file(file, text_); }
 
 private:
@@ -209,21 +253,20 @@ Table score_table(Scores const& scores) {
                  {"left out: median %", Align::right},
                  {"p90 %", Align::right},
                  {"bias %", Align::right}});
-    std::vector<double> fitted, medians;
-    for (auto const& [source, errors] : scores.left_out) {
-        auto cells = error_cells(scores.fitted.at(source));
-        auto const left = error_cells(errors);
-        cells.insert(cells.begin(), source);
+    std::vector<double> fitted;
+    auto const add = [&](std::string const& name, std::vector<double> const& own, std::vector<double> const& left_out) {
+        auto cells = error_cells(own);
+        auto const left = left_out.empty() ? std::vector<std::string>(4, "-") : error_cells(left_out);
+        cells.insert(cells.begin(), name);
         cells.insert(cells.end(), left.begin() + 1, left.end());
         table.add_row(cells);
-        auto const& own = scores.fitted.at(source);
+    };
+    for (auto const& [source, own] : scores.fitted) {
+        auto const left = scores.left_out.find(source);
+        add(source, own, left != scores.left_out.end() ? left->second : std::vector<double>());
         fitted.insert(fitted.end(), own.begin(), own.end());
     }
-    auto cells = error_cells(fitted);
-    auto const left = error_cells(scores.all);
-    cells.insert(cells.begin(), "overall");
-    cells.insert(cells.end(), left.begin() + 1, left.end());
-    table.add_row(cells);
+    add("overall", fitted, scores.all);
     return table;
 }
 
@@ -280,9 +323,11 @@ private:
         FrameworkFit const fit =
             fit_framework(family.start, rows, options_, expected, together_ ? &alone_.at(name) : nullptr);
         FrameworkProfile profile = family.start;
+        std::set<std::string> const seen = together_ ? std::set<std::string>{} : sources_of(family.start);
         if (rows.size() >= fewest_rows) {
             profile.timing = fit.timing;
             add_provenance(profile, fit, together_ ? nullptr : &family.start);
+            if (!together_) add_steps(profile, family.start, rows, seen);
         } else {
             context_.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n",
                                         rows.size(), name, fewest_rows);
@@ -292,10 +337,21 @@ private:
             fitted[row] = predict(*row, timing_for(profile, row->generation, row->precision));
             double const error = std::log(fitted[row] / row->seconds);
             scores.fitted[row->source].push_back(error);
-            scores.add(name, *row, error);
+            if (!seen.contains(row->source)) scores.add(name, *row, error);
         }
+        for (std::string const& source : fit.sources)
+            if (seen.contains(source))
+                context_.err << fmt::format(
+                    "{}: the shipped profile of {} was fitted to it, so it cannot be left out of a fit that begins "
+                    "there, "
+                    "and no interval comes from its errors\n",
+                    source, name);
         begin_step(context_, fmt::format("leaving out each of {} sources", fit.sources.size()));
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, options_, expected)) {
+            if (seen.contains(step.row->source)) {
+                predicted.add_fitted(name, *step.row, fitted.at(step.row));
+                continue;
+            }
             double const error = std::log(step.predicted / step.row->seconds);
             predicted.add(name, step, fitted.at(step.row));
             scores.left_out[step.row->source].push_back(error);

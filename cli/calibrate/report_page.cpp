@@ -157,8 +157,8 @@ PageTable constant_table(CalibrationReport const& report) {
     PageTable table{
         .title = "Constants",
         .note =
-            "The spread is one standard deviation of the constant's logarithm; without one the rows "
-            "did not identify it, and it stands at its start or prior.",
+            "The spread is one standard deviation of the constant's logarithm; without one the rows did "
+            "not identify it: others about this value fit them as well, or it stands at a bound.",
         .columns = {{"fit", Align::left, PageColumn::Choice::list}, {"constant", Align::left}, {"value"}, {"spread"}}};
     for (CalibrationConstant const& c : constants_of(report.file))
         table.rows.push_back(

@@ -126,7 +126,7 @@ std::string text(CalibrationReport const& report) {
     std::string out = head(report);
     if (!report.held_out.empty()) out += "\n" + held_out_table(report).text();
     if (!report.unidentified.empty()) {
-        out += "\nNot identified by the rows (these constants stand at their start or prior):\n";
+        out += "\nNot identified by the rows (others about these values fit them as well, or they stand at a bound):\n";
         for (std::string const& line : report.unidentified)
             out += wrapped("  " + line, "    ");
     }

@@ -71,7 +71,7 @@ std::string validation_json(Validation const& v) {
     json["interrupted"] = v.interrupted;
     IntervalFactors const interval = interval_factors(v.kind);
     json["interval"] = {{"coverage", 0.8},
-                        {"basis", "held-out residuals, per row"},
+                        {"basis", interval_note(v.kind)},
                         {"without_fit", {{"low_factor", interval.low}, {"high_factor", interval.high}}}};
     json["overall"] = score_object(v.kind, v.overall);
     json["sources"] = Json::array();

@@ -120,7 +120,8 @@ std::string interval_note(ValidationKind kind) {
     if (kind == ValidationKind::serving)
         return "The 80 % interval of a predicted throughput is that of its engine's profile: of groups of model, "
                "device "
-               "and engine that the fit had not seen; of engines that have none it is assumed.";
+               "and engine that the fit had not seen, else of those that it was fitted to, widened by a quarter; of "
+               "engines that have neither it is assumed.";
     if (kind == ValidationKind::train)
         return "The 80 % interval of a predicted time comes from rows fitted and sources left out in equal parts: of "
                "the "

@@ -36,6 +36,15 @@ void translate_pipeline(Translation& t, LaunchPlan const& launch) {
                  data_ranks(p), p.micro_batch, launch.workload.global_batch, batch);
 }
 
+/// The plan without its pipeline, as the fragment runs it.
+ParallelPlan without_pipeline(ParallelPlan plan) {
+    plan.dp *= plan.pp;
+    plan.pp = plan.vpp = 1;
+    plan.stage_layers.clear();
+    plan.schedule = ParallelPlan{}.schedule;
+    return plan;
+}
+
 void translate_layout(Translation& t) {
     ParallelPlan& p = t.plan;
     if (p.cp > 1)
@@ -226,7 +235,7 @@ Export write(LaunchPlan const& launch) {
                                 .program = "train.py  # your script, which imports fsdp2.py"};
     return {.files = {{"fsdp2.py", python}, {"fsdp2.sh", torchrun_script(launch, script)}},
             .not_expressed = t.notes,
-            .expressed = t.plan,
+            .expressed = without_pipeline(t.plan),
             .command = {"bash", "fsdp2.sh"}};
 }
 

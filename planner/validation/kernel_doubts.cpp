@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <map>
 
 namespace sextant {
@@ -60,34 +61,72 @@ double off_the_line(Entry const& before, Entry const& at, Entry const& after) {
     return at.seconds / (std::pow(before.seconds, 1 - share) * std::pow(after.seconds, share));
 }
 
-/// One series of kernels in order of size.
+/// One series of kernels in order of size: what was measured several times, and what lies beside its neighbours.
 void judge(std::vector<Entry>& entries, std::vector<std::string>& doubts) {
     std::sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) {
         return a.size != b.size ? a.size < b.size : a.seconds < b.seconds;
     });
-    double quickest_larger = std::numeric_limits<double>::infinity();
     for (std::size_t end = entries.size(); end > 0;) {
         std::size_t begin = end - 1;
         while (begin > 0 && entries[begin - 1].size == entries[begin].size)
             --begin;
         double const spread = entries[end - 1].seconds / entries[begin].seconds;
-        for (std::size_t i = begin; i < end; ++i) {
-            std::string& doubt = doubts[entries[i].row];
-            if (spread >= 1.3)
-                doubt = fmt::format("measured {} times, times differ by {:.0f} %", end - begin, 100 * (spread - 1));
-            else if (entries[i].seconds >= 1.25 * quickest_larger)
-                doubt = fmt::format("{:.0f} % slower than a larger one in the table",
-                                    100 * (entries[i].seconds / quickest_larger - 1));
-        }
+        for (std::size_t i = begin; i < end && spread >= 1.3; ++i)
+            doubts[entries[i].row] =
+                fmt::format("measured {} times, times differ by {:.0f} %", end - begin, 100 * (spread - 1));
         if (begin > 0 && end < entries.size()) {
             double const factor = off_the_line(entries[begin - 1], entries[begin], entries[end]);
             std::string& doubt = doubts[entries[begin].row];
             if (doubt.empty() && (factor >= 1.35 || factor <= 1 / 1.35))
                 doubt = fmt::format("{:+.0f} % off the line between the sizes beside it", 100 * (factor - 1));
         }
-        quickest_larger = std::min(quickest_larger, entries[begin].seconds);
         end = begin;
     }
+}
+
+/// Kernels that are larger where each of these is.
+struct Extents {
+    std::string name;
+    std::array<double, 4> sizes{};
+};
+
+struct ExtentsOf {
+    Extents operator()(Gemm const& g) const {
+        return {"", {static_cast<double>(g.m), static_cast<double>(g.n), static_cast<double>(g.k)}};
+    }
+    Extents operator()(Attention const& a) const {
+        return {fmt::format("prefill d{}", a.head_dim),
+                {static_cast<double>(a.batch), static_cast<double>(a.queries), static_cast<double>(a.heads),
+                 static_cast<double>(a.kv_heads)}};
+    }
+    Extents operator()(DecodeAttention const& a) const {
+        return {fmt::format("decode d{}", a.head_dim),
+                {static_cast<double>(a.batch), static_cast<double>(a.keys), static_cast<double>(a.heads),
+                 static_cast<double>(a.kv_heads)}};
+    }
+    Extents operator()(MemoryKernel const& k) const { return {"memory", {k.moved.base()}}; }
+};
+
+struct Sized {
+    std::array<double, 4> sizes;
+    double seconds;
+    std::size_t row;
+};
+
+/// Kernels of one kind: those that took longer than one that is at least as large in every size.
+void compare_with_larger(std::vector<Sized>& entries, std::vector<std::string>& doubts) {
+    constexpr double slower = 1.25;
+    std::sort(entries.begin(), entries.end(), [](Sized const& a, Sized const& b) { return a.seconds < b.seconds; });
+    for (Sized const& entry : entries)
+        for (Sized const& other : entries) {
+            if (entry.seconds < slower * other.seconds) break;
+            bool const larger =
+                std::equal(entry.sizes.begin(), entry.sizes.end(), other.sizes.begin(), std::less_equal<>());
+            if (!larger || entry.sizes == other.sizes) continue;
+            doubts[entry.row] = fmt::format("{:.0f} % slower than a larger one in the table",
+                                            100 * (entry.seconds / other.seconds - 1));
+            break;
+        }
 }
 
 }  // namespace
@@ -99,15 +138,21 @@ std::string kernel_text(KernelCase const& c) {
 
 std::vector<std::string> kernel_doubts(std::vector<std::optional<KernelCase>> const& cases) {
     std::map<std::string, std::vector<Entry>> series;
+    std::map<std::string, std::vector<Sized>> kinds;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         if (!cases[i] || !cases[i]->measured) continue;
         KernelCase const& c = *cases[i];
         Series const s = std::visit(SeriesOf{}, c.what);
-        std::string const key = fmt::format("{}|{}|{}|{}|{}", c.device, c.kind, static_cast<int>(c.cache),
-                                            static_cast<int>(c.with_backward), s.name);
-        series[key].push_back({.size = s.size, .seconds = c.measured->base(), .row = i});
+        Extents const e = std::visit(ExtentsOf{}, c.what);
+        double const seconds = c.measured->base();
+        std::string const kind =
+            fmt::format("{}|{}|{}|{}|", c.device, c.kind, static_cast<int>(c.cache), static_cast<int>(c.with_backward));
+        series[kind + s.name].push_back({.size = s.size, .seconds = seconds, .row = i});
+        kinds[kind + e.name].push_back({.sizes = e.sizes, .seconds = seconds, .row = i});
     }
     std::vector<std::string> doubts(cases.size());
+    for (auto& [key, entries] : kinds)
+        compare_with_larger(entries, doubts);
     for (auto& [key, entries] : series)
         judge(entries, doubts);
     return doubts;

@@ -153,7 +153,11 @@ void apply_sharding(TrainingRow const& row, TrainingCase& out) {
                     : family == "megatron" && !is_early_megatron(row) && !is_megatron_test(row) ? 1
                                                                                                 : 0;
         if (plan.dp * plan.cp > 1) {
-            out.assumptions.emplace_back(fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
+            bool const early = family == "megatron" && is_early_megatron(row);
+            bool const tests = family == "megatron" && !early && is_megatron_test(row);
+            out.assumptions.emplace_back(early   ? std::string("ZeRO-0: Megatron-LM before its distributed optimizer")
+                                         : tests ? std::string("ZeRO-0, as Megatron-LM's tests run unless they say")
+                                                 : fmt::format("ZeRO-{} as usual for {}", plan.zero, family));
             out.zero_is_stated = false;
         }
     }

@@ -59,8 +59,7 @@ std::string reason_of_source(ValidationKind kind, WorstRow const& row, SourceSco
         return fmt::format("the whole source is off by {:+.0f} %{}", bias,
                            row.assumptions.empty() ? "" : "; assumed: " + row.assumptions.front());
     bool const is_call = kind == ValidationKind::kernels || kind == ValidationKind::collectives;
-    if (is_call && std::max(row.measured, row.predicted) < 10 * units::us)
-        return "a few microseconds: launches and clocks, not work";
+    if (is_call && std::max(row.measured, row.predicted) < 10 * units::us) return "only a few microseconds long";
     return "not explained";
 }
 

@@ -5,6 +5,7 @@
 #include "planner/validation/train_validation.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace sextant {
@@ -134,14 +135,20 @@ TrainPredictor::Predicted TrainPredictor::predict_any(TrainingRow const& row, Op
     constexpr double alike = 1.2;  // of the slowest to the fastest; assumed, about half of what a step's interval spans
     if (ran_out_of_memory(row)) throw RowSkip(fmt::format("{} is not stated", name_of(cell)));
     std::vector<Predicted> fitting;
+    std::set<std::string> refused;  // why a value cannot have been that of such a run, or the row cannot be predicted
+    bool predicted = false;
     for (TrainingRow const& filled : fillings(row, cell)) {
         try {
             Predicted one = predict_stated(filled);
+            predicted = true;
             if (one.prediction.time && one.prediction.fits == true) fitting.push_back(std::move(one));
-        } catch (RowSkip const&) {  // a value that such a run cannot have had
-        } catch (InputError const&) {
+        } catch (RowSkip const& skip) {
+            refused.insert(skip.what());
+        } catch (InputError const& error) {
+            refused.insert(error.what());
         }
     }
+    if (!predicted && refused.size() == 1) throw RowSkip(*refused.begin());
     if (fitting.empty()) throw RowSkip(fmt::format("{} is not stated, and no usual one fits", name_of(cell)));
     auto const pace = [](Predicted const& one) { return *one.prediction.time / one.tokens; };
     std::sort(fitting.begin(), fitting.end(), [&](auto const& a, auto const& b) { return pace(a) < pace(b); });

@@ -55,6 +55,10 @@ TEST_CASE("export: a file predicts what it runs, by the constants that it names"
     REQUIRE(step(runs) != step(asked));
     CHECK_THAT(file, contains(step(runs)));
     CHECK_THAT(file, !contains(step(asked)));
+    RunResult const fragment = run_sextant(Arguments{"export"} + plain + Arguments{"--format", "fsdp2"});
+    Json const flat = report(Arguments{"estimate", "--model", "llama-3.2-1b", "--cluster", "h100-sxm", "--gpus", "16",
+                                       "--tp", "2", "--global-batch", "64", "--seq", "4096"});
+    CHECK_THAT(fragment.out, contains(step(flat)));
     RunResult const all = run_sextant(Arguments{"export"} + plain + Arguments{"--format", "megatron"});
     CHECK_THAT(all.out, contains("# Predicted: " + step(runs)));
 }

@@ -14,6 +14,15 @@ namespace {
 
 std::string const runs = SEXTANT_SOURCE_DIR "/docs/examples/my-runs.csv";  // six steps under PyTorch's FSDP on A100
 
+/// The same as rows of a source that no shipped profile has seen.
+std::string own_runs(ScratchFolder const& scratch) {
+    std::string text = read_text_file(runs);
+    for (std::size_t at = 0; (at = text.find("\nllm-foundry,", at)) != std::string::npos;)
+        text.replace(at + 1, std::string("llm-foundry").size(), "my-cluster");
+    write_text_file(scratch.path("own.csv"), text);
+    return scratch.path("own.csv");
+}
+
 double gemm_scale(FrameworkProfile const& profile, char const* generation) {
     return timing_for(profile, generation, "bf16").gemm_scale.value;
 }
@@ -24,15 +33,15 @@ TEST_CASE("calibrate fit --train: one's own rows move the shipped profile, and w
     ScratchFolder const scratch("fit_train");
     std::string const out = scratch.path("mine.json");
     std::string const rows = scratch.path("rows.csv");
-    RunResult const run =
-        run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdp", "--out", out, "--rows", rows});
+    RunResult const run = run_sextant(
+        {"calibrate", "fit", "--train", own_runs(scratch), "--framework", "fsdp", "--out", out, "--rows", rows});
     INFO(run.err);
     REQUIRE(run.code == 0);
     CsvTable const predicted = read_csv(rows);
     CHECK(predicted.header ==
           std::vector<std::string>{"framework", "source_id", "row", "measured_s", "fitted_s", "left_out_s"});
     REQUIRE(predicted.records.size() == 6);
-    CHECK(predicted.records.front().cells.at(2) == "my-runs.csv line 2");
+    CHECK(predicted.records.front().cells.at(2) == "own.csv line 2");
     for (CsvRecord const& record : predicted.records) {
         double const measured = std::stod(record.cells.at(3));
         // A fit that saw the row is not further off than one that saw none of its source, but for little.
@@ -52,6 +61,31 @@ TEST_CASE("calibrate fit --train: one's own rows move the shipped profile, and w
     CHECK(mine.timing.front().pp_overlap.source == shipped.timing.front().pp_overlap.source);
     CHECK(mine.interval.rows == shipped.interval.rows);  // twelve errors are too few for one of their own
     CHECK(run_sextant({"validate", "train", runs, "--profile", out}).code == 0);
+    auto const steps = [](FrameworkProfile const& profile) {
+        return timing_for(profile, "ampere", "bf16").steps.value_or(0);
+    };
+    CHECK(steps(mine) == steps(shipped) + 6);
+}
+
+TEST_CASE(
+    "calibrate fit --train: a source that the shipped profile was fitted to cannot be left out, nor counted again") {
+    ScratchFolder const scratch("fit_train_seen");
+    std::string const out = scratch.path("mine.json");
+    std::string const rows = scratch.path("rows.csv");
+    RunResult const run =
+        run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdp", "--out", out, "--rows", rows});
+    INFO(run.err);
+    REQUIRE(run.code == 0);
+    CHECK_THAT(run.err, contains("llm-foundry: the shipped profile of fsdp was fitted to it"));
+    CHECK_THAT(run.out, !contains("of the rows left out"));
+    for (CsvRecord const& record : read_csv(rows).records) {
+        CHECK(std::stod(record.cells.at(4)) > 0);
+        CHECK(record.cells.at(5).empty());
+    }
+    FrameworkProfile const shipped = find_framework("fsdp", "test");
+    FrameworkProfile const mine = find_framework(out, "test");
+    CHECK(timing_for(mine, "ampere", "bf16").steps == timing_for(shipped, "ampere", "bf16").steps);
+    CHECK(mine.interval.rows == shipped.interval.rows);
 }
 
 TEST_CASE("calibrate fit --train: every row of the table is fitted or left out for a reason that is said") {

@@ -260,6 +260,9 @@ TEST_CASE("kernel doubts: repeats that differ, sizes that are slower than larger
     add(32, 30);
     add(2, 100, "another device");
     cases.emplace_back(std::nullopt);
+    add(64, 90);
+    add(128, 40);
+    std::get<Gemm>(cases.back()->what).n = 256;  // larger in two sizes, and quicker
     auto const doubts = kernel_doubts(cases);
     REQUIRE(doubts.size() == cases.size());
     CHECK(doubts[0].empty());
@@ -271,5 +274,7 @@ TEST_CASE("kernel doubts: repeats that differ, sizes that are slower than larger
     CHECK(doubts[6] == doubts[5]);
     CHECK(doubts[7].empty());
     CHECK(doubts[8].empty());
+    CHECK_THAT(doubts[9], contains("125 % slower than a larger one"));
+    CHECK(doubts[10].empty());
     CHECK(kernel_text(*cases[0]) == "bf16 1 x 64 x 64");
 }

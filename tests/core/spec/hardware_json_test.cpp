@@ -62,8 +62,8 @@ TEST_CASE("read_accelerator refuses bad values with the key and what is allowed"
     refused("\"version\": 1", "\"version\": 7", "version 7");
     refused("\"bf16\": \"989.4", "\"bf17\": \"989.4", "unknown precision 'bf17'; did you mean 'bf16'?");
     refused("\"multiprocessors\": 132", "\"multiprocessors\": 0", "at least 1");
-    refused("\"value\": 0.62", "\"value\": 1.62", "a fraction above 0 and up to 1");
-    refused("\"value\": 0.62", "\"value\": 1e-320", "a fraction above 0 and up to 1");
+    refused("\"value\": 0.58", "\"value\": 1.62", "a fraction above 0 and up to 1");
+    refused("\"value\": 0.58", "\"value\": 1e-320", "a fraction above 0 and up to 1");
 }
 
 TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed") {
