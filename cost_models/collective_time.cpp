@@ -23,6 +23,7 @@ struct Fabric {
     BytesPerSecond out;     ///< NIC rate of one rank that ring traffic reaches; zero inside one domain
     double beyond_pod = 0;  ///< share of what the NICs send that leaves the pod
     double slowdown = 1;    ///< by the uplinks of pods, in `out`
+    double entries = 1;     ///< NICs that ring traffic goes through
 };
 
 Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
@@ -50,7 +51,8 @@ Fabric fabric_of(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement
         f.beyond_pod = share_beyond_pod(nccl_machine(cluster), kind, group);
         f.slowdown = pod_slowdown(out.oversubscription.value, f.beyond_pod);
         f.out = out.bandwidth.value * (out.ring_efficiency.value / f.slowdown);
-        BytesPerSecond const through_nics = f.m * f.out;
+        f.entries = static_cast<double>(group.entries());
+        BytesPerSecond const through_nics = f.entries * f.out;
         f.ring = group.ranks_per_domain == 1 ? through_nics : std::min(f.ring, through_nics);
     }
     return f;
@@ -61,7 +63,17 @@ double steps_of(CollectiveKind kind, double n) {
     return n - 1;
 }
 
-/// Axes of a torus that a group spans: a group that is no longer than the first axis runs along one of them.
+/// Whether so many ranks make up a box with sides along so many of these axes.
+bool fills_box(std::int64_t ranks, std::vector<std::int64_t> const& torus, std::size_t first, int sides) {
+    if (sides == 0) return ranks == 1;
+    for (std::size_t axis = first; axis < torus.size(); ++axis)
+        for (std::int64_t side = 2; side <= std::min(torus[axis], ranks); ++side)
+            if (ranks % side == 0 && fills_box(ranks / side, torus, axis + 1, sides - 1)) return true;
+    return false;
+}
+
+/// Axes of a torus that a group spans: a group that is no longer than the first axis runs along one of them, and a
+/// slice is a box, or has ranks that hang on by one link.
 int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
     auto const axes = static_cast<int>(up.torus.size());
     std::int64_t extent = 1;
@@ -71,6 +83,8 @@ int spanned_axes(ScaleUpNetwork const& up, GroupPlacement const& group) {
         extent *= up.torus[static_cast<std::size_t>(i)];
         if (extent > group.stride && before < group.stride * group.size) ++spanned;
     }
+    while (spanned > 1 && !fills_box(group.size, up.torus, 0, spanned))
+        --spanned;
     return std::max(1, spanned);
 }
 
@@ -138,7 +152,7 @@ CollectiveCurve ring_and_tree_curve(ClusterSpec const& cluster, CollectiveKind k
     auto const& in_network = cluster.scale_up.in_network_reduction_efficiency;
     if (kind == CollectiveKind::all_reduce && in_network && f.m > 2) {
         BytesPerSecond rate = cluster.scale_up.bandwidth.value * in_network->value;
-        if (f.domains > 1) rate = std::min(rate, f.m * f.out);
+        if (f.domains > 1) rate = std::min(rate, f.entries * f.out);
         curve.add(f.base + 2 * levels * f.hop_out + 2 * f.hop_up, steps / f.n / rate);
     }
     return curve;
@@ -194,8 +208,9 @@ GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group) {
     constexpr std::int64_t largest_node = 16;
     std::int64_t const rest = group.size % group.ranks_per_domain;
     if (group.domains <= 1 || rest == 0) return group;
-    group.ranks_per_domain = cluster.domain_size <= largest_node ? rest : group.size / group.domains;
-    group.domains = (group.size + group.ranks_per_domain - 1) / group.ranks_per_domain;
+    if (cluster.domain_size > largest_node) group.ranks_per_domain = (group.size + group.domains - 1) / group.domains;
+    bool const even = group.size % group.ranks_per_domain == 0;
+    group.fewest = even ? 0 : cluster.domain_size > largest_node ? group.size / group.domains : rest;
     return group;
 }
 
@@ -225,8 +240,9 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
     }
 }
 
-NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& group) {
-    if (group.size <= 1 || group.bridged) return {};
+NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, GroupPlacement const& placed) {
+    if (placed.size <= 1 || placed.bridged) return {};
+    GroupPlacement const group = evened(cluster, placed);
     if (group.domains == 1 && (kind != CollectiveKind::send_receive || cluster.scale_up.kind != ScaleUpKind::mesh))
         return {.scale_up = 1, .scale_out = 0};
     Fabric const f = fabric_of(cluster, kind, group);
@@ -241,7 +257,7 @@ NetworkShares network_shares(ClusterSpec const& cluster, CollectiveKind kind, Gr
         SecondsPerByte const slope = std::max(slopes.inside, slopes.outside);
         return shares(slopes.inside / slope, slopes.outside / slope);
     }
-    return shares(group.ranks_per_domain > 1 ? f.ring / up : 0.0, f.ring / (f.m * f.out));
+    return shares(group.ranks_per_domain > 1 ? f.ring / up : 0.0, f.ring / (f.entries * f.out));
 }
 
 double bus_bandwidth_factor(CollectiveKind kind, std::int64_t ranks) {

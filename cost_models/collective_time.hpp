@@ -15,11 +15,14 @@ struct GroupPlacement {
     std::int64_t size = 1;
     std::int64_t ranks_per_domain = 1;
     std::int64_t domains = 1;
+    std::int64_t fewest = 0;  ///< ranks of the domain that has the fewest; 0: as many as the others
     std::int64_t stride = 1;
     std::int64_t copies = 1;  ///< see `Collective::copies`
     bool bridged = false;     ///< two ranks that links of their own join, see `ScaleUpNetwork::pair_bandwidth`
     /// Of two neighbours in a pipeline that stand for all of it: its stages, `stride` ranks each.
     std::int64_t pipeline = 0;
+    /// NICs of the domain that has the fewest, which all that goes around has to pass.
+    [[nodiscard]] std::int64_t entries() const { return fewest > 0 ? fewest : ranks_per_domain; }
 };
 
 /// Ranks r, r + stride, ... of a cluster with `domain_size` accelerators per domain; groups start at a domain's
@@ -28,8 +31,7 @@ GroupPlacement place_group(std::int64_t size, std::int64_t stride, std::int64_t 
 /// The same on this cluster, whose bridges may join the group.
 GroupPlacement place_group(std::int64_t size, std::int64_t stride, ClusterSpec const& cluster);
 
-/// A group that leaves its last domain partly filled, as one whose domains are all alike: what goes around passes the
-/// NICs of the domain with the fewest ranks, so nodes count as if all had so few; racks are taken to be filled evenly.
+/// A group that does not fill its last domain, with the ranks of that (`fewest`); racks are taken to be filled evenly.
 GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group);
 
 /// Cost of one collective on one group as a function of its size: the lower envelope of one affine cost per algorithm

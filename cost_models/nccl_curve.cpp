@@ -17,10 +17,11 @@ enum Protocol : std::size_t { ll, ll128, simple, protocols };
 /// All that the formulas need, per protocol.
 struct Terms {
     double n, m, domains, levels;  ///< levels: log2 of the domains
+    double entries;                ///< NICs of a domain, of the one that has the fewest
     std::array<Seconds, protocols> base, hop, ring_hop, tree_hop;
     std::array<double, protocols> rate_up{}, rate_out{};
     BytesPerSecond links;  ///< bandwidth of a rank's links that the group reaches
-    BytesPerSecond nics;   ///< of all NICs of a domain that the group reaches; zero in one domain
+    BytesPerSecond nics;   ///< of the NICs of a domain that the group reaches; zero in one domain
     double ring_out = 1;
     double tree_out = 1;
     Seconds added;
@@ -44,6 +45,7 @@ Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement c
             .m = static_cast<double>(group.ranks_per_domain),
             .domains = static_cast<double>(group.domains),
             .levels = group.domains > 1 ? std::log2(static_cast<double>(group.domains)) : 0,
+            .entries = static_cast<double>(group.entries()),
             .base = {up.base_ll, up.base_ll128, up.base_simple},
             .hop = {up.hop_ll, up.hop_ll128, up.hop_simple},
             .ring_hop = {},
@@ -57,7 +59,8 @@ Terms terms_of(NcclMachine const& machine, CollectiveKind kind, GroupPlacement c
         t.ring_hop = {out->ring_hop_ll * scale, out->ring_hop_ll128 * scale, out->ring_hop_simple * scale};
         t.tree_hop = {out->tree_hop_ll * scale, out->tree_hop_ll128 * scale, out->tree_hop_simple * scale};
         t.rate_out = {out->ll, out->ll128, 1};
-        t.nics = t.m / pod_slowdown(machine.oversubscription, share_beyond_pod(machine, kind, group)) * machine.nic;
+        t.nics =
+            t.entries / pod_slowdown(machine.oversubscription, share_beyond_pod(machine, kind, group)) * machine.nic;
         t.ring_out = machine.ring_out;
         // A measured rate that replaced the ring's efficiency holds for trees as well.
         t.tree_out = t.ring_out * (out->tree / out->ring);
@@ -168,7 +171,7 @@ void add_exchange(CollectiveCurve& curve, NcclMachine const& machine, GroupPlace
         Seconds const far = t.added + out->exchange_base * out->latency_scale + (t.n - t.m) * out->exchange_peer;
         small += far;
         large += far;
-        outside = share_outside(group) / (t.nics / t.m * machine.exchange_out);
+        outside = share_outside(group) / (t.nics / t.entries * machine.exchange_out);
     }
     SecondsPerByte const slope = std::max(inside, outside);
     curve.add(small, std::max(inside / up.exchange_ll, outside / (out != nullptr ? out->ring_small_rate : 1)));
@@ -177,7 +180,7 @@ void add_exchange(CollectiveCurve& curve, NcclMachine const& machine, GroupPlace
 
 void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t, ScaleUpConstants const& up,
               ScaleOutConstants const* out) {
-    BytesPerSecond const rate = t.domains > 1 ? t.nics / t.m * t.ring_out : t.links * machine.ring_up;
+    BytesPerSecond const rate = t.domains > 1 ? t.nics / t.entries * t.ring_out : t.links * machine.ring_up;
     Seconds const far = t.domains > 1 ? t.added + t.ring_hop[ll] : Seconds{};
     Seconds const far_simple = t.domains > 1 ? t.added + t.ring_hop[simple] : Seconds{};
     curve.add(up.exchange_base_ll + far, 1 / (rate * up.exchange_ll));
@@ -189,7 +192,7 @@ void add_send(CollectiveCurve& curve, NcclMachine const& machine, Terms const& t
 double share_outside(GroupPlacement const& group) {
     auto const n = static_cast<double>(group.size);
     auto const domains = static_cast<double>(group.domains);
-    double const outside = (n - static_cast<double>(group.ranks_per_domain)) / n;
+    double const outside = (n - static_cast<double>(group.entries())) / n;
     if (group.copies <= 1) return outside;
     auto const copies = static_cast<double>(group.copies);
     return outside * domains * (1 - std::pow(1 - 1 / domains, copies)) / copies;

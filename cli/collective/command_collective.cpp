@@ -73,7 +73,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         throw InputError("--other-traffic: {} (a share from 0 up to, but not, 1)", o.other_traffic);
     if (report.network == NetworkMode::ideal && (!report.degraded.empty() || report.other_traffic > 0))
         throw InputError("--network: ideal knows no links (degraded links and other traffic need fair)");
-    GroupPlacement const group = evened(cluster, place_group(o.gpus, 1, cluster));
+    GroupPlacement const group = place_group(o.gpus, 1, cluster);
     CollectiveCurve const curve = collective_curve(cluster, kind, group);
     NetworkModel const* const model = cluster.network_model.get();
     for (Bytes const bytes : report.sizes) {

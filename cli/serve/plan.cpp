@@ -267,11 +267,12 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--tp", o.tensor, "tensor parallelism that may be chosen (default: powers of two within a domain)")
         ->delimiter(',')
         ->option_text("N[,N...]");
-    app.add_option("--pp", o.stages, "pipeline stages that may be chosen (default: 1 to 16, over four domains at most)")
+    app.add_option("--pp", o.stages,
+                   "pipeline stages that may be chosen (default: 1 to 16, four domains a replica at most)")
         ->delimiter(',')
         ->option_text("N[,N...]");
     app.add_option("--attention-dp", o.groups,
-                   "attention groups that may be chosen (default: 1; of experts more, over four domains at most)")
+                   "attention groups that may be chosen (default: 1; of experts powers of two, likewise)")
         ->delimiter(',')
         ->option_text("N[,N...]");
     app.add_option("--weights", o.weights, "formats that may be chosen (default: as the checkpoint is, else bf16)")

@@ -205,6 +205,7 @@ std::string serve_plan_page(ServePlanReport const& r) {
         fmt::format("{} configurations, {} simulated", r.answer.enumerated, r.answer.simulated)};
     for (auto const& [reason, count] : r.answer.rejected)
         search.push_back(fmt::format("{}: {}", reason, count));
+    if (r.answer.untried > 0) search.push_back(fmt::format("not simulated, and may be cheaper: {}", r.answer.untried));
     page.blocks.push_back(PageList{"The search", std::move(search)});
     if (!r.answer.ranked.empty()) add_serving_grounds(page, q.case_of(r.answer.ranked.front()), r.assumptions);
     return html_page(page);

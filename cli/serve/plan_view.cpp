@@ -68,7 +68,8 @@ std::string remedies(ServePlanReport const& report) {
         std::any_of(a.ranked.begin(), a.ranked.end(), [](auto const& c) { return c.missed.has_value(); });
     auto const has = [&](char const* reason) { return a.rejected.contains(reason); };
     std::vector<std::string> list;
-    if (has(serving_slow_ttft) || (missed && q.ttft > Seconds{})) list.emplace_back("a longer --ttft");
+    if (has(serving_slow_ttft) || has(serving_slow_prompts) || (missed && q.ttft > Seconds{}))
+        list.emplace_back("a longer --ttft");
     if (has(serving_slow_tpot) || (missed && q.tpot > Seconds{})) list.emplace_back("a longer --tpot");
     if (has(serving_too_many) || missed) list.push_back(fmt::format("--max-gpus above {}", q.most_accelerators));
     if (has(serving_misfit)) list.emplace_back("narrower --weights");
@@ -189,6 +190,7 @@ std::string serve_plan_text(ServePlanReport const& report) {
     std::string search = fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
     for (auto const& [reason, count] : a.rejected)
         search += fmt::format("; {}: {}", reason, count);
+    if (a.untried > 0) search += fmt::format("; not simulated, and may be cheaper: {}", a.untried);
     out += wrapped(search, "    ");
     if (a.interrupted && a.found()) out += "interrupted: cheaper deployments may exist\n";
     if (!a.frontier.empty()) {

@@ -3,6 +3,7 @@
 #include "core/spec/parameters.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sextant {
 namespace {
@@ -24,8 +25,15 @@ std::vector<std::int64_t> powers_of_two(std::int64_t most) {
     return out;
 }
 
-std::vector<std::int64_t> given_or(std::vector<std::int64_t> const& given, std::int64_t most) {
-    return given.empty() ? powers_of_two(most) : given;
+std::vector<std::int64_t> up_to(std::int64_t most) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t value = 1; value <= most; ++value)
+        out.push_back(value);
+    return out;
+}
+
+std::vector<std::int64_t> given_or(std::vector<std::int64_t> const& given, std::vector<std::int64_t> usual) {
+    return given.empty() ? std::move(usual) : given;
 }
 
 /// Over how many ranks the experts may be divided.
@@ -41,13 +49,13 @@ std::vector<Split> splits_of(ServeQuestion const& q, ClusterSpec const& cluster)
     std::vector<Split> out;
     ModelSpec const& model = q.model;
     std::int64_t const widest = most_domains * cluster.domain_size;
-    for (std::int64_t const tp : given_or(q.tensor, std::min<std::int64_t>(cluster.domain_size, most_ranks)))
-        for (std::int64_t const pp : given_or(q.stages, std::min(most_stages, model.layer_count())))
-            for (std::int64_t const groups : given_or(q.groups, model.moe ? most_groups : 1)) {
+    for (std::int64_t const tp :
+         given_or(q.tensor, powers_of_two(std::min<std::int64_t>(cluster.domain_size, most_ranks))))
+        for (std::int64_t const pp : given_or(q.stages, up_to(std::min(most_stages, model.layer_count()))))
+            for (std::int64_t const groups : given_or(q.groups, powers_of_two(model.moe ? most_groups : 1))) {
                 bool const own = (pp > 1 && q.stages.empty()) || (groups > 1 && q.groups.empty());
                 bool const too_wide = own && tp * pp * groups > widest;
-                bool const mixed = own && pp > 1 && groups > 1;
-                if (too_wide || mixed || !divides_heads(model, tp) || tp * pp * groups > q.most_accelerators) continue;
+                if (too_wide || !divides_heads(model, tp) || tp * pp * groups > q.most_accelerators) continue;
                 for (std::int64_t const ep : expert_degrees(model, tp, groups))
                     if (groups == 1 || ep > 1 || !q.groups.empty())
                         out.push_back({.tp = tp, .pp = pp, .groups = groups, .ep = ep});

@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/parallel_for.hpp"
+#include "core/quantile.hpp"
+#include "core/random_stream.hpp"
 #include "planner/serving/serve_candidates.hpp"
 #include "planner/serving/serve_trials.hpp"
 
@@ -17,6 +19,8 @@ namespace {
 constexpr double trickle = 1e-4;          // of the capacity: a request alone
 constexpr double bound_precision = 1e-4;  // relative: estimates are not as exact
 constexpr double unlimited = 1e30;
+constexpr int fewest_simulated =
+    40;  // before a search that has an answer ends: the cheapest may be likely to cost more
 
 RequestShape mean_request(ServeQuestion const& q) {
     auto const mean = [](LengthDistribution const& d) {
@@ -140,7 +144,24 @@ bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, Serving
     });
 }
 
-Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
+/// A prompt that more of all are longer than than may miss the objectives: half as many again, for what chance does.
+double long_prompt(ServeQuestion const& q) {
+    if (q.trace.empty() && q.prompt.kind == LengthDistribution::Kind::fixed) return q.prompt.mean;
+    std::vector<double> prompts;
+    for (ServingRequest const& request : q.trace)
+        prompts.push_back(request.prompt);
+    constexpr std::int64_t draws = 20000;
+    RandomStream random(q.seed, 0, 0);
+    std::int64_t clipped = 0;
+    for (std::int64_t i = 0; q.trace.empty() && i < draws; ++i)
+        prompts.push_back(q.prompt.draw(random, std::numeric_limits<std::int32_t>::max(), clipped));
+    std::sort(prompts.begin(), prompts.end());
+    double const limit = static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048));
+    return std::min(limit, quantile(prompts, std::max(0.0, 1 - 1.5 * (1 - q.share))));
+}
+
+/// @param longest `long_prompt`
+Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest) {
     Verdict v;
     v.rejected = too_inaccurate(q, c.plan);
     if (!v.rejected.empty()) return v;
@@ -187,6 +208,9 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c) {
         v.rejected = serving_slow_ttft;
     else if (q.tpot > Seconds{} && alone.tpot > q.tpot)
         v.rejected = serving_slow_tpot;
+    else if (q.ttft > Seconds{} && longest > request.prompt && longest + request.output <= memory.longest() &&
+             open_loop(model, {.prompt = longest, .output = request.output}, trickle * capacity).ttft.total() > q.ttft)
+        v.rejected = serving_slow_prompts;
     else {
         find_bound(q, model, c, capacity, alone);
         find_least(q, model, c, capacity);
@@ -236,12 +260,13 @@ std::vector<ServeCandidate> open_candidates(ServeQuestion const& q, ServeAnswer&
     std::vector<ServeCandidate> all = serve_candidates(q);
     answer.enumerated = static_cast<std::int64_t>(all.size());
     std::vector<Verdict> verdicts(all.size());
+    double const longest = long_prompt(q);
     parallel_for(static_cast<std::int64_t>(all.size()), q.threads, [&](std::int64_t i) {
         auto const at = static_cast<std::size_t>(i);
         if (is_stopped(q))
             verdicts[at].rejected = "not looked at";
         else
-            verdicts[at] = judge(q, all[at]);
+            verdicts[at] = judge(q, all[at], longest);
     });
     std::vector<FrontierPoint> points;
     std::vector<ServeCandidate> open;
@@ -321,7 +346,10 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
         // Within a tenth of the best the alternatives are worth seeing.
         if (is_stopped(q)) break;
         if (cost_of(q, c, c.least_replicas) > 1.1 * best) continue;
-        if (answer.simulated >= 4 * q.shown && best < unlimited) break;
+        if (answer.simulated >= std::max(fewest_simulated, 4 * q.shown) && best < unlimited) {
+            if (cost_of(q, c, c.least_replicas) < best) ++answer.untried;
+            continue;
+        }
         auto const at = open.begin() + static_cast<std::ptrdiff_t>(i);
         if (std::any_of(open.begin(), at, [&](ServeCandidate const& done) { return does_the_same(done, c); })) {
             ++answer.rejected[serving_same];

@@ -41,9 +41,8 @@ struct ServeQuestion {
     Seconds tpot{};
     double share = 0.99;                 ///< of the requests that keep both
     std::vector<std::int64_t> tensor{};  ///< tp that may be chosen; none: powers of two within a domain
-    std::vector<std::int64_t>
-        stages{};  ///< pp; none: powers of two up to 16 while a replica spans four domains or less
-    std::vector<std::int64_t> groups{};  ///< attention_dp; none: 1, and of experts powers of two in one stage, likewise
+    std::vector<std::int64_t> stages{};  ///< pp; none: up to 16 while a replica spans four domains or less
+    std::vector<std::int64_t> groups{};  ///< attention_dp; none: 1, and of experts powers of two, likewise
     std::vector<std::string> weights;    ///< that may be chosen; none: each machine's
     std::vector<CacheFormat> caches;
     FormatOrigin caches_origin = FormatOrigin::given;
@@ -107,6 +106,7 @@ struct FrontierPoint {
 /// Why a configuration is rejected: keys of `ServeAnswer::rejected`, beside those that name a format.
 inline constexpr char const* serving_misfit = "does not fit the memory";  ///< has no room for one request
 inline constexpr char const* serving_slow_ttft = "misses the TTFT objective even alone";
+inline constexpr char const* serving_slow_prompts = "misses the TTFT objective of too many long prompts even alone";
 inline constexpr char const* serving_slow_tpot = "misses the TPOT objective even alone";
 inline constexpr char const* serving_too_many = "needs more accelerators than allowed";
 inline constexpr char const* serving_same = "no different from one that was simulated";  ///< limits that it never met
@@ -131,6 +131,7 @@ struct ServeAnswer {
     std::optional<Seconds> best_ttft;
     std::optional<Seconds> best_tpot;
     std::optional<ServeShortage> shortage;  ///< where nothing fits: of the configuration that lacks the least
+    std::int64_t untried = 0;               ///< that may be cheaper, behind as many as are simulated at most
     bool interrupted = false;               ///< what was simulated to its end by then stands, better may exist
     [[nodiscard]] bool found() const { return !ranked.empty() && ranked.front().trial.has_value(); }
 };

@@ -3,22 +3,29 @@
 #include "simulator/serving/serving_simulation.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 
 namespace sextant {
 namespace {
 
-constexpr double growth = 1.06;        // of replicas between simulations
+constexpr double growth = 0.06;        // of replicas from one that missed to the next
+constexpr std::int64_t plenty = 8;     // times as many as are likely: where these miss, no number keeps them
 constexpr int most_trials = 24;        // of one candidate
 constexpr double latencies_long = 12;  // a simulation lasts this many times the latency of a request
 constexpr std::int64_t most_requests = 60000;
+constexpr double most_for_bursts = 8;  // times as many requests as of arrivals at random
 
 /// The requests of one simulation: recorded, or so many drawn ones that it lasts long enough.
 std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidate const& c,
                                            IterationModel const& model) {
     if (!q.trace.empty()) return std::make_unique<ListedSource>(q.trace);
-    double const needed = latencies_long * q.rate * (c.at_bound.latency / units::s);
+    // Bursts make a run of as many requests say less: the variance of a count grows with that of the intervals.
+    double const bursts =
+        q.process == ArrivalProcess::gamma ? std::clamp(q.variation * q.variation, 1.0, most_for_bursts) : 1;
+    double const needed =
+        bursts * std::max(latencies_long * q.rate * (c.at_bound.latency / units::s), static_cast<double>(q.requests));
     SyntheticWorkload workload{
         .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
     workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
@@ -46,13 +53,30 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel co
     if (q.ttft > Seconds{}) setup.objective.ttft = q.ttft;
     if (q.tpot > Seconds{}) setup.objective.tpot = q.tpot;
     auto const source = requests_of(q, c, model);
-    ServingOutcome const o = simulate_serving(setup, service, *source, {.stop = q.stop});
+    // Enough is known once more requests have missed the objectives than may.
+    auto const warm = static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source->count()));
+    double const may_miss = (1 - q.share) * static_cast<double>(source->count() - warm);
+    std::int64_t finished = 0;
+    std::int64_t missed = 0;
+    std::atomic<bool> enough = false;
+    auto const look = [&] {
+        if (is_stopped(q) || static_cast<double>(missed) > may_miss) enough = true;
+    };
+    ServingHooks const hooks{.finished =
+                                 [&](FinishedRequest const& request) {
+                                     if (request.number >= warm) ++finished;
+                                     if (request.number >= warm && !setup.objective.met_by(request)) ++missed;
+                                     look();
+                                 },
+                             .progress = [&](std::int64_t) { look(); },
+                             .stop = &enough};
+    ServingOutcome const o = simulate_serving(setup, service, *source, hooks);
     note_peaks(c, o);
     ServeTrial trial;
     trial.replicas = replicas;
     trial.overloaded = o.state == SteadyState::overloaded;
     trial.kept =
-        o.measured > 0 && !trial.overloaded ? static_cast<double>(o.good) / static_cast<double>(o.measured) : 0;
+        finished > 0 && !trial.overloaded ? 1 - static_cast<double>(missed) / static_cast<double>(finished) : 0;
     if (!setup.objective.any() && !trial.overloaded) trial.kept = 1;
     trial.ttft_p50 = o.ttft.p50;
     trial.ttft_p99 = o.ttft.p99;
@@ -84,6 +108,7 @@ void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
     IterationModel const model(q.case_of(c));
     std::int64_t const top = most_replicas(q, c, most);
     std::int64_t too_few = c.least_replicas - 1;
+    std::int64_t step = 0;  // above what missed last
     std::int64_t replicas = std::min(c.likely_replicas, top);
     for (int trial = 0; trial < most_trials && replicas > too_few && replicas <= top; ++trial) {
         ServeTrial const found = simulate(q, c, model, replicas);
@@ -91,19 +116,23 @@ void settle(ServeQuestion const& q, ServeCandidate& c, double most) {
         if (found.kept >= q.share) {
             c.trial = found;
             c.replicas = replicas;
-            if (replicas > c.likely_replicas) break;  // fewer missed them
         } else {
             c.missed = found;
+            if (trial == 1 && !c.trial) break;  // nor does any other number keep them
             too_few = replicas;
         }
-        auto const more = static_cast<std::int64_t>(static_cast<double>(replicas) * growth);
-        auto const spared = static_cast<double>(c.replicas - too_few);
-        if (!c.trial)
-            replicas = std::max(replicas + 1, more);
-        else if (spared > 1 && spared > (growth - 1) / 2 * static_cast<double>(c.replicas))
-            replicas = too_few + (c.replicas - too_few) / 2;
-        else
-            break;
+        if (!c.trial) {
+            replicas = std::min(top, plenty * replicas);
+            step = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(too_few) * growth));
+            continue;
+        }
+        auto const between = static_cast<double>(c.replicas - too_few);
+        if (between <= 1 || between <= growth / 2 * static_cast<double>(c.replicas)) break;
+        replicas = too_few + (c.replicas - too_few) / 2;
+        if (step > 0) {
+            replicas = std::min(replicas, too_few + step);
+            step *= 2;
+        }
     }
     if (c.trial)
         c.missed.reset();

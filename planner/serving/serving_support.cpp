@@ -36,7 +36,8 @@ ServingSupport serving_support(ServingCase const& what) {
     for (std::string& term : unmeasured_networks(what.cluster, what.plan.accelerators()))
         widen(out, 1.25, 1.25, std::move(term));
     if (what.plan.pp > 1) widen(out, 1.25, 1.25, "pipeline stages: no measured run had more than one");
-    if (what.plan.attention_dp > 1) widen(out, 1.25, 1.25, "attention groups: of the measured runs one had more than one");
+    if (what.plan.attention_dp > 1)
+        widen(out, 1.25, 1.25, "attention groups: of the measured runs one had more than one");
     if (what.model.attention.index) widen(out, 1.25, 1.25, "sparse attention: its kernels were not measured");
     if (what.model.recurrent) widen(out, 1.25, 1.25, "recurrent layers: their kernels were not measured");
     return out;

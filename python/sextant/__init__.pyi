@@ -1284,8 +1284,8 @@ class _ServePlan(Command):
             tpot: mean time per further token that has to be kept
             share: of the requests that keep both (default: 0.99)
             tp: tensor parallelism that may be chosen (default: powers of two within a domain)
-            pp: pipeline stages that may be chosen (default: 1 to 16, over four domains at most)
-            attention_dp: attention groups that may be chosen (default: 1; of experts more, over four domains at most)
+            pp: pipeline stages that may be chosen (default: 1 to 16, four domains a replica at most)
+            attention_dp: attention groups that may be chosen (default: 1; of experts powers of two, likewise)
             weights: formats that may be chosen (default: as the checkpoint is, else bf16)
             kv_cache: formats of the cache that may be chosen (default: the checkpoint's, else bf16)
             max_error: largest rms output error a format may have, as a share (see serve quality; default: any)

@@ -1336,6 +1336,7 @@ class ServePlanReportObjectives(Report):
 class ServePlanReportCounts(Report):
     enumerated: Final[int]
     simulated: Final[int]
+    untried: Final[int]
     rejected: Final[Report]
 
 class ServePlanReportCandidates(Report):

@@ -1,6 +1,7 @@
 #include "cost_models/collective_time.hpp"
 
 #include "core/error.hpp"
+#include "core/spec/hardware_catalog.hpp"
 #include "cost_models/block_price.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
@@ -68,11 +69,45 @@ TEST_CASE("collective_curve: a node that is partly filled sends through as many 
         CHECK(time(n, CollectiveKind::reduce_scatter) >= floor);
         CHECK(time(n, CollectiveKind::all_reduce) >= 2 * floor);
     }
-    CHECK(evened(machine, place_group(12, 1, 8)).ranks_per_domain == 4);
-    CHECK(evened(machine, place_group(16, 1, 8)).ranks_per_domain == 8);
+    CHECK(evened(machine, place_group(12, 1, 8)).entries() == 4);
+    CHECK(evened(machine, place_group(16, 1, 8)).entries() == 8);
     ClusterSpec rack = machine;
     rack.domain_size = 72;
     CHECK(evened(rack, place_group(64, 8, 72)).ranks_per_domain == 8);  // not 9 and, in the last one, 1
+    for (std::int64_t const n : {9, 12, 15, 73, 100, 145, 217})
+        for (ClusterSpec const& spec : {machine, rack}) {
+            GroupPlacement const once = evened(spec, place_group(n, 1, spec.domain_size));
+            GroupPlacement const twice = evened(spec, once);
+            CAPTURE(n, spec.domain_size);
+            CHECK(once.domains == (n + spec.domain_size - 1) / spec.domain_size);
+            CHECK(once.entries() * once.domains <= n);
+            CHECK(once.ranks_per_domain * once.domains >= n);
+            CHECK(twice.ranks_per_domain == once.ranks_per_domain);
+            CHECK(twice.fewest == once.fewest);
+            CHECK(twice.domains == once.domains);
+        }
+}
+
+TEST_CASE("collective_curve: more ranks of a torus are no faster for one that hangs on by itself", "[INV-17]") {
+    ClusterSpec const machine = find_cluster("tpu-v5p", "test");
+    auto const time = [&](std::int64_t n) {
+        return collective_curve(machine, CollectiveKind::all_reduce, place_group(n, 1, machine)).time(1e9 * units::B);
+    };
+    CHECK(time(17) >= time(16));
+    CHECK(time(37) >= time(16));
+    CHECK(time(32) < time(16));
+}
+
+TEST_CASE("collective_curve: ranks of another node are no faster than those of one for want of links", "[INV-17]") {
+    ClusterSpec const machine = find_cluster("l40s-pcie", "test");
+    auto const time = [&](std::int64_t n, CollectiveKind kind) {
+        return collective_curve(machine, kind, place_group(n, 1, machine)).time(1e9 * units::B);
+    };
+    for (CollectiveKind const kind : {CollectiveKind::all_gather, CollectiveKind::all_reduce})
+        for (std::int64_t const n : {5, 6, 7, 9, 10, 17}) {
+            CAPTURE(name_of(kind), n);
+            CHECK(time(n, kind) >= 0.9 * time(4, kind));
+        }
 }
 
 TEST_CASE("collective_curve: a group of one costs nothing", "[INV-16]") {

@@ -84,12 +84,13 @@ TEST_CASE("serve plan: replicas are cut within a domain, and by stages and group
     q.model = find_model("deepseek-v3");
     for (auto const& [tp, pp, groups, ep] : splits()) {
         CHECK(tp * pp * groups <= 32);
-        CHECK((pp == 1 || groups == 1));
         CHECK((ep == 1 || ep == tp * groups));
         if (groups > 1) CHECK(ep == tp * groups);
     }
     CHECK(splits().contains({1, 1, 32, 32}));
     CHECK(splits().contains({8, 2, 1, 8}));
+    CHECK(splits().contains({2, 5, 1, 1}));
+    CHECK(splits().contains({1, 2, 8, 8}));
 
     q.tensor = {4};
     q.stages = {3};
@@ -111,7 +112,7 @@ TEST_CASE("serve plan: a model beyond the memory of a node is served by several"
     q.weights = {"fp8-block"};
     ServeAnswer const a = plan_serving(q);
     REQUIRE(a.found());
-    CHECK(a.ranked.front().plan.accelerators() >= 16);
+    CHECK(a.ranked.front().plan.accelerators() > 8);
     q.stages = {1};
     q.groups = {1};
     ServeAnswer const one_node = plan_serving(q);
