@@ -198,7 +198,8 @@ bool has_answer(ModelSpec const& model, Workload const& workload, ClusterSpec co
     return true;
 }
 
-/// How often the number of accelerators has to be doubled until something fits, if the cluster has as many.
+/// How often the number of accelerators has to be doubled until something fits, or three quarters of that do, if the
+/// cluster has as many.
 std::optional<std::string> more_accelerators(ModelSpec const& model, Workload const& workload,
                                              ClusterSpec const& cluster, FrameworkProfile const& framework,
                                              std::vector<std::int64_t> const& accelerators,
@@ -208,8 +209,12 @@ std::optional<std::string> more_accelerators(ModelSpec const& model, Workload co
     if (!cluster.scale_out) most = std::min(most, cluster.domain_size);
     std::string example;
     for (std::int64_t n = 2 * *std::max_element(accelerators.begin(), accelerators.end()); n <= most; n *= 2)
-        if (has_answer(model, workload, cluster, framework, {n}, constraints, limit, example))
-            return fmt::format("--gpus {} would give an answer, such as {}", n, example);
+        if (has_answer(model, workload, cluster, framework, {n}, constraints, limit, example)) {
+            std::int64_t const fewer = n / 4 * 3;
+            bool const enough =
+                n % 4 == 0 && has_answer(model, workload, cluster, framework, {fewer}, constraints, limit, example);
+            return fmt::format("--gpus {} would give an answer, such as {}", enough ? fewer : n, example);
+        }
     return {};
 }
 
@@ -264,9 +269,8 @@ std::vector<std::string> relaxations(ModelSpec const& model, Workload const& wor
     MemoryLimit const whole = default_memory_limit(cluster, framework);
     if (limit.usable < whole.usable)
         attempt(fmt::format("a memory limit of {}", human(whole.usable)), constraints, whole);
-    if (answers.empty())
-        if (auto more = more_accelerators(model, workload, cluster, framework, accelerators, constraints, limit))
-            answers.push_back(*more);
+    if (auto more = more_accelerators(model, workload, cluster, framework, accelerators, constraints, limit))
+        answers.push_back(*more);
     return answers;
 }
 

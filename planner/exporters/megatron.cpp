@@ -7,7 +7,8 @@
 namespace sextant {
 namespace {
 
-void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& model) {
+void add_layout(ArgumentLines& lines, ParallelPlan const& p, LaunchPlan const& launch) {
+    ModelSpec const& model = launch.model;
     lines.option("--tensor-model-parallel-size", p.tp);
     lines.option("--pipeline-model-parallel-size", p.pp);
     if (p.cp > 1) {
@@ -22,6 +23,8 @@ void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mo
         lines.option("--pipeline-model-parallel-layout", megatron_layout(chunks, model.mtp_modules));
     else if (p.vpp > 1)
         lines.option("--num-virtual-stages-per-pipeline-rank", p.vpp);
+    if (std::int64_t const group = chunk_group(p, launch.microbatches()); group > 0)
+        lines.option("--microbatch-group-size-per-virtual-pipeline-stage", group);
     if (!model.moe) return;
     lines.option("--expert-model-parallel-size", p.ep);
     lines.option("--expert-tensor-parallel-size", p.expert_tp);
@@ -134,7 +137,7 @@ Export write(LaunchPlan const& launch) {
     t.settle(launch);
     ArgumentLines lines;
     lines.comment("how the model is split");
-    add_layout(lines, t.plan, launch.model);
+    add_layout(lines, t.plan, launch);
     lines.comment("state of training");
     add_state(lines, t.plan, launch.model);
     lines.comment("one step");

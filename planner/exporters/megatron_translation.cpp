@@ -66,15 +66,32 @@ void translate_state(Translation& t, ModelSpec const& model) {
 /// What Megatron-Core stops at when it starts; the files say it all the same.
 void note_refusals(Translation& t, LaunchPlan const& launch) {
     ParallelPlan const& p = t.plan;
-    if (p.vpp > 1 && launch.microbatches() % p.pp != 0)
+    std::int64_t const microbatches = launch.microbatches();
+    if (p.vpp > 1 && microbatches < p.pp)
         t.cannot("micro_batch",
-                 "interleaving wants a multiple of the {} stages as microbatches: Megatron-Core refuses {}", p.pp,
-                 launch.microbatches());
+                 "interleaving wants as many microbatches as the {} stages at least: Megatron-Core refuses {}", p.pp,
+                 microbatches);
+    else if (std::int64_t const group = chunk_group(p, microbatches); group > 0) {
+        std::int64_t const rounds = microbatches / p.pp;
+        if (std::int64_t const planned = (microbatches + rounds - 1) / rounds; group != planned)
+            t.cannot("micro_batch",
+                     "of {} microbatches on {} stages Megatron-Core takes {} at a time through a chunk, where the plan "
+                     "has {}: more activations are held",
+                     microbatches, p.pp, group, planned);
+    }
     if (launch.model.moe && p.tp > 1 && p.sequence_parallel == Switch::off)
         t.cannot("sequence_parallel", "Megatron-Core refuses experts with tensor parallelism and without it");
 }
 
 }  // namespace
+
+std::int64_t chunk_group(ParallelPlan const& p, std::int64_t microbatches) {
+    if (p.vpp == 1 || microbatches < p.pp || microbatches % p.pp == 0) return 0;
+    std::int64_t group = p.pp + 1;
+    while (microbatches % group != 0 && microbatches % group < p.pp)
+        ++group;
+    return group;
+}
 
 bool overlaps_experts(ParallelPlan const& p) {
     bool const wide = p.precision == Precision::fp32 || p.precision == Precision::tf32;

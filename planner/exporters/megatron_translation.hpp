@@ -12,6 +12,10 @@ void translate_for_megatron(Translation& t, LaunchPlan const& launch);
 /// Whether the plan runs forwards beside backwards, and Megatron-Core can (`--overlap-moe-expert-parallel-comm`).
 bool overlaps_experts(ParallelPlan const& plan);
 
+/// Microbatches that go through a chunk in a row where the stages do not divide them: the fewest that Megatron-Core
+/// takes, whose last group may not be smaller than the stages. 0: as many as stages, or nothing that it takes.
+std::int64_t chunk_group(ParallelPlan const& plan, std::int64_t microbatches);
+
 /// Moments of other formats and state in host memory are the precision-aware optimizer's, which is Adam's and needs the
 /// distributed optimizer.
 bool precision_aware(ParallelPlan const& plan);

@@ -113,13 +113,16 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
     return out + "    ),\n)\n\n";
 }
 
-std::string strategy(ParallelPlan const& p, ModelSpec const& m) {
+std::string strategy(ParallelPlan const& p, LaunchPlan const& launch) {
+    ModelSpec const& m = launch.model;
     std::string out = "STRATEGY = run.Config(\n    nl.MegatronStrategy,\n";
     auto const set = [&](char const* name, auto const& value) { out += fmt::format("    {}={},\n", name, value); };
     set("tensor_model_parallel_size", p.tp);
     set("pipeline_model_parallel_size", p.pp);
     if (p.pp > 1) set("pipeline_dtype", p.precision == Precision::fp16 ? "torch.float16" : "torch.bfloat16");
     if (p.vpp > 1) set("virtual_pipeline_model_parallel_size", p.vpp);
+    if (std::int64_t const group = chunk_group(p, launch.microbatches()); group > 0)
+        set("microbatch_group_size_per_vp_stage", group);
     set("context_parallel_size", p.cp);
     set("sequence_parallel", truth(p.sequence_parallel));
     if (m.moe) {
@@ -226,7 +229,7 @@ Export write(LaunchPlan const& launch) {
     python += fmt::format("SEQUENCE = {}\nSTEPS = {}\nLEARNING_RATE = {}\nCHECKPOINT_INTERVAL = {}  # steps\n\n",
                           launch.workload.sequence, launch.settings.steps, launch.settings.learning_rate,
                           launch.checkpoint.steps > 0 ? launch.checkpoint.steps : launch.settings.steps);
-    python += model_config(t.plan, launch.model) + strategy(t.plan, launch.model) + recipe(launch, t.plan);
+    python += model_config(t.plan, launch.model) + strategy(t.plan, launch) + recipe(launch, t.plan);
     TorchrunScript const script{.header = file_header(nemo_exporter, launch, {}),
                                 .environment = {},
                                 .arguments = {},

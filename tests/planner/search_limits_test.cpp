@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 using namespace sextant;
@@ -144,6 +145,8 @@ TEST_CASE("advice names the constraint that is to blame, and only that", "[INV-2
             relaxed.constraints.zero.reset();
         else if (line.starts_with("--space full"))
             relaxed.constraints.width = SearchConstraints::Width::full;
+        else if (line.starts_with("--gpus "))
+            relaxed.accelerators = {std::stoll(line.substr(7))};
         else
             FAIL("an unknown constraint: " << line);
         CHECK_FALSE(relaxed.answer().best.empty());
@@ -166,5 +169,7 @@ TEST_CASE("advice: with nothing fixed the way out is more accelerators or more m
     question.limit.usable = 1 * units::GB;
     auto const memory = question.advice();
     REQUIRE_FALSE(memory.empty());
-    CHECK_THAT(memory.back(), contains("a memory limit of 76 GB would give an answer"));
+    CHECK(std::any_of(memory.begin(), memory.end(), [](std::string const& line) {
+        return line.starts_with("a memory limit of 76 GB would give an answer");
+    }));
 }

@@ -193,3 +193,23 @@ TEST_CASE("fsdp2's tensor-parallel plan has embedding, last norm and head", "[ex
     CHECK(writes(e, "TIED_EMBEDDINGS = True\n"));
     CHECK(writes(exported("fsdp2", "llama-3.1-8b", plan), "TIED_EMBEDDINGS = False\n"));
 }
+
+TEST_CASE(
+    "interleaved chunks take as many microbatches in a row as Megatron-Core allows where stages do not divide them",
+    "[export]") {
+    auto const interleaved = [](char const* format, std::int64_t stages, std::int64_t microbatches) {
+        ParallelPlan plan;
+        plan.pp = stages;
+        plan.vpp = 2;
+        plan.schedule = Schedule::interleaved;
+        return exported(format, "llama-3.1-8b", plan, microbatches);
+    };
+    std::string const flag = "--microbatch-group-size-per-virtual-pipeline-stage ";
+    CHECK(writes(interleaved("megatron", 4, 7), flag + "7"));  // 5 would leave 2, 6 leave 1: fewer than stages
+    CHECK_FALSE(notes(interleaved("megatron", 4, 7), "", "micro_batch"));
+    CHECK(writes(interleaved("megatron", 2, 7), flag + "4"));  // 4 and 3, where the plan has 3, 2 and 2
+    CHECK(notes(interleaved("megatron", 2, 7), "more activations are held", "micro_batch"));
+    CHECK_FALSE(writes(interleaved("megatron", 4, 8), flag));
+    CHECK(notes(interleaved("megatron", 4, 3), "refuses 3", "micro_batch"));
+    CHECK(writes(interleaved("nemo", 4, 7), "microbatch_group_size_per_vp_stage=7"));
+}
