@@ -15,6 +15,7 @@
 #include "core/spec/hourly_price.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "planner/price_words.hpp"
+#include "planner/serving/serving_support.hpp"
 #include "planner/serving/usual_formats.hpp"
 #include "simulator/serving/request_trace.hpp"
 
@@ -223,6 +224,10 @@ int run(Options const& o, CommandContext& context) {
     q.progress = progress_lines(context, o.progress ? Progress::always : Progress::on_terminals);
     report.answer = plan_serving(q);
     report.assumptions = assumptions_of(q, report.priced, notes);
+    if (!report.answer.ranked.empty())
+        for (std::string& term : serving_support(q.case_of(report.answer.ranked.front())).terms)
+            if (std::find(report.assumptions.begin(), report.assumptions.end(), term) == report.assumptions.end())
+                report.assumptions.push_back(std::move(term));
     switch (format) {
         case Format::json: deliver(o.output, context, serve_plan_json(report)); break;
         case Format::text: deliver(o.output, context, serve_plan_text(report)); break;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace sextant {
 namespace {
@@ -368,17 +369,21 @@ ServeAnswer plan_serving(ServeQuestion const& q) {
     answer.interrupted = is_stopped(q);
     std::stable_sort(open.begin(), open.end(), [&](ServeCandidate const& a, ServeCandidate const& b) {
         auto const key = [&](ServeCandidate const& c) {
-            return std::pair(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas));
+            return std::tuple(!c.trial.has_value(), cost_of(q, c, c.trial ? c.replicas : c.least_replicas),
+                              c.trial ? c.trial->tpot_p50.base() : c.at_bound.tpot.base());
         };
         return key(a) < key(b);
     });
     for (ServeCandidate& c : open) {
         if (answer.ranked.size() >= static_cast<std::size_t>(q.shown)) break;
-        // One of each is enough where nothing but a bound is known, and it is the same.
-        bool const repeats =
-            !c.peaks && std::any_of(answer.ranked.begin(), answer.ranked.end(), [&](auto const& above) {
-                return !above.peaks && above.least_replicas == c.least_replicas && alike(above, c);
-            });
+        // One of each is enough, where they do the same and where nothing but the same bound is known.
+        bool const repeats = std::any_of(answer.ranked.begin(), answer.ranked.end(), [&](auto const& above) {
+            if (!alike(above, c)) return false;
+            if (above.trial && c.trial)
+                return above.replicas == c.replicas && above.trial->ttft_p99 == c.trial->ttft_p99 &&
+                       above.trial->tpot_p50 == c.trial->tpot_p50 && above.trial->tpot_p99 == c.trial->tpot_p99;
+            return !above.peaks && !c.peaks && above.least_replicas == c.least_replicas;
+        });
         if (!repeats) answer.ranked.push_back(std::move(c));
     }
     return answer;

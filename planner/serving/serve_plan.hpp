@@ -122,7 +122,7 @@ struct ServeShortage {
 
 struct ServeAnswer {
     std::vector<ServeCandidate>
-        ranked;  ///< simulated, cheapest first; then those that were not simulated, by their bound
+        ranked;  ///< simulated, cheapest first, then by TPOT; then those that were not simulated, by their bound
     std::vector<FrontierPoint> frontier;
     std::int64_t enumerated = 0;
     std::int64_t simulated = 0;
