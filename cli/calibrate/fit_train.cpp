@@ -1,6 +1,7 @@
 #include "cli/calibrate/fit_train.hpp"
 
 #include "calibrate/framework_fit.hpp"
+#include "cli/calibrate/framework_provenance.hpp"
 #include "cli/calibrate/train_rows.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
@@ -9,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
 #include "core/quantile.hpp"
-#include "core/spec/framework_fields.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
 
@@ -20,7 +20,6 @@
 #include <map>
 #include <ostream>
 #include <set>
-#include <string_view>
 
 namespace sextant::cli {
 namespace {
@@ -80,88 +79,6 @@ std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
     return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile_of(absolute, 0.5)),
             fmt::format("{:.1f}", quantile_of(absolute, 0.9)),
             fmt::format("{:+.1f}", 100 * (std::exp(quantile_of(log_errors, 0.5)) - 1))};
-}
-
-/// Where constants say that they were fitted: "..., 87 rows of llm-foundry, misc-repos".
-constexpr std::string_view fitted_by = "sextant calibrate fit --train, ";
-
-/// Sources of rows that a profile's constants were fitted to.
-std::set<std::string> sources_of(FrameworkProfile const& profile) {
-    std::set<std::string> out;
-    auto const read = [&](std::string_view text) {
-        constexpr std::string_view before = " rows of ";
-        std::size_t const at = text.find(before);
-        if (!text.starts_with(fitted_by) || at == std::string_view::npos) return;
-        std::string_view rest = text.substr(at + before.size());
-        for (std::size_t end = 0; end != std::string_view::npos; rest.remove_prefix(std::min(rest.size(), end + 2))) {
-            end = rest.find(", ");
-            out.emplace(rest.substr(0, end));
-            if (end == std::string_view::npos) break;
-        }
-    };
-    for (FrameworkTiming const& timing : profile.timing) {
-        for (auto const& field : timing_numbers)
-            read((timing.*field.member).source);
-        for (auto const& field : timing_times)
-            read((timing.*field.member).source);
-    }
-    return out;
-}
-
-/// Constants that a fit began with and did not move for want of rows, with the provenance they had.
-void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
-    for (FrameworkTiming& timing : profile.timing) {
-        FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
-        auto const keep = [&](auto const& fields) {
-            for (auto const& field : fields) {
-                (timing.*field.member).basis = (before.*field.member).basis;
-                (timing.*field.member).source = (before.*field.member).source;
-            }
-        };
-        keep(timing_numbers);
-        keep(timing_times);
-    }
-}
-
-/// Adds the steps behind the profile that a fit began with; rows of its sources are among them.
-void add_steps(FrameworkProfile& profile, FrameworkProfile const& known,
-               std::vector<StepMeasurement const*> const& rows, std::set<std::string> const& seen) {
-    for (FrameworkTiming& timing : profile.timing) {
-        FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
-        if (!timing.steps || before.generation != timing.generation || before.precision != timing.precision) continue;
-        auto const again = std::count_if(rows.begin(), rows.end(), [&](StepMeasurement const* row) {
-            return seen.contains(row->source) && &timing_for(profile, row->generation, row->precision) == &timing;
-        });
-        *timing.steps += before.steps.value_or(0) - std::min<std::int64_t>(again, before.steps.value_or(0));
-    }
-}
-
-/// Notes where the constants of a fit come from; `known`: the profile that it began with, if any.
-void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit, FrameworkProfile const* known) {
-    if (known != nullptr) keep_provenance(profile, *known);
-    std::string sources;
-    for (std::string const& source : fit.sources)
-        sources += (sources.empty() ? "" : ", ") + source;
-    for (FrameworkTiming& timing : profile.timing)
-        for (TimingConstant const& constant : fit.constants) {
-            if (constant.generation != "*" && constant.generation != timing.generation) continue;
-            if (constant.precision != "*" && timing.precision == "*") continue;
-            auto const note = [&](auto const& fields) {
-                for (auto const& field : fields) {
-                    if (field.key != constant.key) continue;
-                    auto& value = timing.*field.member;
-                    bool const identified = constant.spread.has_value();
-                    if (!identified && known != nullptr) continue;
-                    value.basis = identified ? Basis::fitted : Basis::assumed;
-                    value.source = identified
-                                       ? fmt::format("{}{} rows of {}", fitted_by, fit.rows, sources)
-                                       : fmt::format("expected of such frameworks; not identified by {} rows of {}",
-                                                     fit.rows, sources);
-                }
-            };
-            note(timing_numbers);
-            note(timing_times);
-        }
 }
 
 /// Each family fitted without regard to the others.
@@ -342,9 +259,8 @@ private:
         for (std::string const& source : fit.sources)
             if (seen.contains(source))
                 context_.err << fmt::format(
-                    "{}: the shipped profile of {} was fitted to it, so it cannot be left out of a fit that begins "
-                    "there, "
-                    "and no interval comes from its errors\n",
+                    "{}: the profile of {} that the fit begins with was fitted to it, so it cannot be left out, and no "
+                    "interval comes from its errors\n",
                     source, name);
         begin_step(context_, fmt::format("leaving out each of {} sources", fit.sources.size()));
         for (LeftOutStep const& step : leave_one_source_out(family.start, rows, options_, expected)) {

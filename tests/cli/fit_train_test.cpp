@@ -76,7 +76,7 @@ TEST_CASE(
         run_sextant({"calibrate", "fit", "--train", runs, "--framework", "fsdp", "--out", out, "--rows", rows});
     INFO(run.err);
     REQUIRE(run.code == 0);
-    CHECK_THAT(run.err, contains("llm-foundry: the shipped profile of fsdp was fitted to it"));
+    CHECK_THAT(run.err, contains("llm-foundry: the profile of fsdp that the fit begins with was fitted to it"));
     CHECK_THAT(run.out, !contains("of the rows left out"));
     for (CsvRecord const& record : read_csv(rows).records) {
         CHECK(std::stod(record.cells.at(4)) > 0);
