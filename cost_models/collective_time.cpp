@@ -208,9 +208,12 @@ GroupPlacement evened(ClusterSpec const& cluster, GroupPlacement group) {
     constexpr std::int64_t largest_node = 16;
     std::int64_t const rest = group.size % group.ranks_per_domain;
     if (group.domains <= 1 || rest == 0) return group;
-    if (cluster.domain_size > largest_node) group.ranks_per_domain = (group.size + group.domains - 1) / group.domains;
-    bool const even = group.size % group.ranks_per_domain == 0;
-    group.fewest = even ? 0 : cluster.domain_size > largest_node ? group.size / group.domains : rest;
+    if (cluster.domain_size <= largest_node) {
+        group.fewest = rest;
+    } else {
+        group.ranks_per_domain = (group.size + group.domains - 1) / group.domains;
+        group.fewest = group.size / group.domains;
+    }
     return group;
 }
 

@@ -125,9 +125,7 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
 
 /// How many microbatches have logits at a time on the stage with the head.
 double logit_sets(StageLoad const& load, ParallelPlan const& plan) {
-    // A schedule that runs all forwards first holds the logits' gradients of every microbatch.
-    bool const forwards_first = plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first;
-    if (forwards_first && plan.pp > 1) return load.microbatches;
+    if (holds_all_logits(plan)) return load.microbatches;
     // Beside a backward that reads its logits' gradients the next forward makes its own.
     return plan.schedule == Schedule::overlapped ? std::min(2.0, load.microbatches) : 1;
 }
@@ -180,6 +178,10 @@ Bytes lingering(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory
 }
 
 }  // namespace
+
+bool holds_all_logits(ParallelPlan const& plan) {
+    return plan.pp > 1 && (plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first);
+}
 
 Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,
                     double microbatches) {

@@ -79,6 +79,9 @@ struct CopiedBytes {
 };
 CopiedBytes copied_bytes(CopiedElements const& elements, FrameworkMemory const& framework);
 
+/// Whether a pipeline runs all forwards before the backwards, and so holds the logits' gradients of every microbatch.
+bool holds_all_logits(ParallelPlan const& plan);
+
 /// Logits and their gradients on the stage with the head, of so many microbatches at a time and of those whose weight
 /// halves are still to come; the loss of one of them is at work.
 Bytes bytes_at_loss(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory const& framework,

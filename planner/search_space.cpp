@@ -4,6 +4,7 @@
 #include "core/graph/stage_layout.hpp"
 #include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "planner/degrees.hpp"
 
 #include <fmt/format.h>
 
@@ -28,13 +29,6 @@ Values filtered(Values values, std::optional<AxisFilter> const& filter, std::str
     if (values.empty())
         throw InputError("{}: nothing of '{}' can be searched (the values here are {})", flag, filter->text(),
                          fmt::join(offered, ", "));
-    return values;
-}
-
-Values powers_of_two(std::int64_t most) {
-    Values values;
-    for (std::int64_t v = 1; v <= most; v *= 2)
-        values.push_back(v);
     return values;
 }
 

@@ -119,10 +119,8 @@ MemoryInput memory_input(ClosedForm& form, ParallelPlan const& plan, TaskGraph c
             load.in_flight = 1;
             one.push_back(stage_memory(load, resident, form.framework().memory));
             passing.push_back(2.0 * load.kept_by_layer);
-            bool const postponed =
-                trains && plan.pp > 1 && (plan.schedule == Schedule::gpipe || plan.schedule == Schedule::breadth_first);
-            at_loss.push_back(
-                bytes_at_loss(load, resident, form.framework().memory, postponed ? load.microbatches : 1));
+            double const sets = trains && holds_all_logits(plan) ? load.microbatches : 1;
+            at_loss.push_back(bytes_at_loss(load, resident, form.framework().memory, sets));
             again.push_back(load.working_layer);
         }
     MemoryInput input;

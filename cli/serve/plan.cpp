@@ -313,9 +313,7 @@ Subcommand describe_serve_plan(CLI::App& serve, CommandContext& context) {
     add_options(app, *o);
     app.footer(
         "The closed form prunes machines, tensor, pipeline and expert parallelism, attention groups, formats, batch "
-        "and "
-        "chunk\n"
-        "limits; simulations decide how many replicas keep the objectives. Exit code 1: no deployment does. "
+        "and chunk\nlimits; simulations decide how many replicas keep the objectives. Exit code 1: no deployment does. "
         "docs/serving.md.\n\n"
         "Examples:\n"
         "  sextant serve plan --model llama-3.1-70b --cluster h100-sxm,h200-sxm --rate 20 --ttft 2s --tpot 50ms\n"

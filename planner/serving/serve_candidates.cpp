@@ -1,8 +1,10 @@
 #include "planner/serving/serve_candidates.hpp"
 
 #include "core/spec/parameters.hpp"
+#include "planner/degrees.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace sextant {
@@ -18,17 +20,9 @@ struct Split {
     std::int64_t tp, pp, groups, ep;
 };
 
-std::vector<std::int64_t> powers_of_two(std::int64_t most) {
-    std::vector<std::int64_t> out;
-    for (std::int64_t power = 1; power <= most; power *= 2)
-        out.push_back(power);
-    return out;
-}
-
 std::vector<std::int64_t> up_to(std::int64_t most) {
-    std::vector<std::int64_t> out;
-    for (std::int64_t value = 1; value <= most; ++value)
-        out.push_back(value);
+    std::vector<std::int64_t> out(static_cast<std::size_t>(most));
+    std::iota(out.begin(), out.end(), 1);
     return out;
 }
 

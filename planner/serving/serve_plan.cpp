@@ -20,8 +20,7 @@ namespace {
 constexpr double trickle = 1e-4;          // of the capacity: a request alone
 constexpr double bound_precision = 1e-4;  // relative: estimates are not as exact
 constexpr double unlimited = 1e30;
-constexpr int fewest_simulated =
-    40;  // before a search that has an answer ends: the cheapest may be likely to cost more
+constexpr int fewest_simulated = 40;  // though there is an answer: the cheapest may be likely to cost more
 
 RequestShape mean_request(ServeQuestion const& q) {
     auto const mean = [](LengthDistribution const& d) {
@@ -145,7 +144,7 @@ bool smaller_batch_does(ServeQuestion const& q, ServingCase const& what, Serving
     });
 }
 
-/// A prompt that more of all are longer than than may miss the objectives: half as many again, for what chance does.
+/// A length that more prompts exceed than may miss the objectives: half as many again, for what chance does.
 double long_prompt(ServeQuestion const& q) {
     if (q.trace.empty() && q.prompt.kind == LengthDistribution::Kind::fixed) return q.prompt.mean;
     std::vector<double> prompts;
@@ -157,8 +156,7 @@ double long_prompt(ServeQuestion const& q) {
     for (std::int64_t i = 0; q.trace.empty() && i < draws; ++i)
         prompts.push_back(q.prompt.draw(random, std::numeric_limits<std::int32_t>::max(), clipped));
     std::sort(prompts.begin(), prompts.end());
-    double const limit = static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048));
-    return std::min(limit, quantile(prompts, std::max(0.0, 1 - 1.5 * (1 - q.share))));
+    return std::min(static_cast<double>(q.positions()), quantile(prompts, std::max(0.0, 1 - 1.5 * (1 - q.share))));
 }
 
 /// @param longest `long_prompt`

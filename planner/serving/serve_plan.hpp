@@ -5,6 +5,7 @@
 #include "simulator/serving/replica.hpp"
 #include "simulator/serving/request_source.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -60,6 +61,8 @@ struct ServeQuestion {
     std::atomic<bool> const* stop = nullptr;
     std::function<void(std::string const&)> progress{};
     [[nodiscard]] Scheduler used_scheduler() const { return scheduler.value_or(scheduler_of(engine)); }
+    /// Tokens of the longest sequence; of a model that states none, assumed.
+    [[nodiscard]] std::int64_t positions() const { return std::max<std::int64_t>(model.max_positions, 2048); }
     /// A replica of a candidate.
     [[nodiscard]] ServingCase case_of(ServeCandidate const& c) const;
 };

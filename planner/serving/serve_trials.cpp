@@ -30,8 +30,8 @@ std::unique_ptr<RequestSource> requests_of(ServeQuestion const& q, ServeCandidat
         .process = q.process, .rate = q.rate, .variation = q.variation, .prompt = q.prompt, .output = q.output};
     workload.requests = std::clamp(static_cast<std::int64_t>(needed), q.requests, std::max(q.requests, most_requests));
     workload.seed = q.seed;
-    workload.longest = static_cast<std::int32_t>(std::min<double>(
-        static_cast<double>(std::max<std::int64_t>(q.model.max_positions, 2048)), model.memory().longest()));
+    workload.longest =
+        static_cast<std::int32_t>(std::min(static_cast<double>(q.positions()), model.memory().longest()));
     return std::make_unique<SyntheticSource>(workload);
 }
 
@@ -56,7 +56,6 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel co
     // Enough is known once more requests have missed the objectives than may.
     auto const warm = static_cast<std::int64_t>(setup.warmup_share * static_cast<double>(source->count()));
     double const may_miss = (1 - q.share) * static_cast<double>(source->count() - warm);
-    std::int64_t finished = 0;
     std::int64_t missed = 0;
     std::atomic<bool> enough = false;
     auto const look = [&] {
@@ -64,7 +63,6 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel co
     };
     ServingHooks const hooks{.finished =
                                  [&](FinishedRequest const& request) {
-                                     if (request.number >= warm) ++finished;
                                      if (request.number >= warm && !setup.objective.met_by(request)) ++missed;
                                      look();
                                  },
@@ -76,7 +74,7 @@ ServeTrial simulate(ServeQuestion const& q, ServeCandidate& c, IterationModel co
     trial.replicas = replicas;
     trial.overloaded = o.state == SteadyState::overloaded;
     trial.kept =
-        finished > 0 && !trial.overloaded ? 1 - static_cast<double>(missed) / static_cast<double>(finished) : 0;
+        o.measured > 0 && !trial.overloaded ? static_cast<double>(o.good) / static_cast<double>(o.measured) : 0;
     if (!setup.objective.any() && !trial.overloaded) trial.kept = 1;
     trial.ttft_p50 = o.ttft.p50;
     trial.ttft_p99 = o.ttft.p99;

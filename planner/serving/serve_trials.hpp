@@ -12,8 +12,8 @@ double cost_of(ServeQuestion const& question, ServeCandidate const& candidate, s
 /// Whether the user wants an end.
 bool is_stopped(ServeQuestion const& question);
 
-/// Simulates a candidate: from the likely number of replicas more until the objectives are kept, or until it costs more
-/// than `most`; where the first keeps them, fewer, to a few per cent.
+/// Simulates a candidate with its likely number of replicas. Where these keep the objectives, with fewer; where not,
+/// with eight times as many or what costs less than `most`, and if those keep them in between, to a few per cent.
 void settle(ServeQuestion const& question, ServeCandidate& candidate, double most);
 
 }  // namespace sextant

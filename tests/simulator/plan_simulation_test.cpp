@@ -24,6 +24,21 @@ double step_of(ClosedForm& form, ParallelPlan const& plan, SimulationRequest con
     return run.simulation.times.makespan().base();
 }
 
+/// The footprint's count of microbatches is the most that a schedule ever holds, it adds the peaks of parts, and counts
+/// the mean of a rank's chunks, which need not keep the same.
+void check_near_footprint(ClosedForm& form, ParallelPlan const& plan) {
+    TaskGraph const graph = build_task_graph(form, plan, {.granularity = Granularity::stage});
+    auto const memory = memory_timelines(graph, walk_graph(graph), memory_input(form, plan, graph));
+    std::vector<StageMemory> const stages = memory_by_stage(form, plan);
+    CAPTURE(plan.pp, plan.vpp, name_of(plan.schedule), name_of(plan.recompute), plan.zero);
+    REQUIRE(memory.size() == stages.size());
+    for (std::size_t r = 0; r < stages.size(); ++r) {
+        CAPTURE(r);
+        CHECK(memory[r].peak <= stages[r].allocated() * 1.02);
+        CHECK(memory[r].peak >= stages[r].allocated() * 0.7);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("simulation: with contention off 500 generated plans take what the walk says", "[INV-32]") {
@@ -177,19 +192,8 @@ TEST_CASE("simulation: memory over time peaks where and near what the footprint 
         FrameworkProfile const framework = neutral_framework();
         PlannedCase const c = draw_plan(random, true);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
-        TaskGraph const graph = build_task_graph(form, c.plan, {.granularity = Granularity::stage});
-        std::vector<MemoryTimeline> const memory =
-            memory_timelines(graph, walk_graph(graph), memory_input(form, c.plan, graph));
-        std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
-        CAPTURE(i, c.plan.pp, c.plan.vpp, name_of(c.plan.schedule), c.plan.zero);
-        REQUIRE(memory.size() == stages.size());
-        for (std::size_t r = 0; r < stages.size(); ++r) {
-            CAPTURE(r);
-            // The footprint's count of microbatches is the most that a schedule ever holds; and it adds the peaks of
-            // parts.
-            CHECK(memory[r].peak <= stages[r].allocated() * 1.02);
-            CHECK(memory[r].peak >= stages[r].allocated() * 0.7);
-        }
+        CAPTURE(i);
+        check_near_footprint(form, c.plan);
     }
 }
 
@@ -200,17 +204,8 @@ TEST_CASE("simulation: memory over time stays within the footprint where activat
         FrameworkProfile const framework = neutral_framework();
         PlannedCase const c = draw_offloaded(random);
         ClosedForm form(c.model, c.workload, machine, framework, Precision::bf16);
-        TaskGraph const graph = build_task_graph(form, c.plan, {.granularity = Granularity::stage});
-        std::vector<MemoryTimeline> const memory =
-            memory_timelines(graph, walk_graph(graph), memory_input(form, c.plan, graph));
-        std::vector<StageMemory> const stages = memory_by_stage(form, c.plan);
-        CAPTURE(i, c.plan.pp, c.plan.vpp, name_of(c.plan.schedule));
-        for (std::size_t r = 0; r < stages.size(); ++r) {
-            CAPTURE(r);
-            // Chunks of a rank need not keep the same; the footprint counts their mean.
-            CHECK(memory[r].peak / stages[r].allocated() <= 1.02);
-            CHECK(memory[r].peak / stages[r].allocated() >= 0.7);
-        }
+        CAPTURE(i);
+        check_near_footprint(form, c.plan);
     }
 }
 
@@ -249,14 +244,7 @@ TEST_CASE("simulation: a forward and a backward side by side have logits, or a l
     plan.vpp = chunks;
     plan.schedule = schedule;
     plan.recompute = recompute;
-    TaskGraph const graph = build_task_graph(form, plan, {.granularity = Granularity::stage});
-    auto const memory = memory_timelines(graph, walk_graph(graph), memory_input(form, plan, graph));
-    auto const stages = memory_by_stage(form, plan);
-    for (std::size_t r = 0; r < stages.size(); ++r) {
-        CAPTURE(name_of(schedule), name_of(recompute), r);
-        CHECK(memory[r].peak <= stages[r].allocated() * 1.02);
-        CHECK(memory[r].peak >= stages[r].allocated() * 0.7);
-    }
+    check_near_footprint(form, plan);
 }
 
 TEST_CASE("simulation: without backwards nothing waits for one, the logits neither", "[INV-34]") {
