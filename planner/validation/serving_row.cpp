@@ -95,6 +95,7 @@ ServingRow serving_row(RowCells const& cells) {
     row.tpot_ms = cells.number("tpot_ms");
     if (!row.tpot_ms) row.tpot_ms = cells.number("itl_ms");
     row.e2e_ms = cells.number("e2e_latency_ms");
+    row.algorithm = cells.text("algorithm");
     row.notes = cells.text("notes");
     return row;
 }

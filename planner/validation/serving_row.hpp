@@ -34,6 +34,7 @@ struct ServingRow {
     std::optional<double> ttft_ms;
     std::optional<double> tpot_ms;
     std::optional<double> e2e_ms;
+    std::string algorithm;  ///< "GRPO": the row is a step of reinforcement learning
     std::string notes;
 
     /// Whether the notes have this word; in lower case.

@@ -324,6 +324,13 @@ TEST_CASE("one batch takes its prompts and its decodes: throughput is batch x ou
     CHECK(p.tpot.in(units::ms) > 4.7);
 }
 
+TEST_CASE("steps of reinforcement learning are skipped with the command that predicts them") {
+    CsvTable table;
+    table.header = {"model", "gpu", "algorithm", "step_time_s"};
+    CsvRecord const record{.line = 2, .cells = {"LLAMA3.1_8B", "H100", "GRPO", "97.7"}};
+    CHECK_THROWS_WITH(served_case(serving_row(RowCells(table, record)), nullptr), contains("sextant rl --measured"));
+}
+
 TEST_CASE("a batch whose weights are more than the devices hold is skipped, with both figures") {
     Cells const sparse{{"model", "mistralai/Mixtral-8x7B-v0.1"}, {"notes", "static batch"}};
     RowPrediction const alone = predicted(with(sparse, {{"tp", "1"}, {"num_gpus", "1"}}));
