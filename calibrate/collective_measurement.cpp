@@ -22,10 +22,15 @@ public:
     void add(CollectiveRow const& row) {
         try {
             if (!row.measured) throw RowSkip("no time is stated");
+            auto const machine = machine_of(row.machine);
+            if (machine->group.size < 2) throw RowSkip("over one rank: nothing is communicated");
+            if (cluster_ != nullptr && machine->group.ranks_per_domain > cluster_->domain_size)
+                throw RowSkip(fmt::format("{} ranks share a node, where {} has {}", machine->group.ranks_per_domain,
+                                          cluster_->name, cluster_->domain_size));
             out_.rows.push_back({.run = row.run_id,
                                  .source = row.source,
                                  .library_version = row.library_version,
-                                 .machine = machine_of(row.machine),
+                                 .machine = machine,
                                  .kind = collective_kind_of(row.collective),
                                  .bytes = row.bytes,
                                  .measured = *row.measured,
@@ -85,12 +90,15 @@ namespace {
 /// A run with no more sizes than this is a summary, not a sweep that warms up.
 constexpr std::size_t few_sizes = 4;
 
-/// Least time of this and all larger sizes, run by run.
+/// Least time of this and all larger sizes, sweep by sweep: runs of one name may be of several collectives and groups.
 void set_targets(std::vector<CollectiveMeasurement>& rows) {
-    std::map<std::string, std::vector<CollectiveMeasurement*>> runs;
+    auto const sweep = [](CollectiveMeasurement const& row) {
+        return std::tuple(row.run, row.kind, row.group().ranks_per_domain, row.group().domains);
+    };
+    std::map<decltype(sweep(rows.front())), std::vector<CollectiveMeasurement*>> sweeps;
     for (CollectiveMeasurement& row : rows)
-        runs[row.run].push_back(&row);
-    for (auto& [name, run] : runs) {
+        sweeps[sweep(row)].push_back(&row);
+    for (auto& [key, run] : sweeps) {
         std::sort(run.begin(), run.end(), [](auto const* a, auto const* b) { return a->bytes > b->bytes; });
         Seconds least = run.front()->measured;
         for (CollectiveMeasurement* row : run)

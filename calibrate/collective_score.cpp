@@ -237,6 +237,22 @@ std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows,
     return out;
 }
 
+void widen_to(NetworkInterval& interval, std::vector<HeldOutRow> const& rows) {
+    constexpr std::size_t few = 8;
+    std::vector<double> of_sizes;
+    std::vector<double> of_all;
+    for (HeldOutRow const& row : rows) {
+        if (row.row->role != RowRole::accuracy || row.row->between_domains() != interval.between_domains) continue;
+        of_all.push_back(row.log_ratio());
+        if (size_bands()[band_of(row.row->bytes)] == interval.from) of_sizes.push_back(row.log_ratio());
+    }
+    std::vector<double>& errors = of_sizes.size() >= few ? of_sizes : of_all;
+    if (errors.empty()) return;
+    std::sort(errors.begin(), errors.end());
+    interval.low = std::min(interval.low, four_decimals(std::exp(quantile(errors, tail))));
+    interval.high = std::max(interval.high, four_decimals(std::exp(quantile(errors, 1 - tail))));
+}
+
 std::vector<NetworkHeldOut> errors_from(std::vector<HeldOutRow> const& rows, std::string const& entry) {
     std::vector<NetworkHeldOut> out;
     for (auto const& [cell, log_ratios] : by_cell(rows, entry)) {

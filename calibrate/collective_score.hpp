@@ -35,6 +35,10 @@ std::vector<Bytes> const& size_bands();
 std::vector<NetworkInterval> intervals_from(std::vector<HeldOutRow> const& rows, std::string const& entry,
                                             NetworkPart part);
 
+/// Widens an interval until it holds what `intervals_from` would take of these rows: those of its network and sizes,
+/// where they are few those of all sizes.
+void widen_to(NetworkInterval& interval, std::vector<HeldOutRow> const& rows);
+
 /// Median, 95 % quantile and bias of |predicted / measured - 1| by range, network and size band. Robustness rows are
 /// left out.
 std::vector<NetworkHeldOut> errors_from(std::vector<HeldOutRow> const& rows, std::string const& entry);

@@ -156,23 +156,6 @@ std::vector<double> row_weights(std::vector<StepMeasurement const*> const& rows)
     return weights;
 }
 
-/// What a prior's spread has become where the rows say nothing: spreads are scaled by how well the rows are met.
-double spread_scale(std::vector<FittedParameter> const& fitted, std::vector<FitParameter> const& parameters) {
-    double scale = 0;
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-        if (fitted[i].spread && parameters[i].prior)
-            scale = std::max(scale, *fitted[i].spread / parameters[i].prior->spread);
-    return std::min(1.0, scale);
-}
-
-/// The spread of a constant of which the rows say clearly more than its prior does.
-std::optional<double> identified_spread(FittedParameter const& fitted, FitParameter const& parameter, double scale) {
-    constexpr double narrower = 0.7;
-    if (!fitted.spread || (parameter.prior && *fitted.spread > narrower * scale * parameter.prior->spread))
-        return std::nullopt;
-    return fitted.spread;
-}
-
 /// Rows that an entry was fitted to of its own generation and precision.
 std::int64_t steps_of(FrameworkTiming const& entry, std::vector<StepMeasurement const*> const& rows) {
     return std::count_if(rows.begin(), rows.end(), [&](StepMeasurement const* row) {
@@ -270,12 +253,10 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
     FitResult const result = fit_least_squares(problem, options);
     values = result.values();
     std::size_t const fitted = unknowns.size();
-    double const scale = spread_scale(result.parameters, problem.parameters);
     add_expected(unknowns, values, expected);
     for (std::size_t i = 0; i < unknowns.size(); ++i) {
         fit.constants.push_back(constant_of(unknowns[i], values[i], rows));
-        if (i < fitted)
-            fit.constants.back().spread = identified_spread(result.parameters[i], problem.parameters[i], scale);
+        if (i < fitted && result.parameters[i].is_identified) fit.constants.back().spread = result.parameters[i].spread;
     }
     fit.timing = entries_of(base, unknowns, values, rows);
     std::set<std::string> const sources = sources_of(rows, [](StepMeasurement const&) { return true; });

@@ -1,6 +1,7 @@
 #include "calibrate/kernel_fit.hpp"
 
 #include "calibrate/kernel_grids.hpp"
+#include "calibrate/kernel_refinement.hpp"
 #include "calibrate/large_efficiency.hpp"
 #include "calibrate/least_squares.hpp"
 #include "core/error.hpp"
@@ -23,12 +24,13 @@ constexpr double prior_spread = 1.5;   ///< of a constant's logarithm about its 
 constexpr double prior_weight = 0.05;  ///< residual that one prior spread counts as
 constexpr int folds = 5;
 constexpr double kin_spread = 10;  ///< the same about the constants of like kernels
-constexpr double held_spread = 1;  ///< the same of a constant that the rows cannot say
+constexpr double held_spread = 1;  ///< the same of a constant that the rows cannot say, or of the device itself
 constexpr std::size_t fewest_transfer_rows = 30;
 constexpr std::size_t fewest_banded_rows = 20;   ///< of fewer no quantiles are taken, and the outer interval is doubled
 constexpr std::size_t most_refitted_rows = 400;  ///< fits of more are too slow to repeat for their intervals
 
-std::size_t fewest_rows(KernelKind kind) {
+/// Repeats of a shape tell no more of others.
+std::size_t fewest_shapes(KernelKind kind) {
     if (kind == KernelKind::memory) return 3;
     return kind == KernelKind::host_gemm ? 12 : 30;
 }
@@ -73,6 +75,11 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
     return std::visit(Visitor{row, device, constants}, row.row.what).base();
 }
 
+/// Logarithm of what is known of a row's time beside constants that are fitted.
+double known_correction(KernelMeasurement const& row, KernelFitChoices const& choices) {
+    return choices.refines ? shipped_correction(row, *choices.shipped) : 0;
+}
+
 /// Decodes that share nothing among many heads read each key from memory once and from the cache 33 to 128 times: their
 /// rows say nothing of the memory's rate, which would otherwise take up what the cache's leaves.
 bool is_held(KernelMeasurement const& row, KernelConstant const& constant) {
@@ -80,12 +87,15 @@ bool is_held(KernelMeasurement const& row, KernelConstant const& constant) {
     return shape != nullptr && constant.name == "memory" && sharing_of(*shape) == DecodeSharing::unshared;
 }
 
-FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind, KernelFit const* kin) {
+FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelKind kind,
+                      KernelFitChoices const& choices) {
+    KernelFit const* const kin = choices.kin != nullptr ? choices.kin : choices.shipped;
     FitProblem problem;
     for (KernelConstant const& c : kernel_constants(kind)) {
         double const start = kin != nullptr ? kin->constants[problem.parameters.size()] : c.start;
         double const weak = kin != nullptr ? kin_spread : prior_spread / prior_weight;
-        double const spread = is_held(*rows.front(), c) ? held_spread : weak;
+        bool const is_of_device = choices.refines && kin == choices.shipped;
+        double const spread = is_of_device || is_held(*rows.front(), c) ? held_spread : weak;
         problem.parameters.push_back({.name = std::string(c.name),
                                       .start = start,
                                       .low = c.low,
@@ -94,8 +104,11 @@ FitProblem problem_of(std::vector<KernelMeasurement const*> const& rows, KernelK
                                       .prior = FitPrior{.mean = start, .spread = spread}});
     }
     problem.rows = rows.size();
-    problem.residual = [&rows](std::size_t i, std::span<double const> constants) {
-        return std::log(model_seconds(*rows[i], constants) / rows[i]->row.measured->base());
+    std::vector<double> known;
+    for (auto const* row : rows)
+        known.push_back(known_correction(*row, choices));
+    problem.residual = [&rows, known](std::size_t i, std::span<double const> constants) {
+        return std::log(model_seconds(*rows[i], constants) / rows[i]->row.measured->base()) + known[i];
     };
     return problem;
 }
@@ -120,12 +133,12 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> const& all, Kernel
     fit.rows = static_cast<std::int64_t>(rows.size());
     if (rows.size() > choices.most_rows) rows.resize(choices.most_rows);  // the least hashes
     FitResult const result = fit_least_squares(
-        problem_of(rows, fit.kind, choices.kin),
+        problem_of(rows, fit.kind, choices),
         {.robust_scale = huber_scale, .starts = choices.starts, .iterations = 60, .threads = choices.threads});
     for (FittedParameter const& p : result.parameters) {
         fit.constants.push_back(p.value);
-        // A spread above one is no knowledge.
-        fit.spreads.push_back(p.spread && *p.spread < 1 ? p.spread : std::nullopt);
+        bool const is_known = p.is_identified && *p.spread < 1;  // above one is no knowledge
+        fit.spreads.push_back(is_known ? p.spread : std::nullopt);
     }
     return fit;
 }
@@ -171,10 +184,16 @@ std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const&
     return marks;
 }
 
-std::vector<ResidualPoint> points_of(std::vector<KernelMeasurement const*> const& rows, KernelFit const& fit) {
+double log_left(KernelMeasurement const& row, KernelFit const& fit, KernelFitChoices const& choices) {
+    return std::log(row.row.measured->base() / model_seconds(row, fit.constants)) - known_correction(row, choices);
+}
+
+/// What the constants leave of the rows, beside what is known.
+std::vector<ResidualPoint> points_of(std::vector<KernelMeasurement const*> const& rows, KernelFit const& fit,
+                                     KernelFitChoices const& choices) {
     std::vector<ResidualPoint> points;
     for (auto const* row : rows)
-        points.push_back(point_of(*row, std::log(row->row.measured->base() / model_seconds(*row, fit.constants))));
+        points.push_back(point_of(*row, log_left(*row, fit, choices)));
     return points;
 }
 
@@ -195,7 +214,7 @@ void add_twins(GridRows& grid, KernelFitChoices const& choices) {
         if (twin.kind == own.kind && twin.variant == own.variant && !is_held_out(twin.row))
             by_device[twin.device->name].push_back(&twin);
     for (auto const& [name, rows] : by_device) {
-        for (ResidualPoint point : points_of(rows, fit_constants(rows, choices))) {
+        for (ResidualPoint point : points_of(rows, fit_constants(rows, choices), choices)) {
             point.of_twin = true;
             grid.points.push_back(point);
         }
@@ -210,26 +229,35 @@ void set_grids(KernelFit& fit, std::vector<ResidualPoint> const& points, KernelG
     fit.waves = std::move(grids.waves);
 }
 
+void add_shipped_grids(KernelFit& fit, KernelFit const& shipped) {
+    fit.residual = sum_of(fit.residual, shipped.residual);
+    fit.waves = sum_of(fit.waves, shipped.waves);
+}
+
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
 std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
                                 std::vector<ResidualPoint> const& points, KernelFitChoices const& choices) {
     GridRows all{used, points};
     add_twins(all, choices);
-    KernelGridPlan const plan = plan_grids(fit.kind, all.points);
+    std::vector<ResidualPoint> held;
+    if (choices.refines) held = anchors(*choices.shipped, *used.front(), points);
+    std::vector<ResidualPoint> every = all.points;
+    every.insert(every.end(), held.begin(), held.end());
+    KernelGridPlan const plan = plan_grids(fit.kind, every);
     std::vector<Residual> unseen;
     for (int fold = 0; fold < folds; ++fold) {
-        std::vector<ResidualPoint> seen;
+        std::vector<ResidualPoint> seen = held;
         for (std::size_t i = 0; i < all.rows.size(); ++i)
             if (fold_of(*all.rows[i]) != fold) seen.push_back(all.points[i]);
-        if (seen.empty()) continue;
+        if (seen.size() == held.size()) continue;
         KernelGrids const grids = fit_kernel_grids(fit.kind, seen, plan);
         for (std::size_t i = 0; i < used.size(); ++i) {
             if (fold_of(*used[i]) != fold) continue;
-            double const value = grid_correction(points[i], grids.residual, grids.waves);
-            unseen.push_back({model_seconds(*used[i], fit.constants) * std::exp(value), points[i].log_ratio - value});
+            double const left = points[i].log_ratio - grid_correction(points[i], grids.residual, grids.waves);
+            unseen.push_back({used[i]->row.measured->base() * std::exp(-left), left});
         }
     }
-    set_grids(fit, all.points, plan);
+    set_grids(fit, every, plan);
     return unseen;
 }
 
@@ -244,8 +272,8 @@ std::vector<Residual> refitted(std::vector<KernelMeasurement const*> const& used
         KernelFit const fit = fit_constants(seen, choices);
         for (auto const* row : used)
             if (fold_of(*row) == fold) {
-                double const seconds = model_seconds(*row, fit.constants);
-                unseen.push_back({seconds, std::log(row->row.measured->base() / seconds)});
+                double const left = log_left(*row, fit, choices);
+                unseen.push_back({row->row.measured->base() * std::exp(-left), left});
             }
     }
     return unseen;
@@ -289,26 +317,47 @@ double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
     return seconds * std::exp(grid_correction(point_of(row, 0), fit.residual, fit.waves));
 }
 
+namespace {
+
+/// " besides 3 that are held out of every fit".
+std::string held_out_words(std::vector<KernelMeasurement> const& rows) {
+    std::vector<KernelMeasurement const*> held;
+    for (KernelMeasurement const& row : rows)
+        if (is_held_out(row.row)) held.push_back(&row);
+    return held.empty() ? "" : fmt::format(" besides {} that are held out of every fit", marks_of(held).size());
+}
+
+/// Within the range of the shipped grids the fit is trusted no more than they are; what large shapes reach is theirs
+/// where the rows have none.
+void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
+    fit.intervals = hull_of(fit.intervals, shipped.intervals);
+    if (fit.large_efficiency <= 0) fit.large_efficiency = shipped.large_efficiency;
+}
+
+}  // namespace
+
 KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices) {
     std::vector<KernelMeasurement const*> used;
     for (KernelMeasurement const& row : rows)
         if (!is_held_out(row.row)) used.push_back(&row);
     if (rows.empty()) throw InputError("fit of kernels: has no rows");
     KernelKind const kind = rows.front().kind;
-    if (used.size() < fewest_rows(kind))
-        throw InputError("fit of {} {}: has {} rows (at least {} are needed)", name_of(kind), rows.front().variant,
-                         used.size(), fewest_rows(kind));
+    if (std::size_t const shapes = marks_of(used).size(); shapes < fewest_shapes(kind))
+        throw InputError("fit of {} {}: has {} rows of {} shape{}{} (at least {} shapes are needed)", name_of(kind),
+                         rows.front().variant, used.size(), shapes, shapes == 1 ? "" : "s", held_out_words(rows),
+                         fewest_shapes(kind));
     used = in_one_order(std::move(used));
     KernelFit fit = fit_constants(used, choices);
     fit.seen = marks_of(used);
     fit.large_efficiency = large_efficiency(used);
 
-    std::vector<ResidualPoint> const points = points_of(used, fit);
+    std::vector<ResidualPoint> const points = points_of(used, fit, choices);
     std::vector<double> bare;
     for (ResidualPoint const& point : points)
         bare.push_back(point.log_ratio);
     bool const is_few = used.size() < fewest_banded_rows;
     fit.outside = interval_of(bare, is_few ? 2.5 : 1.25);
+    if (choices.shipped != nullptr) fit.outside = hull_of(fit.outside, choices.shipped->outside);
     bool const with_grid = choices.with_residual && used.size() >= fewest_grid_rows(kind);
     std::vector<Residual> unseen;
     if (with_grid)
@@ -317,6 +366,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         fit.residual = empty_grid(kind, points);
         if (used.size() <= most_refitted_rows) unseen = refitted(used, choices);
     }
+    if (choices.refines) add_shipped_grids(fit, *choices.shipped);
     std::vector<double> held_out;
     for (KernelMeasurement const& row : rows) {
         if (!is_held_out(row.row)) continue;
@@ -329,6 +379,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
     else
         fit.intervals = interval_bands(unseen);
+    if (choices.refines) keep_shipped_doubt(fit, *choices.shipped);
     return fit;
 }
 
@@ -359,7 +410,7 @@ std::vector<double> transfer_errors(std::vector<KernelMeasurement> const& rows, 
         if (used.size() < fewest_transfer_rows) continue;
         KernelFit fit = fit_constants(used, choices);
         if (choices.with_residual) {
-            std::vector<ResidualPoint> const points = points_of(used, fit);
+            std::vector<ResidualPoint> const points = points_of(used, fit, choices);
             set_grids(fit, points, plan_grids(fit.kind, points));
         }
         for (KernelMeasurement const& row : rows)

@@ -29,13 +29,18 @@ struct KernelFitChoices {
     std::size_t most_rows = 1500;    ///< that the constants are fitted to; more are thinned by hash
     bool with_residual = true;       ///< false: the constants alone, as for devices of several chips
     KernelFit const* kin = nullptr;  ///< a fit of like kernels, to whose constants these are drawn
+    /// What ships of the kernel: these are drawn to its constants where there is no kin, and beyond the rows they are
+    /// not trusted more. Of this very device (`refines`) its grids stay, and only what the rows say otherwise is added.
+    KernelFit const* shipped = nullptr;
+    bool refines = false;
     /// Rows of other devices of the same chip: what their own constants leave of attention tells of what is left here.
     std::vector<KernelMeasurement> const* twins = nullptr;
 };
 
 /// Fits one kernel in one variant: constants (robust, with weak priors at the starts of `kernel_constants`), then the
 /// residual grid on what they leave, then intervals from residuals of rows that the grid did not see (five folds) and
-/// of those held out. The order of the rows decides nothing. @throws InputError when there are fewer than 30 rows.
+/// of those held out. The order of the rows decides nothing. @throws InputError for fewer
+/// than 30 shapes (of products on a host 12, of memory kernels 3) besides those held out.
 KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoices const& choices);
 
 /// Predicted seconds of a row by a fit; without the residual when `with_residual` is off.

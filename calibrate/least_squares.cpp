@@ -199,11 +199,16 @@ void build(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions 
     }
 }
 
-/// Standard deviations on the scale; a direction that no row depends on has none, nor has one of a step.
-std::vector<std::optional<double>> spreads(ceres::Problem& ceres_problem, FitProblem const& problem,
-                                           FitOptions const& options, std::vector<double> const& x, double cost) {
+/// Standard deviations on the scale, and of a row's residual. A direction that no row depends on has none, nor has one
+/// of a step.
+struct Spreads {
+    std::vector<std::optional<double>> of_parameters;
+    double of_residual = 0;
+};
+Spreads spreads(ceres::Problem& ceres_problem, FitProblem const& problem, FitOptions const& options,
+                std::vector<double> const& x, double cost) {
     std::size_t const n = x.size();
-    std::vector<std::optional<double>> result(n);
+    Spreads result{.of_parameters = std::vector<std::optional<double>>(n)};
     ceres::Covariance::Options covariance_options;
     covariance_options.algorithm_type = ceres::DENSE_SVD;
     covariance_options.null_space_rank = -1;
@@ -215,14 +220,21 @@ std::vector<std::optional<double>> spreads(ceres::Problem& ceres_problem, FitPro
     if (!covariance.Compute(blocks, &ceres_problem) || !covariance.GetCovarianceMatrix(blocks, matrix.data()))
         return result;
     double const freedom = std::max(1.0, static_cast<double>(problem.rows) - static_cast<double>(n));
-    double const variance = 2 * cost / freedom;
+    result.of_residual = std::sqrt(2 * cost / freedom);
     // A formula that rounds is steep at its steps and flat between them: what is taken for a slope there is none.
     // assumed: no residual moves by more than 30 times what a constant does.
     constexpr double steepest = 30;
     double const least = 1 / (steepest * steepest * std::max(1.0, static_cast<double>(problem.rows)));
     for (std::size_t i = 0; i < n; ++i)
-        if (double const v = matrix[i * n + i]; v > least && std::isfinite(v)) result[i] = std::sqrt(v * variance);
+        if (double const v = matrix[i * n + i]; v > least && std::isfinite(v))
+            result.of_parameters[i] = std::sqrt(v) * result.of_residual;
     return result;
+}
+
+/// A prior is scaled by how well the rows are met, as all spreads are.
+bool is_identified(FitParameter const& parameter, std::optional<double> spread, double of_residual) {
+    constexpr double narrower = 0.7;
+    return spread && (!parameter.prior || *spread <= narrower * of_residual * parameter.prior->spread);
 }
 
 /// One of the further starts, on the parameter's scale.
@@ -292,13 +304,15 @@ FitResult fit_least_squares(FitProblem const& problem, FitOptions const& options
                          .cost = summary.final_cost,
                          .iterations = static_cast<int>(summary.iterations.size()),
                          .converged = summary.termination_type == ceres::CONVERGENCE};
-        auto const spread = spreads(ceres_problem, problem, options, x, summary.final_cost);
+        Spreads const spread = spreads(ceres_problem, problem, options, x, summary.final_cost);
         std::vector<double> const values = values_at(problem, x.data());
         for (std::size_t i = 0; i < x.size(); ++i)
-            result.parameters.push_back({.name = problem.parameters[i].name,
-                                         .value = values[i],
-                                         .spread = spread[i],
-                                         .at_bound = near_bound(problem.parameters[i], x[i])});
+            result.parameters.push_back(
+                {.name = problem.parameters[i].name,
+                 .value = values[i],
+                 .spread = spread.of_parameters[i],
+                 .is_identified = is_identified(problem.parameters[i], spread.of_parameters[i], spread.of_residual),
+                 .at_bound = near_bound(problem.parameters[i], x[i])});
         best = std::move(result);
     }
     if (!best) throw InputError("fit: the residuals are not finite numbers at any start");

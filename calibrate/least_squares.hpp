@@ -66,6 +66,7 @@ struct FittedParameter {
     /// One standard deviation on the parameter's scale, from the covariance at the solution; absent: the rows do not
     /// identify it (the value then rests on its prior or start).
     std::optional<double> spread{};
+    bool is_identified = false;  ///< the rows say clearly more of it than its prior does
     bool at_bound = false;
 };
 

@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace sextant {
 namespace {
@@ -95,21 +98,41 @@ void judge(MeasurementList const& rows, ClusterSpec cluster, NetworkCalibration 
     }
 }
 
-/// Own intervals where enough rows were held out, else those of the class's file for the same range.
-void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> const& scored, ClusterSpec const& base) {
+/// Says of a row whether no other run has its collective over its group: without its run a fit has to guess it.
+std::function<bool(CollectiveMeasurement const&)> alone_among(MeasurementList const& rows) {
+    auto const what = [](CollectiveMeasurement const& row) {
+        return std::tuple(row.kind, row.group().ranks_per_domain, row.group().domains);
+    };
+    std::map<decltype(what(*rows.front())), std::set<std::string>> runs;
+    for (CollectiveMeasurement const* row : rows)
+        runs[what(*row)].insert(row->run);
+    return [what, runs](CollectiveMeasurement const& row) { return runs.at(what(row)).size() < 2; };
+}
+
+/// Own intervals where enough rows were held out, else those of the class's file for the same range, wide enough for
+/// what the fit leaves of the rows at hand.
+void set_intervals(NetworkCalibration& calibration, std::vector<HeldOutRow> const& scored,
+                   std::vector<HeldOutRow> const& at_hand, ClusterSpec const& base) {
     constexpr std::int64_t enough = 30;
     for (auto const part : {NetworkPart::scale_up, NetworkPart::scale_out})
         for (NetworkInterval const& interval : intervals_from(scored, calibration.name, part))
             if (interval.rows >= enough) calibration.intervals.push_back(interval);
     if (!base.network_model) return;
-    for (NetworkInterval const& interval : base.network_model->intervals) {
+    bool borrows = false;
+    for (NetworkInterval interval : base.network_model->intervals) {
         bool const known =
             std::any_of(calibration.intervals.begin(), calibration.intervals.end(), [&](NetworkInterval const& own) {
                 return own.range == interval.range && own.from == interval.from &&
                        own.between_domains == interval.between_domains;
             });
-        if (!known) calibration.intervals.push_back(interval);
+        if (known) continue;
+        widen_to(interval, at_hand);
+        calibration.intervals.push_back(interval);
+        borrows = true;
     }
+    if (borrows)
+        calibration.provenance.method += fmt::format(
+            "; intervals of sizes with fewer than {} held-out rows are the class's, widened to hold the rows", enough);
 }
 
 }  // namespace
@@ -160,10 +183,12 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
     MeasurementList const judges = rows_that(rows, held);
     MeasurementList const fitted = rows_that(rows, [&](auto const& row) { return !held(row); });
     std::vector<HeldOutRow> scored;
+    std::vector<HeldOutRow> at_hand;  // what intervals are to hold
     NetworkCalibration out;
     if (!judges.empty() && !fitted.empty()) {
         out = fit_network(fitted, how);
         judge(judges, cluster, out, scored);
+        at_hand = scored;
         auto const runs = [](MeasurementList const& of) {
             std::set<std::string> names;
             for (CollectiveMeasurement const* row : of)
@@ -174,6 +199,7 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
                                             runs(judges), runs(rows), seen_before(judges, cluster));
     } else {
         out = fit_network(rows, how);
+        auto const is_alone = alone_among(rows);
         std::map<std::string, std::size_t> fold_of;
         for (CollectiveMeasurement const* row : rows)
             fold_of.emplace(row->run, 0);
@@ -186,6 +212,9 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
             auto const others = fit_network(rows_that(rows, [&](auto const& row) { return !in_fold(row); }), how);
             judge(rows_that(rows, in_fold), cluster, others, scored);
         }
+        std::copy_if(scored.begin(), scored.end(), std::back_inserter(at_hand),
+                     [&](HeldOutRow const& row) { return !is_alone(*row.row); });
+        judge(rows_that(rows, is_alone), cluster, out, at_hand);
         out.provenance.method = folds < 2 ? "nothing was held out: there is one run"
                                           : fmt::format("{} left out in turn; then fitted to all rows",
                                                         folds == fold_of.size() ? "each run" : "a fifth of the runs");
@@ -196,7 +225,7 @@ NetworkCalibration fit_with_held_out(MeasurementList const& rows, ClusterSpec co
     }
     add_start(out, cluster);
     out.provenance.held_out = errors_from(scored, out.name);
-    set_intervals(out, scored, of_class(cluster));
+    set_intervals(out, scored, at_hand, of_class(cluster));
     return out;
 }
 

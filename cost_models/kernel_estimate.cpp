@@ -102,6 +102,18 @@ double profile_scale(Choice const& choice, double efficiency, double start) {
     return efficiency / choice.fit->large_efficiency;
 }
 
+/// Grids of the same chip at a higher clock or power know nothing of this device's peak, nor do those of small products
+/// of its own what large ones reach. A device that was measured above its peak is taken at that.
+void keep_below_peak(KernelEstimate& estimate, GemmShape const& shape, double peak, Choice const& choice) {
+    if (!choice.gridded) return;
+    double const share = choice.own ? std::max(1.0, choice.fit->large_efficiency) : 1;
+    double const work =
+        2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
+    Seconds const least = work / (peak * share) * units::s;
+    estimate.time = std::max(estimate.time, least);
+    estimate.factors.low = std::max(estimate.factors.low, std::min(1.0, least / estimate.time));
+}
+
 }  // namespace
 
 std::string_view name_of(KernelSupport support) {
@@ -156,9 +168,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     } else if (choice.gridded && !choice.fit->waves.empty()) {
         out.time *= std::exp(choice.fit->waves.value(gemm_wave_coordinates(shape, rates)));
     }
-    // Grids of the same chip at a higher clock or power know nothing of this device's peak.
-    double const work = 2 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-    if (choice.gridded && !choice.own) out.time = std::max(out.time, work / rates.peak * units::s);
+    keep_below_peak(out, shape, rates.peak * format.peak_factor, choice);
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include "core/json/text_file.hpp"
 #include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_catalog.hpp"
 #include "cost_models/kernel_estimate.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <set>
 
@@ -106,14 +109,18 @@ bool carries_over(KernelKind kind) { return kind != KernelKind::decode; }
 
 enum class Whose : std::uint8_t { device, class_of_devices };
 
+/// Says what ships of one kernel on a device, or of its class.
+using ShippedFits = std::function<void(KernelKind kind, std::string const& variant, KernelFitChoices& out)>;
+
 /// Kernels that cannot be fitted are left out. @throws InputError with the first reason when that is all of them.
 KernelCalibration fit_rows(std::string const& name, Whose whose, std::vector<KernelMeasurement> const& rows,
-                           KernelFitChoices const& choices, Table& table, CommandContext& context) {
+                           KernelFitChoices const& choices, ShippedFits const& shipped, Table& table,
+                           CommandContext& context) {
     KernelCalibration out;
     std::string reason;
     out.name = name;
-    auto const fit_group = [&](KernelKind kind, std::string const& variant, auto const& group,
-                               KernelFitChoices const& how) {
+    auto const fit_group = [&](KernelKind kind, std::string const& variant, auto const& group, KernelFitChoices how) {
+        if (shipped) shipped(kind, variant, how);
         try {
             begin_step(context, fmt::format("fitting {}: {} {}", name, name_of(kind), variant));
             out.fits.push_back(fit_kernel(group, how));
@@ -225,7 +232,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         choices.twins = &twin_rows;
         KernelCalibration own;
         try {
-            own = fit_rows(d.name, Whose::device, d.rows, choices, table, context);
+            own = fit_rows(d.name, Whose::device, d.rows, choices, {}, table, context);
         } catch (InputError const& error) {
             context.err << fmt::format("left out: {}\n", error.what());
             continue;
@@ -247,7 +254,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     choices = {.threads = request.threads, .with_residual = false};
     Table classes = fit_table();
     KernelCalibration any =
-        fit_rows("class-any", Whose::class_of_devices, by_generation["*"], choices, classes, context);
+        fit_rows("class-any", Whose::class_of_devices, by_generation["*"], choices, {}, classes, context);
     set_transfer_intervals(any, by_generation["*"], choices, nullptr);
     finish_class(any, "*", "any device", sources["*"], command);
     write(any);
@@ -258,7 +265,7 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
         std::int64_t const chip = common_multiprocessors(rows);
         choices.with_residual = chip > 0;
         KernelCalibration of_class =
-            fit_rows("class-" + generation, Whose::class_of_devices, rows, choices, classes, context);
+            fit_rows("class-" + generation, Whose::class_of_devices, rows, choices, {}, classes, context);
         of_class.grid_multiprocessors = chip;
         set_transfer_intervals(of_class, rows, choices, &any);
         finish_class(of_class, generation, generation + " devices", sources[generation], command);
@@ -268,6 +275,20 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
     }
     context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;
+}
+
+ShippedFits shipped_fits(AcceleratorProfile const& device) {
+    std::vector<std::shared_ptr<KernelCalibration const>> from;
+    if (device.kernels && !device.kernels->is_class()) from.push_back(device.kernels);
+    for (std::string const& name : {"class-" + device.generation, std::string("class-any")})
+        if (auto of_class = shipped_kernel_calibration(name)) from.push_back(std::move(of_class));
+    return [from](KernelKind kind, std::string const& variant, KernelFitChoices& out) {
+        for (auto const& calibration : from) {
+            out.shipped = calibration->find(kind, variant);
+            out.refines = out.shipped != nullptr && !calibration->is_class() && !out.shipped->residual.empty();
+            if (out.shipped != nullptr) return;
+        }
+    };
 }
 
 /// What the device's shipped calibration says of kernels that the rows do not have, or too few of.
@@ -300,12 +321,14 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
             devices.size(), devices[0].name, devices[1].name);
     Table table = fit_table();
     DeviceRows const& d = devices.front();
-    KernelCalibration own = fit_rows(d.name, Whose::device, d.rows, {.threads = request.threads}, table, context);
+    AcceleratorProfile const profile = device ? *device : find_accelerator(d.name, "device");
+    KernelCalibration own =
+        fit_rows(d.name, Whose::device, d.rows, {.threads = request.threads}, shipped_fits(profile), table, context);
     own.title = d.title;
     own.devices = {d.name};
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;
     own.sources.assign(d.sources.begin(), d.sources.end());
-    keep_others(own, device ? *device : find_accelerator(d.name, "device"), context);
+    keep_others(own, profile, context);
     write_text_file(request.out, kernel_calibration_json(own));
     context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;

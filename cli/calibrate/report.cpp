@@ -185,9 +185,10 @@ int report_calibration(ReportRequest const& request, CommandContext& context) {
         throw InputError("calibrate report: --plots and --device need --rows");
     if (!request.rows.empty()) {
         ValidationKind const kind = kind_of(report.file);
-        bool const kernels = kind == ValidationKind::kernels;
+        bool const of_device =
+            kind == ValidationKind::kernels || (kind == ValidationKind::collectives && !request.device.empty());
         TablePredictor const predict =
-            table_predictor(kind, kernels ? request.device : request.file, kernels ? request.file : "");
+            table_predictor(kind, of_device ? request.device : request.file, of_device ? request.file : "");
         Collector collector(kind, format);
         for (CsvTable const& table : tables_of(request, kind, context)) {
             std::vector<ScoredRow> rows = predict(table);
@@ -212,7 +213,8 @@ Subcommand describe_calibrate_report(CLI::App& calibrate, CommandContext& contex
         ->type_name("FILE.json");
     app.add_option("--rows", r.rows, "measurements to score it on, as of fit and validate; may be repeated")
         ->option_text("FILE");
-    app.add_option("--device", r.device, "of kernels, the accelerator that the rows are of (default: as they say)")
+    app.add_option("--device", r.device,
+                   "the accelerator, or of networks the cluster, that the rows are of (default: as they say)")
         ->option_text("NAME|FILE.json");
     written(
         app.add_option("--plots", r.plots, "write predicted against measured times of --rows into this folder, as SVG"))

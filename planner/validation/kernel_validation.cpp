@@ -162,6 +162,9 @@ ScoredRow KernelPredictor::predict(KernelTable kind, RowCells const& row, std::o
         KernelCase c = kernel_case(kind, row);
         AcceleratorProfile const* const accelerator = accelerator_of(c.device);
         if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", c.device.substr(0, 60)));
+        auto const is_it = [&](AcceleratorProfile const& calibrated) { return &calibrated == accelerator; };
+        if (!calibrated_.empty() && std::none_of(calibrated_.begin(), calibrated_.end(), is_it))
+            throw RowSkip(fmt::format("of another device than the calibration ({})", accelerator->name));
         KernelEstimate const estimate = predicted_time(c, *accelerator);
         p.time = estimate.time;
         p.interval = {.low = estimate.factors.low, .high = estimate.factors.high};

@@ -220,6 +220,48 @@ TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say"
     CHECK(rows[11].role == RowRole::robustness);
 }
 
+TEST_CASE("prepare_rows: sweeps of other collectives and groups under one name, or none, do not lower one another") {
+    for (char const* run : {"tuesday", ""}) {
+        std::vector<CollectiveMeasurement> rows;
+        for (auto const& [kind, ranks, time] :
+             {std::tuple(CollectiveKind::all_reduce, 8, 50.0), std::tuple(CollectiveKind::all_gather, 8, 25.0),
+              std::tuple(CollectiveKind::all_reduce, 2, 10.0)})
+            for (double const mib : {1, 2, 4})
+                rows.push_back({.run = run,
+                                .source = "s",
+                                .library_version = "",
+                                .machine = machine(1, ranks),
+                                .kind = kind,
+                                .bytes = mib * units::MiB,
+                                .measured = mib * time * us});
+        prepare_rows(rows);
+        for (CollectiveMeasurement const& row : rows)
+            CHECK(row.target == row.measured);
+    }
+}
+
+TEST_CASE("collective_measurements: one rank communicates nothing, and a node has no more ranks than the cluster's") {
+    ClusterSpec const cluster = find_cluster("h100-sxm", "test");
+    auto const measured = [&](std::int64_t per_node) {
+        CollectiveRow row;
+        row.run_id = "mine";
+        row.collective = "all_reduce";
+        row.bytes = 1 * units::MiB;
+        row.measured = 50 * us;
+        row.machine.gpu = "H100-80GB-SXM";
+        row.machine.nodes = 1;
+        row.machine.gpus_per_node = per_node;
+        return collective_measurements(std::vector{row}, &cluster);
+    };
+    CHECK(measured(8).rows.size() == 1);
+    for (auto const& [ranks, reason] : {std::pair{1, "over one rank"}, std::pair{16, "16 ranks share a node"}}) {
+        auto const out = measured(ranks);
+        CHECK(out.rows.empty());
+        REQUIRE(out.skipped.size() == 1);
+        CHECK_THAT(out.skipped.front().first, Catch::Contains(reason));
+    }
+}
+
 TEST_CASE(
     "prepare_rows: a run that others show to be slow is slow where it is alone, on the same device of less memory") {
     std::vector<CollectiveMeasurement> rows;
@@ -309,6 +351,38 @@ TEST_CASE("fit_with_held_out: runs are chosen by their names, never fitted, and 
     for (NetworkHeldOut const& h : split.provenance.held_out)
         judged += h.rows;
     CHECK(split.provenance.rows + judged == static_cast<std::int64_t>(rows.size()));
+}
+
+TEST_CASE("fit_with_held_out: intervals of the class are widened to hold what the rows show") {
+    ClusterSpec const cluster = find_cluster("h100-sxm", "test");
+    std::mt19937_64 random(3);
+    std::normal_distribution<double> normal(0, 0.3);
+    for (int const runs : {1, 3}) {
+        std::vector<CollectiveMeasurement> rows;
+        for (int run = 0; run < runs; ++run)
+            for (double size = 1 << 20; size <= 4e9; size *= 4) {
+                CollectiveMeasurement row{.run = fmt::format("run {}", run),
+                                          .source = "synthetic",
+                                          .library_version = "",
+                                          .machine = machine(1, 8),
+                                          .kind = CollectiveKind::all_reduce,
+                                          .bytes = size * units::B};
+                row.measured = row.target = structural_time(row, known_up(), nullptr) * std::exp(normal(random));
+                rows.push_back(row);
+            }
+        ClusterSpec mine = cluster;
+        apply_network_calibration(
+            mine, fit_with_held_out(list(rows), cluster, {.held_out = 0, .command = "test", .options = one_thread}),
+            all_network_calibrations());
+        std::size_t inside = 0;
+        for (CollectiveMeasurement const& row : rows) {
+            Seconds const time = collective_curve(mine, row.kind, row.group()).time(row.bytes);
+            auto const factors = interval_of(*mine.network_model, row.kind, row.group(), row.bytes);
+            inside += row.measured >= factors.low * time && row.measured <= factors.high * time ? 1 : 0;
+        }
+        CAPTURE(runs, inside, rows.size());
+        CHECK(4 * inside >= 3 * rows.size());
+    }
 }
 
 TEST_CASE("fit_with_held_out: runs that a cluster's own constants explain leave what they say of other collectives") {

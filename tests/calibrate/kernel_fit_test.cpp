@@ -189,6 +189,41 @@ TEST_CASE("fit_kernel: too few rows are refused, transfer needs two devices") {
     auto const rows = products(device, known_constants(), 20, 0.02);
     CHECK_THROWS_WITH(fit_kernel(rows, {.threads = 1}), contains("at least 30"));
     CHECK(transfer_errors(rows, {.threads = 1}).empty());
+    auto const seen = std::find_if(rows.begin(), rows.end(), [](auto const& row) { return !is_held_out(row.row); });
+    std::vector<KernelMeasurement> const repeats(40, *seen);
+    CHECK_THROWS_WITH(fit_kernel(repeats, {.threads = 1}), contains("40 rows of 1 shape"));
+}
+
+TEST_CASE("fit_kernel: rows of some sizes change what ships for their device there, and nowhere else") {
+    AcceleratorProfile const device = accelerator();
+    KernelFitChoices choices{.threads = 1, .starts = 1};
+    auto const all = products(device, known_constants(), fixtures::cases(600, 300), 0.02);
+    KernelFit const shipped = fit_kernel(all, choices);
+    auto const is_large = [](KernelMeasurement const& row) { return *row.row.measured > 50e-6 * units::s; };
+    auto const is_small = [](KernelMeasurement const& row) { return *row.row.measured < 15e-6 * units::s; };
+    std::vector<KernelMeasurement> large;
+    for (KernelMeasurement row : products(device, known_constants(), 2 * fixtures::cases(600, 300), 0.02))
+        if (is_large(row)) {
+            row.row.measured = *row.row.measured * 1.2;  // another library's
+            large.push_back(row);
+        }
+    auto const alone = fit_kernel(large, choices);
+    choices.shipped = &shipped;
+    choices.refines = true;
+    KernelFit const fit = fit_kernel(large, choices);
+    auto const error = [](std::vector<KernelMeasurement> const& rows, KernelFit const& by, auto const& take) {
+        std::vector<double> errors;
+        for (KernelMeasurement const& row : rows)
+            if (take(row)) errors.push_back(std::abs(std::log(row.row.measured->base() / fitted_seconds(row, by))));
+        return quantile_of(errors, 0.5);
+    };
+    CHECK(error(large, fit, is_large) < 0.04);
+    CHECK(error(large, shipped, is_large) > 0.1);
+    CHECK(error(all, fit, is_small) < 0.08);
+    CHECK(error(all, fit, is_small) < 0.5 * error(all, alone, is_small));
+    // And it is trusted no more than what it was made from.
+    CHECK(fit.outside.low <= shipped.outside.low);
+    CHECK(fit.outside.high >= shipped.outside.high);
 }
 
 TEST_CASE("fit_kernel: rows of a device that is faster than the one they are said to be of are refused") {

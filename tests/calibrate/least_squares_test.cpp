@@ -70,6 +70,24 @@ TEST_CASE("fit_least_squares: a parameter that no row depends on stays at its pr
     CHECK(fit.values()[0] == Approx(2.0).epsilon(0.01));
     CHECK_FALSE(fit.parameters[1].spread);
     CHECK(fit.values()[2] == Approx(0.3).margin(1e-6));
+    CHECK(fit.parameters[0].is_identified);
+    CHECK_FALSE(fit.parameters[1].is_identified);
+    CHECK_FALSE(fit.parameters[2].is_identified);
+}
+
+TEST_CASE("fit_least_squares: a wide prior is no knowledge, however well the rows are met") {
+    // Rows say the sum of two to 0.1 %, and neither.
+    std::vector<double> const y{2, 2.002, 1.998, 2.001, 1.999};
+    FitProblem const problem{
+        .parameters = {{.name = "a", .start = 1, .low = -100, .high = 100, .prior = FitPrior{1, 30}},
+                       {.name = "b", .start = 1, .low = -100, .high = 100, .prior = FitPrior{1, 30}}},
+        .rows = y.size(),
+        .residual = [&y](std::size_t i, std::span<double const> v) { return v[0] + v[1] - y[i]; }};
+    for (FittedParameter const& parameter : fit_least_squares(problem, {.starts = 1, .threads = 1}).parameters) {
+        REQUIRE(parameter.spread);
+        CHECK(*parameter.spread < 0.1);
+        CHECK_FALSE(parameter.is_identified);
+    }
 }
 
 TEST_CASE("fit_least_squares: a solution outside of the bounds ends at the bound and says so") {

@@ -204,6 +204,27 @@ TEST_CASE("estimate_product: no grid of a calibration makes a product faster tha
     }
 }
 
+TEST_CASE("estimate_product: a device's own fit to small products promises no large one above its peak", "[INV-14]") {
+    AcceleratorProfile device = find_accelerator("h100-sxm", "test");
+    auto own = *device.kernels;
+    for (KernelFit& fit : own.fits)
+        if (fit.kind == KernelKind::gemm && fit.variant == "bf16") {
+            std::vector<double> quicker = fit.residual.values();
+            for (double& value : quicker)
+                value -= 1;
+            fit.residual = {fit.residual.axes(), quicker};
+        }
+    device.kernels = std::make_shared<KernelCalibration const>(own);
+    double const peak = device.peak_of(Precision::bf16).value.base();
+    for (std::int64_t const size : {1024, 2048, 4096, 16384}) {
+        GemmShape const shape{.groups = 1, .m = size, .n = size, .k = size};
+        double const least = 2.0 * std::pow(static_cast<double>(size), 3) / peak;
+        auto const estimate = estimate_product(shape, gemm_format(Precision::bf16), device, {.cache = CacheState::hot});
+        CHECK(estimate.time.base() >= least);
+        CHECK(estimate.time.base() * estimate.factors.low >= least * (1 - 1e-12));
+    }
+}
+
 TEST_CASE("gemm formats: every name and alias finds its format, and weights-only ones read fewer bytes") {
     for (GemmFormat const& format : gemm_formats()) {
         CHECK(find_gemm_format(format.name) == &format);

@@ -1,0 +1,110 @@
+#include "calibrate/kernel_refinement.hpp"
+
+#include "calibrate/kernel_grids.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <set>
+
+namespace sextant {
+namespace {
+
+/// Calls `each` with the coordinates of all crossings of the axes, the last axis fastest.
+void each_crossing(std::vector<GridAxis> const& axes, std::function<void(std::span<double const>)> const& each) {
+    std::array<double, ResidualGrid::most_axes> at{};
+    std::function<void(std::size_t)> const along = [&](std::size_t a) {
+        if (a == axes.size()) return each(std::span(at).first(axes.size()));
+        for (double const knot : axes[a].knots) {
+            at[a] = knot;
+            along(a + 1);
+        }
+    };
+    along(0);
+}
+
+/// Of a field the outermost crossings: it falls to nothing by itself where no point is near.
+std::vector<GridAxis> anchored_axes(KernelFit const& shipped) {
+    std::vector<GridAxis> axes = shipped.residual.axes();
+    if (has_field(shipped.kind))
+        for (GridAxis& axis : axes)
+            axis.knots = {axis.knots.front(), axis.knots.back()};
+    return axes;
+}
+
+ResidualPoint anchor_at(std::span<double const> at, KernelMeasurement const& like) {
+    auto const rounded = [](double log2) { return std::max<std::int64_t>(1, std::llround(std::exp2(log2))); };
+    if (auto const* product = std::get_if<Gemm>(&like.row.what)) {
+        KernelMeasurement row = like;
+        Gemm shape = *product;
+        shape.m = rounded(at[0]);
+        shape.n = rounded(at[1]);
+        shape.k = rounded(at[2]);
+        row.row.what = shape;
+        return point_of(row, 0);
+    }
+    ResidualPoint point{.at = {}, .log_ratio = 0};
+    std::copy(at.begin(), at.end(), point.at.begin());
+    return point;
+}
+
+TimeInterval interval_at(std::vector<KernelInterval> const& bands, double seconds) {
+    TimeInterval factors = bands.front().factors;
+    for (KernelInterval const& band : bands)
+        if (seconds >= band.from_seconds) factors = band.factors;
+    return factors;
+}
+
+}  // namespace
+
+double shipped_correction(KernelMeasurement const& row, KernelFit const& shipped) {
+    return grid_correction(point_of(row, 0), shipped.residual, shipped.waves);
+}
+
+std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement const& like,
+                                   std::vector<ResidualPoint> const& points) {
+    std::vector<ResidualPoint> out;
+    constexpr double octave = 1;
+    each_crossing(anchored_axes(shipped), [&](std::span<double const> at) {
+        auto const is_near = [&](ResidualPoint const& point) {
+            for (std::size_t a = 0; a < at.size(); ++a)
+                if (std::abs(point.at[a] - at[a]) > octave) return false;
+            return true;
+        };
+        if (std::none_of(points.begin(), points.end(), is_near)) out.push_back(anchor_at(at, like));
+    });
+    return out;
+}
+
+ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b) {
+    if (a.empty()) return b;
+    if (b.empty()) return a;
+    std::vector<GridAxis> axes = a.axes();
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        std::set<double> knots(axes[i].knots.begin(), axes[i].knots.end());
+        knots.insert(b.axes()[i].knots.begin(), b.axes()[i].knots.end());
+        axes[i].knots.assign(knots.begin(), knots.end());
+    }
+    std::vector<double> values;
+    each_crossing(axes, [&](std::span<double const> at) { values.push_back(a.value(at) + b.value(at)); });
+    return {std::move(axes), std::move(values)};
+}
+
+TimeInterval hull_of(TimeInterval a, TimeInterval b) {
+    return {.low = std::min(a.low, b.low), .high = std::max(a.high, b.high)};
+}
+
+std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::vector<KernelInterval> const& b) {
+    if (b.empty()) return a;
+    std::set<double> edges;
+    for (auto const* bands : {&a, &b})
+        for (KernelInterval const& band : *bands)
+            edges.insert(band.from_seconds);
+    std::vector<KernelInterval> out;
+    for (double const edge : edges)
+        out.push_back({.from_seconds = edge, .factors = hull_of(interval_at(a, edge), interval_at(b, edge))});
+    return out;
+}
+
+}  // namespace sextant

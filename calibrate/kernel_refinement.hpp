@@ -1,0 +1,27 @@
+#pragma once
+
+#include "calibrate/kernel_fit.hpp"
+#include "calibrate/residual_fit.hpp"
+
+#include <vector>
+
+namespace sextant {
+
+/// What a fit of a device's own rows keeps of the calibration that ships for it.
+
+/// The logarithm of what the grids of `shipped` make of a row's time.
+double shipped_correction(KernelMeasurement const& row, KernelFit const& shipped);
+
+/// Points without correction over the range of the shipped grids, where no row is within an octave: there the shipped
+/// fit stays as it is. `like`: one of the rows.
+std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement const& like,
+                                   std::vector<ResidualPoint> const& points);
+
+/// A correction that is the sum of two over the same coordinates, over the range of both.
+ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b);
+
+/// Bands of both, in each the interval that holds both.
+std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::vector<KernelInterval> const& b);
+TimeInterval hull_of(TimeInterval a, TimeInterval b);
+
+}  // namespace sextant
