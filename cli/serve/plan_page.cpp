@@ -201,12 +201,7 @@ std::string serve_plan_page(ServePlanReport const& r) {
     if (!r.answer.ranked.empty()) page.blocks.push_back(cost_chart(r));
     if (!r.answer.frontier.empty()) page.blocks.push_back(frontier(r));
     if (!r.answer.ranked.empty()) page.blocks.push_back(table_of(r));
-    std::vector<std::string> search{
-        fmt::format("{} configurations, {} simulated", r.answer.enumerated, r.answer.simulated)};
-    for (auto const& [reason, count] : r.answer.rejected)
-        search.push_back(fmt::format("{}: {}", reason, count));
-    if (r.answer.untried > 0) search.push_back(fmt::format("not simulated, and may be cheaper: {}", r.answer.untried));
-    page.blocks.push_back(PageList{"The search", std::move(search)});
+    page.blocks.push_back(PageList{"The search", search_counts(r.answer)});
     if (!r.answer.ranked.empty()) add_serving_grounds(page, q.case_of(r.answer.ranked.front()), r.assumptions);
     return html_page(page);
 }

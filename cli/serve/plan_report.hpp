@@ -26,6 +26,8 @@ ServeLoadWords load_words(ServePlanReport const& report);
 /// One sentence for an answer without a deployment: why, and what may help.
 std::string no_deployment(ServePlanReport const& report);
 
+/// How many configurations there were and what became of them, a phrase each.
+std::vector<std::string> search_counts(ServeAnswer const& answer);
 std::string serve_plan_text(ServePlanReport const& report);
 /// The table, or what is in its way where nothing is found, and what it stands on.
 std::string serve_plan_markdown(ServePlanReport const& report);

@@ -173,6 +173,19 @@ ServeLoadWords load_words(ServePlanReport const& report) {
             fmt::format("mean {:.4g}", q.output.mean)};
 }
 
+std::vector<std::string> search_counts(ServeAnswer const& a) {
+    std::vector<std::string> out{fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated)};
+    std::int64_t rest = a.enumerated - a.simulated - a.untried;
+    for (auto const& [reason, count] : a.rejected) {
+        out.push_back(fmt::format("{}: {}", reason, count));
+        rest -= count;
+    }
+    if (rest > 0 && a.found() && !a.interrupted)
+        out.push_back(fmt::format("dearer than the best by closed form: {}", rest));
+    if (a.untried > 0) out.push_back(fmt::format("not simulated, and may be cheaper: {}", a.untried));
+    return out;
+}
+
 std::string serve_plan_text(ServePlanReport const& report) {
     ServeQuestion const& q = report.question;
     ServeAnswer const& a = report.answer;
@@ -187,11 +200,7 @@ std::string serve_plan_text(ServePlanReport const& report) {
             fmt::format("80 % of measured runs of the first: {}", serving_interval_text(q.case_of(a.ranked.front()))),
             "    ");
     out += format_errors_text(a);
-    std::string search = fmt::format("{} configurations, {} simulated", a.enumerated, a.simulated);
-    for (auto const& [reason, count] : a.rejected)
-        search += fmt::format("; {}: {}", reason, count);
-    if (a.untried > 0) search += fmt::format("; not simulated, and may be cheaper: {}", a.untried);
-    out += wrapped(search, "    ");
+    out += wrapped(fmt::format("{}", fmt::join(search_counts(a), "; ")), "    ");
     if (a.interrupted && a.found()) out += "interrupted: cheaper deployments may exist\n";
     if (!a.frontier.empty()) {
         Table frontier({{"frontier: tok/s of a user", Align::right},
