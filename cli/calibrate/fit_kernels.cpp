@@ -40,10 +40,18 @@ std::string short_source(std::string const& reference) {
     return space == std::string::npos ? reference : reference.substr(0, space);
 }
 
+std::string why_not_fitted(KernelCase const& row, AcceleratorProfile const& device) {
+    GemmFormat const* const format = find_gemm_format(row.variant);
+    if (std::holds_alternative<Gemm>(row.what) && format != nullptr && !device.peak.contains(format->precision))
+        return fmt::format("{} states no peak in {}", device.name, name_of(format->precision));
+    return "no kernel that has constants to fit";
+}
+
 std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorProfile const* device,
                                   CommandContext& context) {
     std::vector<DeviceRows> devices;
     std::map<std::string, std::size_t> skipped;
+    std::map<std::string, std::size_t> named_otherwise;  // rows that --device takes for its own
     std::vector<CsvTable> tables;
     for (std::string const& file : request.tables)
         for (CsvTable& table : kernel_tables_of(file, device != nullptr ? device->name : "", context))
@@ -60,7 +68,9 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
                                     "your own: docs/recipes.md, \"Add my GPU\")",
                                     row.device));
                 auto measurement = kernel_measurement(row, *profile);
-                if (!measurement) throw RowSkip("no kernel that has constants to fit");
+                if (!measurement) throw RowSkip(why_not_fitted(row, *profile));
+                AcceleratorProfile const* const named = known_accelerator(row.device);
+                if (named != nullptr && named->name != profile->name) ++named_otherwise[named->name];
                 auto found = std::find_if(devices.begin(), devices.end(),
                                           [&](DeviceRows const& d) { return d.name == profile->name; });
                 if (found == devices.end())
@@ -78,6 +88,9 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
     }
     for (auto const& [reason, count] : skipped)
         context.err << fmt::format("{} rows left out: {}\n", count, reason);
+    for (auto const& [name, count] : named_otherwise)
+        context.err << fmt::format("{} rows that name {} are taken as those of {}, as --device says\n", count, name,
+                                   device->name);
     if (devices.empty()) throw InputError("calibrate fit: no usable rows in the tables of --kernels");
     return devices;
 }

@@ -304,4 +304,5 @@ TEST_CASE("calibrate fit --kernels: what the rows do not have stays as the devic
     }
     CHECK(mine.sources.back() == "shipped calibration 'h100-sxm'");
     CHECK_THAT(fit.err, contains("kept from the shipped calibration 'h100-sxm'"));
+    CHECK_THAT(fit.err, contains("rows that name a100-sxm-80gb are taken as those of h100-sxm, as --device says"));
 }
