@@ -88,6 +88,8 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
         lines.option("--fp8-format", p.precision == Precision::fp8 ? "hybrid" : "e4m3");
         if (p.precision != Precision::fp8)
             lines.option("--fp8-recipe", p.precision == Precision::mxfp8 ? "mxfp8" : "blockwise");
+        else if (scales_at_once(p))
+            lines.option("--fp8-recipe", "tensorwise");
     }
     if (p.precision == Precision::fp4) lines.option("--fp4-format", "e2m1");
 }

@@ -103,6 +103,12 @@ bool precision_aware(ParallelPlan const& p) {
     return p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || offloads_optimizer(p);
 }
 
+bool scales_at_once(ParallelPlan const& p) {
+    constexpr RecomputeModules refused{RecomputeModule::layernorm, RecomputeModule::moe_act};
+    return p.precision == Precision::fp8 && p.recompute == Recompute::selective &&
+           !(p.recompute_modules & refused).empty();
+}
+
 bool divides_evenly(ParallelPlan const& p, ModelSpec const& model) {
     return p.stage_layers.empty() && model.layer_count() % (p.pp * p.vpp) == 0;
 }

@@ -20,6 +20,10 @@ std::int64_t chunk_group(ParallelPlan const& plan, std::int64_t microbatches);
 /// distributed optimizer.
 bool precision_aware(ParallelPlan const& plan);
 
+/// Whether fp8 is scaled by the values at hand (`--fp8-recipe tensorwise`): Megatron-Core's delayed scaling refuses to
+/// recompute norms and the activations of experts.
+bool scales_at_once(ParallelPlan const& plan);
+
 /// Megatron-Core divides the layers by itself only where every chunk gets the same number.
 bool divides_evenly(ParallelPlan const& plan, ModelSpec const& model);
 

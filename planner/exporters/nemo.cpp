@@ -125,6 +125,7 @@ std::string strategy(ParallelPlan const& p, LaunchPlan const& launch) {
         set("microbatch_group_size_per_vp_stage", group);
     set("context_parallel_size", p.cp);
     set("sequence_parallel", truth(p.sequence_parallel));
+    if (p.shard_group > 0) set("num_distributed_optimizer_instances", p.dp * p.cp / p.shard_group);
     if (m.moe) {
         set("expert_model_parallel_size", p.ep);
         set("expert_tensor_parallel_size", p.expert_tp);
@@ -137,19 +138,30 @@ std::string strategy(ParallelPlan const& p, LaunchPlan const& launch) {
     ddp("overlap_grad_reduce", truth(p.dp * p.cp > 1));
     ddp("overlap_param_gather", truth(p.dp * p.cp > 1 && p.zero >= 1));
     if (p.zero >= 2) ddp("data_parallel_sharding_strategy", p.zero == 2 ? "\"optim_grads\"" : "\"optim_grads_params\"");
-    if (p.shard_group > 0) ddp("num_distributed_optimizer_instances", p.dp * p.cp / p.shard_group);
     return out + "    ),\n)\n\n";
 }
 
-char const* plugin(Precision precision) {
-    switch (precision) {
-        case Precision::fp16: return "fp16_mixed()";
-        case Precision::fp8: return "bf16_with_fp8_mixed()";
-        case Precision::fp8_block: return "bf16_with_fp8_subchannel_scaling_mixed()";
-        case Precision::mxfp8: return "bf16_with_mxfp8_mixed()";
-        case Precision::fp32: return "run.Config(nl.MegatronMixedPrecision, precision=\"32\")";
-        default: return "bf16_mixed()";
+/// The function of nemo.collections.llm.recipes.precision that makes the plugin, nullptr: none does.
+char const* plugin(ParallelPlan const& p) {
+    switch (p.precision) {
+        case Precision::fp32: return nullptr;
+        case Precision::fp16: return "fp16_mixed";
+        case Precision::fp8: return scales_at_once(p) ? "bf16_with_fp8_current_scaling_mixed" : "bf16_with_fp8_mixed";
+        case Precision::fp8_block: return "bf16_with_fp8_subchannel_scaling_mixed";
+        case Precision::mxfp8: return "bf16_with_mxfp8_mixed";
+        default: return "bf16_mixed";
     }
+}
+
+std::string plugin_import(ParallelPlan const& p) {
+    char const* const name = plugin(p);
+    if (!name) return "";
+    return fmt::format("from nemo.collections.llm.recipes.precision.mixed_precision import {}\n", name);
+}
+
+std::string plugin_call(ParallelPlan const& p) {
+    char const* const name = plugin(p);
+    return name ? fmt::format("{}()", name) : "run.Config(nl.MegatronMixedPrecision, precision=\"32\")";
 }
 
 std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
@@ -178,7 +190,7 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
         "    trainer=run.Config(\n        nl.Trainer,\n        accelerator=\"gpu\",\n        devices={},\n"
         "        num_nodes={},\n        max_steps=STEPS,\n        plugins={},\n        strategy=STRATEGY,\n"
         "        use_distributed_sampler=False,\n    ),\n",
-        launch.per_node, launch.nodes, plugin(p.precision));
+        launch.per_node, launch.nodes, plugin_call(p));
     out +=
         "    log=run.Config(\n        nl.NeMoLogger,\n        log_dir=CHECKPOINT_FOLDER,\n"
         "        ckpt=run.Config(nl.ModelCheckpoint, every_n_train_steps=CHECKPOINT_INTERVAL, save_last=True),\n"
@@ -187,6 +199,7 @@ std::string recipe(LaunchPlan const& launch, ParallelPlan const& p) {
                    "        restore_config=run.Config(nl.RestoreConfig, path=BASE_CHECKPOINT),\n    ),\n)\n\n"
                  : "    resume=run.Config(nl.AutoResume, resume_if_exists=True),\n)\n\n";
     if (p.gradients == GradientFormat::bf16) out += "RECIPE.trainer.plugins.grad_reduce_in_fp32 = False\n\n";
+    if (scales_at_once(p)) out += "RECIPE.trainer.plugins.first_last_layers_bf16 = False\n\n";
     out += "if __name__ == \"__main__\":\n    run.run(RECIPE, direct=True)\n";
     return out;
 }
@@ -199,7 +212,7 @@ extern constinit ExporterEntry const nemo_exporter;
 constinit ExporterEntry const nemo_exporter{
     .name = "nemo",
     .title = "NeMo 2 recipe",
-    .written = "NeMo 2.3",
+    .written = "NeMo 2.5",
     .write = write,
 };
 
@@ -214,10 +227,8 @@ Export write(LaunchPlan const& launch) {
         "\nimport nemo_run as run\nimport torch\nfrom megatron.core.distributed import DistributedDataParallelConfig\n"
         "from megatron.core.optimizer import OptimizerConfig\n"
         "from megatron.core.transformer.enums import AttnBackend\nfrom nemo import lightning as nl\n"
-        "from nemo.collections import llm\nfrom nemo.collections.common.tokenizers import AutoTokenizer\n"
-        "from nemo.collections.llm.recipes.precision.mixed_precision import (\n    bf16_mixed,\n"
-        "    bf16_with_fp8_mixed,\n    bf16_with_fp8_subchannel_scaling_mixed,\n    bf16_with_mxfp8_mixed,\n    "
-        "fp16_mixed,\n)\n";
+        "from nemo.collections import llm\nfrom nemo.collections.common.tokenizers import AutoTokenizer\n";
+    python += plugin_import(t.plan);
     if (activation_of(launch.model) == Activation::squared_relu)
         python += "from megatron.core.activations import squared_relu\n";
     if (t.plan.adapters.on()) python += nemo_adapters_import(t.plan.adapters);

@@ -1,38 +1,9 @@
-#include "core/spec/hardware_catalog.hpp"
-#include "core/spec/model_catalog.hpp"
-#include "planner/exporters/exporter.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
-
-#include <algorithm>
+#include "tests/planner/exporters/exported.hpp"
 
 using namespace sextant;
-
-namespace {
-
-Export exported(char const* format, ModelSpec const& model, ParallelPlan const& plan = {},
-                std::int64_t global_batch = 8) {
-    return find_exporter(format, "test")
-        .write(make_launch_plan(model, find_cluster("h100-sxm", "test"),
-                                {.sequence = 1024, .global_batch = global_batch}, plan, {}));
-}
-
-Export exported(char const* format, char const* model, ParallelPlan const& plan = {}, std::int64_t global_batch = 8) {
-    return exported(format, find_model(model), plan, global_batch);
-}
-
-bool writes(Export const& e, std::string const& part) {
-    return std::any_of(e.files.begin(), e.files.end(),
-                       [&](ExportedFile const& file) { return file.text.find(part) != std::string::npos; });
-}
-
-bool notes(Export const& e, std::string const& part, std::string const& field = "model") {
-    return std::any_of(e.not_expressed.begin(), e.not_expressed.end(), [&](NotExpressed const& note) {
-        return note.field == field && note.message.find(part) != std::string::npos;
-    });
-}
-
-}  // namespace
+using namespace sextant::fixtures;
 
 TEST_CASE("the activation is the model's, or is said to be another", "[export]") {
     for (char const* const format : {"megatron", "deepspeed"}) {
@@ -108,8 +79,8 @@ TEST_CASE("routers whose scores are corrected, or Llama 4's, score by sigmoid", 
 TEST_CASE("a softmax of which one expert is taken comes before the choice", "[export]") {
     ModelSpec one = find_model("mixtral-8x7b");
     one.moe->top_k = 1;
-    CHECK(writes(exported("megatron", one), "--moe-router-pre-softmax"));
-    CHECK(writes(exported("nemo", one), "moe_router_pre_softmax=True"));
+    CHECK(writes(exported({.format = "megatron", .model = one}), "--moe-router-pre-softmax"));
+    CHECK(writes(exported({.format = "nemo", .model = one}), "moe_router_pre_softmax=True"));
     for (char const* const format : {"megatron", "nemo"}) {
         CAPTURE(format);
         Export const two = exported(format, "mixtral-8x7b");

@@ -1,0 +1,53 @@
+#include "tests/catch.hpp"
+#include "tests/planner/exporters/exported.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+TEST_CASE("NeMo's recipe imports the precision plugin that it uses and no other", "[export]") {
+    struct Row {
+        Precision precision;
+        char const* plugin;  ///< nullptr: none
+    };
+    // The functions of nemo/collections/llm/recipes/precision/mixed_precision.py in NeMo 2.5.
+    for (Row const& row : {Row{Precision::bf16, "bf16_mixed"}, Row{Precision::fp16, "fp16_mixed"},
+                           Row{Precision::fp8, "bf16_with_fp8_mixed"},
+                           Row{Precision::fp8_block, "bf16_with_fp8_subchannel_scaling_mixed"},
+                           Row{Precision::mxfp8, "bf16_with_mxfp8_mixed"}, Row{Precision::fp32, nullptr}}) {
+        ParallelPlan plan{.dp = 8};
+        plan.precision = row.precision;
+        Export const e = exported("nemo", "llama-3.1-8b", plan);
+        CAPTURE(name_of(row.precision));
+        CHECK(writes(e, "mixed_precision import ") == (row.plugin != nullptr));
+        if (row.plugin == nullptr) continue;
+        CHECK(writes(e, std::string("mixed_precision import ") + row.plugin + "\n"));
+        CHECK(writes(e, std::string("plugins=") + row.plugin + "(),"));
+    }
+    CHECK(std::string_view(find_exporter("nemo", "test").written) == "NeMo 2.5");
+}
+
+TEST_CASE("NeMo's strategy, which overwrites those of its ddp config, has the optimizer's instances", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.zero = 1;
+    plan.shard_group = 2;
+    Export const e = exported("nemo", "llama-3.1-8b", plan);
+    std::string const& recipe = e.files.front().text;
+    std::size_t const instances = recipe.find("    num_distributed_optimizer_instances=4,\n");
+    REQUIRE(instances != std::string::npos);
+    CHECK(instances < recipe.find("ddp=run.Config("));
+}
+
+TEST_CASE("fp8 that recomputes norms or the activations of experts is scaled by the values at hand", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.precision = Precision::fp8;
+    plan.recompute = Recompute::selective;
+    CHECK_FALSE(writes(exported("megatron", "llama-3.1-8b", plan), "--fp8-recipe"));
+    CHECK(writes(exported("nemo", "llama-3.1-8b", plan), "plugins=bf16_with_fp8_mixed()"));
+    plan.recompute_modules = {RecomputeModule::layernorm};
+    CHECK(writes(exported("megatron", "llama-3.1-8b", plan), "--fp8-recipe tensorwise"));
+    Export const nemo = exported("nemo", "llama-3.1-8b", plan);
+    CHECK(writes(nemo, "plugins=bf16_with_fp8_current_scaling_mixed()"));
+    CHECK(writes(nemo, "RECIPE.trainer.plugins.first_last_layers_bf16 = False"));
+    plan.recompute_modules = {RecomputeModule::moe_act};
+    CHECK(writes(exported("megatron", "mixtral-8x7b", plan), "--fp8-recipe tensorwise"));
+}
