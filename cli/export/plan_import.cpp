@@ -82,6 +82,13 @@ void fill_subject(PlanOptions& o, ForeignPlan const& foreign, Given const& given
     if (!given("--fused-cross-entropy")) o.fused_cross_entropy = foreign.plan.fused_cross_entropy == Switch::on;
 }
 
+/// The global batch of the plan that `filled` describes: the file's, or what its data-parallel ranks have together.
+std::optional<std::int64_t> batch_of(PlanOptions const& filled, ForeignPlan const& foreign) {
+    if (filled.global_batch || !foreign.rank_batch) return filled.global_batch;
+    constexpr std::int64_t beyond_any = std::int64_t{1} << 32;  // refused as a global batch, with its own message
+    return std::min(*foreign.rank_batch, beyond_any) * single_plan(filled, nullptr).dp;
+}
+
 void require_accelerators(PlanOptions const& o, ForeignPlan const& foreign, Source const& source) {
     if (!o.accelerators.empty() || !o.dp.empty()) return;
     std::string const name = source.value.starts_with("--") ? "the list" : source.value;
@@ -159,6 +166,7 @@ PlanOptions with_import(PlanOptions const& options, CLI::App const& app, Command
     PlanOptions filled = with_plan(options, foreign.plan, foreign.accelerators, given);
     fill_subject(filled, foreign, given);
     require_accelerators(filled, foreign, *source);
+    filled.global_batch = batch_of(filled, foreign);
     report(foreign, *source, context);
     return filled;
 }
@@ -175,8 +183,9 @@ SearchImport import_for_search(PlanOptions const& options, CLI::App const& app, 
     if (out.search.accelerators.empty()) require_accelerators(out.search, foreign, *source);
     // The plan as it is: what restricts the search does not change it.
     PlanOptions present = out.search;
-    present.dp.clear();
+    if (foreign.accelerators || !present.accelerators.empty()) present.dp.clear();
     present = with_plan(present, foreign.plan, foreign.accelerators, [](char const*) { return false; });
+    out.search.global_batch = present.global_batch = batch_of(present, foreign);
     out.present = std::move(present);
     return out;
 }

@@ -66,9 +66,11 @@ void read_common_arguments(ArgumentReader& in, ForeignPlan& out, ModelSpec const
     out.accelerators = accelerators_of(in, out);
     p.tp = in.degree("--tensor-model-parallel-size");
     p.pp = in.degree("--pipeline-model-parallel-size");
-    p.micro_batch = in.degree("--micro-batch-size");
+    auto const micro_batch = in.integer("--micro-batch-size", 1, most_tokens);
+    p.micro_batch = micro_batch.value_or(1);
     out.sequence = in.integer("--seq-length", 1, most_tokens);
     out.global_batch = in.integer("--global-batch-size", 1, most_tokens);
+    if (!out.global_batch) out.rank_batch = micro_batch;  // no accumulation where nothing is said
     p.sequence_parallel = in.flag("--sequence-parallel") && p.tp > 1 ? Switch::on : Switch::off;
     if (in.flag("--fp16"))
         p.precision = Precision::fp16;

@@ -43,8 +43,9 @@ void settle_batches(DeepSpeedSettings const& s, std::string_view launch, Foreign
         if (!launch.empty()) out.accelerators = said;
     }
     set_data_parallel(out);
-    if (!out.global_batch && out.accelerators && s.accumulation_steps)
-        out.global_batch = p.micro_batch * *s.accumulation_steps * p.dp;
+    bool const says_micro_batch = s.micro_batch || out.rank_batch;
+    out.rank_batch.reset();
+    if (!out.global_batch && says_micro_batch) out.rank_batch = p.micro_batch * s.accumulation_steps.value_or(1);
 }
 
 }  // namespace

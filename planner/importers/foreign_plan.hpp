@@ -19,6 +19,8 @@ struct ForeignPlan {
     std::string no_accelerators;               ///< why not, where the file says a number that cannot be
     std::optional<std::int64_t> sequence;
     std::optional<std::int64_t> global_batch;
+    /// Sequences of one data-parallel rank in a step, where the file fixes these and not the global batch.
+    std::optional<std::int64_t> rank_batch{};
     std::vector<std::string> ignored;   ///< arguments without effect on speed or memory
     std::vector<std::string> warnings;  ///< what may have one and is not counted, a sentence each
 };

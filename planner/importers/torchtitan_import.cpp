@@ -147,8 +147,8 @@ void read_training(TomlValues& in, ForeignPlan& out) {
     p.micro_batch = p.pp > 1 ? in.integer("parallelism.pipeline_parallel_microbatch_size", 1).value_or(1) : local;
     if (global > 0)
         out.global_batch = global;
-    else if (out.accelerators)
-        out.global_batch = local * p.dp;
+    else
+        out.rank_batch = local;
     std::string const type = in.text("training.mixed_precision_param").value_or("bfloat16");
     if (type != "bfloat16" && type != "float32")
         throw InputError("{}: training.mixed_precision_param: '{}' (bfloat16 or float32)", in.where(), type);

@@ -260,6 +260,40 @@ TEST_CASE("estimate: what the command line says counts before the file", "[cli][
                   "does not say how many accelerators");
 }
 
+TEST_CASE("estimate: a file that fixes the sequences of a rank has a global batch of as many as its ranks have",
+          "[cli][import]") {
+    ScratchFolder const folder("import_batch");
+    Arguments const model{"--model", "llama-3.2-1b", "--cluster", "h100-sxm"};
+    auto const batch = [&](char const* command, Arguments const& file) {
+        return report(Arguments{command} + model + file).at("global_batch").get<int>();
+    };
+    Arguments const titan{"--from-torchtitan",
+                          folder.file("t.toml",
+                                      "[training]\nseq_len = 2048\n[activation_checkpoint]\nmode = "
+                                      "\"full\"\n[parallelism]\ntensor_parallel_degree = 2\n")};
+    CHECK(batch("estimate", titan + Arguments{"--gpus", "16"}) == 64);  // 8 of each of 8 ranks
+    CHECK(batch("estimate", titan + Arguments{"--dp", "4"}) == 32);
+    CHECK(batch("simulate", titan + Arguments{"--gpus", "16"}) == 64);
+    CHECK(batch("plan", titan + Arguments{"--gpus", "16"}) == 64);
+    CHECK(batch("plan", titan + Arguments{"--gpus", "16", "--global-batch", "128"}) == 128);
+    Arguments const megatron{
+        "--from-megatron=--micro-batch-size 2 --bf16 --seq-length 2048 --nnodes 1 "
+        "--nproc-per-node 8 --attention-dropout 0 --hidden-dropout 0"};
+    CHECK(batch("estimate", megatron) == 16);
+    CHECK(batch("estimate", megatron + Arguments{"--gpus", "16"}) == 32);
+    Arguments const deepspeed{
+        "--from-deepspeed",
+        folder.file("ds.json", R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+                                   "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}})")};
+    CHECK(batch("estimate", deepspeed + Arguments{"--gpus", "16", "--tp", "2", "--seq", "2048"}) == 64);
+    Arguments const once{"--from-deepspeed", folder.file("once.json", R"({"train_micro_batch_size_per_gpu": 2,
+                                                      "bf16": {"enabled": true}, "zero_optimization": {"stage": 3}})")};
+    CHECK(batch("estimate", once + Arguments{"--gpus", "16", "--seq", "2048"}) == 32);
+    Arguments const export_titan =
+        Arguments{"export"} + model + titan + Arguments{"--gpus", "16", "--format", "torchtitan"};
+    CHECK_THAT(run_sextant(export_titan).out, contains("global_batch_size = 64"));
+}
+
 TEST_CASE("plan: an imported plan stands beside the best", "[cli][import]") {
     ScratchFolder const folder("import_plan");
     std::string const file = folder.file(
