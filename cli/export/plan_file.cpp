@@ -3,8 +3,20 @@
 #include "core/error.hpp"
 #include "core/json/object_reader.hpp"
 
+#include <charconv>
+#include <cmath>
+
 namespace sextant::cli {
 namespace {
+
+/// Tokens of prompts or answers that are all alike ("512"), 0: they are not ("lognormal, mean 512, ...").
+std::int64_t fixed_length(std::string const& words) {
+    double tokens = 0;
+    auto const [stop, error] = std::from_chars(words.data(), words.data() + words.size(), tokens);
+    bool const alike = error == std::errc{} && stop == words.data() + words.size();
+    constexpr double most = 1e9;
+    return alike && tokens >= 0 && tokens <= most ? static_cast<std::int64_t>(std::ceil(tokens)) : 0;
+}
 
 Switch switch_of(bool on) { return on ? Switch::on : Switch::off; }
 
@@ -92,6 +104,11 @@ ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_
                          document.name(), format);
     root.format("serving-plan", 1);
     ServePlanFile out{.model = root.text("model"), .cluster = {}, .plan = {}};
+    if (root.has("prompt") && root.has("output")) {
+        std::int64_t const prompt = fixed_length(root.text("prompt"));
+        std::int64_t const answer = fixed_length(root.text("output"));
+        out.request_length = prompt > 0 && answer > 0 ? prompt + answer : 0;
+    }
     ObjectReader entry = candidate(root, rank);
     out.cluster = entry.text("cluster");
     out.replicas = entry.integer("replicas");

@@ -25,6 +25,7 @@ struct ServePlanFile {
     std::string model, cluster;
     ServingPlan plan;  ///< block size, memory and imbalance are not in the file: the defaults
     std::int64_t replicas = 1;
+    std::int64_t request_length = 0;  ///< tokens of a prompt and its answer, 0: not all requests have the same
 };
 ServePlanFile read_serve_plan_file(std::string const& path, std::int64_t rank);
 ServePlanFile read_serve_plan_document(JsonDocument const& document, std::int64_t rank);

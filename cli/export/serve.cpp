@@ -5,6 +5,7 @@
 #include "cli/export/report.hpp"
 #include "cli/serve/options.hpp"
 #include "core/error.hpp"
+#include "cost_models/serving/serving_memory.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/exporters/serve_command.hpp"
 #include "planner/left_out.hpp"
@@ -26,6 +27,7 @@ struct Options {
     std::int64_t rank = 1;
     std::string model_path;
     std::int64_t replicas = 1;
+    std::int64_t request_length = 0;  ///< of a plan from a file
     std::optional<std::int64_t> per_node;
 };
 
@@ -47,6 +49,7 @@ void fill_from_file(Options& o, Given const& given) {
     if (!given("--max-batch")) s.max_batch = file.plan.max_batch;
     if (!given("--max-batched-tokens")) s.max_batched_tokens = file.plan.max_batched_tokens;
     if (!given("--replicas")) o.replicas = file.replicas;
+    o.request_length = file.request_length;
 }
 
 int run(Options o, CLI::App const& app, CommandContext& context) {
@@ -65,6 +68,8 @@ int run(Options o, CLI::App const& app, CommandContext& context) {
     check_exported_text(launch.model.name, "--model");
     launch.replicas = o.replicas;
     launch.per_node = per_node;
+    launch.cache_length = serving_memory(what).longest();
+    launch.request_length = o.request_length;
     ServeExport exported = exporter.write(launch);
     for (std::string const& note : what.format_notes)
         exported.not_expressed.push_back({"weights", note});

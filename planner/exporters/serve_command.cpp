@@ -70,6 +70,28 @@ void add_groups_of_node(ArgumentLines& lines, Notes& notes, ServeLaunch const& l
                                          p.tp * p.pp)});
 }
 
+/// vLLM does not start where the cache holds no request of the model's full length: the longest that it holds, and no
+/// less than the plan's requests. 0: the model's own.
+std::int64_t longest_request(ServeLaunch const& l) {
+    std::int64_t const positions = l.model.max_positions;
+    constexpr double beyond_any = 1e12;
+    auto const held = static_cast<std::int64_t>(std::min(l.cache_length, beyond_any));
+    if (held < 1 || (positions == 0 && l.cache_length >= beyond_any)) return 0;
+    std::int64_t const asked = std::max(held, l.request_length);
+    return positions > 0 ? std::min(positions, asked) : asked;
+}
+
+void add_longest_request(ArgumentLines& lines, Notes& notes, ServeLaunch const& l) {
+    std::int64_t const longest = longest_request(l);
+    if (longest == 0) return;
+    lines.option("--max-model-len", longest);
+    if (longest < l.model.max_positions)
+        notes.push_back({"max_model_len",
+                         fmt::format("the cache of a replica holds no request of the model's {} tokens, at which vLLM "
+                                     "would not start: longer ones than {} are refused (larger --tp, --kv-cache fp8)",
+                                     l.model.max_positions, longest)});
+}
+
 ServeExport vllm(ServeLaunch const& l) {
     ServingPlan const& p = l.plan;
     ServeExport out;
@@ -79,6 +101,7 @@ ServeExport vllm(ServeLaunch const& l) {
     lines.option("--pipeline-parallel-size", p.pp);
     if (p.attention_dp > 1) lines.option("--data-parallel-size", p.attention_dp);
     if (p.ep > 1) lines.flag("--enable-expert-parallel");
+    add_longest_request(lines, out.not_expressed, l);
     lines.option("--max-num-seqs", of_group(p.max_batch, p));
     lines.option("--max-num-batched-tokens", of_group(p.max_batched_tokens, p));
     lines.option("--block-size", p.block_tokens);
@@ -92,6 +115,12 @@ ServeExport vllm(ServeLaunch const& l) {
     }
     out.files.push_back({"vllm.sh", script("vLLM", "vLLM 0.11", l, out.not_expressed, "vllm serve \"$model\"", lines)});
     return out;
+}
+
+/// Of all attention groups together; SGLang wants whole pages of each.
+std::int64_t prefill_chunk(ServingPlan const& p) {
+    std::int64_t const pages = p.block_tokens * p.attention_dp;
+    return std::max(pages, p.max_batched_tokens / pages * pages);
 }
 
 ServeExport sglang(ServeLaunch const& l) {
@@ -112,7 +141,7 @@ ServeExport sglang(ServeLaunch const& l) {
     }
     if (p.ep > 1) lines.option("--ep-size", p.ep);
     lines.option("--max-running-requests", p.max_batch);
-    lines.option("--chunked-prefill-size", p.max_batched_tokens);
+    lines.option("--chunked-prefill-size", prefill_chunk(p));
     lines.option("--page-size", p.block_tokens);
     lines.option("--mem-fraction-static", fmt::format("{}", p.memory_utilisation));
     lines.option("--dtype", p.weights == "fp16" ? "float16" : "bfloat16");

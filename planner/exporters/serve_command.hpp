@@ -19,6 +19,8 @@ struct ServeLaunch {
     std::string model_path = "REPLACE_WITH_MODEL_PATH";
     std::int64_t replicas = 1;
     std::int64_t per_node = 8;
+    double cache_length = 0;  ///< tokens of the longest request that the cache of a replica holds; infinite: any
+    std::int64_t request_length = 0;  ///< tokens of the requests that the plan is for, 0: not known
 };
 
 /// What an engine is started with.

@@ -221,6 +221,53 @@ TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][
     check_refused({"export", "serve", "--engine", "vllm"}, "which model is served");
 }
 
+TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cache holds", "[cli][export]") {
+    auto const serve = [](Arguments const& more) {
+        RunResult const result =
+            run_sextant(Arguments{"export", "serve", "--engine", "vllm", "--report", "json"} + more);
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
+    auto const held = [](Arguments const& more) {
+        return report(Arguments{"serve", "estimate", "--prompt", "64", "--output-tokens", "64"} + more)
+            .at("memory")
+            .at("cache_tokens")
+            .get<int>();
+    };
+    Arguments const small_card{"--model", "llama-3.1-8b", "--cluster", "l4-pcie"};
+    int const tokens = held(small_card);
+    REQUIRE(tokens < 131072);
+    Json const cut = serve(small_card);
+    CHECK_THAT(text(cut), contains("--max-model-len " + std::to_string(tokens) + "\n"));
+    CHECK_THAT(cut.at("not_expressed").dump(), contains("no request of the model's 131072 tokens"));
+    Json const whole = serve({"--model", "llama-3.1-8b", "--cluster", "h100-sxm"});
+    CHECK_THAT(text(whole), contains("--max-model-len 131072\n"));
+    CHECK(whole.at("not_expressed").empty());
+
+    ScratchFolder const folder("export_serve_length");
+    std::string const file = folder.path("serve.json");
+    REQUIRE(run_sextant({"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--rate", "0.05",
+                         "--prompt", "1000", "--output-tokens", "200", "--format", "json", "--output", file})
+                .code == 0);
+    CHECK_THAT(text(serve({"--plan", file, "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--tp", "1", "--kv-cache",
+                           "bf16", "--weights", "bf16", "--max-batch", "256", "--max-batched-tokens", "8192"})),
+               contains("--max-model-len " + std::to_string(tokens) + "\n"));
+}
+
+TEST_CASE("export serve: SGLang prefills whole pages of every attention group", "[cli][export]") {
+    auto const chunk = [](char const* tokens, char const* groups) {
+        return run_sextant({"export", "serve", "--engine", "sglang", "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
+                            "--max-batched-tokens", tokens, "--block-tokens", "64", "--attention-dp", groups})
+            .out;
+    };
+    CHECK_THAT(chunk("8192", "1"), contains("--chunked-prefill-size 8192\n"));
+    CHECK_THAT(chunk("5000", "1"), contains("--chunked-prefill-size 4992\n"));
+    CHECK_THAT(chunk("5000", "2"), contains("--chunked-prefill-size 4992\n"));
+    CHECK_THAT(chunk("5000", "4"), contains("--chunked-prefill-size 4864\n"));
+}
+
 TEST_CASE("export: wrong questions are refused in one sentence", "[cli][export]") {
     check_refused({"export"}, "which model is trained");
     check_refused(Arguments{"export"} + small + Arguments{"--format", "megatrn"}, "did you mean 'megatron'");
