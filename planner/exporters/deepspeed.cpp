@@ -58,6 +58,9 @@ void translate_state(Translation& t) {
     if (p.zero != 3)
         t.replace(&ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
                   "DeepSpeed shards over groups (MiCS) with ZeRO-3 only, here over all ranks");
+    if (p.optimizer == Optimizer::muon)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
+                  "Megatron-DeepSpeed makes its own Adam, and no Muon");
     if (p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit)
         t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer",
                   "DeepSpeed's AdamW keeps its moments in fp32, not as {}", name_of(p.optimizer));
@@ -72,6 +75,9 @@ void translate_state(Translation& t) {
 void translate_step(Translation& t) {
     ParallelPlan& p = t.plan;
     t.recompute_attention_core();
+    if (p.pp > 1)
+        t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers",
+                  "Megatron-DeepSpeed's pipeline recomputes all layers of a stage or none: the file has all");
     t.leave_out_gradients();
     if (is_narrow(p.precision))
         t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "DeepSpeed has no {}: the file has bf16",
@@ -89,6 +95,8 @@ void add_layout(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mo
     if (!model.moe) return;
     lines.option("--moe-expert-parallel-size", p.ep);
     if (p.expert_tp > 1) lines.flag("--enable-expert-tensor-parallelism");
+    lines.flag("--create-moe-param-group");
+    lines.flag("--disable-moe-token-dropping");
 }
 
 void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const& p) {
@@ -110,6 +118,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     if (p.precision == Precision::bf16) lines.flag("--bf16");
     if (p.precision == Precision::fp16) lines.flag("--fp16");
     lines.option("--optimizer", p.optimizer == Optimizer::sgd ? "sgd" : "adam");
+    if (offloads_optimizer(p)) lines.flag("--cpu-optimizer");
 }
 
 /// Every n-th layer has experts (n - 1, 2n - 1, ... counted from 0): n; 0 for any other pattern.
@@ -160,7 +169,8 @@ void note_missing(Translation& t, ModelSpec const& model) {
 }
 
 /// The architecture, as far as Megatron-DeepSpeed's older arguments have words for it.
-void add_model(ArgumentLines& lines, Translation& t, ModelSpec const& model) {
+void add_model(ArgumentLines& lines, Translation& t, LaunchPlan const& launch) {
+    ModelSpec const& model = launch.model;
     lines.comment("model; rotary base and epsilon are not part of the plan: see its config.json");
     lines.option("--num-layers", model.layer_count());
     lines.option("--hidden-size", model.hidden);
@@ -172,7 +182,7 @@ void add_model(ArgumentLines& lines, Translation& t, ModelSpec const& model) {
         lines.option("--num-key-value-heads", model.attention.kv_heads);
     if (model.attention.head_dim * model.attention.heads != model.hidden && !model.attention.latent)
         lines.option("--kv-channels", model.attention.head_dim);
-    if (model.max_positions > 0) lines.option("--max-position-embeddings", model.max_positions);
+    lines.option("--max-position-embeddings", positions_argument(launch));
     if (model.position == PositionKind::rotary) lines.flag("--use-rotary-position-embeddings");
     lines.option("--normalization", model.norm == NormKind::rms ? "rmsnorm" : "layernorm");
     std::vector<std::string> unknown;
@@ -227,14 +237,18 @@ Export write(LaunchPlan const& launch) {
     add_layout(lines, t.plan, launch.model);
     lines.comment("one step; the same numbers as in ds_config.json");
     add_step(lines, launch, t.plan);
-    add_model(lines, t, launch.model);
+    add_model(lines, t, launch);
     add_run(lines, launch);
     TorchrunScript script{.header = file_header(deepspeed_exporter, launch, t.notes),
                           .environment = {},
                           .arguments = lines.text(),
                           .program = "pretrain_gpt.py"};
-    if (t.plan.precision == Precision::fp32) script.environment = {{"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0"}};
-    if (t.plan.precision == Precision::tf32) script.environment = {{"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1"}};
+    auto const set = [&](char const* name, char const* value) { script.environment.emplace_back(name, value); };
+    if (t.plan.precision == Precision::fp32) set("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "0");
+    if (t.plan.precision == Precision::tf32) set("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1");
+    // Megatron-DeepSpeed refuses sequence parallelism without one queue of work.
+    if (launch.cluster.accelerator.vendor == "NVIDIA" && t.plan.sequence_parallel == Switch::on)
+        set("CUDA_DEVICE_MAX_CONNECTIONS", "1");
     return {.files = {{"ds_config.json", deepspeed_config(launch, t.plan)},
                       {"deepspeed.sh", torchrun_script(launch, script)}},
             .not_expressed = t.notes,

@@ -25,8 +25,7 @@ std::string deepspeed_config(LaunchPlan const& launch, ParallelPlan const& p) {
     if (p.optimizer == Optimizer::sgd)
         json["optimizer"] = {{"type", "SGD"}, {"params", {{"lr", launch.settings.learning_rate}, {"momentum", 0.9}}}};
     else
-        json["optimizer"] = {{"type", p.optimizer == Optimizer::muon ? "Muon" : "AdamW"},
-                             {"params", {{"lr", launch.settings.learning_rate}}}};
+        json["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", launch.settings.learning_rate}}}};
     json["bf16"] = {{"enabled", p.precision == Precision::bf16}};
     json["fp16"] = {{"enabled", p.precision == Precision::fp16}};
     json["zero_optimization"] = zero_section(p);

@@ -1,4 +1,5 @@
 #include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
 #include "planner/exporters/megatron_translation.hpp"
 
@@ -6,6 +7,27 @@
 
 namespace sextant {
 namespace {
+
+/// What Megatron-LM's script refuses and Megatron-Core, which NeMo uses without it, does not.
+void translate_for_script(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    translate_megatron_windows(t, model);
+    if (p.optimizer == Optimizer::muon)
+        t.cannot("optimizer", "Muon came after Megatron-Core 0.15: a later release of it is needed");
+    if (!model.moe || groups_experts(p.precision)) return;
+    if (p.ep > 1 && p.precision == Precision::fp16)
+        t.cannot("precision", "Megatron-LM refuses expert parallelism in fp16 (--precision bf16)");
+    if (p.recompute != Recompute::selective || !p.recompute_modules.has(RecomputeModule::moe_act)) return;
+    RecomputeModules kept =
+        p.recompute_modules & RecomputeModules{RecomputeModule::core_attn, RecomputeModule::layernorm,
+                                               RecomputeModule::mlp,       RecomputeModule::mla_up_proj,
+                                               RecomputeModule::moe,       RecomputeModule::shared_experts};
+    if (kept.empty()) kept = attention_core;
+    t.replace(
+        &ParallelPlan::recompute_modules, kept, "recompute_modules",
+        "moe_act is recomputed where experts are multiplied in one kernel, which {} are not: the file recomputes {}",
+        name_of(p.precision), modules_text(kept));
+}
 
 void add_layout(ArgumentLines& lines, ParallelPlan const& p, LaunchPlan const& launch) {
     ModelSpec const& model = launch.model;
@@ -75,7 +97,7 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
         lines.option("--recompute-method", p.recompute_layers > 0 ? "block" : "uniform");
         lines.option("--recompute-num-layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);
     }
-    lines.option("--attention-backend", p.attention == AttentionKernel::flash ? "flash" : "unfused");
+    lines.option("--attention-backend", megatron_attention_backend(p, launch.model));
     if (p.attention == AttentionKernel::eager) lines.flag("--no-masked-softmax-fusion");
     if (p.fused_cross_entropy == Switch::on) lines.flag("--cross-entropy-loss-fusion");
     lines.option("--attention-dropout", p.dropout == Switch::on ? "0.1" : "0");
@@ -94,7 +116,8 @@ void add_step(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const
     if (p.precision == Precision::fp4) lines.option("--fp4-format", "e2m1");
 }
 
-void add_run(ArgumentLines& lines, LaunchPlan const& launch, int zero) {
+/// Checkpoints are written beside training but for its FSDP and for Muon, whose format cannot be.
+void add_run(ArgumentLines& lines, LaunchPlan const& launch, ParallelPlan const& p) {
     lines.comment("the run");
     lines.option("--train-iters", launch.settings.steps);
     lines.option("--lr", fmt::format("{}", launch.settings.learning_rate));
@@ -104,7 +127,9 @@ void add_run(ArgumentLines& lines, LaunchPlan const& launch, int zero) {
     lines.variable("--save", "checkpoints");
     lines.variable("--load", "checkpoints");
     if (launch.checkpoint.steps > 0) lines.option("--save-interval", launch.checkpoint.steps);
-    if (zero < 2) lines.flag("--async-save");  // not in the format of its FSDP
+    bool const muon = p.optimizer == Optimizer::muon;
+    if (muon) lines.option("--ckpt-format", "torch");
+    if (p.zero < 2 && !muon) lines.flag("--async-save");
 }
 
 /// TF32 is PyTorch's choice, not Megatron-LM's; one queue of work keeps the order of kernels that its overlap counts on
@@ -136,6 +161,7 @@ Export write(LaunchPlan const& launch) {
     Translation t(launch);
     t.leave_out_adapters();
     translate_for_megatron(t, launch);
+    translate_for_script(t, launch.model);
     t.settle(launch);
     ArgumentLines lines;
     lines.comment("how the model is split");
@@ -144,9 +170,9 @@ Export write(LaunchPlan const& launch) {
     add_state(lines, t.plan, launch.model);
     lines.comment("one step");
     add_step(lines, launch, t.plan);
-    for (std::string const& missing : add_megatron_model(lines, launch.model))
+    for (std::string const& missing : add_megatron_model(lines, launch, t.plan.precision))
         t.cannot("model", "Megatron-LM has no argument for {}", missing);
-    add_run(lines, launch, t.plan.zero);
+    add_run(lines, launch, t.plan);
     TorchrunScript const script{.header = file_header(megatron_exporter, launch, t.notes),
                                 .environment = environment_of(launch, t.plan),
                                 .arguments = lines.text(),

@@ -35,7 +35,7 @@ void add_attention(ArgumentLines& lines, ModelSpec const& model) {
     lines.option("--window-attn-skip-freq", pattern + "]");
 }
 
-void add_experts(ArgumentLines& lines, ModelSpec const& model) {
+void add_experts(ArgumentLines& lines, ModelSpec const& model, Precision precision) {
     MoeSpec const& moe = *model.moe;
     lines.option("--num-experts", moe.experts);
     lines.option("--moe-router-topk", moe.top_k);
@@ -44,7 +44,7 @@ void add_experts(ArgumentLines& lines, ModelSpec const& model) {
     if (moe.correction_bias) lines.flag("--moe-router-enable-expert-bias");
     if (scores_by_sigmoid(model)) lines.option("--moe-router-score-function", "sigmoid");
     if (softmax_before_choice(model)) lines.flag("--moe-router-pre-softmax");
-    lines.flag("--moe-grouped-gemm");
+    if (groups_experts(precision)) lines.flag("--moe-grouped-gemm");
     if (!experts_everywhere(model)) lines.option("--moe-layer-freq", expert_pattern(model));
 }
 
@@ -139,13 +139,22 @@ std::vector<std::string> without_argument(ModelSpec const& model) {
     return missing;
 }
 
-std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec const& model) {
+std::int64_t positions_argument(LaunchPlan const& launch) {
+    return std::max(launch.model.max_positions, launch.workload.sequence);
+}
+
+bool groups_experts(Precision precision) {
+    return precision != Precision::fp16 && precision != Precision::fp32 && precision != Precision::tf32;
+}
+
+std::vector<std::string> add_megatron_model(ArgumentLines& lines, LaunchPlan const& launch, Precision precision) {
+    ModelSpec const& model = launch.model;
     lines.comment("model; rotary base, epsilon and router details are not part of the plan: see its config.json");
     lines.option("--num-layers", model.layer_count());
     lines.option("--hidden-size", model.hidden);
     if (model.mlp.intermediate > 0) lines.option("--ffn-hidden-size", model.mlp.intermediate);
     add_attention(lines, model);
-    if (model.max_positions > 0) lines.option("--max-position-embeddings", model.max_positions);
+    lines.option("--max-position-embeddings", positions_argument(launch));
     lines.option("--position-embedding-type", model.position == PositionKind::rotary    ? "rope"
                                               : model.position == PositionKind::learned ? "learned_absolute"
                                                                                         : "none");
@@ -156,7 +165,7 @@ std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec cons
     if (!model.mlp.bias) lines.flag("--disable-bias-linear");
     if (!model.tied_embeddings) lines.flag("--untie-embeddings-and-output-weights");
     lines.option("--vocab-size", model.vocab);
-    if (model.moe) add_experts(lines, model);
+    if (model.moe) add_experts(lines, model, precision);
     if (model.mtp_modules > 0) lines.option("--mtp-num-layers", model.mtp_modules);
     return missing;
 }

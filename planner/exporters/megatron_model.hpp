@@ -37,10 +37,17 @@ inline constexpr char const* softmax_correction = "a correction of the scores of
 std::string expert_pattern(ModelSpec const& model);
 bool experts_everywhere(ModelSpec const& model);
 
+/// `--max-position-embeddings`, which no sequence may exceed. A plan's is never longer than a learned table.
+std::int64_t positions_argument(LaunchPlan const& launch);
+
+/// Whether Megatron-LM multiplies the experts of a rank in one kernel (`--moe-grouped-gemm`): in bf16 and what is built
+/// on it.
+bool groups_experts(Precision precision);
+
 /// The architecture in Megatron-LM's arguments, as far as a ModelSpec knows it; what it does not (rotary base, epsilon
 /// of the norms, router details) is named in a comment.
 /// @return what Megatron-LM has no argument for, a sentence each.
-std::vector<std::string> add_megatron_model(ArgumentLines& lines, ModelSpec const& model);
+std::vector<std::string> add_megatron_model(ArgumentLines& lines, LaunchPlan const& launch, Precision precision);
 
 /// "E|t*4|t*3L": Megatron-LM's pipeline layout for layers of each chunk in model order. E: embedding, t: layer, m:
 /// multi-token prediction, L: loss. Source: megatron/core/transformer/pipeline_parallel_layer_layout.py.

@@ -1,5 +1,7 @@
 #include "planner/exporters/megatron_translation.hpp"
 
+#include "planner/exporters/megatron_attention.hpp"
+
 namespace sextant {
 namespace {
 
@@ -63,6 +65,14 @@ void translate_state(Translation& t, ModelSpec const& model) {
                   "activations are offloaded without pipeline stages and without recompute only; they stay");
 }
 
+void note_heads(Translation& t, ModelSpec const& model) {
+    std::int64_t const groups = model.attention.latent ? model.attention.heads : model.attention.kv_heads;
+    if (groups % t.plan.tp == 0) return;
+    t.cannot("tp",
+             "Megatron-Core 0.15 refuses {} key-value heads on {} tensor-parallel ranks; later releases take them",
+             groups, t.plan.tp);
+}
+
 /// What Megatron-Core stops at when it starts; the files say it all the same.
 void note_refusals(Translation& t, LaunchPlan const& launch) {
     ParallelPlan const& p = t.plan;
@@ -79,6 +89,13 @@ void note_refusals(Translation& t, LaunchPlan const& launch) {
                      "has {}: more activations are held",
                      microbatches, p.pp, group, planned);
     }
+    note_heads(t, launch.model);
+    if (std::int64_t const instances = p.shard_group > 0 ? p.dp * p.cp / p.shard_group : 1;
+        launch.model.moe && p.expert_dp() % instances != 0)
+        t.cannot("shard_group",
+                 "Megatron-Core refuses {} instances of the distributed optimizer for {} copies of an expert: a shard "
+                 "group of all {} ranks (--shard-group 0), or fewer --ep",
+                 instances, p.expert_dp(), p.dp * p.cp);
     if (launch.model.moe && p.tp > 1 && p.sequence_parallel == Switch::off)
         t.cannot("sequence_parallel", "Megatron-Core refuses experts with tensor parallelism and without it");
 }
@@ -117,6 +134,7 @@ void translate_for_megatron(Translation& t, LaunchPlan const& launch) {
     translate_schedule(t, launch.model);
     translate_recompute(t);
     translate_state(t, launch.model);
+    translate_megatron_attention(t, launch);
     note_refusals(t, launch);
 }
 

@@ -1,4 +1,5 @@
 #include "planner/exporters/exporter.hpp"
+#include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
 #include "planner/exporters/megatron_translation.hpp"
 #include "planner/exporters/nemo_adapters.hpp"
@@ -104,7 +105,7 @@ std::string model_config(ParallelPlan const& p, ModelSpec const& m) {
         set("recompute_method", p.recompute_layers > 0 ? "\"block\"" : "\"uniform\"");
         set("recompute_num_layers", p.recompute_layers > 0 ? p.recompute_layers / p.vpp : 1);
     }
-    set("attention_backend", p.attention == AttentionKernel::flash ? "AttnBackend.flash" : "AttnBackend.unfused");
+    set("attention_backend", fmt::format("AttnBackend.{}", megatron_attention_backend(p, m)));
     if (p.attention == AttentionKernel::eager) set("masked_softmax_fusion", "False");
     if (p.cp > 1)
         set("cp_comm_type", p.cp_mode == ContextParallel::ring         ? "\"p2p\""

@@ -19,6 +19,12 @@ void read_launch(ArgumentReader& in, ForeignPlan& out, ModelSpec const& model) {
     p.attention = flash ? AttentionKernel::flash : by_operation ? AttentionKernel::eager : AttentionKernel::unfused;
     if (in.text("--optimizer") == "sgd") p.optimizer = Optimizer::sgd;
     static_cast<void>(in.flag("--no-pipeline-parallel"));
+    static_cast<void>(in.flag("--create-moe-param-group"));
+    static_cast<void>(in.flag("--cpu-optimizer"));  // where it runs is the JSON's to say
+    if (!in.flag("--disable-moe-token-dropping") && model.moe)
+        out.warnings.emplace_back(
+            "tokens beyond the capacity of an expert are dropped without --disable-moe-token-dropping; all are "
+            "counted");
     in.finish(out, megatron_without_effect(), megatron_not_counted());
 }
 

@@ -1,0 +1,61 @@
+#include "planner/importers/foreign_plan.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/exporters/exported.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+TEST_CASE("Megatron-DeepSpeed's sequence parallelism has the one queue of work that it asks for", "[export]") {
+    ParallelPlan plan{.tp = 2};
+    CHECK_FALSE(writes(exported("deepspeed", "llama-3.1-8b", plan), "CUDA_DEVICE_MAX_CONNECTIONS"));
+    plan.sequence_parallel = Switch::on;
+    CHECK(writes(exported("deepspeed", "llama-3.1-8b", plan), "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+    Export const other =
+        exported({.format = "deepspeed", .model = find_model("llama-3.1-8b"), .plan = plan, .cluster = "mi300x"});
+    CHECK_FALSE(writes(other, "CUDA_DEVICE_MAX_CONNECTIONS"));
+}
+
+TEST_CASE("DeepSpeed drops no tokens and shards experts apart, and a file that drops some is warned of",
+          "[export][import]") {
+    ModelSpec const mixtral = find_model("mixtral-8x7b");
+    Export const experts = exported("deepspeed", "mixtral-8x7b", {.dp = 8, .ep = 8});
+    CHECK(writes(experts, "--create-moe-param-group\n"));
+    CHECK(writes(experts, "--disable-moe-token-dropping\n"));
+    CHECK_FALSE(writes(exported("deepspeed", "llama-3.1-8b"), "moe"));
+    CHECK(import_deepspeed(experts.files[0].text, experts.files[1].text, "x", mixtral).warnings.empty());
+    std::vector<std::string> const warnings =
+        import_deepspeed("{}", "--bf16 --micro-batch-size 1", "x", mixtral).warnings;
+    REQUIRE(warnings.size() == 1);
+    CHECK_THAT(warnings.front(), contains("dropped without --disable-moe-token-dropping"));
+}
+
+TEST_CASE("DeepSpeed's offloaded optimizer is one of the host", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.zero = 1;
+    CHECK_FALSE(writes(exported("deepspeed", "llama-3.1-8b", plan), "--cpu-optimizer"));
+    plan.offload = Offload::optimizer;
+    CHECK(writes(exported("deepspeed", "llama-3.1-8b", plan), "--cpu-optimizer\n"));
+}
+
+TEST_CASE("Megatron-DeepSpeed has Adam for Muon, and says so", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.optimizer = Optimizer::muon;
+    Export const e = exported("deepspeed", "llama-3.1-8b", plan);
+    CHECK(e.expressed.optimizer == Optimizer::adamw);
+    CHECK(notes(e, "no Muon", "optimizer"));
+    CHECK_FALSE(writes(e, "\"Muon\""));
+}
+
+TEST_CASE("Megatron-DeepSpeed's pipeline recomputes all layers of a stage or none", "[export]") {
+    ParallelPlan plan{.dp = 4, .pp = 2};
+    plan.recompute = Recompute::full;
+    plan.recompute_layers = 3;
+    Export const staged = exported("deepspeed", "llama-3.1-8b", plan);
+    CHECK(staged.expressed.recompute_layers == 0);
+    CHECK(notes(staged, "all layers of a stage or none", "recompute_layers"));
+    CHECK(writes(staged, "--recompute-method uniform"));
+    plan.pp = 1;
+    Export const flat = exported("deepspeed", "llama-3.1-8b", plan);
+    CHECK(flat.expressed.recompute_layers == 3);
+    CHECK(writes(flat, "--recompute-method block"));
+}

@@ -1,0 +1,130 @@
+#include "planner/importers/foreign_plan.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/exporters/exported.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+bool all_note(ParallelPlan const& plan, char const* model, std::string const& part, std::string const& field) {
+    return notes(exported("megatron", model, plan), part, field) && notes(exported("nemo", model, plan), part, field);
+}
+
+}  // namespace
+
+TEST_CASE("positions are as many as the sequence needs", "[export]") {
+    for (char const* const format : {"megatron", "deepspeed"}) {
+        CAPTURE(format);
+        auto const written = [&](char const* model, std::int64_t sequence) {
+            return exported({.format = format, .model = find_model(model), .sequence = sequence});
+        };
+        CHECK(writes(written("llama-2-7b", 2048), "--max-position-embeddings 4096\n"));
+        CHECK(writes(written("llama-2-7b", 16384), "--max-position-embeddings 16384\n"));
+        CHECK(writes(written("gpt2", 512), "--max-position-embeddings 1024\n"));
+    }
+}
+
+TEST_CASE("Megatron-Core chooses the kernel itself for sinks and latent attention", "[export]") {
+    CHECK(writes(exported("megatron", "llama-3.1-8b"), "--attention-backend flash\n"));
+    CHECK(writes(exported("megatron", "gpt-oss-20b"), "--attention-backend auto\n"));
+    CHECK(writes(exported("megatron", "deepseek-v3"), "--attention-backend auto\n"));
+    CHECK(writes(exported("nemo", "llama-3.1-8b"), "AttnBackend.flash"));
+    CHECK(writes(exported("nemo", "deepseek-v3"), "AttnBackend.auto"));
+    ParallelPlan unfused;
+    unfused.attention = AttentionKernel::unfused;
+    CHECK(writes(exported("megatron", "deepseek-v3", unfused), "--attention-backend unfused\n"));
+}
+
+TEST_CASE("attention is not fused in 32 bits or before Ampere, and context parallelism is with fused attention only",
+          "[export]") {
+    for (char const* const format : {"megatron", "nemo"}) {
+        CAPTURE(format);
+        auto const written = [&](ParallelPlan const& plan, char const* cluster) {
+            return exported({.format = format, .model = find_model("llama-3.2-1b"), .plan = plan, .cluster = cluster});
+        };
+        ParallelPlan half{.dp = 2};
+        half.precision = Precision::fp16;
+        Export const old = written(half, "v100-sxm");
+        CHECK(notes(old, "before Ampere", "attention"));
+        CHECK(old.expressed.attention == AttentionKernel::unfused);
+        CHECK_FALSE(notes(written(half, "a100-sxm"), "", "attention"));
+        ParallelPlan wide = half;
+        wide.precision = Precision::fp32;
+        CHECK(notes(written(wide, "h100-sxm"), "in 32 bits", "attention"));
+        wide.cp = 2;
+        CHECK(notes(written(wide, "h100-sxm"), "will not start", "cp"));
+        ParallelPlan split{.cp = 2};
+        split.attention = AttentionKernel::eager;
+        Export const fused = written(split, "h100-sxm");
+        CHECK(notes(fused, "with fused attention only", "attention"));
+        CHECK(fused.expressed.attention == AttentionKernel::flash);
+    }
+}
+
+TEST_CASE("context parallelism moves keys as windows, sinks and latent attention allow", "[export]") {
+    ParallelPlan plan{.cp = 2};
+    auto const mode = [&](char const* format, char const* model, ContextParallel asked) {
+        plan.cp_mode = asked;
+        return exported(format, model, plan).expressed.cp_mode;
+    };
+    using enum ContextParallel;
+    CHECK(mode("megatron", "llama-3.1-8b", ring) == ring);
+    CHECK(mode("megatron", "gemma-3-1b", ring) == all_gather);
+    CHECK(mode("megatron", "gemma-3-1b", ulysses) == ulysses);
+    CHECK(mode("nemo", "gemma-3-1b", ring) == ring);  // whose recipe has no windows
+    for (ContextParallel const asked : {ring, all_gather, ulysses}) {
+        CHECK(mode("megatron", "gpt-oss-20b", asked) == ulysses);
+        CHECK(mode("megatron", "deepseek-v2-lite", asked) == ring);
+        CHECK(mode("nemo", "deepseek-v2-lite", asked) == ring);
+    }
+    plan.cp_mode = ring;
+    CHECK_FALSE(notes(exported("megatron", "gpt-oss-20b", plan), "not divisible", "cp"));
+    plan.cp = 16;
+    CHECK(notes(exported("megatron", "gpt-oss-20b", plan), "not divisible", "cp"));
+}
+
+TEST_CASE("experts are multiplied in one kernel in bf16 and what is built on it", "[export]") {
+    ParallelPlan plan{.dp = 8, .ep = 8};
+    for (Precision const precision : {Precision::bf16, Precision::fp8, Precision::fp8_block, Precision::mxfp8,
+                                      Precision::fp4, Precision::fp16, Precision::fp32, Precision::tf32}) {
+        plan.precision = precision;
+        bool const wide = precision == Precision::fp16 || precision == Precision::fp32 || precision == Precision::tf32;
+        Export const e = exported("megatron", "mixtral-8x7b", plan);
+        CAPTURE(name_of(precision));
+        CHECK(writes(e, "--moe-grouped-gemm") != wide);
+        CHECK(notes(e, "refuses expert parallelism in fp16", "precision") == (precision == Precision::fp16));
+    }
+    plan.precision = Precision::fp16;
+    plan.recompute = Recompute::selective;
+    plan.recompute_modules = {RecomputeModule::moe_act, RecomputeModule::layernorm};
+    Export const recomputed = exported("megatron", "mixtral-8x7b", plan);
+    CHECK(notes(recomputed, "moe_act", "recompute_modules"));
+    CHECK(modules_text(recomputed.expressed.recompute_modules) == "layernorm");
+}
+
+TEST_CASE("what Megatron-Core refuses when it starts is said", "[export]") {
+    ParallelPlan wide{.tp = 8};
+    wide.sequence_parallel = Switch::on;
+    CHECK(all_note(wide, "qwen3-30b-a3b", "refuses 4 key-value heads on 8", "tp"));
+    CHECK_FALSE(notes(exported("megatron", "llama-3.1-8b", wide), "", "tp"));
+
+    ParallelPlan sharded{.dp = 8, .ep = 8};
+    sharded.zero = 1;
+    sharded.shard_group = 4;
+    CHECK(all_note(sharded, "mixtral-8x7b", "2 instances of the distributed optimizer for 1 copies", "shard_group"));
+    sharded.ep = 4;
+    CHECK_FALSE(notes(exported("megatron", "mixtral-8x7b", sharded), "", "shard_group"));
+}
+
+TEST_CASE("Muon needs a later Megatron-Core, and checkpoints that are written in the open", "[export]") {
+    ParallelPlan plan{.dp = 8};
+    plan.zero = 1;
+    CHECK(writes(exported("megatron", "llama-3.1-8b", plan), "--async-save"));
+    plan.optimizer = Optimizer::muon;
+    Export const muon = exported("megatron", "llama-3.1-8b", plan);
+    CHECK(writes(muon, "--optimizer dist_muon\n"));
+    CHECK(writes(muon, "--ckpt-format torch\n"));
+    CHECK_FALSE(writes(muon, "--async-save"));
+    CHECK(notes(muon, "after Megatron-Core 0.15", "optimizer"));
+}
