@@ -1,10 +1,20 @@
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/quoting.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 // Keys of src/MaxText/configs/base.yml; variables of initialize_jax_for_gpu in src/MaxText/max_utils.py.
 
 namespace sextant {
 namespace {
+
+/// MaxText's DeepSeek block has its first dense layers before the pipeline (first_num_dense_layers).
+std::int64_t pipelined_layers(ModelSpec const& model) {
+    if (!model.architecture.starts_with("deepseek") && model.architecture != "kimi_k2") return model.layer_count();
+    auto const first = std::find_if(model.layers.begin(), model.layers.end(), [](LayerKind const& l) { return l.moe; });
+    return first == model.layers.end() ? model.layer_count() : model.layers.end() - first;
+}
 
 void translate_layout(Translation& t, LaunchPlan const& launch) {
     ParallelPlan& p = t.plan;
@@ -14,9 +24,12 @@ void translate_layout(Translation& t, LaunchPlan const& launch) {
               name_of(p.schedule));
     t.replace(&ParallelPlan::stage_layers, std::vector<std::int64_t>{}, "stage_layers",
               "stages have equal numbers of layers");
-    if (launch.model.layer_count() % (p.pp * p.vpp) != 0)
-        t.cannot("pp", "{} layers are not divisible by {} chunks: set pipeline_parallel_layers",
-                 launch.model.layer_count(), p.pp * p.vpp);
+    std::int64_t const layers = pipelined_layers(launch.model);
+    if (p.pp > 1 && layers < launch.model.layer_count())
+        t.cannot("pp", "the {} dense layers before those with experts are outside the pipeline, on every stage",
+                 launch.model.layer_count() - layers);
+    if (layers % (p.pp * p.vpp) != 0)
+        t.cannot("pp", "{} layers are not divisible by {} chunks: set pipeline_parallel_layers", layers, p.pp * p.vpp);
     if (p.pp > 1 && launch.microbatches() % p.pp != 0)
         t.cannot("micro_batch", "num_pipeline_microbatches has to be a multiple of the {} stages, {} is not", p.pp,
                  launch.microbatches());
@@ -66,31 +79,67 @@ void translate_step(Translation& t) {
         t.cannot("offload", "remat_policy is either full or minimal_offloaded; the file has minimal_offloaded");
 }
 
-std::string axes(LaunchPlan const& launch, ParallelPlan const& p) {
-    bool const tpu = launch.cluster.scale_up.kind == ScaleUpKind::torus;
-    std::int64_t const world = launch.plan.world_size();
-    bool const spans = tpu && world > launch.cluster.domain_size && world % launch.cluster.domain_size == 0;
-    std::int64_t const slices = spans ? world / launch.cluster.domain_size : 1;
+/// Groups of devices that JAX counts as one machine (a slice): a TPU slice, a domain of more than a node, a node.
+std::int64_t slices_of(LaunchPlan const& launch) {
+    std::int64_t const domain = launch.cluster.domain_size;
+    constexpr std::int64_t most_of_node = 8;
+    return domain > most_of_node ? (launch.plan.world_size() + domain - 1) / domain : launch.nodes;
+}
+
+/// One axis of the mesh: its ranks across slices (dcn) and within one (ici).
+struct MeshAxis {
+    char const* name;
+    std::int64_t across = 1;
+    std::int64_t within = 1;
+};
+struct Mesh {
+    std::vector<MeshAxis> axes;
+    std::int64_t slices = 1;
+    std::int64_t left = 1;  ///< slices that the axes do not divide into
+};
+
+/// The axes from the outermost of a plan's ranks to the innermost: the first ones go across slices.
+Mesh mesh_of(LaunchPlan const& launch, ParallelPlan const& p) {
     std::int64_t const ranks = p.dp / p.ep;
     std::int64_t const group = p.zero == 3 ? p.shard_group > 0 ? p.shard_group : ranks * p.cp : p.cp;
     std::int64_t const sharded = std::max<std::int64_t>(1, std::min(ranks, group / p.cp));
     std::int64_t const data = std::max<std::int64_t>(1, ranks / sharded);
-    bool const on_data = data % slices == 0;
-    std::string out;
-    auto const axis = [&](char const* name, std::int64_t value) { out += fmt::format("{}: {}\n", name, value); };
-    if (slices > 1) {
-        axis("dcn_data_parallelism", on_data ? slices : 1);
-        axis("dcn_fsdp_parallelism", on_data ? 1 : slices);
+    bool const sequence = p.sequence_parallel == Switch::on;
+    Mesh mesh{.axes = {{.name = "pipeline", .within = p.pp},
+                       {.name = "data", .within = data},
+                       {.name = "fsdp", .within = sharded},
+                       {.name = "expert", .within = p.ep},
+                       {.name = "context", .within = p.cp},
+                       {.name = sequence ? "tensor_sequence" : "tensor", .within = p.tp}},
+              .slices = slices_of(launch)};
+    mesh.left = mesh.slices;
+    for (MeshAxis& axis : mesh.axes) {
+        axis.across = std::gcd(mesh.left, axis.within);
+        axis.within /= axis.across;
+        mesh.left /= axis.across;
     }
-    axis("ici_data_parallelism", on_data ? data / slices : data);
-    axis("ici_fsdp_parallelism", on_data ? sharded : std::max<std::int64_t>(1, sharded / slices));
-    axis(p.sequence_parallel == Switch::on ? "ici_tensor_sequence_parallelism" : "ici_tensor_parallelism", p.tp);
-    axis("ici_context_parallelism", p.cp);
-    axis("ici_expert_parallelism", p.ep);
-    axis("ici_pipeline_parallelism", p.pp);
+    return mesh;
+}
+
+void note_mesh(Translation& t, Mesh const& mesh) {
+    if (mesh.left == 1) return;
+    t.cannot("dp",
+             "JAX sees {} slices, which the axes do not divide into: MaxText refuses dcn axes of another product "
+             "(whole nodes or domains, --gpus)",
+             mesh.slices);
+}
+
+std::string axes(LaunchPlan const& launch, ParallelPlan const& p, Mesh const& mesh) {
+    std::string out;
+    auto const axis = [&](auto const& name, std::int64_t value) { out += fmt::format("{}: {}\n", name, value); };
+    for (MeshAxis const& a : mesh.axes)
+        if (mesh.slices > 1) axis(fmt::format("dcn_{}_parallelism", a.name), a.across);
+    for (MeshAxis const& a : mesh.axes)
+        axis(fmt::format("ici_{}_parallelism", a.name), a.within);
     if (p.zero == 1) out += "shard_optimizer_over_data: true\n";
     if (p.pp > 1) {
-        axis("num_layers_per_pipeline_stage", std::max<std::int64_t>(1, launch.model.layer_count() / (p.pp * p.vpp)));
+        axis("num_layers_per_pipeline_stage",
+             std::max<std::int64_t>(1, pipelined_layers(launch.model) / (p.pp * p.vpp)));
         axis("num_pipeline_repeats", p.vpp);
         axis("num_pipeline_microbatches", launch.microbatches());
     }
@@ -148,6 +197,8 @@ Export write(LaunchPlan const& launch) {
     translate_experts(t, launch.model);
     translate_step(t);
     t.settle(launch);
+    Mesh const mesh = mesh_of(launch, t.plan);
+    note_mesh(t, mesh);
     bool const tpu = launch.cluster.scale_up.kind == ScaleUpKind::torus;
     std::string yaml = file_header(maxtext_exporter, launch, t.notes);
     yaml += "base_config: \"base.yml\"\n";
@@ -160,7 +211,7 @@ Export write(LaunchPlan const& launch) {
     yaml += "tokenizer_path: " + yaml_quoted(launch.settings.tokenizer) + "\n";
     yaml += "enable_checkpointing: true\nasync_checkpointing: true\n";
     if (launch.checkpoint.steps > 0) yaml += fmt::format("checkpoint_period: {}\n", launch.checkpoint.steps);
-    yaml += axes(launch, t.plan) + step(launch, t.plan);
+    yaml += axes(launch, t.plan, mesh) + step(launch, t.plan);
     return {.files = {{"maxtext.yml", yaml}},
             .not_expressed = t.notes,
             .expressed = t.plan,

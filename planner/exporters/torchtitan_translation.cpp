@@ -1,0 +1,209 @@
+#include "planner/exporters/torchtitan_translation.hpp"
+
+#include "cost_models/memory_footprint.hpp"
+
+#include <algorithm>
+
+namespace sextant {
+namespace {
+
+void translate_schedule(Translation& t, std::int64_t microbatches) {
+    ParallelPlan& p = t.plan;
+    if (p.pp == 1) {
+        t.replace(&ParallelPlan::schedule, Schedule::one_f_one_b, "schedule",
+                  "one stage: microbatches run one after the other (gradient accumulation)");
+        return;
+    }
+    bool const has_class = std::string_view(torchtitan_schedule(p.schedule)) != "1F1B";
+    if (p.schedule == Schedule::breadth_first && p.vpp == 1)
+        t.replace(&ParallelPlan::schedule, Schedule::gpipe, "schedule",
+                  "LoopedBFS takes several chunks per stage; with one it is GPipe");
+    else if (!has_class)
+        t.replace(
+            &ParallelPlan::schedule, Schedule::one_f_one_b, "schedule",
+            "torch.distributed.pipelining has no {}; the file runs 1F1B ('sextant simulate --write-schedule' writes "
+            "the schedule itself, for pipeline_parallel_schedule_csv)",
+            name_of(p.schedule));
+    std::int64_t const rounds = std::max<std::int64_t>(1, microbatches / p.pp);
+    if (p.schedule == Schedule::one_f_one_b && microbatches < p.pp)
+        t.cannot("micro_batch", "1F1B wants as many microbatches as stages: PyTorch refuses {} on {}", microbatches,
+                 p.pp);
+    if (p.schedule == Schedule::interleaved && microbatches % rounds != 0)
+        t.cannot("micro_batch", "interleaving runs {} rounds of equal length: PyTorch refuses {} microbatches", rounds,
+                 microbatches);
+}
+
+/// Without a pipeline FSDP2 frees the weights after the forward pass (ZeRO 3) or keeps them (ZeRO 2); with one, it
+/// keeps them and reduces gradients once a step, which is what ZeRO 1 costs. It always shards over context-parallel
+/// ranks, too, and experts over what expert parallelism leaves of one replica.
+void translate_sharding(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    std::int64_t const ranks = p.dp * p.cp;
+    if (most_copies(p, model) == 1) return;
+    if (ranks == 1 && p.zero == 0) {
+        t.cannot("zero", "ranks that hold copies of experts always share their state; the file shards over them");
+        p.zero = p.pp > 1 ? 1 : 2;
+        return;
+    }
+    if (p.zero == 0 && p.cp > 1) {
+        t.cannot("zero", "context-parallel ranks always share the state; the file shards over them");
+        p.zero = p.pp > 1 ? 1 : 2;
+        t.replace(&ParallelPlan::shard_group, p.dp > 1 ? p.cp : std::int64_t{0}, "shard_group",
+                  "the state is sharded over context-parallel groups");
+        return;
+    }
+    if (p.zero == 1 && p.pp == 1)
+        t.replace(&ParallelPlan::zero, 2, "zero", "FSDP2 shards gradients with the optimizer state (ZeRO 2)");
+    if (p.shard_group > 0 && p.shard_group % p.cp != 0) {
+        std::int64_t const group = p.shard_group * p.cp;
+        t.replace(&ParallelPlan::shard_group, ranks % group == 0 && group < ranks ? group : std::int64_t{0},
+                  "shard_group", "groups hold whole context-parallel groups of {}", p.cp);
+    }
+    if (p.shard_group == 1 && model.moe && expert_shards(p) > 1) {
+        t.cannot("zero", "copies of experts inside a group of one data-parallel rank are replicas in the file");
+        p.zero = 0;
+        p.shard_group = 0;
+    }
+}
+
+/// Plain replicas are PyTorch's DDP, which goes with no other parallelism; the experts of a group of ranks that shares
+/// its state are divided over these ranks, and over tensor-parallel ones that hold whole experts.
+void translate_groups(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    if (p.zero == 0 && p.dp > 1 && p.cp == 1 && (p.tp > 1 || p.pp > 1 || p.ep > 1)) {
+        t.cannot("zero",
+                 "torchtitan has replicas that share nothing (DDP) without any other parallelism only: the file shards "
+                 "over all {} ranks",
+                 p.dp);
+        p.zero = p.pp > 1 ? 1 : 2;
+    }
+    if (!model.moe || p.ep == 1) return;
+    std::int64_t const borrowed = p.expert_tp == p.tp ? 1 : p.tp;
+    if (p.shard_group * borrowed % p.ep != 0)
+        t.replace(
+            &ParallelPlan::shard_group, std::int64_t{0}, "shard_group",
+            "torchtitan divides experts over the ranks of a shard group, which are no multiple of ep {}: the file "
+            "shards over all ranks",
+            p.ep);
+    if (p.dp * p.cp * borrowed % p.ep != 0)
+        t.cannot("ep", "torchtitan divides experts over {} ranks here, and refuses ep {} (a divisor of them)",
+                 p.dp * p.cp * borrowed, p.ep);
+}
+
+void translate_experts(Translation& t, ModelSpec const& model) {
+    if (!model.moe) return;
+    ParallelPlan& p = t.plan;
+    if (p.ep == 1)
+        t.replace(&ParallelPlan::expert_tp, p.tp, "expert_tp", "without expert parallelism experts are cut over tp");
+    else if (p.expert_tp != 1 && p.expert_tp != p.tp)
+        t.replace(&ParallelPlan::expert_tp, p.tp, "expert_tp",
+                  "experts are cut over all of tp or not at all, not over {}", p.expert_tp);
+    if (p.ep > 1 && p.ep % (p.cp * (p.expert_tp == p.tp ? 1 : p.tp)) != 0)
+        t.cannot("ep", "torchtitan wants ep to be a multiple of {}: it may refuse {}",
+                 p.expert_tp == p.tp ? "cp" : "cp x tp", p.ep);
+    if (p.ep == 1)
+        t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
+                  "tokens are not sent anywhere without expert parallelism");
+    if (p.expert_tp > 1)
+        t.replace(&ParallelPlan::dispatcher, Dispatcher::all_to_all, "moe_dispatcher",
+                  "torchtitan has no DeepEP with tensor parallelism inside experts: tokens go by all-to-all");
+    if (p.schedule == Schedule::dualpipe_v && p.ep > 1 && p.recompute != Recompute::none)
+        t.cannot("recompute",
+                 "torchtitan 0.2.1 and later refuse recompute with expert parallelism and DualPipeV: set "
+                 "pipeline_parallel_expert_parallel_overlap = false there");
+}
+
+/// Every k-th layer of a rank is recomputed; nothing else is said with a number.
+void translate_recompute(Translation& t, ModelSpec const& model) {
+    ParallelPlan& p = t.plan;
+    if (p.recompute == Recompute::selective)
+        t.replace(&ParallelPlan::recompute_modules, {RecomputeModule::op}, "recompute_modules",
+                  "torchtitan's selective checkpointing keeps the results of expensive operations, not all but {}: the "
+                  "file has selective_ac_option 'op', the nearest",
+                  modules_text(p.recompute_modules));
+    if (p.recompute_layers == 0) return;
+    std::vector<std::int64_t> const chunks = chunk_layers(p, model);
+    bool even = true;
+    for (std::int64_t const layers : chunks)
+        even = even && layers == chunks.front();
+    if (even && chunks.front() * p.vpp % p.recompute_layers == 0) return;
+    t.replace(&ParallelPlan::recompute_layers, std::int64_t{0}, "recompute_layers",
+              "torchtitan recomputes every k-th layer; {} of a stage are no k-th part of it, so all are",
+              p.recompute_layers);
+}
+
+void note_narrow(Translation& t, ModelSpec const& model) {
+    ParallelPlan const& p = t.plan;
+    if (!is_narrow(p.precision)) return;
+    if (model.moe && !torchtitan_narrows_experts(p, model))
+        t.cannot("precision",
+                 "torchtitan multiplies experts in float8 without pipeline and context parallelism only: here in bf16");
+    if (!torchtitan_compiles(p))
+        t.cannot("precision",
+                 "torchtitan refuses to compile layers in mxfp8 with tensor parallelism: they run as they are, slower "
+                 "than predicted");
+}
+
+void translate_rest(Translation& t) {
+    ParallelPlan& p = t.plan;
+    if (p.tp > 1)
+        t.replace(&ParallelPlan::sequence_parallel, Switch::on, "sequence_parallel",
+                  "tensor parallelism always comes with sequence parallelism");
+    if (p.cp > 1 && p.cp_mode == ContextParallel::ulysses)
+        t.replace(&ParallelPlan::cp_mode, ContextParallel::all_gather, "cp_mode",
+                  "keys and values are gathered or passed around; no Ulysses");
+    t.replace(&ParallelPlan::attention, AttentionKernel::flash, "attention", "attention is always a fused kernel");
+    t.replace(&ParallelPlan::dropout, Switch::off, "dropout", "the models have no dropout");
+    if (p.optimizer != Optimizer::adamw)
+        t.replace(&ParallelPlan::optimizer, Optimizer::adamw, "optimizer", "there is no {}: the file has AdamW",
+                  name_of(p.optimizer));
+    if (offloads_optimizer(p))
+        t.cannot("offload",
+                 "enable_cpu_offload moves weights and gradients to the host as well, not only the optimizer");
+    if (offloads_activations(p))
+        t.replace(&ParallelPlan::offload, offloads_optimizer(p) ? Offload::optimizer : Offload::none, "offload",
+                  "activations are not offloaded");
+    if (p.precision == Precision::tf32)
+        t.replace(&ParallelPlan::precision, Precision::fp32, "precision",
+                  "TF32 is a switch of PyTorch: torchtitan.sh sets it, the TOML cannot");
+    if (p.precision == Precision::fp16 || p.precision == Precision::fp4)
+        t.replace(&ParallelPlan::precision, Precision::bf16, "precision", "there is no {}: the file has bf16",
+                  name_of(p.precision));
+    if (p.precision == Precision::fp8_block)
+        t.replace(&ParallelPlan::precision, Precision::fp8, "precision",
+                  "scales are of rows, not of blocks: the file has float8");
+}
+
+}  // namespace
+
+char const* torchtitan_schedule(Schedule schedule) {
+    switch (schedule) {
+        case Schedule::gpipe: return "GPipe";
+        case Schedule::interleaved: return "Interleaved1F1B";
+        case Schedule::breadth_first: return "LoopedBFS";
+        case Schedule::zb_v: return "ZBVZeroBubble";
+        case Schedule::dualpipe_v: return "DualPipeV";
+        default: return "1F1B";
+    }
+}
+
+bool torchtitan_narrows_experts(ParallelPlan const& p, ModelSpec const& model) {
+    bool const alone = p.pp == 1 && p.cp == 1;
+    return model.moe && is_narrow(p.precision) && (p.precision == Precision::mxfp8 || alone);
+}
+
+bool torchtitan_compiles(ParallelPlan const& p) { return p.precision != Precision::mxfp8 || p.tp == 1; }
+
+void translate_for_torchtitan(Translation& t, LaunchPlan const& launch) {
+    t.leave_out_adapters();
+    t.leave_out_gradients();
+    translate_schedule(t, launch.microbatches());
+    translate_experts(t, launch.model);
+    translate_sharding(t, launch.model);
+    translate_groups(t, launch.model);
+    translate_recompute(t, launch.model);
+    translate_rest(t);
+    note_narrow(t, launch.model);
+}
+
+}  // namespace sextant

@@ -1,0 +1,74 @@
+#include "tests/catch.hpp"
+#include "tests/planner/exporters/exported.hpp"
+
+#include <regex>
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+namespace {
+
+/// Product of the axes across slices ("dcn") or within one ("ici"), 1 where there are none.
+std::int64_t product(Export const& e, std::string const& kind) {
+    std::string const& text = e.files.front().text;
+    std::regex const axis("\n" + kind + "_[a-z_]+_parallelism: ([0-9]+)");
+    std::int64_t out = 1;
+    for (std::sregex_iterator it(text.begin(), text.end(), axis), end; it != end; ++it)
+        out *= std::stoll((*it)[1]);
+    return out;
+}
+
+Export written(ParallelPlan const& plan, char const* cluster, char const* model = "llama-3.1-8b",
+               std::int64_t global_batch = 512) {
+    return exported({.format = "maxtext",
+                     .model = find_model(model),
+                     .plan = plan,
+                     .global_batch = global_batch,
+                     .cluster = cluster});
+}
+
+}  // namespace
+
+TEST_CASE("MaxText's axes across slices have as many ranks as slices, those within one as many as its devices",
+          "[export]") {
+    struct Row {
+        char const* cluster;
+        ParallelPlan plan;
+        std::int64_t slices;
+    };
+    for (Row const& row : {Row{"h100-sxm", {.dp = 8}, 1}, Row{"h100-sxm", {.dp = 4, .tp = 8}, 4},
+                           Row{"h100-sxm", {.dp = 4, .tp = 4, .pp = 4}, 8}, Row{"h100-sxm", {.dp = 2, .tp = 16}, 4},
+                           Row{"h100-sxm", {.dp = 2, .tp = 2, .pp = 3, .cp = 4}, 6},
+                           Row{"gb200-nvl72", {.dp = 9, .tp = 8}, 1}, Row{"gb200-nvl72", {.dp = 18, .tp = 8}, 2}}) {
+        ParallelPlan plan = row.plan;
+        for (int const zero : {0, 1, 3}) {
+            if (zero == 3 && plan.pp > 1) continue;
+            plan.zero = zero;
+            Export const e = written(plan, row.cluster, "llama-3.1-405b", 2 * 3 * 4 * 9 * 8);
+            CAPTURE(row.cluster, row.slices, zero, e.files.front().text);
+            CHECK(product(e, "dcn") == row.slices);
+            CHECK(product(e, "dcn") * product(e, "ici") == plan.world_size());
+            CHECK_FALSE(notes(e, "slices", "dp"));
+        }
+    }
+    // Stages are the outermost ranks, then replicas.
+    Export const staged = written({.dp = 4, .tp = 4, .pp = 4}, "h100-sxm");
+    CHECK(writes(staged, "dcn_pipeline_parallelism: 4\ndcn_data_parallelism: 2\n"));
+    CHECK(writes(staged, "ici_pipeline_parallelism: 1\nici_data_parallelism: 2\n"));
+}
+
+TEST_CASE("MaxText is said to refuse slices that the axes do not divide into", "[export]") {
+    CHECK_FALSE(notes(written({.dp = 10, .tp = 8}, "gb200-nvl72", "llama-3.1-8b", 40), "slices", "dp"));
+    CHECK(notes(written({.dp = 75, .tp = 1}, "gb200-nvl72", "llama-3.1-8b", 75), "JAX sees 2 slices", "dp"));
+}
+
+TEST_CASE("MaxText's pipeline has the layers of DeepSeek that follow its dense ones", "[export]") {
+    ParallelPlan plan{.dp = 2, .pp = 2};
+    Export const e = written(plan, "h100-sxm", "deepseek-v3", 8);  // 61 layers, three of them dense
+    CHECK(writes(e, "num_layers_per_pipeline_stage: 29\n"));
+    CHECK(notes(e, "3 dense layers", "pp"));
+    CHECK_FALSE(notes(e, "not divisible", "pp"));
+    Export const other = written(plan, "h100-sxm", "mixtral-8x7b", 8);
+    CHECK(writes(other, "num_layers_per_pipeline_stage: 16\n"));
+    CHECK_FALSE(notes(other, "", "pp"));
+}

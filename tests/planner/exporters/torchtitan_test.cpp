@@ -1,0 +1,104 @@
+#include "planner/importers/foreign_plan.hpp"
+#include "tests/catch.hpp"
+#include "tests/planner/exporters/exported.hpp"
+
+using namespace sextant;
+using namespace sextant::fixtures;
+
+TEST_CASE("torchtitan is told of a backend of experts only where it is DeepEP", "[export]") {
+    ParallelPlan plan{.dp = 8, .ep = 8};
+    plan.zero = 3;
+    CHECK_FALSE(writes(exported("torchtitan", "mixtral-8x7b", plan), "expert_parallel_comm_backend"));
+    plan.dispatcher = Dispatcher::deduplicated;
+    CHECK(writes(exported("torchtitan", "mixtral-8x7b", plan),
+                 "expert_parallel_comm_backend = \"deepep\"  # torchtitan 0.2.1 or later\n"));
+    plan.tp = plan.expert_tp = 2;
+    Export const cut = exported("torchtitan", "mixtral-8x7b", plan);
+    CHECK(notes(cut, "no DeepEP with tensor parallelism inside experts", "moe_dispatcher"));
+    CHECK(cut.expressed.dispatcher == Dispatcher::all_to_all);
+}
+
+TEST_CASE("torchtitan has replicas that share nothing only without any other parallelism", "[export]") {
+    auto const sharded = [](ParallelPlan const& plan, char const* model) {
+        Export const e = exported("torchtitan", model, plan);
+        CHECK(notes(e, "without any other parallelism", "zero") == (e.expressed.zero != 0));
+        return e.expressed.zero;
+    };
+    CHECK(sharded({.dp = 8}, "llama-3.1-8b") == 0);
+    CHECK(sharded({.dp = 4, .tp = 2}, "llama-3.1-8b") == 2);
+    CHECK(sharded({.dp = 4, .pp = 2}, "llama-3.1-8b") == 1);
+    CHECK(sharded({.dp = 8, .ep = 2}, "mixtral-8x7b") == 2);
+    Export const split = exported("torchtitan", "llama-3.1-8b", {.dp = 4, .tp = 2});
+    CHECK(writes(split, "data_parallel_replicate_degree = 1\ndata_parallel_shard_degree = 4\n"));
+}
+
+TEST_CASE("torchtitan divides experts over whole parts of a shard group", "[export]") {
+    ParallelPlan plan{.dp = 8, .ep = 8};
+    plan.zero = 3;
+    plan.shard_group = 4;
+    Export const all = exported("torchtitan", "mixtral-8x7b", plan);
+    CHECK(notes(all, "no multiple of ep 8", "shard_group"));
+    CHECK(all.expressed.shard_group == 0);
+    plan.ep = 4;
+    CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan), "", "shard_group"));
+    plan.ep = 8;
+    plan.tp = 2;  // whose ranks hold whole experts: 4 x 2 of them
+    CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan), "", "shard_group"));
+}
+
+TEST_CASE("torchtitan does not compile mxfp8 with tensor parallelism", "[export]") {
+    auto const written = [](ParallelPlan plan, Precision precision) {
+        plan.precision = precision;
+        return exported(
+            {.format = "torchtitan", .model = find_model("llama-3.1-8b"), .plan = plan, .cluster = "b200-sxm"});
+    };
+    CHECK(writes(written({.dp = 8}, Precision::mxfp8), "enable = true\ncomponents = [\"model\"]\n"));
+    Export const split = written({.tp = 2}, Precision::mxfp8);
+    CHECK(writes(split, "[compile]\nenable = false\ncomponents = []\n"));
+    CHECK(notes(split, "refuses to compile", "precision"));
+    ParallelPlan fused{.tp = 2};
+    fused.fused_cross_entropy = Switch::on;
+    CHECK(writes(written(fused, Precision::mxfp8), "enable = true\ncomponents = [\"loss\"]\n"));
+    CHECK_FALSE(notes(written({.tp = 2}, Precision::fp8), "", "precision"));
+}
+
+TEST_CASE("torchtitan multiplies experts in the format of the plan, where it can", "[export][import]") {
+    ModelSpec const mixtral = find_model("mixtral-8x7b");
+    auto const written = [&](ParallelPlan plan, Precision precision) {
+        plan.precision = precision;
+        return exported({.format = "torchtitan", .model = mixtral, .plan = plan, .cluster = "b200-sxm"});
+    };
+    struct Row {
+        Precision precision;
+        std::string name;
+    };
+    for (Row const& row : {Row{Precision::fp8, "float8"}, Row{Precision::mxfp8, "mx"}}) {
+        CAPTURE(row.name);
+        Export const e = written({.dp = 8}, row.precision);
+        CHECK(
+            writes(e, "converters = [\"quantize.linear." + row.name + "\", \"quantize.grouped_mm." + row.name + "\"]"));
+        CHECK(writes(e, "[quantize.grouped_mm." + row.name + "]\nfqns = [\"experts\"]\n"));
+        CHECK_FALSE(notes(e, "", "precision"));
+        ForeignPlan const back = import_torchtitan(e.files.front().text, "x", mixtral);
+        CHECK(back.plan.precision == row.precision);
+        CHECK(back.warnings.empty());
+        Export const staged = written({.dp = 4, .pp = 2}, row.precision);
+        bool const narrow = row.precision == Precision::mxfp8;
+        CHECK(writes(staged, "grouped_mm") == narrow);
+        CHECK(notes(staged, "here in bf16", "precision") != narrow);
+    }
+    CHECK_FALSE(writes(exported({.format = "torchtitan",
+                                 .model = find_model("llama-3.1-8b"),
+                                 .plan = {.dp = 8, .precision = Precision::fp8}}),
+                       "grouped_mm"));
+}
+
+TEST_CASE("torchtitan's DualPipeV recomputes nothing with expert parallelism, and that is said", "[export]") {
+    ParallelPlan plan{.dp = 4, .pp = 2, .ep = 4, .vpp = 2};
+    plan.schedule = Schedule::dualpipe_v;
+    CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan, 32), "DualPipeV", "recompute"));
+    plan.recompute = Recompute::full;
+    CHECK(notes(exported("torchtitan", "mixtral-8x7b", plan, 32), "DualPipeV", "recompute"));
+    plan.ep = 1;
+    CHECK_FALSE(notes(exported("torchtitan", "mixtral-8x7b", plan, 32), "DualPipeV", "recompute"));
+}
