@@ -130,16 +130,24 @@ Architecture const* of_class(std::vector<std::string> const& classes) {
     return nullptr;
 }
 
-/// By `model_type`, or, where that is missing or says nothing (Grok-2's is that of a model for images), by the first
-/// entry of `architectures`.
+/// Whether `name` is a later version of `type`: "bailing_moe_v2" of "bailing_moe".
+bool is_version_of(std::string_view name, std::string_view type) {
+    return name.starts_with(type) && name.substr(type.size()).starts_with("_v") && name.back() >= '0' &&
+           name.back() <= '9';
+}
+
+/// By `model_type` (where the class is of a later version of it, as in the configs of Ling 2.0, by that), or, where
+/// that is missing or says nothing (Grok-2's is that of a model for images), by the first entry of `architectures`.
 Architecture const& find_architecture(ConfigObject& in) {
     auto const known = known_architectures();
     auto const classes = in.texts("architectures");
     if (in.has("model_type")) {
         auto const type = in.text("model_type", "");
+        auto const* const by_class = of_class(classes);
+        if (by_class != nullptr && is_version_of(by_class->name, type)) return *by_class;
         for (auto const& entry : architectures)
             if (entry.name == type) return entry;
-        if (auto const* entry = of_class(classes)) return *entry;
+        if (by_class != nullptr) return *by_class;
         if (auto const why = why_not_modelled(type); !why.empty())
             throw InputError("{}: '{}': {}", in.path_to("model_type"), type.substr(0, 60), why);
         throw InputError("{}: unknown architecture '{}'{} (known: {})", in.path_to("model_type"), type.substr(0, 60),

@@ -129,6 +129,22 @@ TEST_CASE("config: a model_type that says nothing leaves the class to tell the a
     CHECK(model.moe->shared_intermediate == 128);
 }
 
+TEST_CASE("config: a class of a later version than the model_type decides") {
+    auto const read = [](std::string const& model_class) {
+        return read_hf_config(R"({"model_type": "bailing_moe", "architectures": [")" + model_class +
+                                  R"("], "hidden_size": 96, "num_attention_heads": 6, "vocab_size": 1000,
+            "num_hidden_layers": 4, "intermediate_size": 200, "num_key_value_heads": 2, "num_experts": 8,
+            "num_experts_per_tok": 3, "moe_intermediate_size": 24})",
+                              "test.json");
+    };
+    auto const ling2 = read("BailingMoeV2ForCausalLM");
+    CHECK(ling2.architecture == "bailing_moe_v2");
+    CHECK(ling2.attention.query_key_norm == AttentionSpec::QueryKeyNorm::shared_head);
+    CHECK(ling2.moe.value().correction_bias);
+    CHECK(read("BailingMoeForCausalLM").architecture == "bailing_moe");
+    CHECK(read("LlamaForCausalLM").architecture == "bailing_moe");  // no version of it
+}
+
 TEST_CASE("config: without model_type, the class name tells the architecture") {
     auto const model =
         read_hf_config(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
