@@ -122,6 +122,9 @@ std::string constants(LaunchPlan const& launch, ParallelPlan const& p) {
                                                                                   : launch.model.layer_count());
     out +=
         fmt::format("PARAMETERS, OFFLOAD = {}, {}\n", type_of(p.precision), offloads_optimizer(p) ? "True" : "False");
+    // Gradients in fp16 vanish unless the loss is scaled; DTensors have one flag for all ranks (PyTorch 2.5 and later).
+    out += fmt::format("SCALER = torch.amp.GradScaler(\"cuda\", enabled={})\n",
+                       p.precision == Precision::fp16 ? "True" : "False");
     out += fmt::format("torch.backends.cuda.matmul.allow_tf32 = {}\n\n\n",
                        p.precision == Precision::fp32 ? "False" : "True");
     return out;
@@ -195,8 +198,9 @@ def step(model, optimizer, batches, loss_of):
     for index in range(ACCUMULATION_STEPS):
         # Gradients that wait for the last batch to be reduced stay whole: ZeRO 2 and 3 reduce those of every batch.
         model.set_requires_gradient_sync(REDUCE_EVERY_MICROBATCH or index + 1 == ACCUMULATION_STEPS)
-        (loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()
-    optimizer.step()
+        SCALER.scale(loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()
+    SCALER.step(optimizer)
+    SCALER.update()
     optimizer.zero_grad()
 
 

@@ -130,6 +130,20 @@ TEST_CASE("fsdp2 reduces the gradients of every microbatch with ZeRO 2 and 3", "
     }
 }
 
+TEST_CASE("fsdp2 scales the loss in fp16 and nowhere else", "[export]") {
+    for (Precision const precision : {Precision::fp16, Precision::bf16, Precision::fp32}) {
+        ParallelPlan plan;
+        plan.precision = precision;
+        Export const e = exported("fsdp2", "llama-3.2-1b", plan);
+        CAPTURE(name_of(precision));
+        CHECK(writes(e, precision == Precision::fp16 ? "GradScaler(\"cuda\", enabled=True)\n"
+                                                     : "GradScaler(\"cuda\", enabled=False)\n"));
+        CHECK(writes(e,
+                     "SCALER.scale(loss_of(model, next(batches)) / ACCUMULATION_STEPS).backward()\n"
+                     "    SCALER.step(optimizer)\n    SCALER.update()\n"));
+    }
+}
+
 TEST_CASE("fsdp2 counts the ranks of a pipeline it does not have as data-parallel", "[export]") {
     ParallelPlan plan;
     plan.dp = 2;
