@@ -12,6 +12,7 @@ namespace {
 void translate_for_script(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
     translate_megatron_windows(t, model);
+    note_head_exchange(t, model);
     if (p.optimizer == Optimizer::muon)
         t.cannot("optimizer", "Muon came after Megatron-Core 0.15: a later release of it is needed");
     if (!model.moe || groups_experts(p.precision)) return;

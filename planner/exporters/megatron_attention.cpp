@@ -14,6 +14,11 @@ bool slides(ModelSpec const& model) {
     return std::any_of(model.layers.begin(), model.layers.end(), [](LayerKind const& l) { return l.sliding; });
 }
 
+/// Values of latent attention that are not as long as its keys: no kernel of FlashAttention 2 takes them.
+bool latent_of_two_sizes(ModelSpec const& model) {
+    return model.attention.latent && model.attention.value_head_dim != model.attention.head_dim;
+}
+
 }  // namespace
 
 void translate_megatron_attention(Translation& t, LaunchPlan const& launch) {
@@ -33,23 +38,27 @@ void translate_megatron_attention(Translation& t, LaunchPlan const& launch) {
                  "Transformer Engine has context parallelism with fused attention only: the file says what the plan "
                  "says, {} ranks, and will not start (--cp 1 does)",
                  p.cp);
-    if (launch.model.attention.latent)
+    if (latent_of_two_sizes(launch.model))
         t.replace(&ParallelPlan::cp_mode, ContextParallel::ring, "cp_mode",
                   "latent attention has its keys and values go round a ring (p2p), and no {}", name_of(p.cp_mode));
 }
 
 void translate_megatron_windows(Translation& t, ModelSpec const& model) {
     ParallelPlan& p = t.plan;
-    if (p.cp == 1 || !slides(model)) return;
+    if (p.cp == 1) return;
     if (model.attention.sinks)
         t.replace(&ParallelPlan::cp_mode, ContextParallel::ulysses, "cp_mode",
                   "attention sinks go with heads in exchange for sequence (a2a), and no {}", name_of(p.cp_mode));
-    else if (p.cp_mode == ContextParallel::ring)
+    else if (slides(model) && p.cp_mode == ContextParallel::ring)
         t.replace(&ParallelPlan::cp_mode, ContextParallel::all_gather, "cp_mode",
                   "windows do not go round a ring: keys and values are all-gathered");
+}
+
+void note_head_exchange(Translation& t, ModelSpec const& model) {
+    ParallelPlan const& p = t.plan;
     std::int64_t const ranks = p.tp * p.cp;
-    if (p.cp_mode == ContextParallel::ulysses &&
-        (model.attention.heads % ranks != 0 || model.attention.kv_heads % ranks != 0))
+    bool const divides = model.attention.heads % ranks == 0 && model.attention.kv_heads % ranks == 0;
+    if (p.cp > 1 && p.cp_mode == ContextParallel::ulysses && !divides)
         t.cannot("cp",
                  "{} heads and {} key-value heads are not divisible by tp x cp = {} x {}: Transformer Engine refuses "
                  "to exchange them (a smaller --cp)",
@@ -58,7 +67,7 @@ void translate_megatron_windows(Translation& t, ModelSpec const& model) {
 
 char const* megatron_attention_backend(ParallelPlan const& p, ModelSpec const& model) {
     if (p.attention != AttentionKernel::flash) return "unfused";
-    return model.attention.latent || model.attention.sinks ? "auto" : "flash";
+    return latent_of_two_sizes(model) || model.attention.sinks ? "auto" : "flash";
 }
 
 }  // namespace sextant

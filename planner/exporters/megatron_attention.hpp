@@ -14,6 +14,9 @@ void translate_megatron_attention(Translation& t, LaunchPlan const& launch);
 /// heads, those of sinks exchanged alone.
 void translate_megatron_windows(Translation& t, ModelSpec const& model);
 
+/// Notes that context parallelism exchanges heads that its ranks do not divide.
+void note_head_exchange(Translation& t, ModelSpec const& model);
+
 /// "flash", "unfused", or "auto" where FlashAttention 2 has no kernel and cuDNN has: sinks, values of another size than
 /// keys.
 char const* megatron_attention_backend(ParallelPlan const& plan, ModelSpec const& model);

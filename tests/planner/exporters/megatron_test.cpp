@@ -82,6 +82,14 @@ TEST_CASE("context parallelism moves keys as windows, sinks and latent attention
     CHECK_FALSE(notes(exported("megatron", "gpt-oss-20b", plan), "not divisible", "cp"));
     plan.cp = 16;
     CHECK(notes(exported("megatron", "gpt-oss-20b", plan), "not divisible", "cp"));
+    plan.cp_mode = ulysses;
+    CHECK(all_note(plan, "llama-3.1-8b", "32 heads and 8 key-value heads are not divisible", "cp"));
+    ModelSpec even = find_model("deepseek-v2-lite");
+    even.attention.value_head_dim = even.attention.head_dim;
+    plan.cp = 2;
+    Export const e = exported({.format = "megatron", .model = even, .plan = plan});
+    CHECK(e.expressed.cp_mode == ulysses);
+    CHECK(writes(e, "--attention-backend flash\n"));
 }
 
 TEST_CASE("experts are multiplied in one kernel in bf16 and what is built on it", "[export]") {

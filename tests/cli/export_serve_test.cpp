@@ -1,0 +1,97 @@
+#include "tests/cli/questions.hpp"
+#include "tests/cli/report_checks.hpp"
+#include "tests/cli/scratch_folder.hpp"
+#include "tests/fixtures.hpp"
+
+TEST_CASE("export serve: a replica over several nodes starts on all of them", "[cli][export]") {
+    auto const serve = [](char const* engine, char const* tp, char const* attention_dp) {
+        RunResult const result =
+            run_sextant({"export", "serve", "--engine", engine, "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
+                         "--tp", tp, "--attention-dp", attention_dp, "--report", "json"});
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
+    std::string const groups = text(serve("vllm", "2", "8"));
+    CHECK_THAT(groups, contains("--data-parallel-backend ray\n") && contains("--data-parallel-size-local 4\n"));
+    CHECK(text(serve("vllm", "2", "4")).find("--data-parallel-backend") == std::string::npos);
+    CHECK(text(serve("vllm", "16", "1")).find("--data-parallel-backend") == std::string::npos);
+    Json const wide = serve("vllm", "16", "2");
+    CHECK(text(wide).find("--data-parallel-size-local") == std::string::npos);
+    CHECK_THAT(wide.at("not_expressed").dump(), contains("VLLM_RAY_DP_PACK_STRATEGY=span"));
+    CHECK_THAT(text(serve("tensorrt-llm", "16", "1")),
+               contains("exec srun --mpi=pmix --nodes 2 --ntasks 16 --ntasks-per-node 8 trtllm-llmapi-launch "
+                        "trtllm-serve \"$model\" "));
+    CHECK_THAT(text(serve("tensorrt-llm", "8", "1")), contains("exec trtllm-serve \"$model\" "));
+}
+
+TEST_CASE("export serve: a deployment becomes a command of each engine", "[cli][export]") {
+    for (std::string const engine : {"vllm", "sglang", "tensorrt-llm"}) {
+        Json const json = [&] {
+            RunResult const result =
+                run_sextant({"export",       "serve",    "--engine",   engine, "--model",        "mixtral-8x7b",
+                             "--cluster",    "h100-sxm", "--tp",       "2",    "--attention-dp", "2",
+                             "--ep",         "4",        "--kv-cache", "fp8",  "--max-batch",    "64",
+                             "--model-path", "org/name", "--report",   "json"});
+            INFO(result.err);
+            REQUIRE(result.code == 0);
+            return Json::parse(result.out);
+        }();
+        std::string const text = json.at("files")[0].at("text");
+        CHECK_THAT(text, contains("model_default=org/name"));
+        if (engine == "vllm") CHECK_THAT(text, contains("--max-num-seqs 32") && contains("--enable-expert-parallel"));
+        if (engine == "sglang") CHECK_THAT(text, contains("--tp-size 4") && contains("--enable-dp-attention"));
+        if (engine == "tensorrt-llm") CHECK_THAT(text, contains("--tp_size 4") && contains("--ep_size 4"));
+    }
+    check_refused({"export", "serve", "--engine", "lmdeploy", "--model", "gpt2", "--cluster", "h100-sxm"},
+                  "unknown engine 'lmdeploy'");
+    check_refused({"export", "serve", "--engine", "vllm"}, "which model is served");
+}
+
+TEST_CASE("export serve: vLLM takes requests as long as the model, or as the cache holds", "[cli][export]") {
+    auto const serve = [](Arguments const& more) {
+        RunResult const result =
+            run_sextant(Arguments{"export", "serve", "--engine", "vllm", "--report", "json"} + more);
+        INFO(result.err);
+        REQUIRE(result.code == 0);
+        return Json::parse(result.out);
+    };
+    auto const text = [](Json const& json) { return json.at("files")[0].at("text").get<std::string>(); };
+    auto const held = [](Arguments const& more) {
+        return report(Arguments{"serve", "estimate", "--prompt", "64", "--output-tokens", "64"} + more)
+            .at("memory")
+            .at("cache_tokens")
+            .get<int>();
+    };
+    Arguments const small_card{"--model", "llama-3.1-8b", "--cluster", "l4-pcie"};
+    int const tokens = held(small_card);
+    REQUIRE(tokens < 131072);
+    Json const cut = serve(small_card);
+    CHECK_THAT(text(cut), contains("--max-model-len " + std::to_string(tokens) + "\n"));
+    CHECK_THAT(cut.at("not_expressed").dump(), contains("no request of the model's 131072 tokens"));
+    Json const whole = serve({"--model", "llama-3.1-8b", "--cluster", "h100-sxm"});
+    CHECK_THAT(text(whole), contains("--max-model-len 131072\n"));
+    CHECK(whole.at("not_expressed").empty());
+
+    ScratchFolder const folder("export_serve_length");
+    std::string const file = folder.path("serve.json");
+    REQUIRE(run_sextant({"serve", "plan", "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--rate", "0.05",
+                         "--prompt", "1000", "--output-tokens", "200", "--format", "json", "--output", file})
+                .code == 0);
+    CHECK_THAT(text(serve({"--plan", file, "--model", "llama-3.1-8b", "--cluster", "l4-pcie", "--tp", "1", "--kv-cache",
+                           "bf16", "--weights", "bf16", "--max-batch", "256", "--max-batched-tokens", "8192"})),
+               contains("--max-model-len " + std::to_string(tokens) + "\n"));
+}
+
+TEST_CASE("export serve: SGLang prefills whole pages of every attention group", "[cli][export]") {
+    auto const chunk = [](char const* tokens, char const* groups) {
+        return run_sextant({"export", "serve", "--engine", "sglang", "--model", "mixtral-8x7b", "--cluster", "h100-sxm",
+                            "--max-batched-tokens", tokens, "--block-tokens", "64", "--attention-dp", groups})
+            .out;
+    };
+    CHECK_THAT(chunk("8192", "1"), contains("--chunked-prefill-size 8192\n"));
+    CHECK_THAT(chunk("5000", "1"), contains("--chunked-prefill-size 4992\n"));
+    CHECK_THAT(chunk("5000", "2"), contains("--chunked-prefill-size 4992\n"));
+    CHECK_THAT(chunk("5000", "4"), contains("--chunked-prefill-size 4864\n"));
+}
