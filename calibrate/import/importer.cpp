@@ -59,6 +59,7 @@ void ImportedTables::add(ImportedMemoryKernel row) {
 
 void ImportedTables::add(ImportedCollective row) {
     check_sizes({row.nodes, row.per_node});
+    if (row.nodes == 1 && row.per_node == 1) throw RowSkip("over one rank: nothing is communicated");
     check_amount(std::round(row.bytes), "its size");
     check_amount(row.microseconds, "its time");
     if (row.in_place) check_amount(*row.in_place, "its time in place");

@@ -55,7 +55,7 @@ struct ImportedTables {
     std::map<std::string, std::size_t> skipped;
 
     /// @throws RowSkip when the row has no number format, or a size or a time that is not finite and above zero: no
-    /// model predicts such a one, and no table of ours may hold it.
+    /// model predicts such a one, and no table of ours may hold it; a collective of one rank.
     void add(ImportedProduct row);
     void add(ImportedAttention row);
     void add(ImportedMemoryKernel row);

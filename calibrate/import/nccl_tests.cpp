@@ -18,7 +18,7 @@ void add_run(NcclTestsLog const& log, ImportRequest const& request, ImportedTabl
     try {
         static_cast<void>(collective_kind_of(log.collective));
     } catch (RowSkip const& skip) {
-        out.skipped[skip.what()] += log.rows.size();
+        if (!log.rows.empty()) out.skipped[skip.what()] += log.rows.size();
         return;
     }
     for (CollectiveRow const& row : log.rows) {

@@ -1,13 +1,16 @@
 #include "calibrate/import/nccl_tests_log.hpp"
 
+#include "calibrate/import/log_line.hpp"
+#include "calibrate/import/nccl_tests_columns.hpp"
+#include "calibrate/import/nccl_tests_ranks.hpp"
 #include "core/error.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <span>
 
 namespace sextant {
@@ -28,78 +31,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> spelling
                                                                                    {"broadcast", "broadcast"},
                                                                                    {"sendrecv", "sendrecv"},
                                                                                    {"hypercube", "hypercube"}}};
-
-std::vector<std::string_view> words_of(std::string_view line) {
-    std::vector<std::string_view> out;
-    for (std::size_t begin = line.find_first_not_of(" \t"); begin != std::string_view::npos;) {
-        std::size_t const end = std::min(line.find_first_of(" \t", begin), line.size());
-        out.push_back(line.substr(begin, end - begin));
-        begin = line.find_first_not_of(" \t", end);
-    }
-    return out;
-}
-
-template <class Number>
-bool is_number(std::string_view word, Number& out) {
-    auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
-    return error == std::errc{} && end == word.data() + word.size();
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// "2024-05-01", "2024-05-01T12:00:00Z", "12:00:00.123".
-bool is_time(std::string_view word) {
-    auto const date_or_clock = [](char c) { return is_digit(c) || c == '-' || c == ':' || c == '.' || c == '+'; };
-    bool const marked = word.find(':') != std::string_view::npos || std::count(word.begin(), word.end(), '-') == 2;
-    return word.size() >= 8 && marked && is_digit(word.front()) && std::all_of(word.begin(), word.end(), [&](char c) {
-               return date_or_clock(c) || c == 'T' || c == 'Z' || c == ',';
-           });
-}
-
-/// Without one thing that a launcher puts before a line: "[1,0]<stdout>:", "[2024-05-01 12:00:00]", a date, a time,
-/// "node3 | ", "0: ".
-std::string_view without_one_prefix(std::string_view line) {
-    if (auto const tag = line.find("<stdout>:"); tag != std::string_view::npos && tag < 20) return line.substr(tag + 9);
-    auto const begin = line.find_first_not_of(' ');
-    if (begin == std::string_view::npos || line[begin] == '#') return line;
-    auto const blank = line.find(' ', begin);
-    if (blank == std::string_view::npos) return line;
-    std::string_view const word = line.substr(begin, blank - begin);
-    if (word.starts_with('['))
-        if (auto const end = line.find("] "); end != std::string_view::npos && end < 40) return line.substr(end + 2);
-    if (is_time(word)) return line.substr(blank + 1);
-    if (line.substr(blank).starts_with(" | ")) return line.substr(blank + 3);
-    if (word.ends_with(':') && word.size() <= 40 && word.find('#') == std::string_view::npos)
-        return line.substr(blank + 1);
-    return line;
-}
-
-/// Without prefixes and a carriage return at the end.
-std::string_view without_prefixes(std::string_view line) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' '))
-        line.remove_suffix(1);
-    for (int most = 4; most > 0; --most) {
-        auto const shorter = without_one_prefix(line);
-        if (shorter.size() == line.size()) break;
-        line = shorter;
-    }
-    return line;
-}
-
-/// Without the colours of a terminal: ESC [ ... m.
-std::string without_colours(std::string_view text) {
-    std::string out;
-    out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
-            auto const end = text.find_first_not_of("0123456789;", i + 2);
-            if (end != std::string_view::npos) i = end;
-            continue;
-        }
-        out += text[i];
-    }
-    return out;
-}
 
 /// The collective that a text names, and how: as a program ("all_gather_perf"), or in another way.
 struct Named {
@@ -122,6 +53,14 @@ Named named_in(std::string_view text) {
 constexpr std::array<std::string_view, 17> types{"int8",   "uint8",  "char", "int32",    "uint32",  "int",
                                                  "int64",  "uint64", "half", "float",    "double",  "bfloat16",
                                                  "f8e4m3", "f8e5m2", "fp8",  "fp8_e4m3", "fp8_e5m2"};
+
+/// "2.28.7" of 22807, "2.8.4" of 2804; empty when it is no such number. Source: NCCL_VERSION in nccl.h.
+std::string version_of_code(std::string_view text) {
+    int code = 0;
+    if (!is_number(text.substr(0, text.find_first_not_of("0123456789")), code) || code < 1000) return "";
+    int const major = code < 10000 ? 1000 : 10000;
+    return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
+}
 
 bool is_type(std::string_view word) { return std::find(types.begin(), types.end(), word) != types.end(); }
 
@@ -148,6 +87,8 @@ public:
         std::string_view line = without_prefixes(raw);
         auto words = words_of(line);
         if (words.empty()) return;
+        if (!words.front().starts_with('#')) drop_trailing_time(words);
+        if (words.empty()) return;
         double size = 0;
         if (auto const at = size_position(words); at && !words.front().starts_with('#')) {
             read_size({words.begin() + static_cast<std::ptrdiff_t>(*at), words.end()}, number);
@@ -165,15 +106,7 @@ public:
             line = line.substr(comment);  // behind something that no launcher of ours is known to print
             words = words_of(line);
         }
-        Named const named = named_in(line);
-        bool const rank = is_rank(words);
-        bool const begins = rank || named.as_program || line.find("# nThread") != std::string_view::npos;
-        if (begins && has_sizes()) finish_run();
-        if (!named.collective.empty() && (run_.collective.empty() || named.as_program))
-            run_.collective = named.collective;
-        find_version(line);
-        if (line.find("#wrong") != std::string_view::npos) counts_wrong_ = true;
-        if (rank) read_rank(line, words);
+        read_head(line, words);
     }
 
     std::vector<NcclTestsLog> take() {
@@ -194,19 +127,34 @@ private:
         });
     }
 
+    void read_head(std::string_view line, std::vector<std::string_view> const& words) {
+        auto const has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
+        Named const named = named_in(line);
+        bool const rank = NcclTestsRanks::is_rank(words);
+        bool const parameters = has("# nThread") || has("# Using devices");
+        if ((rank || parameters || named.as_program || has("# nccl-tests version")) && has_sizes()) finish_run();
+        if (parameters) ranks_ = {};  // of a start that failed, if there are any
+        if (!named.collective.empty() && (run_.collective.empty() || named.as_program))
+            run_.collective = named.collective;
+        find_version(line);
+        if (has("#wrong")) counts_wrong_ = true;
+        if (rank) ranks_.add(line, words);
+        if (auto const columns = nccl_tests_columns(words)) head_ = *columns;
+    }
+
     void finish_run() {
         if (run_.collective.empty()) run_.collective = named_in(name_).collective;
         if (run_.collective.empty())
             throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
                              name_);
         if (!has_sizes()) throw InputError("{}: has no line with a size and times", name_);
-        if (run_.ranks == 0)
+        if (ranks_.empty())
             throw InputError(
                 "{}: has no list of ranks ('#  Rank  0 Group ...': keep the head of what nccl-tests prints)", name_);
-        run_.hosts = static_cast<std::int64_t>(hosts_.size());
-        if (run_.ranks % run_.hosts != 0)
-            throw InputError("{}: {} ranks on {} hosts (as many on each are expected)", name_, run_.ranks, run_.hosts);
-        check_bus_bandwidth();
+        run_.ranks = ranks_.ranks();
+        run_.hosts = ranks_.hosts();
+        run_.device = ranks_.device();
+        leave_out_or_check();
         if (cut_line_ > 0) ++run_.skipped["is cut off"];
         std::string const run_id = runs_.empty() ? name_ : fmt::format("{} run {}", name_, runs_.size() + 1);
         for (CollectiveRow& row : run_.rows)
@@ -215,9 +163,24 @@ private:
         runs_.push_back(std::move(run_));
         run_ = {};
         run_.library_version = std::move(version);
-        hosts_.clear();
+        ranks_ = {};
+        head_ = {};
         columns_ = cut_line_ = 0;
-        ratio_ = 0;
+        ratio_.reset();
+    }
+
+    /// What is of no collective between ranks is left out with its reason; what contradicts itself is an error.
+    void leave_out_or_check() {
+        std::string reason = ranks_.problem();
+        if (reason.empty() && head_.cpu_time) reason = "has the processor's times (cputime: run it without -C)";
+        if (!reason.empty()) {
+            if (!run_.rows.empty()) run_.skipped[reason] += run_.rows.size();
+            run_.rows.clear();
+            return;
+        }
+        if (run_.ranks % run_.hosts != 0)
+            throw InputError("{}: {} ranks on {} hosts (as many on each are expected)", name_, run_.ranks, run_.hosts);
+        check_bus_bandwidth();
     }
 
     void find_version(std::string_view line) {
@@ -225,22 +188,10 @@ private:
             if (auto const at = line.find(library); at != std::string_view::npos)
                 if (auto const words = words_of(line.substr(at + library.size())); !words.empty())
                     run_.library_version = words.front();
-    }
-
-    /// "#  Rank  3 Group  0 Pid  123 on  node7 device  3 [0x9d] NVIDIA H100 80GB HBM3"
-    static bool is_rank(std::vector<std::string_view> const& words) {
-        auto const rank = std::find(words.begin(), words.end(), "Rank");
-        auto const on = std::find(words.begin(), words.end(), "on");
-        return words.front().starts_with('#') && rank != words.end() && on != words.end() && on + 1 != words.end();
-    }
-
-    void read_rank(std::string_view line, std::vector<std::string_view> const& words) {
-        ++run_.ranks;
-        hosts_.insert(std::string(*(std::find(words.begin(), words.end(), "on") + 1)));
-        auto const bracket = line.find("] ");
-        if (bracket == std::string_view::npos || !run_.device.empty()) return;
-        if (auto const device = line.find_first_not_of(' ', bracket + 1); device != std::string_view::npos)
-            run_.device = std::string(line.substr(device));
+        constexpr std::string_view coded = "nccl-library=";
+        if (auto const at = line.find(coded); at != std::string_view::npos)
+            if (std::string const version = version_of_code(line.substr(at + coded.size())); !version.empty())
+                run_.library_version = version;
     }
 
     [[noreturn]] void refuse(std::size_t number, std::string_view what) const {
@@ -252,8 +203,18 @@ private:
         refuse(number, fmt::format("'{}' is no size in bytes", words.front().substr(0, 40)));
     }
 
-    /// size count type [redop] [root] time algbw busbw #wrong time algbw busbw #wrong
-    void read_size(std::vector<std::string_view> const& words, std::size_t number) {
+    /// The first line of sizes settles how many columns they have.
+    void begin_sizes(std::size_t columns, std::size_t number) {
+        if (columns < head_.least() && head_.sides == 2) head_.sides = 1;  // the other side was not measured
+        if (columns < head_.least()) refuse(number, "has too few columns");
+        if (columns > head_.most()) refuse(number, "has more columns than its head");
+        columns_ = columns;
+    }
+
+    /// size count type [redop] [root] time algbw busbw #wrong ... time algbw busbw #wrong ...
+    void read_size(std::vector<std::string_view> words, std::size_t number) {
+        if (std::size_t const most = has_sizes() ? columns_ : head_.most(); head_.timestamp && words.size() > most)
+            words.resize(most);  // a time that was cut off
         if (cut_line_ > 0) refuse(cut_line_, "has too few columns");
         double size = 0;
         static_cast<void>(is_number(words.front(), size));
@@ -262,12 +223,8 @@ private:
             cut_line_ = number;
             return;
         }
-        if (words.size() < 8) refuse(number, "has too few columns");
         if (has_sizes() && words.size() > columns_) refuse(number, "has more columns than the lines before it");
-        columns_ = words.size();
-        // What follows the type is text (none, sum) and the root; the times are the last two groups of four.
-        std::size_t const groups = words.size() >= 11 ? 2 : 1;
-        std::size_t const first = words.size() - 4 * groups;
+        if (!has_sizes()) begin_sizes(words.size(), number);
         if (size == 0) {  // less than one element for each rank
             ++run_.skipped["is of no bytes"];
             return;
@@ -275,9 +232,9 @@ private:
         CollectiveRow row;
         row.bytes = size * units::B;
         bool wrong = false;
-        for (std::size_t g = 0; g < groups; ++g) {
+        for (std::size_t g = 0; g < head_.sides; ++g) {
             double time = 0;
-            std::string_view const* const cells = words.data() + first + 4 * g;
+            std::string_view const* const cells = words.data() + words.size() - head_.side * (head_.sides - g);
             if (cells[0] == "N/A") continue;
             if (!is_number(cells[0], time)) refuse(number, "a time is not a number");
             if (!std::isfinite(time) || time < 0) refuse(number, "a time is negative or not finite");
@@ -299,15 +256,14 @@ private:
 
     /// The columns say what was measured better than a name does.
     void check_bus_bandwidth() const {
-        if (!(ratio_ > 0)) return;
+        if (!ratio_) return;
         try {
             double const factor = bus_bandwidth_factor(collective_kind_of(run_.collective), run_.ranks);
-            if (std::abs(ratio_ / factor - 1) > 0.03)
+            if (std::abs(*ratio_ / factor - 1) > 0.03)
                 throw InputError(
-                    "{}: busbw is {:.3g} times algbw, not {:.3g} as of {} over {} ranks (is it another collective, or "
-                    "is "
-                    "the list of ranks not whole?)",
-                    name_, ratio_, factor, run_.collective, run_.ranks);
+                    "{}: busbw is {:.3g} times algbw, not {:.3g} as of {} over {} ranks (is it another collective, is "
+                    "the list of ranks not whole, or was nccl-tests built without MPI=1?)",
+                    name_, *ratio_, factor, run_.collective, run_.ranks);
         } catch (RowSkip const&) {  // no model of it, and no factor
         }
     }
@@ -328,11 +284,12 @@ private:
     std::string name_;
     std::vector<NcclTestsLog> runs_;
     NcclTestsLog run_;  ///< the one that is being read
-    std::set<std::string> hosts_;
+    NcclTestsRanks ranks_;
+    NcclTestsColumns head_;
     std::size_t columns_ = 0;   ///< of its lines with a size; 0: there was none yet
     std::size_t cut_line_ = 0;  ///< a line with fewer
     bool counts_wrong_ = false;
-    double ratio_ = 0;  ///< of busbw to algbw, of the last line where both have digits
+    std::optional<double> ratio_;  ///< of busbw to algbw, of the last line where both have digits
 };
 
 }  // namespace

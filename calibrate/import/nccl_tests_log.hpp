@@ -15,10 +15,10 @@ struct NcclTestsLog {
     std::string collective;       ///< nccl-tests' name: all_reduce, all_gather, ...
     std::string library_version;  ///< empty where the log does not say
     std::string device;           ///< as the driver names it
-    std::int64_t ranks = 0;
+    std::int64_t ranks = 0;       ///< of one group, where a run was split
     std::int64_t hosts = 0;
     std::vector<CollectiveRow> rows;
-    std::map<std::string, std::size_t> skipped;  ///< lines that were left out: cut off, wrong results
+    std::map<std::string, std::size_t> skipped;  ///< lines that were left out, by the reason
 };
 
 /// Another program's measurements of a network that no model here can take, with what to do instead; empty when it is
@@ -27,11 +27,13 @@ std::string_view foreign_benchmark(std::string_view text);
 
 /// Reads the text that nccl-tests prints, run by run: lines that begin with '#' (parameters, the list of ranks with
 /// host and device, column heads) and lines of a size each. A run begins with its parameters, its list of ranks or the
-/// name of its program. What stands before a line ("[1,0]<stdout>:", "0: ", a time, a pod, a logger's name) and colours
-/// are dropped: a line of a size is known by the type of its elements; other lines that are neither are skipped. The
-/// collective is the program's name ("all_reduce_perf") where one is printed; else the file's: one called
-/// all_gather.log is one. Times are the out-of-place and in-place columns in us, the lesser counts; sizes as printed.
-/// The last line of a run may be cut off.
+/// name of its program; a list of ranks that another follows is of a start that failed. What stands before a line
+/// ("[1,0]<stdout>:", "0: ", a time, a pod, a logger's name) and colours are dropped: a line of a size is known by the
+/// type of its elements; other lines that are neither are skipped. The collective is the program's name
+/// ("all_reduce_perf") where one is printed; else the file's: one called all_gather.log is one. Times are the
+/// out-of-place and in-place columns in us, the lesser counts; sizes as printed. The last line of a run may be cut off.
+/// Left out with the reason are runs of separate processes, of one rank, of groups that differ, and with the
+/// processor's times.
 /// @throws InputError: no line with a size; no list of ranks; a collective that is not said, or whose bus bandwidth is
 /// not that of the columns; a line with a size whose other cells are no numbers, a time that is negative or not finite;
 /// ranks that do not divide over the hosts.

@@ -418,6 +418,24 @@ TEST_CASE("nccl-tests and sextant-bench: collectives come out as rows that the f
     CHECK(rows[1].variant == "rmsnorm bf16");
 }
 
+TEST_CASE("importers: a collective of one rank is none, whoever measured it") {
+    auto const with = [](std::string text, std::string const& from, std::string const& to) {
+        for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+            text.replace(at, from.size(), to);
+        return text;
+    };
+    std::string const one_of_log =
+        with(nccl_log, "#  Rank  1 Group  0 Pid  12 on  node1 device  1 [0x02] NVIDIA L40S\n", "");
+    for (std::string const& text :
+         {with(aic_nccl, "half,8,", "half,1,"), with(vidur_network, ",8,2097152", ",1,2097152"),
+          with(bench_rows, "\"ranks\": 4", "\"ranks\": 1"), one_of_log}) {
+        ImportedTables const t = imported(text, "L40S");
+        CHECK(t.skipped.at("over one rank: nothing is communicated") == 1);
+        for (ImportedCollective const& row : t.collectives)
+            CHECK(row.nodes * row.per_node > 1);
+    }
+}
+
 TEST_CASE("importers: --device and --source replace what the rows say") {
     ImportedTables const t = importer_for(aic_gemm, "f").read(aic_gemm, {.name = "f", .device = "L4", .source = "me"});
     CHECK(t.products.at(0).device == "L4");

@@ -1,5 +1,6 @@
 #include "calibrate/import/nccl_tests_log.hpp"
 
+#include "calibrate/import/log_line.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
 
@@ -239,4 +240,137 @@ TEST_CASE("nccl-tests log: what is no log, or a broken one, is refused with its 
     std::string three(ranks);
     three.erase(three.find("#  Rank  3"), three.find("NCCL version") - three.find("#  Rank  3"));
     CHECK_THROWS_AS(read(three + sizes), InputError);  // 3 ranks on 2 hosts
+}
+
+namespace {
+
+/// A line of the list of ranks.
+std::string rank_line(int rank, int group, std::string const& host) {
+    return "#  Rank " + std::to_string(rank) + " Group " + std::to_string(group) + " Pid 1 on " + host +
+           " device 0 [0x1b] NVIDIA H100 80GB HBM3\n";
+}
+
+constexpr char const* parameters = "# nThread 1 nGpus 1 minBytes 8 maxBytes 32 step: 2(factor)\n# Using devices\n";
+constexpr char const* head =
+    "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+    "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n";
+
+/// A line of a size that took 100 us, with busbw as so many times algbw.
+std::string reduced(double factor) {
+    std::string const side = " 100.0 10.49 " + std::to_string(10.49 * factor) + " 0";
+    return "1048576 262144 float sum -1" + side + side + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("nccl-tests log: separate processes are no collective, however their lines mix") {
+    std::string const one_each =
+        std::string(parameters) + parameters + rank_line(0, 0, "a") + rank_line(0, 0, "b") + head + head;
+    NcclTestsLog const mixed = read(one_each + reduced(0) + reduced(0));
+    CHECK(mixed.rows.empty());
+    REQUIRE(mixed.skipped.size() == 1);
+    CHECK_THAT(mixed.skipped.begin()->first, contains("separate processes, each with a rank 0") && contains("MPI=1"));
+    CHECK(mixed.skipped.begin()->second == 2);
+    // Two of each rank, and a factor that would not tell.
+    std::string const two_each = std::string(parameters) + rank_line(0, 0, "a") + rank_line(1, 0, "a") +
+                                 rank_line(0, 0, "b") + rank_line(1, 0, "b");
+    CHECK(read(two_each + reduced(1), "broadcast.log").rows.empty());
+}
+
+TEST_CASE("nccl-tests log: a run of one rank is left out") {
+    NcclTestsLog const log = read(std::string(parameters) + rank_line(0, 0, "a") + head + reduced(0));
+    CHECK(log.rows.empty());
+    CHECK(log.skipped.at("over one rank: nothing is communicated") == 1);
+}
+
+TEST_CASE("nccl-tests log: a bus bandwidth of nothing between ranks is refused") {
+    CHECK_THROWS_WITH(read(std::string(ranks) + reduced(0)), contains("busbw is 0 times algbw, not 1.5"));
+}
+
+TEST_CASE("nccl-tests log: of a run that was split, one group counts") {
+    // Two groups over two hosts each, as NCCL_TESTS_SPLIT='MOD 2' makes them.
+    std::string list = parameters;
+    for (int rank = 0; rank < 8; ++rank)
+        list += rank_line(rank, rank % 2, rank < 4 ? "a" : "b");
+    NcclTestsLog const log = read(list + head + reduced(1.5));
+    CHECK(log.ranks == 4);
+    CHECK(log.hosts == 2);
+    REQUIRE(log.rows.size() == 1);
+    CHECK(log.rows[0].machine.gpus_per_node == 2);
+    // Three ranks with one.
+    std::string uneven = parameters;
+    for (int rank = 0; rank < 4; ++rank)
+        uneven += rank_line(rank, rank == 3 ? 1 : 0, "a");
+    NcclTestsLog const left_out = read(uneven + head + reduced(1.5));
+    CHECK(left_out.rows.empty());
+    CHECK_THAT(left_out.skipped.begin()->first, contains("groups whose ranks lie differently"));
+}
+
+TEST_CASE("nccl-tests log: a start that failed adds no ranks to the one that follows") {
+    std::string list = parameters;
+    for (int rank = 0; rank < 4; ++rank)
+        list += rank_line(rank, 0, rank < 2 ? "a" : "b");
+    for (double const factor : {1.5, 1.0}) {  // all_reduce; broadcast, of which no factor tells
+        NcclTestsLog const log =
+            read(list + "b: Test NCCL failure 'unhandled system error'\n" + list + head + reduced(factor),
+                 factor > 1 ? "all_reduce.log" : "broadcast.log");
+        CHECK(log.ranks == 4);
+        CHECK(log.hosts == 2);
+        CHECK(log.rows.size() == 1);
+    }
+}
+
+TEST_CASE("nccl-tests log: the time at a line's end is no column, whole or cut off") {
+    std::string const stamped =
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong timestamp\n"
+        "1048576 262144 float sum -1 100.0 10.49 15.73 0 101.0 10.38 15.57 0 2026-11-25 10:20:04\n";
+    std::string const whole = std::string(ranks) + stamped + stamped.substr(stamped.find('\n') + 1);
+    for (std::size_t cut = whole.size() - 20; cut <= whole.size(); ++cut) {
+        CAPTURE(whole.substr(whole.size() - 60, cut + 60 - whole.size()));
+        NcclTestsLog const log = read(whole.substr(0, cut));
+        REQUIRE(log.rows.size() == 2);
+        CHECK(log.rows[1].out_of_place->in(units::us) == Approx(100));
+        CHECK(log.rows[1].in_place->in(units::us) == Approx(101));
+    }
+}
+
+TEST_CASE("nccl-tests log: columns of iterations and of bits are not the times") {
+    for (std::string const more : {"i_min i_max i_p99 i_cv%", "#bitdiff", "#bitdiff i_min i_max i_p99 i_cv%"}) {
+        CAPTURE(more);
+        std::string cells;
+        for (std::size_t i = 0, columns = words_of(more).size(); i < columns; ++i)
+            cells += " 7.5";
+        std::string const line =
+            "1048576 262144 float sum -1 100.0 10.49 15.73 0" + cells + " 101.0 10.38 15.57 0" + cells + "\n";
+        std::string const names =
+            "# size count type redop root time algbw busbw #wrong " + more + " time algbw busbw #wrong " + more + "\n";
+        NcclTestsLog const log = read(std::string(ranks) + names + line);
+        REQUIRE(log.rows.size() == 1);
+        CHECK(log.rows[0].out_of_place->in(units::us) == Approx(100));
+        CHECK(log.rows[0].in_place->in(units::us) == Approx(101));
+        CHECK_THROWS_WITH(read(std::string(ranks) + line), contains("has more columns than its head"));
+    }
+}
+
+TEST_CASE("nccl-tests log: the processor's times are none of the collective") {
+    std::string const names = "# size count type redop root cputime algbw busbw #wrong cputime algbw busbw #wrong\n";
+    std::string const list(ranks);
+    auto const runs = read_all(list + names + reduced(1.5) + list + reduced(1.5), "all_reduce.log");
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].rows.empty());
+    CHECK_THAT(runs[0].skipped.begin()->first, contains("cputime"));
+    CHECK(runs[1].rows.size() == 1);
+}
+
+TEST_CASE("nccl-tests log: the library's version is also read as a code, each run its own") {
+    auto const with = [](std::string const& code) {
+        return "# nccl-tests version 2.17.6 nccl-headers=22700 nccl-library=" + code +
+               "\n# Collective test starting: all_reduce_perf\n" + ranks_without_version() + sizes;
+    };
+    auto const runs = read_all(with("22807") + with("21805"), "job.out");
+    REQUIRE(runs.size() == 2);
+    CHECK(runs[0].library_version == "2.28.7");
+    CHECK(runs[1].library_version == "2.18.5");
+    CHECK(read(with("2804")).library_version == "2.8.4");
+    CHECK(read(with("?")).library_version.empty());
 }
