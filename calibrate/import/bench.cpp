@@ -22,6 +22,15 @@ std::string collective_name(std::string const& kernel) {
     return kernel == "send_recv" ? "sendrecv" : kernel;
 }
 
+/// "2.27.3" of a note with "NCCL 2.27.3"; empty where there is none, as of processes that need no library.
+std::string library_version(std::string_view note) {
+    constexpr std::string_view library = "NCCL ";
+    auto const at = note.find(library);
+    if (at == std::string_view::npos) return "";
+    note.remove_prefix(at + library.size());
+    return std::string(note.substr(0, note.find_first_not_of("0123456789.")));
+}
+
 void add_collective(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
     if (bench_row_failed(row)) throw RowSkip("the benchmark failed");
     std::int64_t const ranks = needed_count(row, "ranks");
@@ -31,7 +40,7 @@ void add_collective(RowCells const& row, ImportRequest const& request, ImportedT
     out.add(ImportedCollective{.run = fmt::format("{} {} {} ranks", request.name, row.text("kernel"), ranks),
                                .source = source_of(request, "sextant-bench " + row.text("backend")),
                                .device = device,
-                               .library_version = row.text("driver"),
+                               .library_version = library_version(row.text("note")),
                                .collective = collective_name(row.stated("kernel")),
                                .nodes = nodes,
                                .per_node = ranks / nodes,

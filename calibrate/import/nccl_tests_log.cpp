@@ -42,8 +42,9 @@ Named named_in(std::string_view text) {
     constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
     if (auto const end = text.find("_perf"); end != std::string_view::npos) {
         auto const before = text.substr(0, end).find_last_not_of(letters);
-        std::string const program(text.substr(before + 1, end - before - 1));
-        if (!program.empty()) return {program, true};
+        std::string_view program = text.substr(before + 1, end - before - 1);
+        program.remove_prefix(std::min(program.find_first_not_of('_'), program.size()));  // of "run2_all_reduce_perf"
+        if (!program.empty()) return {std::string(program), true};
     }
     for (auto const& [spelling, collective] : spellings)
         if (text.find(spelling) != std::string_view::npos) return {std::string(collective), false};
@@ -143,14 +144,11 @@ private:
     }
 
     void finish_run() {
-        if (run_.collective.empty()) run_.collective = named_in(name_).collective;
-        if (run_.collective.empty())
-            throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
-                             name_);
         if (!has_sizes()) throw InputError("{}: has no line with a size and times", name_);
         if (ranks_.empty())
             throw InputError(
                 "{}: has no list of ranks ('#  Rank  0 Group ...': keep the head of what nccl-tests prints)", name_);
+        if (run_.collective.empty()) run_.collective = named_in(name_).collective;
         run_.ranks = ranks_.ranks();
         run_.hosts = ranks_.hosts();
         run_.device = ranks_.device();
@@ -178,6 +176,9 @@ private:
             run_.rows.clear();
             return;
         }
+        if (run_.collective.empty())
+            throw InputError("{}: does not say which collective it is (the log or its name holds e.g. all_reduce_perf)",
+                             name_);
         if (run_.ranks % run_.hosts != 0)
             throw InputError("{}: {} ranks on {} hosts (as many on each are expected)", name_, run_.ranks, run_.hosts);
         check_bus_bandwidth();

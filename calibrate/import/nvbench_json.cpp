@@ -1,6 +1,7 @@
-// NVBench's JSON (--json): states with axis values M, N and K are matrix products; states that state their memory
-// traffic (add_global_memory_reads/writes) are memory-bound kernels, whose bytes are the reported bandwidth times the
-// time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot. Figures are written as texts.
+// NVBench's JSON (--json): states with axis values M, N and K are matrix products, unless another counts a batch of
+// them; states that state their memory traffic (add_global_memory_reads/writes) are memory-bound kernels, whose bytes
+// are the reported bandwidth times the time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot.
+// Figures are written as texts.
 #include "calibrate/import/importer.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -96,6 +97,17 @@ std::string dtype_of(State const& state) {
     return "";
 }
 
+/// Whether the state is of many products at once: an axis that counts them says more than one.
+bool is_batched(State const& state) {
+    for (char const* axis :
+         {"b", "l", "g", "batch", "bs", "batches", "num_batches", "nbatch", "batch_count", "batchcount", "batch_size",
+          "batchsize", "groups", "num_groups", "group_count", "experts", "num_experts"}) {
+        std::string problem;  // of an axis that is no count, as a layout
+        if (count_in(state.axis(axis), axis, problem).value_or(1) > 1) return true;
+    }
+    return false;
+}
+
 void add_state(State const& state, std::string const& bench, std::string const& device, ImportRequest const& request,
                ImportedTables& out) {
     if (state.text("is_skipped") == "true") throw RowSkip("NVBench skipped the state");
@@ -110,6 +122,7 @@ void add_state(State const& state, std::string const& bench, std::string const& 
         if (!seconds || *seconds <= 0) continue;
         if (m && n && k) {
             if (dtype.empty()) throw RowSkip("a product without an axis of its number format (T, dtype)");
+            if (is_batched(state)) throw RowSkip("products in a batch or in groups (the table has single ones)");
             out.add(ImportedProduct{.source = source,
                                     .device = device_of(request, device),
                                     .kernel = bench,

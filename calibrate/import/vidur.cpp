@@ -1,6 +1,7 @@
 // Profiling tables of Vidur (data/profiling): compute mlp.csv and attention.csv, network all_reduce.csv and
 // send_recv.csv. Times are milliseconds, everything is in two-byte floats, sizes are of the whole model and one of
-// `num_tensor_parallel_workers` ranks was measured; `size` of a collective is in bytes.
+// `num_tensor_parallel_workers` ranks was measured; `size` of a collective is in bytes, of all_gather and
+// reduce_scatter those of one rank. Source: vidur/profiling/mlp/mlp_impl.py, collectives/collectives_impl.py.
 #include "calibrate/import/importer.hpp"
 #include "core/text.hpp"
 
@@ -74,7 +75,12 @@ void add_layer(Target const& to) {
     auto const elements = static_cast<double>(tokens) * static_cast<double>(hidden);
     to.memory("input_layernorm", 4 * elements);
     to.memory("post_attention_layernorm", 4 * elements);
-    to.memory("add", 6 * elements);
+    // A block without a second normalisation adds the results of attention and MLP and the residual: two additions.
+    auto const measured = [&](char const* op) {
+        return row.number(fmt::format("time_stats.{}.median", op)).value_or(0) > 0;
+    };
+    bool const parallel = measured("input_layernorm") && !measured("post_attention_layernorm");
+    to.memory("add", (parallel ? 12 : 6) * elements);
     to.memory("mlp_act", (gated ? 6 : 4) * static_cast<double>(tokens) * static_cast<double>(ffn));
 }
 
@@ -109,6 +115,9 @@ void add_collective(Target const& to, ImportRequest const& request) {
     std::int64_t const ranks = needed_count(row, "num_workers");
     std::int64_t const per_node = std::min(ranks, needed_count(row, "devices_per_node"));
     if (ranks % per_node != 0) throw RowSkip("num_workers is no multiple of devices_per_node");
+    // These two have a buffer of `size` on each rank, and one of all of them, which is what nccl-tests counts.
+    bool const of_one_rank = name == "all_gather" || name == "reduce_scatter";
+    double const bytes = needed_number(row, "size") * (of_one_rank ? static_cast<double>(ranks) : 1);
     to.out.add(ImportedCollective{.run = fmt::format("{} {} {}x{}", request.name, name, ranks / per_node, per_node),
                                   .source = to.source,
                                   .device = to.device,
@@ -116,7 +125,7 @@ void add_collective(Target const& to, ImportRequest const& request) {
                                   .collective = name == "send_recv" ? "sendrecv" : name,
                                   .nodes = ranks / per_node,
                                   .per_node = per_node,
-                                  .bytes = needed_number(row, "size"),
+                                  .bytes = bytes,
                                   .microseconds = 1e3 * needed_number(row, "time_stats." + name + ".median")});
 }
 

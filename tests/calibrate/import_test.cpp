@@ -299,6 +299,48 @@ TEST_CASE("Vidur: products are those of one tensor-parallel rank") {
     CHECK(network.skipped.at("another rank of the same run") == 1);
 }
 
+TEST_CASE("Vidur: buffers of one rank are counted as nccl-tests counts them") {
+    for (std::string const name : {"all_gather", "reduce_scatter", "all_reduce"}) {
+        std::string text = vidur_network;
+        for (std::size_t at = text.find("all_reduce"); at != std::string::npos; at = text.find("all_reduce", at + 1))
+            text.replace(at, 10, name);
+        ImportedTables const t = imported(text, "A100");
+        REQUIRE(t.collectives.size() == 1);
+        CHECK(t.collectives[0].bytes == (name == "all_reduce" ? 1 : 8) * 2097152.0);
+    }
+}
+
+TEST_CASE("Vidur: a block without a second normalisation adds twice") {
+    std::string const header =
+        "time_stats.input_layernorm.median,time_stats.post_attention_layernorm.median," + vidur_mlp;
+    auto const added = [&](std::string const& norms) {
+        std::string text = header;
+        text.insert(text.find("\n0.1,") + 1, norms);
+        for (ImportedMemoryKernel const& row : imported(text, "A100").memory)
+            if (row.kernel == "add") return row.bytes;
+        return 0.0;
+    };
+    CHECK(added("0.01,0.01,") == 6.0 * 512 * 4096);
+    CHECK(added("0.01,,") == 12.0 * 512 * 4096);
+    CHECK(added("0.01,0,") == 12.0 * 512 * 4096);
+    CHECK(added(",,") == 6.0 * 512 * 4096);  // an older profile, with neither
+}
+
+TEST_CASE("NVBench: products in a batch are not taken for one") {
+    for (std::string const axis : {"Batch", "b", "L", "groups", "num_batches"})
+        for (std::string const value : {"16", "1", "RowMajor"}) {
+            CAPTURE(axis, value);
+            std::string text = nvbench;
+            std::string const other = R"({"name": ")" + axis + R"(", "type": "int64", "value": ")" + value + R"("}, )";
+            text.insert(text.find(R"({"name": "M")"), other);
+            ImportedTables const t = imported(text);
+            CHECK(t.products.size() == (value == "16" ? 0 : 2));
+            CHECK(t.memory.size() == 1);
+            CHECK(t.skipped.count("products in a batch or in groups (the table has single ones)") ==
+                  (value == "16" ? 1 : 0));
+        }
+}
+
 TEST_CASE("NVBench: axes are the shape, single launches are cold, bytes come from the bandwidth") {
     ImportedTables const t = imported(nvbench);
     REQUIRE(t.products.size() == 2);
@@ -434,6 +476,19 @@ TEST_CASE("importers: a collective of one rank is none, whoever measured it") {
         for (ImportedCollective const& row : t.collectives)
             CHECK(row.nodes * row.per_node > 1);
     }
+}
+
+TEST_CASE("sextant-bench: the version of NCCL is that of the note, not the driver") {
+    auto const version = [](std::string const& note) {
+        return imported(R"({"bench": "nccl", "backend": "cuda", "device": "NVIDIA L40S", "driver": "570.1", "kernel": )"
+                        R"("all_reduce", "dtype": "fp32", "bytes": 4096, "ranks": 2, "median_us": 30, "note": ")" +
+                        note + "\"}\n")
+            .collectives.at(0)
+            .library_version;
+    };
+    CHECK(version("NCCL 2.27.3") == "2.27.3");
+    CHECK(version("stopped early; NCCL 2.27.3, 2 processes") == "2.27.3");
+    CHECK(version("") == "");
 }
 
 TEST_CASE("importers: --device and --source replace what the rows say") {

@@ -150,6 +150,7 @@ TEST_CASE("nccl-tests log: each run of a file has its own collective and ranks")
 TEST_CASE("nccl-tests log: programs without a model are named, not taken for others") {
     for (std::string const program : {"reduce", "gather", "scatter", "hypercube"})
         CHECK(read("./" + program + "_perf -b 8\n" + ranks + sizes, "x.out").collective == program);
+    CHECK(read(std::string(ranks) + sizes, "run2_all_reduce_perf.log").collective == "all_reduce");
 }
 
 TEST_CASE("nccl-tests log: a run may end in the middle of a line, and only there") {
@@ -277,8 +278,8 @@ TEST_CASE("nccl-tests log: separate processes are no collective, however their l
     CHECK(read(two_each + reduced(1), "broadcast.log").rows.empty());
 }
 
-TEST_CASE("nccl-tests log: a run of one rank is left out") {
-    NcclTestsLog const log = read(std::string(parameters) + rank_line(0, 0, "a") + head + reduced(0));
+TEST_CASE("nccl-tests log: a run of one rank is left out, also when nothing says of what") {
+    NcclTestsLog const log = read(std::string(parameters) + rank_line(0, 0, "a") + head + reduced(0), "job.out");
     CHECK(log.rows.empty());
     CHECK(log.skipped.at("over one rank: nothing is communicated") == 1);
 }
