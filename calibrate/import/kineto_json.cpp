@@ -4,6 +4,9 @@
 // _scaled_dot_product_flash_attention (prefill), and NCCL kernels with their "Collective name". Kernels in a step find
 // their operands in memory, so products count as cold.
 #include "calibrate/import/importer.hpp"
+#include "calibrate/import/json_text.hpp"
+#include "calibrate/import/kineto_collective.hpp"
+#include "calibrate/import/log_line.hpp"
 #include "core/error.hpp"
 
 #include <fmt/format.h>
@@ -24,12 +27,6 @@ bool recognises(std::string_view text) {
     auto const begin = text.find_first_not_of(" \t\r\n");
     return begin != std::string_view::npos && (text[begin] == '{') &&
            text.find("\"traceEvents\"") != std::string_view::npos;
-}
-
-std::string text_in(Json const& object, char const* key) {
-    auto const found = object.is_object() ? object.find(key) : object.end();
-    if (!object.is_object() || found == object.end() || found->is_null()) return "";
-    return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
 /// Every list of sizes among an operator's inputs; a scalar or a list of tensors is an empty one.
@@ -71,6 +68,7 @@ struct Operator {
 struct Launched {
     double microseconds = 0;
     std::size_t kernels = 0;
+    bool in_tf32 = false;  ///< as a kernel's name says: the operands are float32
 };
 
 /// Rows of one shape and all their times.
@@ -96,6 +94,9 @@ public:
     void add_event(Json& event) {
         std::string const category = text_in(event, "cat");
         if (category == "kernel") guarded([&, this] { add_kernel(event); });
+        if (category == "Kernel")  // as the first releases wrote them
+            ++out_.skipped
+                  ["a kernel of an older profiler ('Kernel' for 'kernel': take the trace with a newer PyTorch)"];
         if (category != "cpu_op" || !event.contains("args")) return;
         std::string const id = text_in(event["args"], "External id");
         if (id.empty()) return;
@@ -109,7 +110,7 @@ public:
             if (!operators_.contains(id))
                 out_.skipped["a kernel of no operator (was the trace taken with CPU activities?)"] += launched.kernels;
             else
-                guarded([this, &id = id, &launched = launched] { add(operators_.at(id), launched.microseconds); });
+                guarded([this, &id = id, &launched = launched] { add(operators_.at(id), launched); });
         if (launched_.empty() && collectives_.empty() && out_.skipped.empty() && !operators_.empty())
             out_.skipped["an operator without a kernel on a GPU (was the trace taken with ProfilerActivity.CUDA?)"] =
                 operators_.size();
@@ -165,71 +166,32 @@ private:
         Launched& launched = launched_[text_in(event["args"], "External id")];
         launched.microseconds += time;
         ++launched.kernels;
+        launched.in_tf32 = launched.in_tf32 || text_in(event, "name").find("tf32") != std::string::npos;
     }
 
     void add_collective(std::string const& name, Json const& arguments, double time) {
-        struct Known {
-            char const* theirs;
-            char const* ours;
-        };
-        constexpr std::array known{Known{"allreduce", "all_reduce"},
-                                   Known{"all_gather", "all_gather"},
-                                   Known{"_allgather_base", "all_gather"},
-                                   Known{"allgather_into_tensor_coalesced", "all_gather"},
-                                   Known{"reduce_scatter", "reduce_scatter"},
-                                   Known{"_reduce_scatter_base", "reduce_scatter"},
-                                   Known{"reduce_scatter_tensor_coalesced", "reduce_scatter"},
-                                   Known{"all_to_all", "alltoall"},
-                                   Known{"all_to_allv", "alltoall"},
-                                   Known{"broadcast", "broadcast"}};
-        auto const* const found =
-            std::find_if(known.begin(), known.end(), [&](Known const& k) { return name == k.theirs; });
-        if (found == known.end()) throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
-        std::string const dtype = table_dtype(text_in(arguments, "dtype"));
-        double const element = dtype == "float32"                          ? 4
-                               : dtype == "bfloat16" || dtype == "float16" ? 2
-                               : dtype == "byte" || dtype == "char"        ? 1
-                                                                           : 0;
-        if (element <= 0) throw RowSkip(fmt::format("a collective of unknown elements '{}'", dtype.substr(0, 40)));
-        auto const count = [&](char const* key) {
-            std::string problem;
-            return count_in(text_in(arguments, key), key, problem).value_or(0);
-        };
-        std::int64_t const ranks = count("Group size");
-        double const bytes = element * static_cast<double>(std::max(count("In msg nelems"), count("Out msg nelems")));
-        if (ranks < 2 || bytes <= 0) throw RowSkip("a collective without its size or ranks");
-        // The trace does not say how the ranks lie over nodes: up to eight are taken to be in one (assumed).
-        std::int64_t const per_node = std::min<std::int64_t>(ranks, 8);
-        if (ranks % per_node != 0) throw RowSkip("ranks that do not divide over nodes of eight");
-        auto& entry = collectives_[fmt::format("{} {} {}", found->ours, ranks, bytes)];
-        entry.row = {.run = fmt::format("{} {} {}", request_.name, found->ours, ranks),
-                     .source = source_of(request_, "kineto " + request_.name),
-                     .device = "",
-                     .library_version = "",
-                     .collective = found->ours,
-                     .nodes = ranks / per_node,
-                     .per_node = per_node,
-                     .bytes = bytes,
-                     .microseconds = 0};
+        ImportedCollective row = kineto_collective(name, arguments, request_);
+        auto& entry = collectives_[fmt::format("{} {}", row.run, row.bytes)];
+        entry.row = std::move(row);
         entry.times.push_back(time);
     }
 
-    void add(Operator const& op, double time) {
+    void add(Operator const& op, Launched const& launched) {
         std::string const& name = op.name;
         Json const& arguments = op.arguments;
         auto const dims = dims_of(arguments);
         if (name == "aten::mm" || name == "aten::_scaled_mm" || name == "aten::linear")
-            add_product(name, arguments, dims, 0, time);
+            add_product(name, arguments, dims, 0, launched);
         else if (name == "aten::addmm")
-            add_product(name, arguments, dims, 1, time);
+            add_product(name, arguments, dims, 1, launched);
         else if (name == "aten::_flash_attention_forward" || name == "aten::_scaled_dot_product_flash_attention")
-            add_attention(name, arguments, dims, time);
+            add_attention(name, arguments, dims, launched.microseconds);
         else
             throw RowSkip(fmt::format("no model of the operator '{}'", name.substr(0, 60)));
     }
 
     void add_product(std::string const& name, Json const& arguments, std::vector<Dims> const& dims, std::size_t first,
-                     double time) {
+                     Launched const& launched) {
         if (dims.size() < first + 2 || dims[first].size() < 2 || dims[first + 1].size() != 2)
             throw RowSkip("a product without shapes (record_shapes=True)");
         Dims const& a = dims[first];
@@ -242,7 +204,8 @@ private:
         std::int64_t const k = a.back();
         if (overflow || m < 1 || k < 1 || b[0] < 1 || b[1] < 1 || (transposed ? b[1] : b[0]) != k)
             throw RowSkip("a product whose shapes do not fit");
-        std::string const dtype = table_dtype(item_in(arguments, "Input type", first));
+        std::string dtype = table_dtype(item_in(arguments, "Input type", first));
+        if (dtype == "float32" && launched.in_tf32) dtype = "tf32";
         if (dtype.empty()) throw RowSkip("a product without its number format");
         ImportedProduct const row{.source = source_of(request_, "kineto " + request_.name),
                                   .device = device_of(request_, device_),
@@ -255,7 +218,18 @@ private:
                                   .quantised_before = dtype == "fp8"};
         auto& entry = products_[fmt::format("{} {} {} {} {}", name, dtype, row.m, row.n, row.k)];
         entry.row = row;
-        entry.times.push_back(time);
+        entry.times.push_back(launched.microseconds);
+    }
+
+    /// Operators' arguments: ... dropout_p, is_causal, return_debug_mask, scale, window_size_left, window_size_right.
+    /// Source: PyTorch aten/src/ATen/native/native_functions.yaml.
+    static void check_dense(Json const& arguments, bool inner, std::int64_t keys) {
+        double dropout = 0;
+        std::int64_t window = -1;
+        bool const dropped = is_number(item_in(arguments, "Concrete Inputs", inner ? 7 : 3), dropout) && dropout > 0;
+        if (dropped) throw RowSkip("attention with dropout");
+        if (inner && is_number(item_in(arguments, "Concrete Inputs", 11), window) && window >= 0 && window < keys - 1)
+            throw RowSkip("attention with a sliding window");
     }
 
     void add_attention(std::string const& name, Json const& arguments, std::vector<Dims> const& dims, double time) {
@@ -267,6 +241,7 @@ private:
         std::size_t const heads = inner ? 2 : 1;
         if (item_in(arguments, "Concrete Inputs", inner ? 8 : 4) != "True")
             throw RowSkip("attention that is not known to be causal (record_shapes=True)");
+        check_dense(arguments, inner, dims[1][sequence]);
         if (dims[0][sequence] != dims[1][sequence]) throw RowSkip("attention after tokens that are in a cache");
         ImportedAttention const row{.source = source_of(request_, "kineto " + request_.name),
                                     .device = device_of(request_, device_),

@@ -1,5 +1,6 @@
 #include "calibrate/import/importer.hpp"
 
+#include "calibrate/import/kineto_collective.hpp"
 #include "core/error.hpp"
 #include "core/measurements/kernel_row.hpp"
 #include "cost_models/collective_row.hpp"
@@ -434,6 +435,94 @@ TEST_CASE("Kineto: a collective of ranks that are no whole nodes is a reason, an
             "Collective name": "allreduce", "dtype": "Float", "Group size": 12, "In msg nelems": 1024}}]})");
     CHECK(t.rows() == 0);
     CHECK(t.skipped.at("ranks that do not divide over nodes of eight") == 1);
+}
+
+TEST_CASE("Kineto: ranks that are named lie on the nodes of their numbers") {
+    auto const nodes = [](std::string const& named, std::int64_t size) {
+        GroupNodes const group = group_nodes(named, size);
+        return std::pair{group.nodes, group.per_node};
+    };
+    using Pair = std::pair<std::int64_t, std::int64_t>;
+    CHECK(nodes("[0, 1, 2, 3, 4, 5, 6, 7]", 8) == Pair{1, 8});
+    CHECK(nodes("[0, 8, 16, 24, 32, 40, 48, 56]", 8) == Pair{8, 1});
+    CHECK(nodes("[2,3,10,11]", 4) == Pair{2, 2});
+    CHECK(nodes("[4, 5]", 2) == Pair{1, 2});
+    CHECK(nodes("", 16) == Pair{2, 8});
+    CHECK(nodes("[]", 4) == Pair{1, 4});
+    // Of more than 30 ranks 29 are named, and the last.
+    auto const cut = [](int step, int last) {
+        std::string text = "[0";
+        for (int i = 1; i < 29; ++i)
+            text += ", " + std::to_string(step * i);
+        return text + ", ..., " + std::to_string(last) + "]";
+    };
+    CHECK(nodes(cut(1, 63), 64) == Pair{8, 8});
+    CHECK(nodes(cut(8, 504), 64) == Pair{64, 1});
+    CHECK(nodes(cut(4, 252), 64) == Pair{32, 2});
+    CHECK_THROWS_AS(nodes(cut(1, 70), 64), RowSkip);
+    CHECK_THROWS_AS(nodes(cut(1, 63), 4611686018427387904), RowSkip);
+    CHECK_THROWS_AS(nodes("[0, ..., 7]", 8), RowSkip);
+    CHECK_THROWS_AS(nodes("[..., 7]", 8), RowSkip);
+    CHECK_THROWS_AS(nodes("[0, 9223372036854775807, ..., 7]", 8), RowSkip);
+    CHECK_THROWS_AS(nodes("[0, 1, 2, 8]", 4), RowSkip);
+    CHECK_THROWS_AS(nodes("[0, 1]", 4), RowSkip);
+    CHECK_THROWS_AS(nodes("[0, 99999999999999999999]", 2), RowSkip);
+}
+
+TEST_CASE("Kineto: groups of different ranks are different runs") {
+    std::string const head = R"({"deviceProperties": [{"name": "H100"}], "traceEvents": [)";
+    auto const reduce = [](char const* named, char const* time) {
+        return std::string(R"({"cat": "kernel", "dur": )") + time + R"(, "args": {"Collective name": "allreduce", )" +
+               R"("dtype": "Float", "Group size": 4, "In msg nelems": 1024, "Process Group Ranks": ")" + named + "\"}}";
+    };
+    ImportedTables const t = imported(head + reduce("[0, 1, 2, 3]", "20") + "," + reduce("[0, 8, 16, 24]", "90") + "," +
+                                      reduce("[0, 1, 2, 3]", "30") + "]}");
+    REQUIRE(t.collectives.size() == 2);
+    CHECK(t.collectives[0].run != t.collectives[1].run);
+    for (ImportedCollective const& row : t.collectives) {
+        CHECK(row.nodes * row.per_node == 4);
+        CHECK(row.microseconds == (row.nodes == 1 ? 20 : 90));
+    }
+}
+
+TEST_CASE("Kineto: attention with a window or with dropout is not full attention") {
+    auto const with = [](std::string const& dropout, std::string const& more) {
+        std::string text = kineto;
+        std::string const causal = R"("0.", "True"])";
+        return text.replace(text.find(causal), causal.size(), '"' + dropout + R"(", "True")" + more + "]");
+    };
+    CHECK(imported(with("0.", R"(, "False", "", "", "")")).attention.size() == 1);
+    CHECK(imported(with("0.", R"(, "False", "", "-1", "0")")).attention.size() == 1);
+    CHECK(imported(with("0.", R"(, "False", "", "1023", "0")")).attention.size() == 1);  // of 1024 keys
+    CHECK(imported(with("0.", R"(, "False", "", "512", "0")")).skipped.at("attention with a sliding window") == 1);
+    CHECK(imported(with("0.1", "")).skipped.at("attention with dropout") == 1);
+}
+
+TEST_CASE("Kineto: a product of float32 is one in tf32 where its kernel says so") {
+    std::string text = kineto;
+    std::string const from = R"("name": "gemm", "dur": 3.0)";
+    text.replace(text.find(from), from.size(), R"("name": "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n", "dur": 3.0)");
+    ImportedTables const t = imported(text);
+    REQUIRE(t.products.size() == 2);
+    for (ImportedProduct const& p : t.products)
+        CHECK(p.dtype == (p.kernel == "aten::addmm" ? "tf32" : "bfloat16"));
+    bool found = false;
+    for (KernelCase const& row : cases_of(t))
+        found = found || row.variant == "tf32";
+    CHECK(found);
+}
+
+TEST_CASE("Kineto: the categories of older profilers are named as the cause") {
+    std::string text = kineto;
+    for (auto const& [now, then] :
+         {std::pair{R"("cat": "kernel")", R"("cat": "Kernel")"}, {R"("cat": "cpu_op")", R"("cat": "Operator")"}})
+        for (std::size_t at = text.find(now); at != std::string::npos; at = text.find(now))
+            text.replace(at, std::string_view(now).size(), then);
+    ImportedTables const t = imported(text);
+    CHECK(t.rows() == 0);
+    REQUIRE(t.skipped.size() == 1);
+    CHECK_THAT(t.skipped.begin()->first, contains("older profiler"));
+    CHECK(t.skipped.begin()->second == 9);
 }
 
 TEST_CASE("nccl-tests and sextant-bench: collectives come out as rows that the fits read") {

@@ -1,0 +1,117 @@
+#include "calibrate/import/kineto_collective.hpp"
+
+#include "calibrate/import/json_text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace sextant {
+namespace {
+
+constexpr std::int64_t node_size = 8;
+
+std::vector<std::int64_t> numbers_of(std::string_view text) {
+    std::vector<std::int64_t> out;
+    constexpr std::string_view digits = "0123456789";
+    for (std::size_t at = text.find_first_of(digits); at != std::string_view::npos;) {
+        std::int64_t value = 0;
+        auto const [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
+        if (error != std::errc{}) throw RowSkip("a collective whose ranks are no numbers");
+        out.push_back(value);
+        at = text.find_first_of(digits, static_cast<std::size_t>(end - text.data()));
+    }
+    return out;
+}
+
+/// The ranks between the first and the last, where the same step leads from each to the next.
+void fill_in(std::vector<std::int64_t>& ranks, std::int64_t size) {
+    constexpr std::int64_t most = 1 << 20;
+    bool even = ranks.size() > 2 && std::max(size, *std::max_element(ranks.begin(), ranks.end())) <= most;
+    std::int64_t const last = ranks.back();
+    ranks.pop_back();
+    std::int64_t const step = even ? ranks[1] - ranks[0] : 0;
+    for (std::size_t i = 1; even && i < ranks.size(); ++i)
+        even = ranks[i] - ranks[i - 1] == step;
+    if (!even || last - ranks.front() != step * (size - 1))
+        throw RowSkip("a collective of which not all ranks are known");
+    while (static_cast<std::int64_t>(ranks.size()) < size)
+        ranks.push_back(ranks.back() + step);
+}
+
+char const* collective_of(std::string const& name) {
+    struct Known {
+        char const* theirs;
+        char const* ours;
+    };
+    constexpr std::array known{Known{"allreduce", "all_reduce"},
+                               Known{"all_gather", "all_gather"},
+                               Known{"_allgather_base", "all_gather"},
+                               Known{"allgather_into_tensor_coalesced", "all_gather"},
+                               Known{"reduce_scatter", "reduce_scatter"},
+                               Known{"_reduce_scatter_base", "reduce_scatter"},
+                               Known{"reduce_scatter_tensor_coalesced", "reduce_scatter"},
+                               Known{"all_to_all", "alltoall"},
+                               Known{"all_to_allv", "alltoall"},
+                               Known{"broadcast", "broadcast"}};
+    auto const* const found =
+        std::find_if(known.begin(), known.end(), [&](Known const& k) { return name == k.theirs; });
+    if (found == known.end()) throw RowSkip(fmt::format("no model of the collective '{}'", name.substr(0, 40)));
+    return found->ours;
+}
+
+double element_bytes(std::string const& dtype) {
+    if (dtype == "float32") return 4;
+    if (dtype == "bfloat16" || dtype == "float16") return 2;
+    if (dtype == "byte" || dtype == "char") return 1;
+    throw RowSkip(fmt::format("a collective of unknown elements '{}'", dtype.substr(0, 40)));
+}
+
+}  // namespace
+
+GroupNodes group_nodes(std::string_view named, std::int64_t size) {
+    std::vector<std::int64_t> ranks = numbers_of(named);
+    if (ranks.empty()) {
+        std::int64_t const per_node = std::min(size, node_size);
+        if (size % per_node != 0) throw RowSkip("ranks that do not divide over nodes of eight");
+        return {.nodes = size / per_node, .per_node = per_node};
+    }
+    if (named.find("...") != std::string_view::npos) fill_in(ranks, size);
+    if (static_cast<std::int64_t>(ranks.size()) != size) throw RowSkip("a collective of which not all ranks are known");
+    std::map<std::int64_t, std::int64_t> in_node;
+    for (std::int64_t const rank : ranks)
+        ++in_node[rank / node_size];
+    std::int64_t const per_node = in_node.begin()->second;
+    for (auto const& [node, count] : in_node)
+        if (count != per_node) throw RowSkip("ranks that do not divide over nodes of eight");
+    return {.nodes = static_cast<std::int64_t>(in_node.size()), .per_node = per_node};
+}
+
+ImportedCollective kineto_collective(std::string const& name, nlohmann::json const& arguments,
+                                     ImportRequest const& request) {
+    char const* const collective = collective_of(name);
+    double const element = element_bytes(table_dtype(text_in(arguments, "dtype")));
+    auto const count = [&](char const* key) {
+        std::string problem;
+        return count_in(text_in(arguments, key), key, problem).value_or(0);
+    };
+    std::int64_t const ranks = count("Group size");
+    double const bytes = element * static_cast<double>(std::max(count("In msg nelems"), count("Out msg nelems")));
+    if (ranks < 1 || bytes <= 0) throw RowSkip("a collective without its size or ranks");
+    std::string const named = text_in(arguments, "Process Group Ranks");
+    GroupNodes const group = group_nodes(named, ranks);
+    return {.run = fmt::format("{} {} {}{}{}", request.name, collective, ranks, named.empty() ? "" : " of ", named),
+            .source = source_of(request, "kineto " + request.name),
+            .device = "",
+            .library_version = "",
+            .collective = collective,
+            .nodes = group.nodes,
+            .per_node = group.per_node,
+            .bytes = bytes,
+            .microseconds = 0};
+}
+
+}  // namespace sextant

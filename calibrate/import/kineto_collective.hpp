@@ -1,0 +1,30 @@
+#pragma once
+
+#include "calibrate/import/importer.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+/// How the ranks of a group lie.
+struct GroupNodes {
+    std::int64_t nodes = 0, per_node = 0;
+};
+
+/// Of a group of so many ranks that the trace names "[0, 8, 16, ..., 504]", or not at all: then they follow one
+/// another. Ranks of a node are taken to be eight that follow one another (assumed: the trace does not say it). Of more
+/// than 30 ranks PyTorch names the first 29 and the last.
+/// @throws RowSkip: as many in each node they are not, or not all are known.
+/// Source: PyTorch torch/csrc/profiler/util.cpp, saveNcclMeta.
+GroupNodes group_nodes(std::string_view named, std::int64_t size);
+
+/// The row of an NCCL kernel by its arguments; its device and time are left empty. Groups of different ranks are
+/// different runs. @throws RowSkip: no model, or the arguments lack what a row needs.
+ImportedCollective kineto_collective(std::string const& name, nlohmann::json const& arguments,
+                                     ImportRequest const& request);
+
+}  // namespace sextant
