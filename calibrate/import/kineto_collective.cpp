@@ -1,9 +1,6 @@
 #include "calibrate/import/kineto_collective.hpp"
 
-#include "calibrate/import/json_text.hpp"
-
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -90,20 +87,19 @@ GroupNodes group_nodes(std::string_view named, std::int64_t size) {
     return {.nodes = static_cast<std::int64_t>(in_node.size()), .per_node = per_node};
 }
 
-ImportedCollective kineto_collective(std::string const& name, nlohmann::json const& arguments,
-                                     ImportRequest const& request) {
-    char const* const collective = collective_of(name);
-    double const element = element_bytes(table_dtype(text_in(arguments, "dtype")));
-    auto const count = [&](char const* key) {
+ImportedCollective kineto_collective(KinetoCollective const& kernel, ImportRequest const& request) {
+    char const* const collective = collective_of(kernel.name);
+    double const element = element_bytes(table_dtype(kernel.dtype));
+    auto const count = [](std::string const& text) {
         std::string problem;
-        return count_in(text_in(arguments, key), key, problem).value_or(0);
+        return count_in(text, "", problem).value_or(0);
     };
-    std::int64_t const ranks = count("Group size");
-    double const bytes = element * static_cast<double>(std::max(count("In msg nelems"), count("Out msg nelems")));
+    std::int64_t const ranks = count(kernel.size);
+    double const bytes = element * static_cast<double>(std::max(count(kernel.in_elements), count(kernel.out_elements)));
     if (ranks < 1 || bytes <= 0) throw RowSkip("a collective without its size or ranks");
-    std::string const named = text_in(arguments, "Process Group Ranks");
-    GroupNodes const group = group_nodes(named, ranks);
-    return {.run = fmt::format("{} {} {}{}{}", request.name, collective, ranks, named.empty() ? "" : " of ", named),
+    GroupNodes const group = group_nodes(kernel.ranks, ranks);
+    return {.run = fmt::format("{} {} {}{}{}", request.name, collective, ranks, kernel.ranks.empty() ? "" : " of ",
+                               kernel.ranks),
             .source = source_of(request, "kineto " + request.name),
             .device = "",
             .library_version = "",

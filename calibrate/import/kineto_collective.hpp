@@ -2,8 +2,6 @@
 
 #include "calibrate/import/importer.hpp"
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,9 +20,13 @@ struct GroupNodes {
 /// Source: PyTorch torch/csrc/profiler/util.cpp, saveNcclMeta.
 GroupNodes group_nodes(std::string_view named, std::int64_t size);
 
-/// The row of an NCCL kernel by its arguments; its device and time are left empty. Groups of different ranks are
-/// different runs. @throws RowSkip: no model, or the arguments lack what a row needs.
-ImportedCollective kineto_collective(std::string const& name, nlohmann::json const& arguments,
-                                     ImportRequest const& request);
+/// Arguments of an NCCL kernel, as the trace writes them; empty: not at all.
+struct KinetoCollective {
+    std::string name, dtype, size, ranks, in_elements, out_elements;
+};
+
+/// The row of such a kernel; its device and time are left empty. Groups of different ranks are different runs.
+/// @throws RowSkip: no model, or the arguments lack what a row needs.
+ImportedCollective kineto_collective(KinetoCollective const& kernel, ImportRequest const& request);
 
 }  // namespace sextant

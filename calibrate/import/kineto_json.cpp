@@ -4,7 +4,6 @@
 // _scaled_dot_product_flash_attention (prefill), and NCCL kernels with their "Collective name". Kernels in a step find
 // their operands in memory, so products count as cold.
 #include "calibrate/import/importer.hpp"
-#include "calibrate/import/json_text.hpp"
 #include "calibrate/import/kineto_collective.hpp"
 #include "calibrate/import/log_line.hpp"
 #include "core/error.hpp"
@@ -27,6 +26,13 @@ bool recognises(std::string_view text) {
     auto const begin = text.find_first_not_of(" \t\r\n");
     return begin != std::string_view::npos && (text[begin] == '{') &&
            text.find("\"traceEvents\"") != std::string_view::npos;
+}
+
+std::string text_in(Json const& object, char const* key) {
+    if (!object.is_object()) return "";
+    auto const found = object.find(key);
+    if (found == object.end() || found->is_null()) return "";
+    return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
 /// Every list of sizes among an operator's inputs; a scalar or a list of tensors is an empty one.
@@ -170,7 +176,13 @@ private:
     }
 
     void add_collective(std::string const& name, Json const& arguments, double time) {
-        ImportedCollective row = kineto_collective(name, arguments, request_);
+        ImportedCollective row = kineto_collective({.name = name,
+                                                    .dtype = text_in(arguments, "dtype"),
+                                                    .size = text_in(arguments, "Group size"),
+                                                    .ranks = text_in(arguments, "Process Group Ranks"),
+                                                    .in_elements = text_in(arguments, "In msg nelems"),
+                                                    .out_elements = text_in(arguments, "Out msg nelems")},
+                                                   request_);
         auto& entry = collectives_[fmt::format("{} {}", row.run, row.bytes)];
         entry.row = std::move(row);
         entry.times.push_back(time);

@@ -3,7 +3,6 @@
 // are the reported bandwidth times the time. Single launches (nv/cold/...) are cold, batches (nv/batch/...) hot.
 // Figures are written as texts.
 #include "calibrate/import/importer.hpp"
-#include "calibrate/import/json_text.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -21,6 +20,13 @@ bool recognises(std::string_view text) {
     auto const begin = text.find_first_not_of(" \t\r\n");
     return begin != std::string_view::npos && text[begin] == '{' &&
            text.find("\"benchmarks\"") != std::string_view::npos && text.find("\"states\"") != std::string_view::npos;
+}
+
+std::string text_in(Json const& object, char const* key) {
+    if (!object.is_object()) return "";
+    auto const found = object.find(key);
+    if (found == object.end() || found->is_null()) return "";
+    return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
 Json const& list_in(Json const& object, char const* key) {
