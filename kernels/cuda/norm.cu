@@ -17,7 +17,6 @@ using reference::Norm;
 using reference::Values;
 
 constexpr float x_scale = 3.0f;
-constexpr unsigned backward_threads = 512;
 
 template <bool WithMean>
 struct Operands {
@@ -47,9 +46,9 @@ struct Operands {
                columns, x.data(), weight.data(), bias.data(), y.data(), means.data(), inverses.data());
     }
     void backward(cudaStream_t stream) const {
-        launch({backward_blocks, backward_threads, stream}, device::norm_backward<bf16, WithMean>, rows, columns,
-               x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(), partial_weight.data(),
-               partial_bias.data());
+        launch({backward_blocks, device::norm_backward_threads, stream}, device::norm_backward<bf16, WithMean>, rows,
+               columns, x.data(), weight.data(), dy.data(), means.data(), inverses.data(), y.data(),
+               partial_weight.data(), partial_bias.data());
         launch({blocks_for(columns), elementwise_threads, stream}, device::column_sum<float>,
                std::int64_t{backward_blocks}, columns, partial_weight.data(), d_weight.data());
         if constexpr (WithMean)

@@ -54,13 +54,14 @@ __global__ void norm_forward(std::int64_t columns, T const* x, T const* weight, 
 
 /// Packs of a row that one thread of norm_backward keeps sums for: columns <= 4 * 8 * threads.
 constexpr int norm_backward_packs = 4;
+constexpr unsigned norm_backward_threads = 512;
 
 /// dx of rows blockIdx.x, blockIdx.x + gridDim.x, ...; the block's sums for d_weight and d_bias go to row blockIdx.x of
 /// the partial arrays [gridDim.x, columns].
 template <class T, bool WithMean>
-__global__ void norm_backward(std::int64_t rows, std::int64_t columns, T const* x, T const* weight, T const* dy,
-                              float const* means, float const* inverses, T* dx, float* partial_weight,
-                              float* partial_bias) {
+__global__ void __launch_bounds__(norm_backward_threads)
+    norm_backward(std::int64_t rows, std::int64_t columns, T const* x, T const* weight, T const* dy, float const* means,
+                  float const* inverses, T* dx, float* partial_weight, float* partial_bias) {
     std::int64_t const first = static_cast<std::int64_t>(threadIdx.x) * width;
     std::int64_t const step = static_cast<std::int64_t>(blockDim.x) * width;
     float d_weight[norm_backward_packs][width] = {}, d_bias[norm_backward_packs][width] = {};
