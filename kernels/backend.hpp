@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Backend {
     Machine machine;
     std::vector<Bench const*> catalog;
     std::int64_t memory_limit = 0;  ///< bytes that one problem may hold
+    std::function<void()> recover;  ///< after a measurement that failed; empty: there is nothing to do
 };
 
 /// The CUDA backend on this device. @throws Unavailable when the program was built without CUDA or there is no GPU;

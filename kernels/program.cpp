@@ -110,6 +110,7 @@ int measure(Options const& options, Backend const& backend, Plan const& plan, Sc
     };
     settings.progress = [&](std::string const& text) { progress.show(text); };
     settings.now = steady_seconds;
+    settings.recover = backend.recover;
     Outcome const outcome = run_plan(plan, settings);
     progress.end();
     if (world().rank() == 0)
@@ -159,7 +160,7 @@ int run(Options const& options) {
 }  // namespace
 
 Backend host_backend() {
-    return {.machine = host_machine(), .catalog = host_catalog(), .memory_limit = std::int64_t{2} << 30};
+    return {.machine = host_machine(), .catalog = host_catalog(), .memory_limit = std::int64_t{2} << 30, .recover = {}};
 }
 
 namespace {

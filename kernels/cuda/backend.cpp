@@ -24,6 +24,7 @@ Backend cuda_backend(int device) {
         .backend = "cuda", .device = facts.name, .driver = (driver.empty() ? "" : driver + ", ") + facts.driver};
     backend.catalog = cuda_catalog();
     backend.memory_limit = facts.free_bytes / 10 * 9;
+    backend.recover = recover_device;
     return backend;
 }
 

@@ -94,9 +94,8 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
         ends->a = device_copy(wanted);
     if (kernel == "peer") {
         ends->peer = peer_of(scope.device);
-        check(cudaSetDevice(ends->peer), "choosing the peer");
+        CurrentDevice const peer(ends->peer);
         ends->b = DeviceArray<unsigned char>(bytes);
-        check(cudaSetDevice(scope.device), "choosing the device");
     } else if (!to_host) {
         ends->b = DeviceArray<unsigned char>(bytes);
     }

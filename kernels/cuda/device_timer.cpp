@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/cuda/clocks.hpp"
+#include "kernels/cuda/graph.hpp"
 #include "kernels/cuda/runtime.hpp"
 
 namespace sextant::bench {
@@ -15,6 +16,7 @@ constexpr int most_launches = 200;
 constexpr int samples_per_wait = 4;  // so that the device does not idle between samples
 
 struct Current {
+    int device = 0;
     std::string pci_bus_id;
     std::unique_ptr<Stream> stream;
     std::optional<DeviceArray<unsigned char>> flush;
@@ -23,30 +25,6 @@ Current& current() {
     static Current one;
     return one;
 }
-
-/// A graph of `launches` times the work.
-class Graph {
-public:
-    Graph(DeviceWork const& work, int launches) {
-        cudaStream_t const stream = work_stream();
-        check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
-        for (int i = 0; i < launches; ++i)
-            work(stream);
-        check(cudaStreamEndCapture(stream, &graph_), "capturing a graph");
-        check(cudaGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
-    }
-    ~Graph() {
-        if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
-        if (graph_ != nullptr) cudaGraphDestroy(graph_);
-    }
-    Graph(Graph const&) = delete;
-    Graph& operator=(Graph const&) = delete;
-    void launch() { check(cudaGraphLaunch(executable_, work_stream()), "launching a graph"); }
-
-private:
-    cudaGraph_t graph_ = nullptr;
-    cudaGraphExec_t executable_ = nullptr;
-};
 
 void flush_cache() {
     auto& flush = current().flush;
@@ -79,8 +57,14 @@ void use_device(int device) {
     check(cudaSetDevice(device), "choosing the device");
     char text[64] = {};
     check(cudaDeviceGetPCIBusId(text, sizeof text, device), "asking for the bus id");
+    current().device = device;
     current().pci_bus_id = text;
     current().stream = std::make_unique<Stream>();
+}
+
+void recover_device() {
+    cudaSetDevice(current().device);
+    cudaGetLastError();
 }
 
 cudaStream_t work_stream() { return current().stream->get(); }

@@ -13,6 +13,8 @@ using DeviceWork = std::function<void(cudaStream_t)>;
 
 /// Prepares `device` for measuring: makes it current and gets its identity. Called once, by the backend.
 void use_device(int device);
+/// After a failure: makes that device current again and forgets CUDA's last error.
+void recover_device();
 /// The stream on which everything is prepared and timed.
 cudaStream_t work_stream();
 

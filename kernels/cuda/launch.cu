@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/catalog.hpp"
 #include "kernels/cuda/device_timer.hpp"
+#include "kernels/cuda/graph.hpp"
 #include "kernels/simt/launch.cuh"
 
 namespace sextant::bench {
@@ -13,31 +14,23 @@ namespace {
 
 constexpr int many = 200;
 
+__global__ void nothing() {}
 __global__ void count_one(int* counter) { *counter += 1; }
 
-/// A graph of `nodes` kernels, one after the other.
-class KernelGraph {
-public:
-    KernelGraph(int nodes, int* counter) {
-        cudaStream_t const stream = work_stream();
-        check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
-        for (int i = 0; i < nodes; ++i)
-            bench::launch({1, 1, stream}, count_one, counter);
-        check(cudaStreamEndCapture(stream, &graph_), "capturing a graph");
-        check(cudaGraphInstantiate(&executable_, graph_, 0), "instantiating a graph");
-    }
-    ~KernelGraph() {
-        cudaGraphExecDestroy(executable_);
-        cudaGraphDestroy(graph_);
-    }
-    KernelGraph(KernelGraph const&) = delete;
-    KernelGraph& operator=(KernelGraph const&) = delete;
-    void launch() { check(cudaGraphLaunch(executable_, work_stream()), "launching a graph"); }
+/// What launches a kernel: a stream, or a graph of so many of them.
+std::function<void()> launcher(DeviceWork const& kernel, bool by_graph, int nodes) {
+    if (!by_graph) return [kernel] { kernel(work_stream()); };
+    return [graph = std::make_shared<Graph>(kernel, nodes)] { graph->launch(); };
+}
 
-private:
-    cudaGraph_t graph_ = nullptr;
-    cudaGraphExec_t executable_ = nullptr;
-};
+/// How often a kernel runs that is launched once so.
+int runs(bool by_graph, int nodes) {
+    DeviceArray<int> counter(1);
+    counter.clear();
+    launcher([&](cudaStream_t stream) { launch({1, 1, stream}, count_one, counter.data()); }, by_graph, nodes)();
+    check(cudaStreamSynchronize(work_stream()), "running a kernel");
+    return counter.read(0, 1)[0];
+}
 
 std::vector<Problem> problems(Scope const&) {
     std::vector<Problem> all;
@@ -64,43 +57,38 @@ Timing collected_timing(StopRule const& rule, std::function<double()> const& sam
 }
 
 Prepared prepare(Problem const& problem, Scope const&) {
-    auto counter = std::make_shared<DeviceArray<int>>(1);
-    counter->clear();
-    auto graph = std::make_shared<KernelGraph>(problem.kernel == "graph_node" ? many : 1, counter->data());
-    auto const launch_kernel = [counter] { bench::launch({1, 1, work_stream()}, count_one, counter->data()); };
-    auto const wait = [] { check(cudaStreamSynchronize(work_stream()), "running a kernel"); };
     bool const by_graph = problem.kernel.starts_with("graph");
-    std::function<void()> const launch =
-        by_graph ? std::function<void()>([graph] { graph->launch(); }) : std::function<void()>(launch_kernel);
-    launch();
-    wait();
+    int const nodes = problem.kernel == "graph_node" ? many : 1;
     Prepared prepared;
-    int const expected = problem.kernel == "graph_node" ? many : 1;
-    prepared.max_rel_error = counter->read(0, 1)[0] == expected ? 0 : 1;
+    prepared.max_rel_error = runs(by_graph, nodes) == nodes ? 0 : 1;
     prepared.tolerance = 1e-9;
+    std::function<void()> const enqueue = launcher(
+        [](cudaStream_t stream) {
+            launch({1, 1, stream}, nothing);
+        },
+        by_graph, nodes);
+    auto const wait = [] { check(cudaStreamSynchronize(work_stream()), "running a kernel"); };
     std::function<double()> sample;
-    if (problem.kernel == "graph_node")
-        sample = [launch] {
+    if (nodes > 1)
+        sample = [enqueue] {
             Event start, stop;
             start.record(work_stream());
-            launch();
+            enqueue();
             stop.record(work_stream());
             stop.wait();
             return stop.since(start) / many;
         };
     else
-        sample = [launch, wait, times = problem.kernel.ends_with("queued") ? many : 1] {
+        sample = [enqueue, wait, times = problem.kernel.ends_with("queued") ? many : 1] {
             double const start = steady_seconds();
             for (int i = 0; i < times; ++i)
-                launch();
+                enqueue();
             if (times == 1) wait();
             double const seconds = (steady_seconds() - start) / times;
             wait();
             return seconds;
         };
-    prepared.measure = [sample, graph, counter](Variant, StopRule const& rule) {
-        return collected_timing(rule, sample);
-    };
+    prepared.measure = [sample](Variant, StopRule const& rule) { return collected_timing(rule, sample); };
     return prepared;
 }
 

@@ -14,8 +14,30 @@ namespace sextant::bench {
 namespace {
 
 void check_nccl(ncclResult_t status, char const* what) {
-    if (status != ncclSuccess) throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(status));
+    if (status == ncclSuccess) return;
+    cudaGetLastError();  // which NCCL may have left
+    throw std::runtime_error(std::string(what) + ": " + ncclGetErrorString(status));
 }
+
+/// Calls of several ranks that NCCL takes together. Where one of them fails the group is ended all the same: an open
+/// one would take in all that follows.
+class GroupCall {
+public:
+    explicit GroupCall(char const* what) : what_(what) { check_nccl(ncclGroupStart(), what); }
+    ~GroupCall() {
+        if (open_) ncclGroupEnd();
+    }
+    GroupCall(GroupCall const&) = delete;
+    GroupCall& operator=(GroupCall const&) = delete;
+    void end() {
+        open_ = false;
+        check_nccl(ncclGroupEnd(), what_);
+    }
+
+private:
+    char const* what_;
+    bool open_ = true;
+};
 
 /// One device's part of the group.
 struct Member {
@@ -77,38 +99,43 @@ NcclGroup::NcclGroup(int local) : state_(std::make_unique<State>()) {
     State& state = *state_;
     state.ranks = local * world().size();
     state.first = local * world().rank();
+    int devices = 0;
     check(cudaGetDevice(&state.home), "asking for the device");
+    check(cudaGetDeviceCount(&devices), "counting devices");
     ncclUniqueId id{};
     if (world().rank() == 0) check_nccl(ncclGetUniqueId(&id), "starting NCCL");
     world().share(&id, sizeof id);
     state.members.resize(static_cast<std::size_t>(local));
-    check_nccl(ncclGroupStart(), "starting a group");
+    for (int i = 0; i < local; ++i) {  // what can fail comes before the others are waited for
+        Member& member = state.members[static_cast<std::size_t>(i)];
+        member.device = (state.home + i) % devices;
+        CurrentDevice const current(member.device);
+        member.stream = std::make_unique<Stream>();
+    }
+    GroupCall joining("joining a group");
     for (int i = 0; i < local; ++i) {
         Member& member = state.members[static_cast<std::size_t>(i)];
-        member.device = i;
-        check(cudaSetDevice(i), "choosing a device");
-        member.stream = std::make_unique<Stream>();
+        CurrentDevice const current(member.device);
         check_nccl(ncclCommInitRank(&member.comm, state.ranks, id, state.first + i), "joining a group");
     }
-    check_nccl(ncclGroupEnd(), "starting a group");
-    check(cudaSetDevice(state.home), "choosing the device");
+    joining.end();
 }
 
 void NcclGroup::set_buffers(std::int64_t elements, std::uint64_t seed) {
     State& state = *state_;
     state.elements = elements;
-    for (Member& member : state.members) {
-        check(cudaSetDevice(member.device), "choosing a device");
+    for (std::size_t i = 0; i < state.members.size(); ++i) {
+        Member& member = state.members[i];
+        CurrentDevice const current(member.device);
         member.send = {};  // both go before new ones come
         member.receive = {};
         member.send = DeviceArray<float>(elements);
         member.receive = DeviceArray<float>(elements);
         member.receive.clear();
-        auto const from = seed + static_cast<std::uint64_t>(state.first + member.device);
+        auto const from = seed + static_cast<std::uint64_t>(state.first) + i;
         launch({1024, 256, member.stream->get()}, device::fill_values<float>, elements, from, 1.0f, member.send.data());
         member.stream->wait();
     }
-    check(cudaSetDevice(state.home), "choosing the device");
 }
 
 NcclGroup::~NcclGroup() {
@@ -124,10 +151,10 @@ NcclGroup::~NcclGroup() {
 }
 
 void NcclGroup::enqueue(std::string const& collective) {
-    check_nccl(ncclGroupStart(), "starting a collective");
+    GroupCall together("starting a collective");
     for (std::size_t i = 0; i < state_->members.size(); ++i)
         state_->enqueue(state_->members[i], state_->first + static_cast<int>(i), collective);
-    check_nccl(ncclGroupEnd(), "starting a collective");
+    together.end();
 }
 
 void NcclGroup::wait() {
@@ -144,12 +171,10 @@ bool NcclGroup::idle() const {
 int NcclGroup::ranks() const { return state_->ranks; }
 int NcclGroup::first_local_rank() const { return state_->first; }
 
-std::vector<float> NcclGroup::received(int device, std::int64_t first, std::int64_t count) const {
-    Member const& member = state_->members.at(static_cast<std::size_t>(device));
-    check(cudaSetDevice(member.device), "choosing a device");
-    auto values = member.receive.read(first, count);
-    check(cudaSetDevice(state_->home), "choosing the device");
-    return values;
+std::vector<float> NcclGroup::received(int member, std::int64_t first, std::int64_t count) const {
+    Member const& one = state_->members.at(static_cast<std::size_t>(member));
+    CurrentDevice const current(one.device);
+    return one.receive.read(first, count);
 }
 
 }  // namespace sextant::bench

@@ -7,8 +7,9 @@
 
 namespace sextant::bench {
 
-/// Collectives over the first `local` devices of this process, and as many in every other process of the world, with
-/// the same definitions as the host's ProcessGroup (fp32, one send and one receive buffer per rank).
+/// Collectives over `local` devices of this process, from the current one on and round to the first, and as many in
+/// every other process of the world, with the same definitions as the host's ProcessGroup (fp32, one send and one
+/// receive buffer per rank).
 class NcclGroup {
 public:
     /// Whether the program was built with NCCL.
@@ -33,8 +34,8 @@ public:
 
     int ranks() const;
     int first_local_rank() const;
-    /// A part of what local device `device` received.
-    std::vector<float> received(int device, std::int64_t first, std::int64_t count) const;
+    /// A part of what the local rank `member` received.
+    std::vector<float> received(int member, std::int64_t first, std::int64_t count) const;
 
 private:
     struct State;

@@ -13,6 +13,7 @@ std::string version_text(int version) {
 
 void check(cudaError_t status, char const* what) {
     if (status == cudaSuccess) return;
+    cudaGetLastError();  // or the next launch would seem to have failed
     throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
 }
 

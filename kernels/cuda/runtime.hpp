@@ -9,8 +9,23 @@
 
 namespace sextant::bench {
 
-/// @throws std::runtime_error with `what` and CUDA's message.
+/// @throws std::runtime_error with `what` and CUDA's message, after the runtime has forgotten the error.
 void check(cudaError_t status, char const* what);
+
+/// Makes a device current for as long as this lives; then it is again the one that was.
+class CurrentDevice {
+public:
+    explicit CurrentDevice(int device) {
+        check(cudaGetDevice(&before_), "asking for the device");
+        check(cudaSetDevice(device), "choosing a device");
+    }
+    ~CurrentDevice() { cudaSetDevice(before_); }
+    CurrentDevice(CurrentDevice const&) = delete;
+    CurrentDevice& operator=(CurrentDevice const&) = delete;
+
+private:
+    int before_ = 0;
+};
 
 /// An array on the current device.
 template <class T>

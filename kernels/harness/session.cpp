@@ -86,6 +86,7 @@ Outcome run_task(Task const& task, SessionSettings const& settings) {
     } catch (CannotWrite const&) {
         throw;
     } catch (std::exception const& fault) {
+        if (settings.recover) settings.recover();
         write_failures(task, settings, fault.what(), Row::unset, outcome);
         if (world().size() > 1) throw LeavesOthers(title(task) + ": " + fault.what());
     }

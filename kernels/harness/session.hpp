@@ -57,6 +57,7 @@ struct SessionSettings {
     std::function<void(Row const&)> write;
     std::function<void(std::string const&)> progress;
     std::function<double()> now;
+    std::function<void()> recover;  ///< called after a failure, before anything else is measured; may be empty
 };
 Outcome run_plan(Plan const& plan, SessionSettings const& settings);
 

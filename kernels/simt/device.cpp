@@ -26,7 +26,10 @@ void reset_devices(int count) {
     m.compute = true;
     m.last_error = cudaSuccess;
     m.peers.clear();
+    m.out_of_memory.clear();
 }
+
+void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 
 void set_compute(bool on) { machine().compute = on; }
 
@@ -77,6 +80,7 @@ cudaError_t cudaGetLastError() { return std::exchange(machine().last_error, cuda
 char const* cudaGetErrorString(cudaError_t error) {
     switch (error) {
         case cudaSuccess: return "no error";
+        case cudaErrorMemoryAllocation: return "out of memory";
         case cudaErrorNotReady: return "device not ready";
         case cudaErrorInvalidValue: return "invalid argument";
         case cudaErrorInvalidResourceHandle: return "invalid resource handle";

@@ -16,6 +16,9 @@ namespace sextant::bench::simt {
 /// Leaves `count` devices of compute capability 9.0 without memory, streams or errors.
 void reset_devices(int count);
 
+/// The next cudaMalloc on the device fails, once.
+void fail_allocation(int device);
+
 /// Without compute, what is enqueued takes its time on the device's clock and does nothing: for timing.
 void set_compute(bool on);
 

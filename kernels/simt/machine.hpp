@@ -54,7 +54,7 @@ struct Machine {
     std::set<CUstream_st*> streams;
     std::vector<std::unique_ptr<CUstream_st>> default_streams;
     std::map<void const*, int> allowed_shared;
-    std::set<int> peers;
+    std::set<int> peers, out_of_memory;
 };
 
 Machine& machine();

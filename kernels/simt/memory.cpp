@@ -19,6 +19,7 @@ cudaError_t allocate(void** data, std::size_t bytes, int device) {
         *data = nullptr;
         return cudaSuccess;
     }
+    if (machine().out_of_memory.erase(device) > 0) return returned(cudaErrorMemoryAllocation);
     // Its own allocation of exactly so many bytes, so that a sanitizer sees what lies beyond.
     Allocation allocation{std::make_unique_for_overwrite<unsigned char[]>(bytes), bytes, device};
     std::memset(allocation.memory.get(), 0xFF, bytes);  // NaN in every format

@@ -65,11 +65,14 @@ struct Session {
 TEST_CASE("session: one row per variant; wrong and failing kernels are rows without times, and the run goes on",
           "[session]") {
     Session session;
+    int recoveries = 0;
+    session.settings.recover = [&] { ++recoveries; };
     Plan const plan = plan_of({&test_bench}, {}, machine, {});
     CHECK(plan.rows() == 8);
     Outcome const outcome = run_plan(plan, session.settings);
     CHECK(outcome.rows == 8);
     CHECK(outcome.failures == 5);  // wrong and nan in both variants, throws in the second
+    CHECK(recoveries == 1);
     REQUIRE(session.rows.size() == 8);
     Row const& right = session.rows[0];
     CHECK(right.median_us == Approx(2000));

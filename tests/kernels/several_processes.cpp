@@ -68,7 +68,8 @@ Backend cuda_backend(int device) {
     if (device == no_device && is_last()) throw Unavailable("no GPU here");
     return {.machine = {.backend = "cuda", .device = "of rank " + std::to_string(world().rank()), .driver = "none"},
             .catalog = {&told},
-            .memory_limit = std::int64_t{3 + world().rank()} << 30};
+            .memory_limit = std::int64_t{3 + world().rank()} << 30,
+            .recover = {}};
 }
 
 }  // namespace sextant::bench

@@ -1,0 +1,125 @@
+// What one failure leaves to the measurements after it, on the emulated device.
+#include "kernels/backend.hpp"
+#include "kernels/cuda/catalog.hpp"
+#include "kernels/cuda/device_timer.hpp"
+#include "kernels/cuda/graph.hpp"
+#include "kernels/cuda/nccl_group.hpp"
+#include "kernels/harness/generated_values.hpp"
+#include "kernels/simt/launch.cuh"
+#include "tests/catch.hpp"
+
+namespace sextant::bench {
+namespace {
+
+StopRule few() { return {.relative_error = 0.5, .min_samples = 4, .max_samples = 8, .max_seconds = 0.5}; }
+
+Task first_of(Bench const& bench, Scope const& scope, std::string const& kernel, std::int64_t ranks = Shape::unset) {
+    for (Problem const& problem : bench.problems(scope))
+        if (problem.kernel == kernel && (ranks == Shape::unset || problem.shape.ranks == ranks))
+            return {&bench, problem, {problem.variants[0]}};
+    throw std::invalid_argument(kernel);
+}
+
+/// Kinds of work that each need something else in order: memory, launches, graphs, the device, NCCL.
+std::vector<Task> various(Scope const& scope) {
+    return {first_of(cuda_copies, scope, "peer"),        first_of(cuda_launch, scope, "kernel_sync"),
+            first_of(cuda_launch, scope, "graph_sync"),  first_of(cuda_copies, scope, "device_to_device"),
+            first_of(cuda_nccl, scope, "all_reduce", 2), first_of(cuda_copies, scope, "host_to_device_pinned")};
+}
+
+SessionSettings settings_of(Backend const& backend, Scope const& scope, std::vector<Row>& rows) {
+    SessionSettings settings;
+    settings.machine = backend.machine;
+    settings.scope = scope;
+    settings.rule = few();
+    settings.write = [&rows](Row const& row) { rows.push_back(row); };
+    settings.progress = [](std::string const&) {};
+    settings.now = steady_seconds;
+    return settings;
+}
+
+}  // namespace
+
+TEST_CASE("cuda backend: an allocation that fails is one failed row, on either device", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    int const device = GENERATE(0, 1);
+    bool const recovers = GENERATE(false, true);  // each has to do alone
+    CAPTURE(device, recovers);
+    std::vector<Row> rows;
+    SessionSettings settings = settings_of(backend, scope, rows);
+    if (recovers) settings.recover = backend.recover;
+    simt::fail_allocation(device);
+    Outcome const outcome = run_plan({.tasks = various(scope), .unavailable = {}}, settings);
+    CHECK(outcome.failures == 1);
+    REQUIRE(rows.size() == 6);
+    CHECK_THAT(rows[0].note, contains("out of memory"));
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        INFO(rows[i].kernel << ": " << rows[i].note);
+        CHECK_FALSE(failed(rows[i]));
+    }
+}
+
+TEST_CASE("cuda backend: buffers of a collective that do not fit leave the device and NCCL as they were", "[cuda]") {
+    simt::reset_devices(2);
+    Backend const backend = cuda_backend(0);
+    NcclGroup group(2);
+    simt::fail_allocation(1);
+    CHECK_THROWS_AS(group.set_buffers(64, 1), std::runtime_error);
+    int device = -1;
+    check(cudaGetDevice(&device), "asking for the device");
+    CHECK(device == 0);
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK_THROWS_AS(group.enqueue("all_reduce"), std::runtime_error);  // a rank without buffers
+    group.set_buffers(64, 1);
+    group.enqueue("all_reduce");
+    group.wait();
+    CHECK(group.received(0, 0, 64) == group.received(1, 0, 64));
+}
+
+TEST_CASE("cuda backend: work that fails while it is captured leaves a stream that can be used", "[cuda]") {
+    simt::reset_devices(1);
+    Backend const backend = cuda_backend(0);
+    DeviceArray<float> const array(256);
+    DeviceWork const clears = [&](cudaStream_t stream) {
+        check(cudaMemsetAsync(array.data(), 0, array.bytes(), stream), "clearing");
+    };
+    DeviceWork const fails = [&](cudaStream_t stream) {
+        clears(stream);
+        throw std::runtime_error("the second kernel cannot be launched");
+    };
+    CHECK_THROWS_AS(Graph(fails, 3), std::runtime_error);
+    Timing const timing = time_on_device(clears, {Cache::hot, Launch::graph}, few());
+    CHECK(timing.seconds.repeats >= 4);
+    DeviceArray<float> const more(16);  // nothing is allocated while a stream is captured
+    CHECK(more.count() == 16);
+}
+
+TEST_CASE("cuda backend: recovering makes the chosen device current and forgets the error", "[cuda]") {
+    simt::reset_devices(3);
+    Backend const backend = cuda_backend(1);
+    check(cudaSetDevice(2), "choosing another");
+    CHECK(cudaSetDevice(7) == cudaErrorInvalidDevice);
+    backend.recover();
+    int device = -1;
+    check(cudaGetDevice(&device), "asking for the device");
+    CHECK(device == 1);
+    CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+TEST_CASE("nccl: ranks begin at the chosen device and go round", "[cuda]") {
+    simt::reset_devices(3);
+    cuda_backend(2);
+    NcclGroup group(2);  // on devices 2 and 0
+    simt::fail_allocation(1);
+    group.set_buffers(64, 5);
+    group.enqueue("send_recv");
+    group.wait();
+    CHECK(group.received(0, 0, 1)[0] == value_at(6, 0));
+    CHECK(group.received(1, 0, 1)[0] == value_at(5, 0));
+    simt::fail_allocation(0);
+    CHECK_THROWS_AS(group.set_buffers(64, 5), std::runtime_error);
+}
+
+}  // namespace sextant::bench
