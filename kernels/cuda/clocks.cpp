@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <utility>
-
 namespace sextant::bench {
 namespace {
 
@@ -51,18 +49,6 @@ std::string driver_version() {
     char text[96] = {};
     if (!nvml().usable || nvml().driver == nullptr || nvml().driver(text, sizeof text) != 0) return {};
     return text;
-}
-
-std::string throttle_text(unsigned long long reasons) {
-    // Source: nvml.h, nvmlClocksEventReasons. Idle, application clocks and the display clock are no throttling.
-    constexpr std::pair<unsigned long long, char const*> names[] = {
-        {0x4, "sw_power_cap"}, {0x8, "hw_slowdown"}, {0x10, "sync_boost"},
-        {0x20, "sw_thermal"},  {0x40, "hw_thermal"}, {0x80, "power_brake"},
-    };
-    std::string text;
-    for (auto const& [bit, name] : names)
-        if (reasons & bit) text += (text.empty() ? "" : "+") + std::string(name);
-    return text.empty() ? "none" : text;
 }
 
 }  // namespace sextant::bench

@@ -19,7 +19,4 @@ struct Clocks {
 Clocks read_clocks(std::string const& pci_bus_id);
 std::string driver_version();
 
-/// "none", or names joined by "+": sw_power_cap, hw_slowdown, sw_thermal, hw_thermal, power_brake, ...
-std::string throttle_text(unsigned long long reasons);
-
 }  // namespace sextant::bench

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "kernels/cuda/clocks.hpp"
+#include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/cuda/graph.hpp"
 #include "kernels/cuda/runtime.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double shortest_block_s = 100e-6;
 constexpr int most_launches = 200;
-constexpr int samples_per_wait = 4;  // so that the device does not idle between samples
+constexpr std::size_t samples_per_wait = 4;  // so that the device does not idle between samples
 
 struct Current {
     int device = 0;
@@ -37,18 +37,22 @@ void flush_cache() {
     check(cudaMemsetAsync(flush->data(), 0, flush->bytes(), work_stream()), "flushing the cache");
 }
 
-/// Time of one launch, to choose how many make a block.
-double time_once(DeviceWork const& work) {
-    cudaStream_t const stream = work_stream();
-    Event start, stop;
-    for (int warm_up = 0; warm_up < 3; ++warm_up)
-        work(stream);
-    start.record(stream);
-    work(stream);
-    stop.record(stream);
-    stop.wait();
-    check(cudaGetLastError(), "launching a kernel");
-    return std::max(1e-7, stop.since(start));
+/// Device time of a block, the shortest of three. The one before them is not timed: it keeps the device busy until the
+/// host has enqueued the others.
+double block_seconds(std::function<void()> const& enqueue) {
+    constexpr std::size_t turns = 3;
+    std::vector<Event> starts(turns), stops(turns);
+    enqueue();
+    for (std::size_t i = 0; i < turns; ++i) {
+        starts[i].record(work_stream());
+        enqueue();
+        stops[i].record(work_stream());
+    }
+    stops.back().wait();
+    double shortest = stops[0].since(starts[0]);
+    for (std::size_t i = 1; i < turns; ++i)
+        shortest = std::min(shortest, stops[i].since(starts[i]));
+    return shortest;
 }
 
 }  // namespace
@@ -69,58 +73,54 @@ void recover_device() {
 
 cudaStream_t work_stream() { return current().stream->get(); }
 
+std::string const& work_device() { return current().pci_bus_id; }
+
+int launches_per_block(DeviceWork const& work, Variant variant) {
+    if (variant.cache == Cache::cold) return 1;
+    for (int launches = 1;;) {
+        double const seconds = block_seconds(block_of(work, variant.launch, launches));
+        if (seconds >= shortest_block_s || launches == most_launches) return launches;
+        double const wanted = launches * shortest_block_s / std::max(seconds, 1e-9) + 1;
+        launches = std::max(2 * launches, static_cast<int>(std::min<double>(wanted, most_launches)));
+        launches = std::min(launches, most_launches);
+    }
+}
+
 Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule) {
     cudaStream_t const stream = work_stream();
-    double const once = time_once(work);
     bool const cold = variant.cache == Cache::cold;
-    int const launches = cold ? 1 : std::clamp(static_cast<int>(shortest_block_s / once) + 1, 1, most_launches);
-    std::optional<Graph> graph;
-    if (variant.launch == Launch::graph) graph.emplace(work, launches);
+    int const launches = launches_per_block(work, variant);
+    std::function<void()> const enqueue = block_of(work, variant.launch, launches);
     std::vector<Event> starts(samples_per_wait), stops(samples_per_wait);
-    Timing timing;
-    unsigned long long throttle = 0;
-    bool known = false;
+    BusyClocks clocks;
     auto const sample = [&] {
-        for (int i = 0; i < samples_per_wait; ++i) {
+        if (!cold) enqueue();  // not timed: the device is busy with it until the host has enqueued the first sample
+        for (std::size_t i = 0; i < samples_per_wait; ++i) {
             if (cold) flush_cache();
-            starts[static_cast<std::size_t>(i)].record(stream);
-            if (graph)
-                graph->launch();
-            else
-                for (int launch = 0; launch < launches; ++launch)
-                    work(stream);
-            stops[static_cast<std::size_t>(i)].record(stream);
+            starts[i].record(stream);
+            enqueue();
+            stops[i].record(stream);
         }
-        Clocks const clocks = read_clocks(current().pci_bus_id);
-        timing.sm_clock_mhz = clocks.sm_mhz;
-        timing.mem_clock_mhz = clocks.memory_mhz;
-        throttle |= clocks.throttle;
-        known = known || clocks.known;
+        clocks.read();
         stops.back().wait();
         std::vector<double> seconds;
-        for (std::size_t i = 0; i < starts.size(); ++i)
+        for (std::size_t i = 0; i < samples_per_wait; ++i)
             seconds.push_back(stops[i].since(starts[i]) / launches);
         return seconds;
     };
     sample();
-    throttle = 0;
+    clocks = {};
     Collected const collected = collect(rule, sample, steady_seconds);
     check(cudaGetLastError(), "launching a kernel");
+    Timing timing;
     timing.seconds = summarise(collected.samples);
-    timing.throttle = known ? throttle_text(throttle) : "unknown";
     timing.note = remark(collected.ended);
+    clocks.describe(timing);
     return timing;
 }
 
 std::vector<Variant> device_variants() {
     return {{Cache::hot, Launch::stream}, {Cache::hot, Launch::graph}, {Cache::cold, Launch::stream}};
-}
-
-void add_clocks(Timing& timing) {
-    Clocks const clocks = read_clocks(current().pci_bus_id);
-    timing.sm_clock_mhz = clocks.sm_mhz;
-    timing.mem_clock_mhz = clocks.memory_mhz;
-    timing.throttle = clocks.known ? throttle_text(clocks.throttle) : "unknown";
 }
 
 }  // namespace sextant::bench

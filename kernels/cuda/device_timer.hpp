@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include <functional>
+#include <string>
 
 #include "kernels/harness/bench.hpp"
 
@@ -17,16 +18,20 @@ void use_device(int device);
 void recover_device();
 /// The stream on which everything is prepared and timed.
 cudaStream_t work_stream();
+/// The bus id of the device, as cudaDeviceGetPCIBusId writes it.
+std::string const& work_device();
 
 /// Times `work` by events on the device.
 /// - hot, stream: launches back to back in blocks of at least 100 us; a sample is a block's time per launch, so that
-/// the
-///   launch itself shows only where it is longer than the kernel.
+///   the launch itself shows only where it is longer than the kernel. The device is busy with another block before.
 /// - hot, graph: the same block as one CUDA graph.
 /// - cold: before each single launch a buffer of twice the L2 cache is written; the time between two events around the
 ///   one launch contains the start of the kernel.
 /// Clocks are read while the device is busy.
 Timing time_on_device(DeviceWork const& work, Variant variant, StopRule const& rule);
+
+/// Launches of which a block of such samples consists: they take 100 us on the device, or are 200.
+int launches_per_block(DeviceWork const& work, Variant variant);
 
 /// Lets a kernel have more dynamic shared memory than the 48 KiB that all may have. Once per kernel is enough.
 template <class Kernel>
@@ -37,8 +42,5 @@ bool allow_shared(Kernel* kernel, int bytes) {
 
 /// Variants of an ordinary kernel: hot in a stream, hot in a graph, cold in a stream.
 std::vector<Variant> device_variants();
-
-/// The clocks of a measurement that was timed otherwise.
-void add_clocks(Timing& timing);
 
 }  // namespace sextant::bench

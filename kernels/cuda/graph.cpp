@@ -1,5 +1,7 @@
 #include "kernels/cuda/graph.hpp"
 
+#include <memory>
+
 #include "kernels/cuda/runtime.hpp"
 
 namespace sextant::bench {
@@ -42,5 +44,13 @@ Graph::Graph(DeviceWork const& work, int times) {
 Graph::~Graph() { cudaGraphExecDestroy(executable_); }
 
 void Graph::launch() const { check(cudaGraphLaunch(executable_, work_stream()), "launching a graph"); }
+
+std::function<void()> block_of(DeviceWork const& work, Launch launch, int times) {
+    if (launch == Launch::graph) return [graph = std::make_shared<Graph>(work, times)] { graph->launch(); };
+    return [work, times] {
+        for (int i = 0; i < times; ++i)
+            work(work_stream());
+    };
+}
 
 }  // namespace sextant::bench

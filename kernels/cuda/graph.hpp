@@ -21,4 +21,7 @@ private:
     cudaGraphExec_t executable_ = nullptr;
 };
 
+/// What enqueues `times` the work: launch by launch, or as one graph.
+std::function<void()> block_of(DeviceWork const& work, Launch launch, int times);
+
 }  // namespace sextant::bench

@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/cuda/catalog.hpp"
 #include "kernels/cuda/generated.cuh"
 #include "kernels/cuda/lt_gemm.hpp"
@@ -70,6 +71,9 @@ struct Operands {
     DeviceArray<bf16> x, w, y;
     std::unique_ptr<LtGemm> gemm;
     std::unique_ptr<Load> load;
+    int loads = 1;     ///< that outlast the products
+    int products = 1;  ///< of one sample
+    BusyClocks clocks;
     void run() const { gemm->run(x.data(), w.data(), y.data(), work_stream()); }
 };
 
@@ -91,33 +95,39 @@ std::vector<Problem> problems(Scope const& scope) {
     return all;
 }
 
-/// One product while the load runs. The load is started first and grows until it outlasts the product; a product that
-/// ends after its load is not a sample.
-double one_under_load(Operands& o, int& loads) {
-    for (; loads <= most_loads; loads *= 2) {
-        for (int i = 0; i < loads; ++i)
+/// Time of a product while the load runs, by a block of them as of the product alone; the product before the block is
+/// not timed, and keeps the device busy until the host has enqueued the others. The load is started first and grows
+/// until it outlasts the products; a block that ends after its load is not a sample.
+double time_under_load(Operands& o) {
+    for (; o.loads <= most_loads; o.loads *= 2) {
+        for (int i = 0; i < o.loads; ++i)
             o.load->enqueue();
         Event start, stop;
-        start.record(work_stream());
         o.run();
+        start.record(work_stream());
+        for (int i = 0; i < o.products; ++i)
+            o.run();
         stop.record(work_stream());
         stop.wait();
         bool const outlasted = !o.load->idle();
+        if (outlasted) o.clocks.read();  // the load still runs
         o.load->wait();
-        if (outlasted) return stop.since(start);
+        if (outlasted) return stop.since(start) / o.products;
     }
     throw std::runtime_error("the load does not outlast the product");
 }
 
 Timing measure(Operands& o, StopRule const& rule) {
-    Timing const alone = time_on_device([&](cudaStream_t) { o.run(); }, {}, rule);
-    int loads = 1;
-    one_under_load(o, loads);
+    DeviceWork const product = [&](cudaStream_t) { o.run(); };
+    Timing const alone = time_on_device(product, {}, rule);
+    o.products = launches_per_block(product, {});
+    time_under_load(o);
+    o.clocks = {};
     Collected const collected = collect(
-        rule, [&] { return std::vector<double>{one_under_load(o, loads)}; }, steady_seconds);
+        rule, [&] { return std::vector<double>{time_under_load(o)}; }, steady_seconds);
     Timing timing;
     timing.seconds = summarise(collected.samples);
-    add_clocks(timing);
+    o.clocks.describe(timing);
     double const ratio = timing.seconds.median / alone.seconds.median;
     timing.note = "alone_us=" + std::to_string(1e6 * alone.seconds.median) + "; slowdown=" + std::to_string(ratio);
     std::string const ended = remark(collected.ended);
@@ -134,8 +144,7 @@ Prepared prepare(Problem const& problem, Scope const& scope) {
     o->gemm = std::make_unique<LtGemm>("bf16", size, size, size, 1);
     std::string const note = o->gemm->choose(o->x.data(), o->w.data(), o->y.data());
     o->load = load_named(problem.kernel, device_facts(scope.device).devices);
-    int loads = 1;
-    one_under_load(*o, loads);
+    time_under_load(*o);
     RelativeError error;  // the product, with the load beside it
     for (std::int64_t const row : sampled(size)) {
         auto const x = host_values<bf16>(scope.seed, row * size, size);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "kernels/cuda/busy_clocks.hpp"
 #include "kernels/cuda/catalog.hpp"
 #include "kernels/cuda/device_timer.hpp"
 #include "kernels/cuda/nccl_group.hpp"
@@ -73,15 +74,28 @@ double worst_error(NcclGroup const& group, Problem const& problem, std::uint64_t
     return world().largest(error.largest());
 }
 
+/// Reads the clocks while the devices are busy for a millisecond or with one collective, which is not timed.
+void read_while_busy(BusyClocks& clocks, NcclGroup& group, std::string const& collective, double seconds) {
+    int const times = std::clamp(static_cast<int>(1e-3 / std::max(seconds, 1e-6)), 1, in_a_row);
+    for (int i = 0; i < times; ++i)
+        group.enqueue(collective);
+    clocks.read();
+    group.wait();
+}
+
 Timing measure(NcclGroup& group, std::string const& collective, StopRule const& rule) {
+    BusyClocks clocks;
     auto const sample = [&] {
         double const start = steady_seconds();
         for (int i = 0; i < in_a_row; ++i)
             group.enqueue(collective);
         group.wait();
-        return world().largest((steady_seconds() - start) / in_a_row);
+        double const seconds = world().largest((steady_seconds() - start) / in_a_row);
+        read_while_busy(clocks, group, collective, seconds);
+        return seconds;
     };
     sample();
+    clocks = {};
     std::vector<double> samples;
     Verdict ended = Verdict::go_on;
     double const start = steady_seconds();
@@ -93,7 +107,7 @@ Timing measure(NcclGroup& group, std::string const& collective, StopRule const& 
     Timing timing;
     timing.seconds = summarise(samples);
     timing.note = remark(ended);
-    add_clocks(timing);
+    clocks.describe(timing);
     return timing;
 }
 

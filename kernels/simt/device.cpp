@@ -24,6 +24,7 @@ void reset_devices(int count) {
     m.devices = count;
     m.current = 0;
     m.compute = true;
+    m.host_seconds = 0;
     m.last_error = cudaSuccess;
     m.peers.clear();
     m.out_of_memory.clear();
@@ -32,6 +33,8 @@ void reset_devices(int count) {
 void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 
 void set_compute(bool on) { machine().compute = on; }
+
+void set_host_seconds(double seconds) { machine().host_seconds = seconds; }
 
 void enqueue(KernelGrid const& grid, cudaStream_t to, std::function<void()> body) {
     constexpr int shared_of_all = 48 << 10;

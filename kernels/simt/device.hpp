@@ -22,6 +22,14 @@ void fail_allocation(int device);
 /// Without compute, what is enqueued takes its time on the device's clock and does nothing: for timing.
 void set_compute(bool on);
 
+/// How long the host takes to enqueue anything (0: no time). Work begins no earlier, so that a device that waits for
+/// the host idles. A graph is enqueued at once.
+void set_host_seconds(double seconds);
+
+/// What read_clocks returns of a device that has work to do, and of one that has not.
+constexpr double busy_sm_mhz = 1980, idle_sm_mhz = 210;
+constexpr unsigned long long busy_throttle = 0x4, idle_throttle = 0x1;
+
 /// Every kernel, copy and collective takes this long on the clock that events read.
 constexpr double operation_seconds = 10e-6;
 constexpr int emulated_multiprocessors = 2;

@@ -16,6 +16,7 @@ struct Operation {
     std::function<void()> run;
     double seconds = 0;
     std::shared_ptr<std::vector<CUstream_st*>> together;  ///< the streams that must have come to it; null: only its own
+    double enqueued = 0;                                  ///< when the host was done with it
 };
 
 struct Allocation {
@@ -37,6 +38,7 @@ struct CUstream_st {
     std::deque<sextant::bench::simt::Operation> queue;
     double now = 0;  ///< the device's clock as this stream has seen it, seconds
     CUgraph_st* captured = nullptr;
+    bool running = false;  ///< its last operation, as the host knows
 };
 struct CUevent_st {
     CUstream_st* stream = nullptr;
@@ -49,6 +51,7 @@ namespace sextant::bench::simt {
 struct Machine {
     int devices = 1, current = 0;
     bool compute = true;
+    double host_seconds = 0, host_now = 0;
     cudaError_t last_error = cudaSuccess;
     std::map<std::uintptr_t, Allocation> allocations;
     std::set<CUstream_st*> streams;
@@ -72,6 +75,8 @@ bool capturing();
 
 /// Puts an operation at the end of a stream, or into the graph that the stream is captured for.
 cudaError_t add(CUstream_st& stream, Operation operation);
+/// The host has waited for the stream.
+void host_waited(CUstream_st const& stream);
 /// Runs everything that was put on a stream, or on all streams of a device.
 void finish(CUstream_st& stream);
 void finish_device(int device);

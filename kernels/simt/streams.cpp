@@ -29,7 +29,7 @@ void run_first(CUstream_st& stream) {
         for (CUstream_st* const other : *together) {
             while (other->queue.front().together != together)
                 run_first(*other);
-            latest = std::max(latest, other->now);
+            latest = std::max({latest, other->now, other->queue.front().enqueued});
         }
         Operation const operation = stream.queue.front();
         for (CUstream_st* const other : *together) {
@@ -41,7 +41,7 @@ void run_first(CUstream_st& stream) {
     }
     Operation const operation = std::move(stream.queue.front());
     stream.queue.pop_front();
-    stream.now += operation.seconds;
+    stream.now = std::max(stream.now, operation.enqueued) + operation.seconds;
     if (machine().compute || operation.seconds == 0) operation.run();
 }
 
@@ -50,7 +50,11 @@ void run_first(CUstream_st& stream) {
 void finish(CUstream_st& stream) {
     while (!stream.queue.empty())
         run_first(stream);
+    stream.running = false;
+    host_waited(stream);
 }
+
+void host_waited(CUstream_st const& stream) { machine().host_now = std::max(machine().host_now, stream.now); }
 
 void finish_device(int device) {
     finish(default_stream(device));
@@ -59,6 +63,8 @@ void finish_device(int device) {
 }
 
 cudaError_t add(CUstream_st& stream, Operation operation) {
+    machine().host_now += machine().host_seconds;
+    operation.enqueued = machine().host_now;
     if (stream.captured != nullptr)
         stream.captured->operations.push_back(std::move(operation));
     else
@@ -73,7 +79,8 @@ using namespace sextant::bench::simt;
 extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-    *stream = new CUstream_st{.device = machine().current, .queue = {}, .now = 0, .captured = nullptr};
+    *stream =
+        new CUstream_st{.device = machine().current, .queue = {}, .now = 0, .captured = nullptr, .running = false};
     machine().streams.insert(*stream);
     return cudaSuccess;
 }
@@ -90,7 +97,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 cudaError_t cudaStreamQuery(cudaStream_t where) {
     CUstream_st& stream = stream_of(where);
-    if (stream.queue.empty()) return cudaSuccess;
+    stream.running = !stream.queue.empty();
+    if (!stream.running) return cudaSuccess;
     run_first(stream);  // time passes
     return returned(cudaErrorNotReady);
 }
@@ -123,6 +131,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t where) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     while (event->pending > 0)
         run_first(*event->stream);
+    if (event->stream != nullptr) host_waited(*event->stream);
     return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -152,8 +161,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
     return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    for (Operation const& operation : executable->operations)
-        add(stream_of(stream), operation);
+    machine().host_now += machine().host_seconds;
+    for (Operation operation : executable->operations) {
+        operation.enqueued = machine().host_now;
+        stream_of(stream).queue.push_back(std::move(operation));
+    }
     return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
