@@ -2,6 +2,7 @@
 // `bytes` is the larger of a rank's send and receive buffers; gbps is the bus bandwidth. Out of place, by the clock of
 // the host over 20 collectives in a row; the slowest process counts.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -23,6 +24,16 @@ namespace {
 
 constexpr int in_a_row = 20;
 
+/// Bytes that are free on every device of every process.
+std::int64_t least_free_bytes(int devices) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int device = 0; device < devices; ++device) {
+        CurrentDevice const current(device);
+        least = std::min(least, static_cast<double>(device_facts(device).free_bytes));
+    }
+    return static_cast<std::int64_t>(-world().largest(-least));
+}
+
 std::vector<Problem> problems(Scope const& scope) {
     if (!NcclGroup::built()) throw Unavailable("built without NCCL");
     int const devices = device_facts(scope.device).devices, processes = world().size();
@@ -34,7 +45,9 @@ std::vector<Problem> problems(Scope const& scope) {
         locals.insert(locals.begin(), 1);  // what a collective costs that moves nothing
     }
     bool const full = scope.effort == Effort::full;
-    std::int64_t const most = std::min(scope.memory_limit / 4, std::int64_t{full ? 4096 : 256} << 20);
+    // Two buffers, and as much again for what the library takes (assumed).
+    std::int64_t const most =
+        std::min({scope.memory_limit / 4, least_free_bytes(devices) / 4, std::int64_t{full ? 4096 : 256} << 20});
     std::vector<Problem> all;
     for (char const* collective : collective_names)
         for (std::int64_t const local : locals)
@@ -111,9 +124,12 @@ Timing measure(NcclGroup& group, std::string const& collective, StopRule const& 
     return timing;
 }
 
-/// Groups are kept, since joining takes long, and never left: at the end of the process CUDA is gone before them.
+/// Groups are kept, since joining takes long, and never left: at the end of the process CUDA is gone before them. The
+/// others give their buffers back.
 std::shared_ptr<NcclGroup> group_of(int local) {
     static auto* const groups = new std::map<int, std::shared_ptr<NcclGroup>>;
+    for (auto const& [ranks, other] : *groups)
+        if (other && ranks != local) other->release_buffers();
     std::shared_ptr<NcclGroup>& group = (*groups)[local];
     if (!group) group = std::make_shared<NcclGroup>(local);
     return group;

@@ -138,6 +138,13 @@ void NcclGroup::set_buffers(std::int64_t elements, std::uint64_t seed) {
     }
 }
 
+void NcclGroup::release_buffers() {
+    for (Member& member : state_->members) {
+        member.send = {};
+        member.receive = {};
+    }
+}
+
 NcclGroup::~NcclGroup() {
     for (Member& member : state_->members) {
         cudaSetDevice(member.device);

@@ -25,6 +25,8 @@ public:
     /// Gives every rank buffers of `elements` floats (a multiple of the number of ranks): rank r sends
     /// value_at(seed + r, i).
     void set_buffers(std::int64_t elements, std::uint64_t seed);
+    /// Gives that memory back.
+    void release_buffers();
     /// Enqueues one collective on every local device, each on its own stream.
     void enqueue(std::string const& collective);
     /// Waits for all local devices.

@@ -28,7 +28,10 @@ void reset_devices(int count) {
     m.last_error = cudaSuccess;
     m.peers.clear();
     m.out_of_memory.clear();
+    m.memory.clear();
 }
+
+void set_memory(int device, std::int64_t bytes) { machine().memory[device] = bytes; }
 
 void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 
@@ -138,7 +141,8 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
     return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-    *free = *total = std::size_t{8} << 30;
+    *total = static_cast<std::size_t>(memory_bytes(machine().current));
+    *free = static_cast<std::size_t>(free_bytes(machine().current));
     return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int peer) {

@@ -16,6 +16,8 @@ namespace sextant::bench::simt {
 /// Leaves `count` devices of compute capability 9.0 without memory, streams or errors.
 void reset_devices(int count);
 
+/// Memory of a device (8 GiB unless set), of which cudaMemGetInfo tells what is free.
+void set_memory(int device, std::int64_t bytes);
 /// The next cudaMalloc on the device fails, once.
 void fail_allocation(int device);
 

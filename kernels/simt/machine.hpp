@@ -56,6 +56,7 @@ struct Machine {
     std::map<std::uintptr_t, Allocation> allocations;
     std::set<CUstream_st*> streams;
     std::vector<std::unique_ptr<CUstream_st>> default_streams;
+    std::map<int, std::int64_t> memory;  ///< bytes of the devices for which they were set
     std::map<void const*, int> allowed_shared;
     std::set<int> peers, out_of_memory;
 };
@@ -70,6 +71,8 @@ cudaError_t returned(cudaError_t status);
 CUstream_st& stream_of(cudaStream_t stream);
 /// The default stream of a device, which is made when it is first asked for.
 CUstream_st& default_stream(int device);
+std::int64_t memory_bytes(int device);
+std::int64_t free_bytes(int device);
 /// Whether any stream is being captured.
 bool capturing();
 

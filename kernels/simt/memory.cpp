@@ -19,7 +19,9 @@ cudaError_t allocate(void** data, std::size_t bytes, int device) {
         *data = nullptr;
         return cudaSuccess;
     }
-    if (machine().out_of_memory.erase(device) > 0) return returned(cudaErrorMemoryAllocation);
+    if (machine().out_of_memory.erase(device) > 0 ||
+        (device >= 0 && static_cast<std::int64_t>(bytes) > free_bytes(device)))
+        return returned(cudaErrorMemoryAllocation);
     // Its own allocation of exactly so many bytes, so that a sanitizer sees what lies beyond.
     Allocation allocation{std::make_unique_for_overwrite<unsigned char[]>(bytes), bytes, device};
     std::memset(allocation.memory.get(), 0xFF, bytes);  // NaN in every format
@@ -61,6 +63,18 @@ Operation copy_operation(void* to, void const* from, std::size_t bytes) {
 bool on_device(void const* address, std::size_t bytes) {
     Allocation const* const found = allocation_at(address, bytes);
     return found != nullptr && found->device >= 0;
+}
+
+std::int64_t memory_bytes(int device) {
+    auto const set = machine().memory.find(device);
+    return set == machine().memory.end() ? std::int64_t{8} << 30 : set->second;
+}
+
+std::int64_t free_bytes(int device) {
+    std::int64_t held = 0;
+    for (auto const& [first, allocation] : machine().allocations)
+        if (allocation.device == device) held += static_cast<std::int64_t>(allocation.bytes);
+    return std::max<std::int64_t>(0, memory_bytes(device) - held);
 }
 
 }  // namespace sextant::bench::simt

@@ -1,9 +1,12 @@
 // What one failure leaves to the measurements after it, on the emulated device.
+#include <set>
+
 #include "kernels/backend.hpp"
 #include "kernels/cuda/catalog.hpp"
 #include "kernels/cuda/device_timer.hpp"
 #include "kernels/cuda/graph.hpp"
 #include "kernels/cuda/nccl_group.hpp"
+#include "kernels/harness/errors.hpp"
 #include "kernels/harness/generated_values.hpp"
 #include "kernels/simt/launch.cuh"
 #include "tests/catch.hpp"
@@ -36,6 +39,13 @@ SessionSettings settings_of(Backend const& backend, Scope const& scope, std::vec
     settings.progress = [](std::string const&) {};
     settings.now = steady_seconds;
     return settings;
+}
+
+void leave_free(int device, std::int64_t bytes) {
+    CurrentDevice const current(device);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    simt::set_memory(device, static_cast<std::int64_t>(total - free) + bytes);
 }
 
 }  // namespace
@@ -73,6 +83,7 @@ TEST_CASE("cuda backend: buffers of a collective that do not fit leave the devic
     CHECK(cudaGetLastError() == cudaSuccess);
     CHECK_THROWS_AS(group.enqueue("all_reduce"), std::runtime_error);  // a rank without buffers
     group.set_buffers(64, 1);
+    CHECK_THROWS_AS(group.enqueue("no_such_collective"), BadInput);
     group.enqueue("all_reduce");
     group.wait();
     CHECK(group.received(0, 0, 64) == group.received(1, 0, 64));
@@ -106,6 +117,27 @@ TEST_CASE("cuda backend: recovering makes the chosen device current and forgets 
     check(cudaGetDevice(&device), "asking for the device");
     CHECK(device == 1);
     CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+TEST_CASE("nccl: groups of every size run with the largest messages that the fullest device has room for", "[cuda]") {
+    simt::reset_devices(4);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    simt::set_compute(false);
+    for (int device = 0; device < 4; ++device)  // three groups of 8 MiB would not fit together
+        leave_free(device, device == 3 ? 16 << 20 : 20 << 20);
+    std::int64_t most = 0;
+    std::set<std::int64_t> ranks;
+    for (Problem const& problem : cuda_nccl.problems(scope))
+        if (problem.kernel == "broadcast") {
+            CAPTURE(problem.shape.ranks, problem.shape.bytes);
+            CHECK_NOTHROW(cuda_nccl.prepare(problem, scope));
+            most = std::max(most, problem.shape.bytes);
+            ranks.insert(problem.shape.ranks);
+        }
+    CHECK(ranks.size() >= 3);
+    CHECK(most <= (16 << 20) / 4 + 16);
+    CHECK(most >= 4 << 20);
 }
 
 TEST_CASE("nccl: ranks begin at the chosen device and go round", "[cuda]") {
