@@ -199,4 +199,30 @@ AttentionGradient attention_backward(Head const& head, Values const& q, Values c
     return result;
 }
 
+Values attention_row_backward(Head const& head, std::int64_t query, Values const& q, Values const& k, Values const& v,
+                              Values const& d_out) {
+    std::int64_t const visible = head.causal ? query + head.seq_kv - head.seq_q + 1 : head.seq_kv;
+    Head const one{.seq_q = 1, .seq_kv = visible, .head_dim = head.head_dim, .causal = false};
+    return attention_backward(one, q, k, v, d_out).dq;
+}
+
+void add_key_gradient(Head const& head, std::int64_t key, QueryHead const& queries, Values const& k, Values const& v,
+                      KeyGradient& gradient) {
+    double const scale = 1 / std::sqrt(static_cast<double>(head.head_dim));
+    for (std::int64_t i = 0; i < head.seq_q; ++i) {
+        if (!head.sees(i, key)) continue;
+        double of_scores = 0, of_weights = 0;
+        for (std::int64_t d = 0; d < head.head_dim; ++d) {
+            of_scores += queries.q[at(i, head.head_dim, d)] * k[at(0, head.head_dim, d)];
+            of_weights += queries.d_out[at(i, head.head_dim, d)] * v[at(0, head.head_dim, d)];
+        }
+        double const weight = std::exp(of_scores * scale - queries.lse[at(i, 1, 0)]);
+        double const d_score = weight * (of_weights - queries.delta[at(i, 1, 0)]) * scale;
+        for (std::int64_t d = 0; d < head.head_dim; ++d) {
+            gradient.dk[at(0, head.head_dim, d)] += d_score * queries.q[at(i, head.head_dim, d)];
+            gradient.dv[at(0, head.head_dim, d)] += weight * queries.d_out[at(i, head.head_dim, d)];
+        }
+    }
+}
+
 }  // namespace sextant::bench::reference

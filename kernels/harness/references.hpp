@@ -73,5 +73,18 @@ struct AttentionGradient {
 /// Gradients for d_out [seq_q, head_dim]. Source: Dao, arXiv:2307.08691, section 3 (the textbook form of it).
 AttentionGradient attention_backward(Head const& head, Values const& q, Values const& k, Values const& v,
                                      Values const& d_out);
+/// dq of one query: `q` and `d_out` are [head_dim] of query `query`.
+Values attention_row_backward(Head const& head, std::int64_t query, Values const& q, Values const& k, Values const& v,
+                              Values const& d_out);
+/// One query head as its backward pass has it: q and d_out [seq_q, head_dim], lse and delta = sum(out d_out) [seq_q].
+struct QueryHead {
+    Values q, d_out, lse, delta;
+};
+struct KeyGradient {
+    Values dk, dv;  ///< [head_dim]
+};
+/// Adds to the gradient of one key what a query head gives; `k` and `v` are [head_dim] of key `key`.
+void add_key_gradient(Head const& head, std::int64_t key, QueryHead const& queries, Values const& k, Values const& v,
+                      KeyGradient& gradient);
 
 }  // namespace sextant::bench::reference

@@ -35,6 +35,9 @@ private:
     std::vector<double> wanted_;
 };
 
+/// The larger of two errors, NaN where one is.
+inline double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
 /// The same over two arrays.
 template <class Got, class Wanted>
 double relative_error(std::vector<Got> const& got, std::vector<Wanted> const& wanted) {

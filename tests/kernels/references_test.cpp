@@ -48,6 +48,29 @@ TEST_CASE("attention: gradients agree with differences, causal or not", "[refere
                          })) < 1e-6);
 }
 
+TEST_CASE("attention_row_backward, add_key_gradient: rows of the gradients of the whole head", "[reference]") {
+    bool const causal = GENERATE(true, false);
+    Head const head{.seq_q = 3, .seq_kv = 5, .head_dim = 4, .causal = causal};
+    Values const q = values(1, 12), k = values(2, 20), v = values(3, 20), d_out = values(4, 12);
+    auto const gradient = attention_backward(head, q, k, v, d_out);
+    auto const row = [](Values const& of, std::int64_t i) {
+        return Values(of.begin() + 4 * i, of.begin() + 4 * (i + 1));
+    };
+    for (std::int64_t i = 0; i < 3; ++i)
+        CHECK(relative_error(attention_row_backward(head, i, row(q, i), k, v, row(d_out, i)), row(gradient.dq, i)) <
+              1e-12);
+    auto const [out, lse] = attention(head, q, k, v);
+    QueryHead queries{q, d_out, lse, {}};
+    for (std::int64_t i = 0; i < 3; ++i)
+        queries.delta.push_back(dot(row(out, i), row(d_out, i)));
+    for (std::int64_t j = 0; j < 5; ++j) {
+        KeyGradient of_key{Values(4, 0.0), Values(4, 0.0)};
+        add_key_gradient(head, j, queries, row(k, j), row(v, j), of_key);
+        CHECK(relative_error(of_key.dk, row(gradient.dk, j)) < 1e-12);
+        CHECK(relative_error(of_key.dv, row(gradient.dv, j)) < 1e-12);
+    }
+}
+
 TEST_CASE("attention: a causal query is blind to later keys, and the last query sees all", "[reference]") {
     Head const causal{.seq_q = 3, .seq_kv = 5, .head_dim = 4, .causal = true};
     Head const full{.seq_q = 3, .seq_kv = 5, .head_dim = 4, .causal = false};
