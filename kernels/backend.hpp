@@ -18,8 +18,8 @@ struct Backend {
     std::function<void()> recover;  ///< after a measurement that failed; empty: there is nothing to do
 };
 
-/// The CUDA backend on this device. @throws Unavailable when the program was built without CUDA or there is no GPU;
-/// BadInput when there is one but not number `device`.
+/// The CUDA backend on this device. @throws Unavailable when the program was built without CUDA, there is no GPU, or
+/// CUDA cannot use this one; BadInput when there is one but not number `device`.
 Backend cuda_backend(int device);
 Backend host_backend();
 

@@ -22,8 +22,9 @@ Backend choose_backend(Options const& options) {
     if (options.backend == BackendChoice::host) return host_backend();
     try {
         return cuda_backend(options.device);
-    } catch (Unavailable const&) {
+    } catch (Unavailable const& reason) {
         if (options.backend == BackendChoice::cuda) throw;
+        std::fprintf(stderr, "the host is measured, not a GPU: %s\n", reason.what());
         return host_backend();
     }
 }
@@ -75,12 +76,12 @@ std::set<std::string> keys_of(std::vector<Row> const& rows) {
     return keys;
 }
 
-/// One line that is written over on a terminal, lines otherwise; failures always stay.
+/// One line that is written over on a terminal, lines otherwise; failures and what is not supported always stay.
 class Progress {
 public:
     void show(std::string const& text) {
         if (world().rank() != 0) return;
-        bool const stays = text.starts_with(failed_mark);
+        bool const stays = text.starts_with(failed_mark) || text.starts_with(unsupported_mark);
         if (terminal_)
             std::fprintf(stderr, "\r\033[K%s%s", text.c_str(), stays ? "\n" : "");
         else
@@ -114,7 +115,8 @@ int measure(Options const& options, Backend const& backend, Plan const& plan, Sc
     Outcome const outcome = run_plan(plan, settings);
     progress.end();
     if (world().rank() == 0)
-        std::fprintf(stderr, "%zu rows written, %zu failed, %zu left\n", outcome.rows, outcome.failures, outcome.left);
+        std::fprintf(stderr, "%zu rows written, %zu failed, %zu unsupported, %zu left\n", outcome.rows,
+                     outcome.failures, outcome.unsupported, outcome.left);
     return outcome.failures > 0 ? 1 : 0;
 }
 
@@ -179,6 +181,9 @@ int exit_code_of(std::vector<std::string> const& arguments) {
                      world().rank(), world().size(), fault.what());
         world().abort(1);
         return 1;
+    } catch (std::exception const& fault) {  // of CUDA, before the first measurement or between two
+        std::fprintf(stderr, "sextant-bench: %s (rows so far are whole; go on with --resume)\n", fault.what());
+        return 3;
     }
 }
 

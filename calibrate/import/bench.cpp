@@ -33,6 +33,7 @@ std::string library_version(std::string_view note) {
 
 void add_collective(RowCells const& row, ImportRequest const& request, ImportedTables& out) {
     if (bench_row_failed(row)) throw RowSkip("the benchmark failed");
+    if (bench_row_unsupported(row)) throw RowSkip("not supported where it was measured");
     std::int64_t const ranks = needed_count(row, "ranks");
     std::int64_t const nodes = row.count("nodes").value_or(1);
     if (nodes < 1 || ranks % nodes != 0) throw RowSkip("ranks do not divide over the nodes");

@@ -82,6 +82,7 @@ KernelCase bench_case(RowCells const& row) {
     out.device = row.stated("device");
     out.cache = row.text("cache") == "cold" ? CacheState::cold : CacheState::hot;
     if (bench_row_failed(row)) throw RowSkip("the benchmark failed");
+    if (bench_row_unsupported(row)) throw RowSkip("not supported where it was measured");
     // A CUDA kernel is measured three ways; single launches back to back measure the host where kernels are small.
     if (backend == "cuda" && bench != "copies" && out.cache == CacheState::hot && row.text("launch") == "stream")
         throw RowSkip("launched one by one (its row as a graph counts)");

@@ -32,5 +32,6 @@ CsvTable parse_bench_rows(std::string_view text, std::string const& name) {
 CsvTable read_bench_rows(std::string const& path) { return parse_bench_rows(read_text_file(path), path); }
 
 bool bench_row_failed(RowCells const& row) { return row.text("note").starts_with("FAILED"); }
+bool bench_row_unsupported(RowCells const& row) { return row.text("note").starts_with("unsupported"); }
 
 }  // namespace sextant

@@ -23,6 +23,8 @@ CsvTable read_bench_rows(std::string const& path);
 
 /// Whether the row says that its kernel failed or was wrong.
 bool bench_row_failed(RowCells const& row);
+/// Whether the row says that the device or a library does not support its kernel; it has no time.
+bool bench_row_unsupported(RowCells const& row);
 
 /// One JSON object per line as a table with `columns`; null is an empty cell, other keys are left out.
 /// @throws InputError with the line that is no object of numbers and texts.

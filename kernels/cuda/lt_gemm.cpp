@@ -29,9 +29,13 @@ Types types_of(std::string const& dtype) {
     throw BadInput("no matrix product in \"" + dtype + "\" (bf16, fp16, tf32, e4m3, int8)");
 }
 
+/// @throws Unavailable for what the library or the device does not support, std::runtime_error for all other faults.
 void check_lt(cublasStatus_t status, char const* what) {
-    if (status != CUBLAS_STATUS_SUCCESS)
-        throw std::runtime_error(std::string(what) + ": cuBLASLt status " + std::to_string(static_cast<int>(status)));
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    cudaGetLastError();  // which the library may have left
+    std::string const text = std::string(what) + ": cuBLASLt status " + std::to_string(static_cast<int>(status));
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) throw Unavailable(text);
+    throw std::runtime_error(text);
 }
 
 cublasLtHandle_t handle() {
@@ -108,8 +112,9 @@ struct LtGemm::Plan {
         cublasStatus_t const status = cublasLtMatmulAlgoGetHeuristic(handle(), operation, w, x, y, y, preference,
                                                                      most_candidates, candidates.data(), &found);
         cublasLtMatmulPreferenceDestroy(preference);
-        if (status != CUBLAS_STATUS_SUCCESS || found == 0)
+        if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0))
             throw Unavailable("cuBLASLt has no algorithm for this product on this device");
+        check_lt(status, "asking for algorithms");
         candidates.resize(static_cast<std::size_t>(found));
     }
 };
@@ -142,6 +147,7 @@ std::string LtGemm::choose(void const* x, void const* w, void* y) {
     constexpr int turns = 5;
     double best = 0;
     std::size_t chosen = 0, usable = 0;
+    std::string fault;
     for (std::size_t i = 0; i < plan_->candidates.size(); ++i) {
         plan_->chosen = i;
         std::vector<double> seconds;
@@ -155,8 +161,11 @@ std::string LtGemm::choose(void const* x, void const* w, void* y) {
                 stop.wait();
                 seconds.push_back(stop.since(start));
             }
-        } catch (std::runtime_error const&) {
+        } catch (Unavailable const&) {
             continue;  // an algorithm that the heuristic proposes but the device refuses
+        } catch (std::runtime_error const& failed) {
+            fault = failed.what();
+            continue;
         }
         double const time = summarise(seconds).median;
         if (usable++ == 0 || time < best) {
@@ -164,6 +173,7 @@ std::string LtGemm::choose(void const* x, void const* w, void* y) {
             chosen = i;
         }
     }
+    if (usable == 0 && !fault.empty()) throw std::runtime_error(fault);
     if (usable == 0) throw Unavailable("no algorithm of cuBLASLt runs this product on this device");
     plan_->chosen = chosen;
     return "algorithm " + std::to_string(chosen + 1) + " of " + std::to_string(plan_->candidates.size());

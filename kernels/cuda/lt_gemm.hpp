@@ -29,6 +29,7 @@ public:
     LtGemm& operator=(LtGemm const&) = delete;
 
     /// Times the candidates and keeps the fastest; returns what to note: "algorithm 2 of 5".
+    /// @throws Unavailable when the device refuses all of them; std::runtime_error when one fails and none runs.
     std::string choose(void const* x, void const* w, void* y);
     /// Enqueues the product.
     void run(void const* x, void const* w, void* y, cudaStream_t stream) const;

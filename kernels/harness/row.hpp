@@ -58,5 +58,8 @@ std::string resume_key(Row const& row);
 /// A row that says its kernel failed or was wrong; such a row is measured again on resume.
 bool failed(Row const& row);
 inline constexpr char const* failed_mark = "FAILED";
+/// Begins the note of a row without a time whose kernel the device or a library does not support; it is no failure, and
+/// is not measured again.
+inline constexpr char const* unsupported_mark = "unsupported";
 
 }  // namespace sextant::bench

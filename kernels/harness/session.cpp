@@ -48,18 +48,19 @@ std::string title(Task const& task) {
            sizes_text(task.problem.shape);
 }
 
-/// Writes a row without times for each variant of the task that has no row yet.
-void write_failures(Task const& task, SessionSettings const& settings, std::string const& reason, double error,
-                    Outcome& outcome) {
+/// Writes a row without times for each variant of the task that has no row yet; returns how many.
+std::size_t write_without_times(Task const& task, SessionSettings const& settings, char const* mark,
+                                std::string const& reason, double error, Outcome& outcome) {
+    std::size_t const missing = task.todo.size() - outcome.rows;
     for (std::size_t i = outcome.rows; i < task.todo.size(); ++i) {
         Row row = blank_row(settings.machine, *task.bench, task.problem, task.todo[i]);
         row.max_rel_error = error;
-        row.note = std::string(failed_mark) + ": " + reason;
+        row.note = std::string(mark) + ": " + reason;
         settings.write(row);
-        ++outcome.failures;
     }
     outcome.rows = task.todo.size();
-    settings.progress(std::string(failed_mark) + ": " + title(task) + ": " + reason);
+    settings.progress(std::string(mark) + ": " + title(task) + ": " + reason);
+    return missing;
 }
 
 /// Runs one task; the rows written and the failures among them. What one process cannot set up or measure, the others
@@ -69,10 +70,10 @@ Outcome run_task(Task const& task, SessionSettings const& settings) {
     try {
         Prepared const prepared = task.bench->prepare(task.problem, settings.scope);
         if (prepared.tolerance > 0 && !(prepared.max_rel_error <= prepared.tolerance)) {
-            write_failures(task, settings,
-                           "wrong result, error " + std::to_string(prepared.max_rel_error) + " (allowed " +
-                               std::to_string(prepared.tolerance) + ")",
-                           prepared.max_rel_error, outcome);
+            std::string const reason = "wrong result, error " + std::to_string(prepared.max_rel_error) + " (allowed " +
+                                       std::to_string(prepared.tolerance) + ")";
+            outcome.failures +=
+                write_without_times(task, settings, failed_mark, reason, prepared.max_rel_error, outcome);
             return outcome;
         }
         for (Variant const variant : task.todo) {
@@ -85,9 +86,14 @@ Outcome run_task(Task const& task, SessionSettings const& settings) {
         }
     } catch (CannotWrite const&) {
         throw;
+    } catch (Unavailable const& reason) {
+        if (settings.recover) settings.recover();
+        outcome.unsupported +=
+            write_without_times(task, settings, unsupported_mark, reason.what(), Row::unset, outcome);
+        if (world().size() > 1) throw LeavesOthers(title(task) + ": " + reason.what());
     } catch (std::exception const& fault) {
         if (settings.recover) settings.recover();
-        write_failures(task, settings, fault.what(), Row::unset, outcome);
+        outcome.failures += write_without_times(task, settings, failed_mark, fault.what(), Row::unset, outcome);
         if (world().size() > 1) throw LeavesOthers(title(task) + ": " + fault.what());
     }
     return outcome;
@@ -167,6 +173,7 @@ Outcome run_plan(Plan const& plan, SessionSettings const& settings) {
         Outcome const one = run_task(task, settings);
         outcome.rows += one.rows;
         outcome.failures += one.failures;
+        outcome.unsupported += one.unsupported;
         done += estimated_seconds(task, settings.rule);
     }
     return outcome;

@@ -43,12 +43,13 @@ double estimated_seconds(Task const& task, StopRule const& rule);
 struct Outcome {
     std::size_t rows = 0;
     std::size_t failures = 0;
+    std::size_t unsupported = 0;
     std::size_t left = 0;  ///< rows not measured because time was up
 };
 
 /// Runs the plan: prepares each problem, compares it with its reference, then measures its variants. A wrong result or
-/// a failure is a row too, without times, and the run goes on. @throws LeavesOthers: a failure, but for a wrong result,
-/// in one of several processes.
+/// a failure is a row too, without times, and the run goes on; so is what throws Unavailable, which is no failure.
+/// @throws LeavesOthers: a failure, but for a wrong result, in one of several processes.
 struct SessionSettings {
     Machine machine;
     Scope scope;

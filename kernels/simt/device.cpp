@@ -24,6 +24,7 @@ void reset_devices(int count) {
     m.devices = count;
     m.current = 0;
     m.compute = true;
+    m.refuses_streams = false;
     m.host_seconds = 0;
     m.last_error = cudaSuccess;
     m.peers.clear();
@@ -32,6 +33,8 @@ void reset_devices(int count) {
 }
 
 void set_memory(int device, std::int64_t bytes) { machine().memory[device] = bytes; }
+
+void refuse_streams() { machine().refuses_streams = true; }
 
 void fail_allocation(int device) { machine().out_of_memory.insert(device); }
 

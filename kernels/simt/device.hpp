@@ -18,6 +18,8 @@ void reset_devices(int count);
 
 /// Memory of a device (8 GiB unless set), of which cudaMemGetInfo tells what is free.
 void set_memory(int device, std::int64_t bytes);
+/// No stream can be made, as where another process has the device for itself alone.
+void refuse_streams();
 /// The next cudaMalloc on the device fails, once.
 void fail_allocation(int device);
 

@@ -79,6 +79,7 @@ using namespace sextant::bench::simt;
 extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    if (machine().refuses_streams) return returned(cudaErrorDevicesUnavailable);
     *stream =
         new CUstream_st{.device = machine().current, .queue = {}, .now = 0, .captured = nullptr, .running = false};
     machine().streams.insert(*stream);

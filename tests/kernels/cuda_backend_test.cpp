@@ -114,6 +114,8 @@ TEST_CASE("cuda backend: the program lists, measures and writes rows of the devi
         CHECK(row.median_us > 0);
     }
     CHECK(run_program({"--backend", "cuda", "--device", "3", "--list"}) == 2);
+    simt::refuse_streams();
+    CHECK(run_program({"--backend", "cuda", "--list"}) == 3);
     simt::reset_devices(0);
     CHECK(run_program({"--backend", "cuda", "--list"}) == 3);
 }

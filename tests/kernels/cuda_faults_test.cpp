@@ -107,6 +107,24 @@ TEST_CASE("cuda backend: work that fails while it is captured leaves a stream th
     CHECK(more.count() == 16);
 }
 
+TEST_CASE("cuda backend: a product that cuBLASLt does not support is no failure, and the next is measured", "[cuda]") {
+    simt::reset_devices(1);
+    Backend const backend = cuda_backend(0);
+    Scope const scope{.memory_limit = backend.memory_limit};
+    Task odd = first_of(cuda_gemm, scope, "cublaslt");
+    odd.problem.dtype = "int8";
+    odd.problem.shape.m = odd.problem.shape.n = odd.problem.shape.k = 24;  // 16 is the alignment
+    Task even = odd;
+    even.problem.shape.m = even.problem.shape.n = even.problem.shape.k = 32;
+    std::vector<Row> rows;
+    Outcome const outcome = run_plan({.tasks = {odd, even}, .unavailable = {}}, settings_of(backend, scope, rows));
+    CHECK(outcome.failures == 0);
+    CHECK(outcome.unsupported == 1);
+    REQUIRE(rows.size() == 2);
+    CHECK_THAT(rows[0].note, contains("unsupported: cuBLASLt has no algorithm"));
+    CHECK(rows[1].median_us > 0);
+}
+
 TEST_CASE("cuda backend: recovering makes the chosen device current and forgets the error", "[cuda]") {
     simt::reset_devices(3);
     Backend const backend = cuda_backend(1);

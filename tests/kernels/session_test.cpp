@@ -44,6 +44,13 @@ constinit Bench const test_bench{"test", "for tests", four_problems, prepare};
 std::vector<Problem> no_hardware(Scope const&) { throw Unavailable("built without it"); }
 constinit Bench const missing_bench{"missing", "never there", no_hardware, prepare};
 
+std::vector<Problem> two_problems(Scope const&) { return {problem_of("refused"), problem_of("right")}; }
+Prepared prepare_or_refuse(Problem const& problem, Scope const& scope) {
+    if (problem.kernel == "refused") throw Unavailable("no algorithm for it");
+    return prepare(problem, scope);
+}
+constinit Bench const refusing_bench{"refusing", "for tests", two_problems, prepare_or_refuse};
+
 Machine const machine{"host", "a machine", "a system"};
 
 struct Session {
@@ -119,6 +126,24 @@ TEST_CASE("session: what has been measured is not measured again", "[session]") 
     Machine other = machine;
     other.device = "another machine";
     CHECK(plan_of({&test_bench}, {}, other, have).rows() == 8);
+}
+
+TEST_CASE("session: what is not supported is a row that is no failure and is not tried again", "[session]") {
+    Session session;
+    int recoveries = 0;
+    session.settings.recover = [&] { ++recoveries; };
+    Outcome const outcome = run_plan(plan_of({&refusing_bench}, {}, machine, {}), session.settings);
+    CHECK(outcome.rows == 4);
+    CHECK(outcome.failures == 0);
+    CHECK(outcome.unsupported == 2);
+    CHECK(recoveries == 1);
+    REQUIRE(session.rows.size() == 4);
+    CHECK(session.rows[0].note == "unsupported: no algorithm for it");
+    CHECK(std::isnan(session.rows[0].median_us));
+    std::set<std::string> have;
+    for (Row const& row : session.rows)
+        if (!failed(row)) have.insert(resume_key(row));
+    CHECK(plan_of({&refusing_bench}, {}, machine, have).rows() == 0);
 }
 
 TEST_CASE("session: time that is up leaves rows and says how many", "[session]") {

@@ -105,6 +105,8 @@ TEST_CASE("bench rows: what no model is for is skipped with a reason") {
     auto failed = product("host", "fp32");
     failed.emplace_back("note", "FAILED: wrong result");
     CHECK(skip_of(failed) == "the benchmark failed");
+    failed.back().second = "unsupported: no algorithm";
+    CHECK(skip_of(failed) == "not supported where it was measured");
     auto single = product("cuda", "bf16");
     single[9].second = "stream";
     CHECK(skip_of(single) == "launched one by one (its row as a graph counts)");
