@@ -280,6 +280,7 @@ std::string human(Dollars amount) {
 std::string human_count(double count) {
     static constexpr Step steps[] = {{1, ""}, {1e3, "K"}, {1e6, "M"}, {1e9, "B"}, {1e12, "T"}};
     double const magnitude = std::abs(count);
+    if (magnitude > 0 && magnitude < 0.1) return fmt::format("{:.3g}", count);
     if (!std::isfinite(count) || magnitude < 999.5) return digits(count);
     Step const* chosen = &steps[1];
     for (auto const& step : steps)

@@ -93,4 +93,6 @@ TEST_CASE("human_count writes thousands, millions and billions with three digits
     CHECK(human_count(1e12) == "1.00 T");
     CHECK(human_count(999) == "999");
     CHECK(human_count(0) == "0");
+    CHECK(human_count(0.5) == "0.5");
+    CHECK(human_count(3.389e-5) == "3.39e-05");
 }
