@@ -43,7 +43,9 @@ void fill_efficiencies(ScalingCurve& curve) {
             point.marginal_efficiency = (rate_of(*point.run) - rate_of(*before->run)) /
                                         (count - static_cast<double>(before->accelerators)) / base;
             fill_marginal_cost(point, *before->run);
-            if (point.marginal_efficiency < curve.pays_above && !curve.stops_paying_at)
+            if (point.marginal_efficiency >= curve.pays_above)
+                curve.stops_paying_at.reset();
+            else if (!curve.stops_paying_at)
                 curve.stops_paying_at = point.accelerators;
         }
         before = &point;

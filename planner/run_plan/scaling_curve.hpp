@@ -26,7 +26,8 @@ struct CurvePoint {
 struct ScalingCurve {
     std::vector<CurvePoint> points;  ///< by accelerators
     double pays_above = 0.5;         ///< marginal efficiency below which scaling is said not to pay
-    /// The first number of accelerators whose marginal efficiency is below `pays_above`; absent: it pays throughout.
+    /// The first number of accelerators from which on every marginal efficiency is below `pays_above`; absent: the last
+    /// step up still pays.
     std::optional<std::int64_t> stops_paying_at;
     bool interrupted = false;
 };

@@ -39,6 +39,14 @@ TEST_CASE("efficiencies and the price of a halving are those of a curve worked b
     curve.pays_above = 0.3;
     fill_efficiencies(curve);
     CHECK(curve.stops_paying_at == 128);
+    // Up to 256 the speed doubles again: from 64 on added GPUs do little, but not throughout.
+    curve.pays_above = 0.5;
+    curve.points.push_back(point(256, 4, 500));
+    fill_efficiencies(curve);
+    CHECK_FALSE(curve.stops_paying_at);
+    curve.points.push_back(point(512, 4, 900));
+    fill_efficiencies(curve);
+    CHECK(curve.stops_paying_at == 512);
 }
 
 TEST_CASE("a scaling curve has a row for each size, with a plan or with the reason why there is none") {
