@@ -14,7 +14,7 @@ RunGoodput run_goodput(FailureRecord const& record, ClusterSpec const& cluster, 
     // Of adapters only what is trained is written: the frozen weights are there already.
     bool const adapters = plan.adapters.on();
     CheckpointSize const size =
-        even_checkpoint(adapters ? count_adapter_parameters(model, plan.adapters) : counts.total,
+        even_checkpoint(adapters ? count_adapter_parameters(model, plan.adapters) : counts.total + counts.mtp,
                         adapters ? 0 : counts.embedding + counts.head, framework.memory, plan, accelerators, per_node);
     GoodputCase run = usual_goodput_case(1 * units::day, accelerators, per_node, size.total,
                                          cluster.accelerator.host_bandwidth.value);
