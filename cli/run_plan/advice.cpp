@@ -16,15 +16,6 @@
 namespace sextant::cli {
 namespace {
 
-/// The accelerators that were searched last: those asked for, what a budget lasts on, else all that there are.
-std::int64_t searched_accelerators(RunSetting const& setting, RunQuestion const& question) {
-    if (question.accelerators) return *question.accelerators;
-    if (question.budget)
-        if (auto const of_one = wall_within(*question.budget, setting.cluster, 1))
-            return rung_above(setting.cluster, *of_one / question.deadline.value_or(usual_deadline));
-    return accelerator_ladder(setting.cluster).back();
-}
-
 /// What the search on so many accelerators finds; nothing in it where the constraints leave it nothing to search.
 SearchResult searched(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
     try {
@@ -41,11 +32,12 @@ SearchResult searched(RunSetting const& setting, RunAnswer const& answer, std::i
 }
 
 /// Where every number of accelerators ends too late: when the fastest ends.
-std::vector<std::string> later_deadline(DeadlineAnswer const& answer) {
+std::vector<std::string> later_deadline(RunQuestion const& question, DeadlineAnswer const& answer) {
     if (!answer.fastest) return {};
     double const days = std::ceil(answer.fastest->wall.in(units::day)*100) / 100;
-    return {fmt::format("--deadline {:g}d would give an answer, on {} accelerators; so would fewer --tokens", days,
-                        grouped_digits(answer.fastest->step.accelerators))};
+    return {fmt::format("--deadline {}d would give an answer, on {} accelerators; so would {}", days,
+                        grouped_digits(answer.fastest->step.accelerators),
+                        question.budget ? "a smaller --flops" : "fewer --tokens")};
 }
 
 /// Clusters of the same vendor whose accelerators hold `needed`, smallest first, one per size of memory.
@@ -85,6 +77,11 @@ std::string memory_sentence(RunSetting const& setting, Candidate const& misfit, 
     return text;
 }
 
+std::string would_do(std::string const& option, StepReport const& step) {
+    return fmt::format("{} would give an answer: {}, {} of {}", option, plan_label(step.plan),
+                       human(step.estimate.peak()), human(step.limit.usable));
+}
+
 /// The fewest accelerators of the ladder above `accelerators` that the model fits on.
 std::string more_accelerators(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
     std::vector<std::int64_t> const ladder = accelerator_ladder(setting.cluster);
@@ -104,10 +101,77 @@ std::string more_accelerators(RunSetting const& setting, RunAnswer const& answer
                 step = std::move(fewer);
                 break;
             }
-        return fmt::format("--gpus {} would give an answer: {}, {} of {}", *below, plan_label(step->plan),
-                           human(step->estimate.peak()), human(step->limit.usable));
+        return would_do(fmt::format("--gpus {}", *below), *step);
     }
     return "";
+}
+
+/// The most accelerators of the ladder below `accelerators` that the model fits on, of the next few.
+std::string fewer_accelerators(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
+    constexpr std::ptrdiff_t most_tried = 8;
+    std::vector<std::int64_t> const ladder = accelerator_ladder(setting.cluster);
+    auto const end = std::lower_bound(ladder.begin(), ladder.end(), accelerators);
+    auto const last = end - std::min(most_tried, end - ladder.begin());
+    for (auto rung = end; rung != last && !setting.stopped();) {
+        --rung;
+        if (auto const step = plan_step(setting, answer.model, answer.workload, *rung).report)
+            return would_do(fmt::format("--gpus {}", *rung), *step);
+    }
+    return "";
+}
+
+/// The batch nearest to the one of the run that the replicas of so many accelerators divide: multiples of the
+/// accelerators, or of a half, a quarter, ... of them.
+std::string divisible_batch(RunSetting const& setting, RunAnswer const& answer, std::int64_t accelerators) {
+    std::int64_t const batch = answer.workload.global_batch;
+    std::vector<std::int64_t> batches;
+    for (std::int64_t unit = accelerators;; unit /= 2) {
+        batches.push_back(std::max<std::int64_t>(1, batch / unit) * unit);
+        batches.push_back((batch / unit + 1) * unit);
+        if (unit % 2 != 0) break;
+    }
+    std::sort(batches.begin(), batches.end(), [&](std::int64_t a, std::int64_t b) {
+        return std::pair(std::abs(a - batch), a) < std::pair(std::abs(b - batch), b);
+    });
+    batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
+    for (std::int64_t const candidate : batches) {
+        Workload workload = answer.workload;
+        workload.global_batch = candidate;
+        if (candidate == batch || setting.stopped()) continue;
+        if (auto const step = plan_step(setting, answer.model, workload, accelerators).report)
+            return would_do(fmt::format("--global-batch {}", candidate), *step);
+    }
+    return "";
+}
+
+/// The largest size of a few below one that the law chose and that does not fit, in two digits.
+std::string smaller_model(RunSetting const& setting, RunQuestion const& question, RunAnswer const& answer,
+                          std::int64_t accelerators) {
+    if (!question.budget || question.model || question.parameters || question.tokens) return "";
+    double const compute = answer.parameters * answer.tokens;
+    for (double size = answer.parameters / 1.25; size >= 1e7 && !setting.stopped(); size /= 1.25) {
+        double const digit = std::pow(10, std::floor(std::log10(size)) - 1);
+        double const rounded = std::floor(size / digit) * digit;
+        try {
+            ModelSpec const model = model_of_size(rounded, question.shape, "--params");
+            Workload const workload = run_workload(setting, model, compute / rounded);
+            if (auto const step = plan_step(setting, model, workload, accelerators).report)
+                return would_do(
+                    fmt::format("--params {}{}", rounded / (rounded < 1e9 ? 1e6 : 1e9), rounded < 1e9 ? "M" : "B"),
+                    *step);
+        } catch (InputError const&) {  // no shape of this size, or too many tokens
+            continue;
+        }
+    }
+    return "";
+}
+
+/// Why nothing that was tried helps.
+std::string no_single_change(SearchResult const& result) {
+    if (result.smallest_misfit || result.counts.rejected_total() == 0)
+        return "no single change would help: a smaller model, batch or sequence, or larger memory";
+    return fmt::format("no single change that was tried helps (--gpus, --global-batch, the options of the plan): {}",
+                       rejection_summary(result.counts));
 }
 
 }  // namespace
@@ -115,8 +179,9 @@ std::string more_accelerators(RunSetting const& setting, RunAnswer const& answer
 std::vector<std::string> run_plan_advice(RunSetting const& setting, RunQuestion const& question,
                                          RunAnswer const& answer) {
     if (answer.run || answer.interrupted || !(answer.tokens > 0) || setting.stopped()) return {};
-    if (answer.deadline && !answer.deadline->run && answer.deadline->fastest) return later_deadline(*answer.deadline);
-    std::int64_t const accelerators = searched_accelerators(setting, question);
+    if (answer.deadline && !answer.deadline->run && answer.deadline->fastest)
+        return later_deadline(question, *answer.deadline);
+    std::int64_t const accelerators = answer.searched;
     SearchResult const result = searched(setting, answer, accelerators);
     if (!result.best.empty()) return {};  // it fits, and the reason says what else is in the way
     std::vector<std::string> advice;
@@ -130,12 +195,17 @@ std::vector<std::string> run_plan_advice(RunSetting const& setting, RunQuestion 
         if (line.starts_with("--gpus")) continue;  // below, to the rung
         advice.push_back(line.starts_with(of_plan) ? "sextant plan " + line : line);
     }
+    auto const add = [&](std::string line) {
+        if (!line.empty()) advice.push_back(std::move(line));
+    };
     bool const known = answer.deadline && answer.deadline->run;  // the reason names the number
-    if (!known)
-        if (std::string line = more_accelerators(setting, answer, accelerators); !line.empty())
-            advice.push_back(std::move(line));
-    if (advice.empty())
-        advice.emplace_back("no single change would help: a smaller model, batch or sequence, or larger memory");
+    if (!known) add(more_accelerators(setting, answer, accelerators));
+    add(smaller_model(setting, question, answer, accelerators));
+    if (advice.empty()) {
+        if (!known) add(fewer_accelerators(setting, answer, accelerators));
+        if (setting.global_batch || !question.budget) add(divisible_batch(setting, answer, accelerators));
+    }
+    if (advice.empty()) advice.push_back(no_single_change(result));
     return advice;
 }
 

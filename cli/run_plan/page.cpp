@@ -12,8 +12,6 @@
 namespace sextant::cli {
 namespace {
 
-std::string days_text(Seconds time) { return fmt::format("{:.4g} days", time.in(units::day)); }
-
 /// "80 %: 7.8 to 10.1 days"
 std::string around(double value, StepInterval const& interval, auto&& text) {
     return fmt::format("80 %: {} to {}", text(interval.low * value), text(interval.high * value));
@@ -29,7 +27,7 @@ void add_verdict(Page& page, RunPlanReport const& report) {
     TrainingRun const& run = *answer.run;
     bool const in_time = ends_in_time(report.question, answer);
     page.tone = in_time ? Tone::good : Tone::bad;
-    page.verdict = fmt::format("{} tokens of {} take {} on {} accelerators{}.", human_count(answer.tokens),
+    page.verdict = fmt::format("{} tokens of {} take {} days on {} accelerators{}.", human_count(answer.tokens),
                                answer.model.name, days_text(run.wall), grouped_digits(run.step.accelerators),
                                run.cost ? " and cost " + human(*run.cost) : std::string());
     if (!in_time) page.verdict += " Too late: " + answer.reason + ".";
@@ -43,9 +41,9 @@ void add_figures(Page& page, RunPlanReport const& report) {
         TrainingRun const& run = *report.answer.run;
         StepInterval const& interval = run.step.interval;
         auto const count = [](double v) { return human_count(v); };
-        page.figures.push_back({"time", days_text(run.wall), around(run.wall.in(units::day), interval, [](double v) {
-                                    return fmt::format("{:.4g}", v);
-                                })});
+        page.figures.push_back(
+            {"time", days_text(run.wall) + " days",
+             around(run.wall.in(units::day), interval, [](double v) { return fmt::format("{:.4g}", v); })});
         if (run.cost)
             page.figures.push_back({"cost", human(*run.cost), around(run.cost->base(), interval, [](double v) {
                                         return human(v * units::USD);

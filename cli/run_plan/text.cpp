@@ -8,14 +8,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sextant::cli {
 namespace {
 
 using Pairs = NamesAndValues;
-
-std::string days(Seconds time) { return fmt::format("{:.4g}", time.in(units::day)); }
 
 std::string range(double low, double high, auto&& text) {
     return fmt::format(" (80 %: {} to {})", text(low), text(high));
@@ -54,9 +53,11 @@ std::string model_words(ModelSpec const& m) {
 void add_model(Pairs& pairs, RunPlanReport const& report) {
     RunAnswer const& answer = report.answer;
     pairs.emplace_back("model", model_words(answer.model));
-    pairs.emplace_back("tokens",
-                       fmt::format("{}, {:.3g} per parameter: 6 N D = {:.3g} FLOPs", human_count(answer.tokens),
-                                   answer.tokens / answer.parameters, 6 * answer.parameters * answer.tokens));
+    std::string tokens =
+        fmt::format("{}, {:.3g} per parameter", human_count(answer.tokens), answer.tokens / answer.parameters);
+    if (!report.setting.constraints.base.adapters.on())  // whose work is another
+        tokens += fmt::format(": 6 N D = {:.3g} FLOPs", 6 * answer.parameters * answer.tokens);
+    pairs.emplace_back("tokens", tokens);
     double const batch = static_cast<double>(answer.workload.tokens());
     double const critical = critical_batch_tokens(answer.tokens);
     std::string text = fmt::format("{} sequences of {}{}, {} tokens a step", answer.workload.global_batch,
@@ -155,10 +156,16 @@ std::string difference_text(RunPlanReport const& report) {
     for (TimeTerm const& term : report.difference)
         if (std::abs(term.time.in(units::day)) >= 0.0005) table.add_row({term.name, row(term.time), term.why});
     Seconds const wall = report.answer.run->wall;
-    table.add_row({"together", row(wall - plain.time()), fmt::format("{} days", days(wall))});
+    table.add_row({"together", row(wall - plain.time()), fmt::format("{} days", days_text(wall))});
     text += table.text();
     text += wrapped(fmt::format("6 N D would come out right at {:.1f} % MFU.", 100 * plain_mfu_of(plain, wall)));
     return text;
+}
+
+bool pays_throughout(ScalingCurve const& curve) {
+    return std::none_of(curve.points.begin(), curve.points.end(), [&](CurvePoint const& point) {
+        return point.run && point.marginal_efficiency < curve.pays_above;
+    });
 }
 
 std::string curve_text(RunPlanReport const& report) {
@@ -177,8 +184,8 @@ std::string curve_text(RunPlanReport const& report) {
         text += wrapped(fmt::format("from {} GPUs on, an added GPU does less than {:.0f} % of what the first do.",
                                     grouped_digits(*curve.stops_paying_at), 100 * curve.pays_above));
     else
-        text +=
-            fmt::format("added GPUs do {:.0f} % or more of what the first do, throughout.\n", 100 * curve.pays_above);
+        text += wrapped(fmt::format("added GPUs do {:.0f} % or more of what the first do, {}.", 100 * curve.pays_above,
+                                    pays_throughout(curve) ? "throughout" : "up to the last of them"));
     if (curve.interrupted) text += "interrupted: the curve is not complete\n";
     return text;
 }
@@ -193,8 +200,9 @@ void add_deadline(Pairs& pairs, RunPlanReport const& report) {
         return;
     }
     bool const surely = run.step.interval.high * run.wall <= *q.deadline;
-    pairs.emplace_back("deadline", fmt::format("met, {} days before; the slow end of the interval {}",
-                                               days(*q.deadline - run.wall), surely ? "meets it, too" : "does not"));
+    pairs.emplace_back("deadline",
+                       fmt::format("met, {} days before; the slow end of the interval {}",
+                                   days_text(*q.deadline - run.wall), surely ? "meets it, too" : "does not"));
 }
 
 std::string rounds_text(RunAnswer const& answer) {
@@ -241,7 +249,7 @@ std::string run_plan_question(RunPlanReport const& report) {
         text += grouped_digits(*q.accelerators) + " x ";
     text += fmt::format("{}, {}, {}", report.setting.cluster.name, name_of(report.setting.constraints.base.precision),
                         report.setting.framework.name);
-    if (q.deadline) text += fmt::format(", within {} days", days(*q.deadline));
+    if (q.deadline) text += fmt::format(", within {} days", days_text(*q.deadline));
     return text;
 }
 
@@ -251,7 +259,7 @@ std::string fewest_sentence(RunPlanReport const& report) {
         fmt::format("fewest GPUs that end it in time: {}", grouped_digits(answer.run->step.accelerators));
     if (answer.missed)
         text += fmt::format("; {} take {} days", grouped_digits(answer.missed->step.accelerators),
-                            days(answer.missed->wall));
+                            days_text(answer.missed->wall));
     text +=
         fmt::format(" ({} size{} searched, multiples of {})", answer.tried, answer.tried == 1 ? "" : "s", answer.step);
     if (answer.interrupted) text += "; interrupted: smaller numbers were not all tried";

@@ -20,11 +20,10 @@ std::vector<std::int64_t> accelerator_ladder(ClusterSpec const& cluster) {
     return ladder;
 }
 
-std::int64_t rung_above(ClusterSpec const& cluster, double accelerators) {
-    std::vector<std::int64_t> const ladder = accelerator_ladder(cluster);
-    for (std::int64_t const rung : ladder)
+std::optional<std::int64_t> rung_above(ClusterSpec const& cluster, double accelerators) {
+    for (std::int64_t const rung : accelerator_ladder(cluster))
         if (static_cast<double>(rung) >= accelerators) return rung;
-    return ladder.back();
+    return {};
 }
 
 }  // namespace sextant

@@ -3,6 +3,7 @@
 #include "core/spec/cluster_spec.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace sextant {
@@ -14,7 +15,7 @@ inline constexpr std::int64_t most_of_endless_cluster = 65536;
 /// 12, 14, 16, ... domains (four steps an octave), up to what the cluster has.
 std::vector<std::int64_t> accelerator_ladder(ClusterSpec const& cluster);
 
-/// The first rung that is at least this high; the last if none is.
-std::int64_t rung_above(ClusterSpec const& cluster, double accelerators);
+/// The first rung that is at least this high, if one is.
+std::optional<std::int64_t> rung_above(ClusterSpec const& cluster, double accelerators);
 
 }  // namespace sextant

@@ -1,7 +1,10 @@
 #include "planner/run_plan/deadline.hpp"
 
 #include "core/graph/model_flops.hpp"
+#include "planner/explain.hpp"
 #include "planner/run_plan/accelerator_ladder.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -69,6 +72,13 @@ std::vector<std::int64_t> multiples(double least, std::int64_t below, std::int64
 }
 
 }  // namespace
+
+std::string days_text(Seconds time) {
+    double const days = time.in(units::day);
+    constexpr double more_than_four_digits = 9999.5, largest = 1e15;
+    return days >= more_than_four_digits && days < largest ? grouped_digits(std::llround(days))
+                                                           : fmt::format("{:.4g}", days);
+}
 
 DeadlineAnswer smallest_for_deadline(RunSetting const& setting, ModelSpec const& model, Workload const& workload,
                                      double tokens, Seconds deadline) {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace sextant {
 
-/// buys more or fewer.
+/// Days with four digits, or all of those before the point: "0.1234", "21.53", "13,790".
+std::string days_text(Seconds time);
 
 /// The smallest number of accelerators that ends a run in time.
 struct DeadlineAnswer {

@@ -6,77 +6,39 @@
 #include "cost_models/scaling/scaling_answer.hpp"
 #include "planner/explain.hpp"
 #include "planner/run_plan/accelerator_ladder.hpp"
+#include "planner/run_plan/budget_rounds.hpp"
 #include "planner/run_plan/global_batch.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
+#include <bit>
 
 namespace sextant {
 namespace {
 
 constexpr double six = training_flops_per_parameter_token;
-constexpr double first_mfu = 0.4;
-constexpr double agrees = 0.005;
-constexpr int most_rounds = 25;
-constexpr double most_tokens = 1e18;
 
 double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
-
-/// Chooses sizes: by the law, or by the tokens, the size or the model that are given.
-class Chooser {
-public:
-    explicit Chooser(RunQuestion const& question) : question_(question) {}
-
-    /// The model for this much compute.
-    [[nodiscard]] ModelSpec model(double flops) const {
-        if (question_.model) return *question_.model;
-        if (question_.parameters) return model_of_size(*question_.parameters, question_.shape, "--params");
-        double const size = question_.tokens ? flops / (six * *question_.tokens) : optimal_size(question_.law, flops);
-        return model_of_size(size, question_.shape, question_.tokens ? "--tokens" : "--law");
-    }
-    /// Whether the compute decides about the model.
-    [[nodiscard]] bool by_compute() const { return !question_.model && !question_.parameters; }
-
-private:
-    RunQuestion const& question_;
-};
-
-/// Numbers that tell two shapes of `model_of_size` apart.
-std::array<std::int64_t, 5> shape_key(ModelSpec const& model) {
-    return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab, model.tied_embeddings ? 1 : 0};
-}
-
-/// Model, tokens and workload of the run.
-void take_model(RunAnswer& answer, RunSetting const& setting, ModelSpec const& model, double tokens) {
-    if (!(tokens >= 1 && tokens <= most_tokens))
-        throw InputError("run-plan: {:.4g} tokens for {} (1 to {:g})", tokens, model.name, most_tokens);
-    answer.model = model;
-    answer.parameters = active_parameters(model);
-    answer.tokens = tokens;
-    answer.workload = run_workload(setting, model, tokens);
-}
 
 /// Why no number of accelerators meets a deadline.
 std::string why_none_is_in_time(DeadlineAnswer const& answer, Seconds deadline) {
     if (!answer.fastest) return "no number of accelerators was found that it fits on";
-    return fmt::format("no number of accelerators ends it in {:.4g} days; {} take {:.4g}", deadline.in(units::day),
-                       grouped_digits(answer.fastest->step.accelerators), answer.fastest->wall.in(units::day));
+    return fmt::format("no number of accelerators ends it in {} days; {} take {}", days_text(deadline),
+                       grouped_digits(answer.fastest->step.accelerators), days_text(answer.fastest->wall));
 }
 
 /// How much too late a run ends, and what would help.
 std::string why_too_late(RunAnswer const& answer, Seconds deadline, std::string_view remedy) {
-    return fmt::format("{} accelerators take {:.4g} days, {:.3g} more than the deadline ({})",
-                       grouped_digits(answer.run->step.accelerators), answer.run->wall.in(units::day),
-                       (answer.run->wall - deadline).in(units::day), remedy);
+    return fmt::format("{} accelerators take {} days, {} more than the deadline ({})",
+                       grouped_digits(answer.run->step.accelerators), days_text(answer.run->wall),
+                       days_text(answer.run->wall - deadline), remedy);
 }
 
 /// The fewest accelerators that end the run in time.
 void hunt(RunAnswer& answer, RunSetting const& setting, Seconds deadline) {
     answer.deadline = smallest_for_deadline(setting, answer.model, answer.workload, answer.tokens, deadline);
     answer.interrupted = answer.interrupted || answer.deadline->interrupted;
+    answer.searched = accelerator_ladder(setting.cluster).back();
 }
 
 /// A run on the accelerators asked for; with a deadline also whether they meet it, and the fewest that do.
@@ -85,8 +47,9 @@ void plan_on(RunAnswer& answer, RunSetting const& setting, RunQuestion const& qu
     answer.interrupted = planned.interrupted;
     answer.reason = planned.reason;
     if (planned.report) answer.run = training_run(setting, planned, answer.tokens);
-    if (!question.deadline || answer.interrupted) return;
-    hunt(answer, setting, *question.deadline);
+    if (question.deadline && !answer.interrupted) hunt(answer, setting, *question.deadline);
+    answer.searched = *question.accelerators;
+    if (!answer.deadline) return;
     if (ends_in_time(question, answer)) return;
     std::optional<TrainingRun> const& fewest = answer.deadline->run;
     std::string const remedy = fewest ? fmt::format("--gpus {}", fewest->step.accelerators)
@@ -99,142 +62,116 @@ void plan_on(RunAnswer& answer, RunSetting const& setting, RunQuestion const& qu
 void plan_known(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     if (question.accelerators) return plan_on(answer, setting, question);
     Seconds const deadline = question.deadline.value_or(usual_deadline);
-    if (!question.deadline)
-        answer.choices.push_back(fmt::format("accelerators: as few as end the run in {:g} days (--gpus, --deadline)",
-                                             deadline.in(units::day)));
     hunt(answer, setting, deadline);
     answer.run = answer.deadline->run;
-    if (!answer.run) answer.reason = why_none_is_in_time(*answer.deadline, deadline);
+    if (!answer.run)
+        answer.reason = why_none_is_in_time(*answer.deadline, deadline);
+    else if (!question.deadline)
+        answer.choices.push_back(
+            fmt::format("accelerators: as few as end the run in {} days (--gpus, --deadline)", days_text(deadline)));
 }
 
-/// Accelerators of a budget of time or money: those asked for, or as many as use it up by the deadline.
-std::int64_t accelerators_of(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
-    if (question.accelerators) return *question.accelerators;
+/// Why no number of accelerators uses money or machine time up by the deadline.
+std::string why_more_than_all(RunSetting const& setting, Seconds of_one, Seconds deadline) {
+    std::int64_t const most = accelerator_ladder(setting.cluster).back();
+    return fmt::format(
+        "the budget is more than {} days of all {} accelerators, which take {}: a smaller budget or a "
+        "later --deadline",
+        days_text(deadline), grouped_digits(most), days_text(of_one / static_cast<double>(most)));
+}
+
+void take(RunAnswer& answer, RunSetting const& setting, BudgetRun const& run) {
+    answer.model = run.model;
+    answer.parameters = active_parameters(run.model);
+    answer.tokens = run.tokens;
+    answer.workload = run.workload;
+    answer.searched = run.accelerators;
+    answer.rounds = run.rounds;
+    answer.convergence = run.convergence;
+    answer.reason = run.reason;
+    if (!run.planned.report) return;
+    answer.run = training_run(setting, run.planned, run.tokens);
+    if (run.optimum_too_large)
+        answer.choices.push_back(
+            fmt::format("model: of the shapes tried that fit on {} accelerators the one with the lowest loss; one of "
+                        "{} parameters, "
+                        "the law's optimum, does not fit (--gpus, --params)",
+                        grouped_digits(run.accelerators), human_count(*run.optimum_too_large)));
+}
+
+/// A budget of time or money on the accelerators asked for, held against the deadline if there is one.
+void plan_budget_on(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
+    BudgetRun const run = plan_budget(setting, question, *question.accelerators);
+    answer.interrupted = run.interrupted;
+    take(answer, setting, run);
+    if (!answer.run || ends_in_time(question, answer)) return;
+    Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
+    auto const enough = rung_above(setting.cluster, of_one / *question.deadline);
+    answer.reason = why_too_late(answer, *question.deadline,
+                                 enough ? fmt::format("--gpus {} use it up in time", *enough)
+                                        : why_more_than_all(setting, of_one, *question.deadline));
+}
+
+/// The better use of a budget: more tokens of a model that is given, else the lower loss, of laws without one more
+/// compute.
+bool is_better(RunQuestion const& question, BudgetRun const& run, BudgetRun const& than) {
+    double const n = active_parameters(run.model), other_n = active_parameters(than.model);
+    if (question.model || question.parameters) return run.tokens > than.tokens;
+    if (!predicts_a_loss(question.law)) return n * run.tokens > other_n * than.tokens;
+    return loss_by_law(question.law, n, run.tokens) < loss_by_law(question.law, other_n, than.tokens);
+}
+
+/// What the best of several numbers of accelerators is best at.
+char const* best_at(RunQuestion const& question) {
+    if (question.model || question.parameters) return "the most tokens";
+    return predicts_a_loss(question.law) ? "the lowest loss" : "the most compute";
+}
+
+std::int64_t next_power_of_two(std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n) + 1));
+}
+
+/// A budget of time or money on the number of accelerators that makes the most of it: of the rungs that use it up by
+/// the deadline, from the fewest to the next power of two, and beyond while nothing fits. A batch that is a power of
+/// two divides badly by the replicas of the rungs between.
+void plan_budget_anywhere(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     if (question.budget->kind == Budget::Kind::days)
         throw InputError("--days: on how many accelerators is not said (--gpus N)");
     Seconds const deadline = question.deadline.value_or(usual_deadline);
     Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
-    std::int64_t const accelerators = rung_above(setting.cluster, of_one / deadline);
-    Seconds const lasts = of_one / static_cast<double>(accelerators);
-    answer.choices.push_back(
-        lasts <= deadline
-            ? fmt::format("accelerators: {}, so that the budget is used up within {:g} days (--gpus, --deadline)",
-                          grouped_digits(accelerators), deadline.in(units::day))
-            : fmt::format("accelerators: {}, as many as there are, on which the budget lasts {:.4g} days (--gpus)",
-                          grouped_digits(accelerators), lasts.in(units::day)));
-    return accelerators;
+    auto const fewest = rung_above(setting.cluster, of_one / deadline);
+    std::int64_t first = fewest.value_or(accelerator_ladder(setting.cluster).back());
+    std::optional<BudgetRun> best;
+    std::int64_t last = first, enough = 0;
+    for (std::int64_t const rung : accelerator_ladder(setting.cluster)) {
+        if (rung < first) continue;
+        last = rung;
+        BudgetRun run = plan_budget(setting, question, rung);
+        answer.interrupted = answer.interrupted || run.interrupted;
+        bool const found = run.planned.report.has_value();
+        if (found && enough == 0) {
+            first = rung;
+            enough = next_power_of_two(rung);
+        }
+        if (!best || !best->planned.report || (found && is_better(question, run, *best))) best = std::move(run);
+        bool const settled = best->planned.report ? rung >= enough : best->less_than_a_step;
+        if (settled || answer.interrupted) break;
+    }
+    take(answer, setting, *best);
+    if (!answer.run) return;
+    if (!fewest) {
+        answer.reason = why_more_than_all(setting, of_one, deadline);
+        answer.run.reset();
+        return;
+    }
+    std::string const why =
+        first == last
+            ? fmt::format("so that the budget is used up within {} days", days_text(deadline))
+            : fmt::format("with {} of {} to {}, all of which use the budget up within {} days", best_at(question),
+                          grouped_digits(first), grouped_digits(last), days_text(deadline));
+    answer.choices.insert(answer.choices.begin(), fmt::format("accelerators: {}, {} (--gpus, --deadline)",
+                                                              grouped_digits(best->accelerators), why));
 }
-
-/// One model and what the time is enough for with it.
-struct Attempt {
-    ModelSpec model;
-    PlannedStep planned;
-    double tokens = 0;
-};
-
-/// Rounds of model, plan, tokens until the compute agrees; see `answer_run`.
-class BudgetRounds {
-public:
-    BudgetRounds(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question)
-        : answer_(answer), setting_(setting), question_(question), chooser_(question) {}
-
-    void run() {
-        std::int64_t const accelerators = accelerators_of(answer_, setting_, question_);
-        wall_ = *wall_within(*question_.budget, setting_.cluster, accelerators);
-        FlopsPerSecond const peak = setting_.cluster.accelerator.peak_of(setting_.constraints.base.precision).value;
-        double flops = (first_mfu * static_cast<double>(accelerators) * peak * wall_).base();
-        answer_.convergence = Convergence::open;
-        for (int round = 0; round < most_rounds && answer_.convergence == Convergence::open; ++round) {
-            ModelSpec const model = chooser_.model(flops);
-            if (repeats(model)) break;
-            if (!attempt(model, accelerators, flops)) return;
-            double const delivered = six * active_parameters(model) * attempts_.back().tokens;
-            if (std::abs(delivered / flops - 1) <= agrees || !chooser_.by_compute())
-                answer_.convergence = chooser_.by_compute() ? Convergence::settled : Convergence::not_needed;
-            flops = delivered;
-        }
-        finish();
-    }
-
-private:
-    /// Whether a shape was tried before: the last one again is the answer, an earlier one a circle.
-    bool repeats(ModelSpec const& model) {
-        for (std::size_t i = 0; i < attempts_.size(); ++i) {
-            if (shape_key(attempts_[i].model) != shape_key(model)) continue;
-            bool const last = i + 1 == attempts_.size();
-            answer_.convergence = last ? Convergence::settled : Convergence::alternating;
-            first_of_circle_ = i;
-            return true;
-        }
-        return false;
-    }
-
-    bool attempt(ModelSpec const& model, std::int64_t accelerators, double flops) {
-        take_model(answer_, setting_, model, flops / (six * active_parameters(model)));
-        PlannedStep const planned = plan_step(setting_, model, answer_.workload, accelerators);
-        answer_.interrupted = planned.interrupted || setting_.stopped();
-        if (!planned.report) {
-            answer_.reason = planned.reason;
-            return false;
-        }
-        Attempt attempt{.model = model, .planned = planned};
-        attempt.tokens = tokens_within(attempt.planned, wall_);
-        if (!(attempt.tokens > 0)) {
-            answer_.reason = fmt::format("one step takes {}, more than the {} of the budget",
-                                         human(attempt.planned.report->estimate.time), human(wall_));
-            return false;
-        }
-        answer_.rounds.push_back({.flops = flops,
-                                  .model = model.name,
-                                  .parameters = answer_.parameters,
-                                  .tokens = attempt.tokens,
-                                  .mfu = attempt.planned.report->mfu});
-        attempts_.push_back(std::move(attempt));
-        return !answer_.interrupted;
-    }
-
-    /// The last attempt, or the best of a circle.
-    void finish() {
-        if (attempts_.empty()) return;
-        Attempt const* chosen = &attempts_.back();
-        auto const loss = [&](Attempt const& a) {
-            return loss_by_law(question_.law, active_parameters(a.model), a.tokens);
-        };
-        if (answer_.convergence == Convergence::alternating)
-            for (std::size_t i = first_of_circle_; i < attempts_.size(); ++i)
-                if (loss(attempts_[i]) < loss(*chosen)) chosen = &attempts_[i];
-        take_model(answer_, setting_, chosen->model, chosen->tokens);
-        answer_.workload = chosen->planned.report->workload;
-        answer_.run = training_run(setting_, chosen->planned, chosen->tokens);
-        if (ends_in_time(question_, answer_)) return;
-        if (question_.accelerators)
-            answer_.reason =
-                why_too_late(answer_, *question_.deadline,
-                             fmt::format("--gpus {} use it up in time",
-                                         rung_above(setting_.cluster, static_cast<double>(*question_.accelerators) *
-                                                                          (wall_ / *question_.deadline))));
-        else
-            miss_deadline();
-    }
-
-    /// More machine time than all accelerators have until then.
-    void miss_deadline() {
-        answer_.reason = fmt::format(
-            "the budget is more than {:.4g} days of all {} accelerators, it lasts {:.4g} (a smaller "
-            "budget, a later --deadline, or --gpus)",
-            question_.deadline->in(units::day), grouped_digits(answer_.run->step.accelerators),
-            answer_.run->wall.in(units::day));
-        answer_.run.reset();
-    }
-
-    RunAnswer& answer_;
-    RunSetting const& setting_;
-    RunQuestion const& question_;
-    Chooser chooser_;
-    Seconds wall_;
-    std::vector<Attempt> attempts_;
-    std::size_t first_of_circle_ = 0;
-};
 
 void require_determined(RunQuestion const& q) {
     bool const sized = q.model || q.parameters;
@@ -267,12 +204,15 @@ void require_determined_adapters(RunSetting const& setting, RunQuestion const& q
 /// Model and tokens when no machine time has to be divided.
 void choose_at_once(RunAnswer& answer, RunSetting const& setting, RunQuestion const& question) {
     double const flops = question.budget ? question.budget->amount : 0;
-    ModelSpec const model = Chooser(question).model(flops);
+    ModelSpec const model = model_for(question, flops);
     double const parameters = active_parameters(model);
     double const tokens = question.budget ? flops / (six * parameters) : question.tokens.value_or(20 * parameters);
     if (!question.budget && !question.tokens)
         answer.choices.emplace_back("tokens: 20 per parameter (--tokens, or a budget)");
-    take_model(answer, setting, model, tokens);
+    answer.model = model;
+    answer.parameters = parameters;
+    answer.tokens = tokens;
+    answer.workload = run_workload(setting, model, tokens);
 }
 
 /// Where the N of the law and the N of the run are not the same thing, or the run hardly is one of the law.
@@ -313,8 +253,10 @@ RunAnswer answer_run(RunSetting const& setting, RunQuestion const& question) {
     if (!question.budget || question.budget->kind == Budget::Kind::flops) {
         choose_at_once(answer, setting, question);
         plan_known(answer, setting, question);
+    } else if (question.accelerators) {
+        plan_budget_on(answer, setting, question);
     } else {
-        BudgetRounds(answer, setting, question).run();
+        plan_budget_anywhere(answer, setting, question);
     }
     if (!setting.global_batch)
         answer.choices.push_back(fmt::format(

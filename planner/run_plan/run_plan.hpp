@@ -78,6 +78,7 @@ struct RunAnswer {
     std::vector<BudgetRound> rounds;
     Convergence convergence = Convergence::not_needed;
     std::optional<DeadlineAnswer> deadline;  ///< where the fewest accelerators were searched
+    std::int64_t searched = 0;               ///< accelerators that the reason for no plan is of
     std::vector<std::string> choices;        ///< what was chosen because nobody asked: defaults that matter
     bool interrupted = false;
 };

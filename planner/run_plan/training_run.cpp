@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t longest_usual_sequence = 8192;
 constexpr double least_ratio = 1e-6;
-constexpr std::int64_t most_tokens = std::int64_t{1} << 31;
+constexpr std::int64_t largest_workload = std::int64_t{1} << 31;  ///< tokens of a sequence, sequences of a batch
+constexpr double most_tokens = 1e18;
 
 std::string why_nothing_fits(SearchResult const& result, MemoryLimit const& limit) {
     if (result.smallest_misfit)
@@ -40,17 +41,19 @@ double share_of(PlannedStep const& planned) { return planned.goodput ? planned.g
 }  // namespace
 
 Workload run_workload(RunSetting const& setting, ModelSpec const& model, double tokens) {
+    if (!(tokens >= 1 && tokens <= most_tokens))
+        throw InputError("run-plan: {:.4g} tokens for {} (1 to {:g})", tokens, model.name, most_tokens);
     Workload workload;
     std::int64_t const longest = model.max_positions > 0 ? model.max_positions : longest_usual_sequence;
     workload.sequence = setting.sequence.value_or(std::min(longest_usual_sequence, longest));
-    if (workload.sequence < 1 || workload.sequence > most_tokens)
-        throw InputError("--seq: {} is out of range (1 to {})", workload.sequence, most_tokens);
+    if (workload.sequence < 1 || workload.sequence > largest_workload)
+        throw InputError("--seq: {} is out of range (1 to {})", workload.sequence, largest_workload);
     if (model.position == PositionKind::learned && workload.sequence > model.position_rows)
         throw InputError("--seq: {} is longer than the {} learned positions of {}", workload.sequence,
                          model.position_rows, model.name);
     workload.global_batch = setting.global_batch.value_or(usual_global_batch(tokens, workload.sequence));
-    if (workload.global_batch < 1 || workload.global_batch > most_tokens)
-        throw InputError("--global-batch: {} is out of range (1 to {})", workload.global_batch, most_tokens);
+    if (workload.global_batch < 1 || workload.global_batch > largest_workload)
+        throw InputError("--global-batch: {} is out of range (1 to {})", workload.global_batch, largest_workload);
     workload.document = document_tokens(setting.document, workload.sequence);
     return workload;
 }

@@ -46,7 +46,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
                       std::int64_t accelerators);
 
 /// Sequence and global batch of a run of so many tokens.
-/// @throws InputError: a sequence longer than a learned position table, or either out of range.
+/// @throws InputError: a sequence longer than a learned position table, or one of the three out of range.
 Workload run_workload(RunSetting const& setting, ModelSpec const& model, double tokens);
 
 /// A whole run of one model over so many tokens.

@@ -171,6 +171,38 @@ TEST_CASE("run-plan says what would fit where nothing does: clusters with the me
         CHECK_THAT(late["advice"].dump(), contains("--deadline ") && contains("would give an answer"));
 }
 
+TEST_CASE("run-plan's advice is true: a number of GPUs, a batch or a size that it names gives a plan") {
+    auto const value_after = [](std::string const& text, std::string const& flag) {
+        std::size_t const at = text.find(flag + " ");
+        REQUIRE(at != std::string::npos);
+        std::size_t const begin = at + flag.size() + 1;
+        return text.substr(begin, text.find(' ', begin) - begin);
+    };
+    Arguments const odd{"run-plan", "-m", "llama-3.1-8b", "--tokens", "1T", "-c", "h100-sxm"};
+    std::string const advice = answer(odd + Arguments{"-n", "100000"})["advice"].dump();
+    INFO(advice);
+    CHECK(run_sextant(odd + Arguments{"-n", value_after(advice, "--gpus")}).code == 0);
+    CHECK(run_sextant(odd + Arguments{"-n", "100000", "--global-batch", value_after(advice, "--global-batch")}).code ==
+          0);
+
+    Arguments const much{"run-plan", "--flops", "1e27", "-c", "h100-sxm", "-n", "64"};
+    std::string const smaller = answer(much)["advice"].dump();
+    INFO(smaller);
+    CHECK(run_sextant(much + Arguments{"--params", value_after(smaller, "--params")}).code == 0);
+
+    Json const late = answer({"run-plan", "--flops", "1e25", "-c", "dgx-spark", "--deadline", "1d", "--no-curve"});
+    CHECK_THAT(late["advice"].dump(), contains("a smaller --flops") && !contains("--tokens"));
+}
+
+TEST_CASE("run-plan has GPU-hours below one, and no 6 N D of adapters") {
+    RunResult const tiny = run_sextant({"run-plan", "-m", "gpt2", "--tokens", "1e6", "-c", "h100-sxm", "-n", "1"});
+    CHECK_THAT(tiny.out, !contains("GPU-hours    0 "));
+    RunResult const adapters = run_sextant(
+        {"run-plan", "-m", "llama-3.1-8b", "--tokens", "1e8", "--lora-rank", "16", "-c", "h100-sxm", "-n", "8"});
+    CHECK(adapters.code == 0);
+    CHECK_THAT(adapters.out, !contains("6 N D"));
+}
+
 TEST_CASE("run-plan says whether so many GPUs end in time, with exit code 1 where not, in every format") {
     Arguments const asked{"run-plan", "-m", "llama-2-7b", "--tokens", "1T", "-c", "h100-sxm", "-n", "64"};
     for (auto const& [days, code] : {std::pair{"60d", 0}, std::pair{"5d", 1}}) {

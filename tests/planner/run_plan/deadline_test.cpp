@@ -69,7 +69,15 @@ TEST_CASE("the ladder ascends, stays in the cluster and has four steps an octave
         if (cluster.max_accelerators > 0) CHECK(ladder.back() <= cluster.max_accelerators);
         if (!cluster.scale_out) CHECK(ladder.back() == cluster.domain_size);
         CHECK(rung_above(cluster, 0.5) == 1);
-        CHECK(rung_above(cluster, 1e12) == ladder.back());
+        CHECK(rung_above(cluster, static_cast<double>(ladder.back())) == ladder.back());
+        CHECK_FALSE(rung_above(cluster, static_cast<double>(ladder.back()) + 0.5));
     }
     CHECK(rung_above(find_cluster("h100-sxm", "test"), 890) == 1024 - 128);
+}
+
+TEST_CASE("days have four digits, and none less before the point") {
+    CHECK(days_text(0.0338912 * units::day) == "0.03389");
+    CHECK(days_text(215.51 * units::day) == "215.5");
+    CHECK(days_text(9999 * units::day) == "9999");
+    CHECK(days_text(13790.4 * units::day) == "13,790");
 }

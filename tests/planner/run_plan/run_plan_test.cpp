@@ -89,9 +89,13 @@ TEST_CASE("a budget that all accelerators cannot use up by the deadline is an an
     for (double const days : {5.0, 9.0, 11.0, 40.0}) {  // of all 64, by a deadline of ten
         RunQuestion q = run_fixture::budget(Kind::accelerator_hours, days * 24 * 64, {});
         RunAnswer const by_default = answer_run(setting, q);
-        REQUIRE(by_default.run);
-        CHECK(by_default.run->wall.in(units::day) <= std::max(30.0, days));
-        CHECK_THAT(by_default.choices.front(), contains(days > 30 ? "as many as there are" : "used up within 30 days"));
+        CHECK(by_default.run.has_value() == (days <= 30));
+        if (by_default.run) {
+            CHECK(by_default.run->wall.in(units::day) <= 30);
+            CHECK_THAT(by_default.choices.front(), contains("up within 30 days"));
+        } else {
+            CHECK_THAT(by_default.reason, contains("more than 30 days of all 64") && contains("take 40"));
+        }
         q.deadline = 10 * units::day;
         RunAnswer const answer = answer_run(setting, q);
         INFO(days << ": " << answer.reason);
@@ -141,6 +145,104 @@ TEST_CASE("a budget on given accelerators that lasts beyond the deadline names h
     CHECK_THAT(late.reason, contains("--gpus 160"));
     q.accelerators = 160;
     CHECK(ends_in_time(q, answer_run(setting, q)));
+}
+
+TEST_CASE("a budget that no accelerators use up by the deadline does not name a number that would") {
+    RunSetting setting = run_fixture::setting();
+    setting.cluster.max_accelerators = 64;
+    for (std::int64_t const accelerators : {32, 64}) {
+        RunQuestion q = run_fixture::budget(Kind::accelerator_hours, 64 * 24 * 40.0, accelerators);
+        q.deadline = 20 * units::day;
+        RunAnswer const answer = answer_run(setting, q);
+        REQUIRE(answer.run);
+        CHECK_FALSE(ends_in_time(q, answer));
+        CHECK_THAT(answer.reason, contains("more than 20 days of all 64") && !contains("in time"));
+    }
+}
+
+TEST_CASE("money goes to the rung that makes the most of it: none up to the next power of two has a lower loss") {
+    RunSetting const setting = run_fixture::failing_setting();
+    for (double const dollars : {5.992e5, 9e5}) {
+        RunAnswer const chosen = answer_run(setting, run_fixture::budget(Kind::dollars, dollars, {}));
+        REQUIRE(chosen.run);
+        for (std::int64_t const count : {320, 384, 448, 512}) {
+            RunQuestion q = run_fixture::budget(Kind::dollars, dollars, count);
+            q.deadline = usual_deadline;
+            RunAnswer const other = answer_run(setting, q);
+            INFO(dollars << " on " << count << ", not " << chosen.run->step.accelerators);
+            if (ends_in_time(q, other)) CHECK(other.law.run_loss.value >= chosen.law.run_loss.value);
+        }
+        CHECK_THAT(chosen.choices.front(), contains("the lowest loss of "));
+    }
+    RunQuestion q = run_fixture::budget(Kind::dollars, 1000, {});  // on one accelerator for 14 days it does not fit
+    q.model = find_model("llama-3.1-70b");
+    RunAnswer const fits = answer_run(setting, q);
+    REQUIRE(fits.run);
+    CHECK_THAT(fits.choices.front(), contains("the most tokens of "));
+}
+
+TEST_CASE("the batch of a budget belongs to the tokens that the budget delivers") {
+    for (double const dollars : {50.0, 109.62, 300.0, 900.0}) {
+        RunQuestion q = run_fixture::budget(Kind::dollars, dollars, 1);
+        q.model = find_model("gpt2");
+        RunAnswer const answer = answer_run(run_fixture::failing_setting(), q);
+        REQUIRE(answer.run);
+        INFO(dollars);
+        std::int64_t const usual = usual_global_batch(answer.tokens, answer.workload.sequence);
+        CHECK(answer.workload.global_batch <= usual);
+        CHECK(2 * answer.workload.global_batch >= usual);
+        CHECK(answer.run->step.workload.global_batch == answer.workload.global_batch);
+    }
+}
+
+TEST_CASE("more machine time never makes an answer a no: where the law's optimum does not fit, a smaller model does") {
+    RunSetting const setting = run_fixture::setting();
+    double before = 10;
+    for (double const days : {30.0, 365.0, 3650.0}) {
+        RunAnswer const answer = answer_run(setting, run_fixture::budget(Kind::days, days, 8));
+        INFO(days << ": " << answer.reason);
+        REQUIRE(answer.run);
+        CHECK(answer.law.run_loss.value < before);
+        before = answer.law.run_loss.value;
+        bool const smaller = std::any_of(answer.choices.begin(), answer.choices.end(), [](std::string const& choice) {
+            return choice.starts_with("model: of the shapes tried");
+        });
+        CHECK(smaller == (days > 3000));
+        CHECK(answer.convergence != Convergence::open);
+        CHECK_FALSE(answer.rounds.empty());
+    }
+}
+
+TEST_CASE("a budget without a plan has no rounds that are open") {
+    RunQuestion q = run_fixture::budget(Kind::days, 30, 8);
+    q.model = find_model("llama-3.1-405b");
+    RunAnswer const answer = answer_run(run_fixture::setting(), q);
+    CHECK_FALSE(answer.run);
+    CHECK(answer.rounds.empty());
+    CHECK(answer.convergence == Convergence::not_needed);
+}
+
+TEST_CASE("without a run nothing says that accelerators were chosen") {
+    RunSetting setting = run_fixture::setting();
+    setting.cluster.max_accelerators = 8;
+    RunQuestion q = run_fixture::question();
+    q.model = find_model("llama-3.1-405b");
+    q.tokens = 1e12;
+    RunAnswer const answer = answer_run(setting, q);
+    CHECK_FALSE(answer.run);
+    for (std::string const& choice : answer.choices)
+        CHECK_THAT(choice, !contains("accelerators: "));
+}
+
+TEST_CASE("a run's checkpoints hold the prediction modules that it trains") {
+    RunSetting const setting = run_fixture::failing_setting();
+    ModelSpec model = find_model("deepseek-v3");
+    ParameterCounts const counts = count_parameters(model);
+    REQUIRE(counts.mtp > 0);
+    PlannedStep const planned = plan_step(setting, model, run_workload(setting, model, 1e12), 2048);
+    REQUIRE(planned.goodput);
+    double const per_parameter = planned.goodput->checkpoint.base() / static_cast<double>(counts.total + counts.mtp);
+    CHECK(per_parameter == Approx(14));
 }
 
 TEST_CASE("a model that sees fewer tokens than it has parameters is not one that a law was fitted to") {

@@ -1,0 +1,204 @@
+#include "planner/run_plan/budget_rounds.hpp"
+
+#include "core/error.hpp"
+#include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
+#include "cost_models/scaling/scaling_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace sextant {
+namespace {
+
+constexpr double six = training_flops_per_parameter_token;
+constexpr double first_mfu = 0.4;
+constexpr double agrees = 0.005;
+constexpr int most_rounds = 25;
+constexpr double least_size = 1e7;
+constexpr double size_agrees = 1.02;
+
+double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
+
+/// Numbers that tell two shapes of `model_of_size` apart.
+std::array<std::int64_t, 5> shape_key(ModelSpec const& model) {
+    return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab, model.tied_embeddings ? 1 : 0};
+}
+
+/// One model and what the time is enough for with it.
+struct Attempt {
+    ModelSpec model;
+    PlannedStep planned;  ///< with a report
+    double tokens = 0;    ///< in whole steps; zero: not one
+};
+
+class BudgetRounds {
+public:
+    BudgetRounds(RunSetting const& setting, RunQuestion const& question, std::int64_t accelerators)
+        : setting_(setting),
+          question_(question),
+          wall_(*wall_within(*question.budget, setting.cluster, accelerators)),
+          by_compute_(!question.model && !question.parameters),
+          by_law_(by_compute_ && !question.tokens) {
+        run_.accelerators = accelerators;
+    }
+
+    BudgetRun run() {
+        FlopsPerSecond const peak = setting_.cluster.accelerator.peak_of(setting_.constraints.base.precision).value;
+        double flops = (first_mfu * static_cast<double>(run_.accelerators) * peak * wall_).base();
+        bool open = true;
+        for (int round = 0; round < most_rounds && open; ++round) {
+            ModelSpec const model = model_for(question_, flops, most_parameters_);
+            if (repeats(model)) break;
+            std::optional<Attempt> attempt = attempted(model, flops);
+            if (!attempt && by_law_ && !run_.interrupted) attempt = smaller_attempt(active_parameters(model), flops);
+            if (!attempt || !keeps(*attempt, flops)) break;
+            double const delivered = six * active_parameters(attempts_.back().model) * attempts_.back().tokens;
+            open = by_compute_ && std::abs(delivered / flops - 1) > agrees;
+            run_.convergence = open ? Convergence::open : by_compute_ ? Convergence::settled : Convergence::not_needed;
+            flops = delivered;
+        }
+        finish();
+        return std::move(run_);
+    }
+
+private:
+    /// Whether a shape was tried before: the last one again is the answer, an earlier one a circle.
+    bool repeats(ModelSpec const& model) {
+        for (std::size_t i = 0; i < attempts_.size(); ++i) {
+            if (shape_key(attempts_[i].model) != shape_key(model)) continue;
+            bool const last = i + 1 == attempts_.size();
+            run_.convergence = last ? Convergence::settled : Convergence::alternating;
+            first_of_circle_ = i;
+            return true;
+        }
+        return false;
+    }
+
+    /// The plan for the batch of the tokens that it delivers. Nothing, and a reason, where there is none.
+    std::optional<Attempt> attempted(ModelSpec const& model, double flops) {
+        run_.model = model;
+        run_.tokens = flops / (six * active_parameters(model));
+        run_.workload = run_workload(setting_, model, run_.tokens);
+        auto const batch_of = [](Attempt const& a) { return a.planned.report->workload.global_batch; };
+        for (std::vector<Attempt> tried;;) {
+            PlannedStep planned = plan_step(setting_, model, run_.workload, run_.accelerators);
+            run_.interrupted = planned.interrupted || setting_.stopped();
+            if (!planned.report) {
+                run_.reason = planned.reason;
+                return {};
+            }
+            double const tokens = tokens_within(planned, wall_);
+            tried.push_back({.model = model, .planned = std::move(planned), .tokens = tokens});
+            if (!(tokens > 0) || run_.interrupted) return tried.back();
+            run_.workload = run_workload(setting_, model, tokens);
+            auto const again = std::find_if(tried.begin(), tried.end(), [&](Attempt const& earlier) {
+                return batch_of(earlier) == run_.workload.global_batch;
+            });
+            if (again == tried.end()) continue;
+            return *std::min_element(again, tried.end(),
+                                     [&](Attempt const& a, Attempt const& b) { return batch_of(a) < batch_of(b); });
+        }
+    }
+
+    /// Of the shapes tried while the largest that fits is looked for below a size that does not: the one with the
+    /// lowest loss, of laws without one the largest. No later round takes a larger one.
+    std::optional<Attempt> smaller_attempt(double too_large, double flops) {
+        BudgetRun const failed = run_;
+        std::optional<Attempt> best;
+        double fits = 0, misfit = too_large;
+        while (misfit > std::max(least_size, size_agrees * fits) && !run_.interrupted) {
+            double const size = fits > 0 ? std::sqrt(fits * misfit) : misfit / 2;
+            std::optional<Attempt> attempt = attempt_of_size(size, flops);
+            (attempt ? fits : misfit) = size;
+            if (!attempt || (best && predicts_a_loss(question_.law) && loss(*attempt) > loss(*best))) continue;
+            best = std::move(attempt);
+            most_parameters_ = size;
+        }
+        if (!best) {
+            run_ = failed;
+            return {};
+        }
+        run_.reason.clear();
+        run_.optimum_too_large = too_large;
+        return best;
+    }
+
+    std::optional<Attempt> attempt_of_size(double size, double flops) {
+        try {
+            return attempted(model_of_size(size, question_.shape, "--law"), flops);
+        } catch (InputError const&) {  // no shape of this size, with this vocabulary
+            return {};
+        }
+    }
+
+    /// Adds an attempt; false where it is the last.
+    bool keeps(Attempt attempt, double flops) {
+        StepReport const& step = *attempt.planned.report;
+        if (!(attempt.tokens > 0)) {
+            run_.less_than_a_step = true;
+            run_.reason = fmt::format("one step takes {}, more than the {} of the budget", human(step.estimate.time),
+                                      human(wall_));
+            return false;
+        }
+        run_.rounds.push_back({.flops = flops,
+                               .model = attempt.model.name,
+                               .parameters = active_parameters(attempt.model),
+                               .tokens = attempt.tokens,
+                               .mfu = step.mfu});
+        attempts_.push_back(std::move(attempt));
+        return !run_.interrupted;
+    }
+
+    /// The last attempt, or the best of a circle.
+    void finish() {
+        if (attempts_.empty() || !run_.reason.empty()) return;
+        Attempt* chosen = &attempts_.back();
+        if (run_.convergence == Convergence::alternating)
+            for (std::size_t i = first_of_circle_; i < attempts_.size(); ++i)
+                if (loss(attempts_[i]) < loss(*chosen)) chosen = &attempts_[i];
+        bool const smaller =
+            most_parameters_ &&
+            shape_key(chosen->model) == shape_key(model_of_size(*most_parameters_, question_.shape, "--law"));
+        if (!smaller) run_.optimum_too_large.reset();
+        run_.model = std::move(chosen->model);
+        run_.tokens = chosen->tokens;
+        run_.workload = chosen->planned.report->workload;
+        run_.planned = std::move(chosen->planned);
+    }
+
+    [[nodiscard]] double loss(Attempt const& a) const {
+        return loss_by_law(question_.law, active_parameters(a.model), a.tokens);
+    }
+
+    RunSetting const& setting_;
+    RunQuestion const& question_;
+    Seconds wall_;
+    bool by_compute_;
+    bool by_law_;
+    BudgetRun run_;
+    std::optional<double> most_parameters_;
+    std::vector<Attempt> attempts_;
+    std::size_t first_of_circle_ = 0;
+};
+
+}  // namespace
+
+ModelSpec model_for(RunQuestion const& question, double flops, std::optional<double> most_parameters) {
+    if (question.model) return *question.model;
+    if (question.parameters) return model_of_size(*question.parameters, question.shape, "--params");
+    if (question.tokens) return model_of_size(flops / (six * *question.tokens), question.shape, "--tokens");
+    double const most = most_parameters.value_or(std::numeric_limits<double>::infinity());
+    return model_of_size(std::min(most, optimal_size(question.law, flops)), question.shape, "--law");
+}
+
+BudgetRun plan_budget(RunSetting const& setting, RunQuestion const& question, std::int64_t accelerators) {
+    return BudgetRounds(setting, question, accelerators).run();
+}
+
+}  // namespace sextant
