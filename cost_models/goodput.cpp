@@ -64,12 +64,42 @@ FailureScope first_scope_of(GoodputCase const& run, std::size_t tier) {
     return static_cast<FailureScope>(first);
 }
 
-double tier_rate(GoodputCase const& run, std::size_t tier) { return rate_from(run, first_scope_of(run, tier)); }
+/// Of the failures that this tier is for by what it survives, or wider: where a run stands between two of its
+/// snapshots.
+double rate_by_survival(GoodputCase const& run, std::size_t tier) { return rate_from(run, first_scope_of(run, tier)); }
 
-/// What goes back to this tier, per second: the failures it is for, and loss spikes, which need the storage.
-double return_rate(GoodputCase const& run, std::size_t tier) {
+/// What goes back to each tier per second when a failure of some scope goes back to `tier_of` it. A tier whose
+/// snapshots feed the next one is what the failures of that one need, too.
+std::vector<double> rates_of_tiers(GoodputCase const& run, auto&& tier_of) {
+    std::vector<double> rates(run.tiers.size());
+    for (FailureProcess const& process : run.failures)
+        for (std::size_t tier = tier_of(process.scope);; --tier) {
+            rates[tier] += process.rate_per_s();
+            if (!is_fed(run, tier)) break;
+        }
+    return rates;
+}
+
+/// Failures that go back to each tier, per second, at the intervals set.
+std::vector<double> served_rates(GoodputCase const& run) {
+    return rates_of_tiers(run, [&](FailureScope scope) { return best_tier(run, scope); });
+}
+
+/// The same before there are intervals: each goes back to the tier that survives the least of those that survive it.
+std::vector<double> rates_of_survivors(GoodputCase const& run) {
+    return rates_of_tiers(run, [&](FailureScope scope) {
+        std::size_t narrowest = run.tiers.size() - 1;
+        for (std::size_t tier = run.tiers.size(); tier-- > 0;)
+            if (run.tiers[tier].survives >= scope && run.tiers[tier].survives <= run.tiers[narrowest].survives)
+                narrowest = tier;
+        return narrowest;
+    });
+}
+
+/// What goes back to this tier, per second: failures, and of the storage the loss spikes, which need it.
+double with_spikes(GoodputCase const& run, std::vector<double> const& rates, std::size_t tier) {
     bool const storage = tier + 1 == run.tiers.size();
-    return tier_rate(run, tier) + (storage ? run.spikes.per_day / day.base() : 0);
+    return rates[tier] + (storage ? run.spikes.per_day / day.base() : 0);
 }
 
 /// Mean time not running after a failure: detection, then restarts until one is not struck by another failure (which
@@ -126,10 +156,10 @@ Repairs repairs_of(GoodputCase const& run) {
 /// Share of the running time that stands still for checkpoints, those that are lost again among them: after a restart
 /// the k-th stall is reached with probability exp(-l x), x in [k P - C - w, k P - w], so
 /// exp(l w) (exp(l C) - 1) / (exp(l P) - 1), less the wait w for an earlier write, which the first stall has not.
-double stall_share(GoodputCase const& given, GoodputCase const& waiting) {
+double stall_share(GoodputCase const& given, GoodputCase const& waiting, std::vector<double> const& rates) {
     double share = 0;
     for (std::size_t tier = 0; tier < given.tiers.size(); ++tier) {
-        double const rate = tier_rate(given, tier);
+        double const rate = rates[tier];
         CheckpointTier const& t = waiting.tiers[tier];
         Seconds const period = period_of(waiting, tier);
         double const x = rate * period.base();
@@ -168,13 +198,13 @@ CauseLoss add_cause(PerSecond& sums, std::string name, double rate, Seconds lost
 }
 
 /// The causes with their rates and shares per second of running.
-std::vector<CauseLoss> causes_of(GoodputCase const& run, PerSecond& sums) {
+std::vector<CauseLoss> causes_of(GoodputCase const& run, std::vector<double> const& rates, PerSecond& sums) {
     std::vector<CauseLoss> causes;
     double const all = run.failures_per_s();
     for (FailureProcess const& process : run.failures) {
         std::size_t const tier = best_tier(run, process.scope);
         CheckpointTier const& t = run.tiers[tier];
-        Seconds const lost = mean_rewind(period_of(run, tier), t.lag, tier_rate(run, tier));
+        Seconds const lost = mean_rewind(period_of(run, tier), t.lag, rates[tier]);
         causes.push_back(add_cause(sums, process.name, process.rate_per_s(), lost,
                                    downtime_of(run.detection, run.restart + t.load, all)));
     }
@@ -189,9 +219,9 @@ std::vector<CauseLoss> causes_of(GoodputCase const& run, PerSecond& sums) {
     return causes;
 }
 
-TierInterval interval_of(GoodputCase const& run, std::size_t tier) {
+TierInterval interval_of(GoodputCase const& run, std::vector<double> const& rates, std::size_t tier) {
     CheckpointTier const& t = run.tiers[tier];
-    double const rate = return_rate(run, tier);
+    double const rate = with_spikes(run, rates, tier);
     Seconds const mtbf = rate > 0 ? 1 / rate * s : never;
     TierInterval interval{
         .used = t.interval, .mtbf = mtbf, .young = never, .daly = never, .exact = never, .lowest = t.lag};
@@ -228,7 +258,7 @@ std::size_t best_tier(GoodputCase const& run, FailureScope scope) {
     for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
         CheckpointTier const& t = run.tiers[tier];
         if (t.survives < scope) continue;
-        Seconds const lost = mean_rewind(period_of(run, tier), t.lag, tier_rate(run, tier)) + t.load;
+        Seconds const lost = mean_rewind(period_of(run, tier), t.lag, rate_by_survival(run, tier)) + t.load;
         if (best && lost >= least) continue;
         best = tier;
         least = lost;
@@ -239,16 +269,26 @@ std::size_t best_tier(GoodputCase const& run, FailureScope scope) {
     return *best;
 }
 
+bool is_fed(GoodputCase const& run, std::size_t tier) { return tier > 0 && run.tiers[tier].stall.base() <= 0; }
+
 void choose_intervals(GoodputCase& run) {
-    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
-        CheckpointTier& t = run.tiers[tier];
-        if (t.interval.base() > 0) continue;
-        double const rate = return_rate(run, tier);
-        t.interval = rate > 0 ? exact_interval(t.stall, 1 / rate * s) : run.work;
-        t.interval = std::max(t.interval, t.lag);
-        // A tier without a stall of its own is fed by the snapshots of the one before it.
-        if (t.stall.base() <= 0 && tier > 0) t.interval = std::max(t.interval, run.tiers[tier - 1].interval);
-        if (t.interval.base() <= 0) t.interval = 1 * s;  // checkpoints that cost nothing
+    constexpr int most_rounds = 8;
+    GoodputCase const given = run;
+    std::vector<double> rates = rates_of_survivors(run);
+    // Which tier a failure goes back to depends on the intervals, and these on what goes back to each.
+    for (int round = 0; round < most_rounds; ++round) {
+        for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
+            CheckpointTier& t = run.tiers[tier];
+            if (given.tiers[tier].interval.base() > 0) continue;
+            double const rate = with_spikes(run, rates, tier);
+            t.interval = rate > 0 ? exact_interval(t.stall, 1 / rate * s) : run.work;
+            t.interval = std::max(t.interval, t.lag);
+            if (is_fed(run, tier)) t.interval = std::max(t.interval, run.tiers[tier - 1].interval);
+            if (t.interval.base() <= 0) t.interval = 1 * s;  // checkpoints that cost nothing
+        }
+        std::vector<double> served = served_rates(run);
+        if (served == rates) break;
+        rates = std::move(served);
     }
 }
 
@@ -292,7 +332,8 @@ Goodput expected_goodput(GoodputCase const& given) {
     GoodputCase const run = with_waits(given);
     Goodput result;
     PerSecond per_s;
-    result.causes = causes_of(run, per_s);
+    std::vector<double> const rates = served_rates(given);
+    result.causes = causes_of(run, rates, per_s);
     Repairs const repairs = repairs_of(run);
     double stalls = 0;
     for (CheckpointTier const& tier : run.tiers)
@@ -313,7 +354,7 @@ Goodput expected_goodput(GoodputCase const& given) {
     TimeUse<double>& use = result.shares;
     use.useful = kept * (1 - repairs.shrink);
     use.shrink = kept * repairs.shrink;
-    use.stall = std::clamp(running * stall_share(given, run), 0.0, running - kept);
+    use.stall = std::clamp(running * stall_share(given, run, rates), 0.0, running - kept);
     use.rewind = running - kept - use.stall;
     use.detection = running * per_s.detection;
     use.restart = running * per_s.restart;
@@ -328,7 +369,7 @@ Goodput expected_goodput(GoodputCase const& given) {
     result.mtbf = all > 0 ? 1 / all * s : never;
     result.wall = use.useful > least_useful ? run.work / use.useful : never;
     for (std::size_t tier = 0; tier < run.tiers.size(); ++tier)
-        result.intervals.push_back(interval_of(given, tier));
+        result.intervals.push_back(interval_of(given, rates, tier));
     result.approximation = approximation_of(given);
     return result;
 }

@@ -79,7 +79,7 @@ struct CauseLoss {
 /// Rules for the interval of a tier.
 struct TierInterval {
     Seconds used{};
-    Seconds mtbf{};  ///< between the failures (and loss spikes) that go back to this tier
+    Seconds mtbf{};  ///< between the failures (and loss spikes) that go back to this tier or to one that it feeds
     Seconds young{};
     Seconds daly{};
     Seconds exact{};   ///< optimum under exponential failures
@@ -97,9 +97,14 @@ struct Goodput {
     [[nodiscard]] double ratio() const { return shares.useful; }
 };
 
-/// Sets each interval that is zero: the exact optimum for the failures that this tier is the cheapest to survive (and
-/// for loss spikes, which go back to the storage), at least as long as its write in the background.
+/// Sets each interval that is zero: the exact optimum for the failures that go back to this tier or to one that it
+/// feeds (and for loss spikes, which go back to the storage), at least as long as its write in the background, and as
+/// the interval of the tier that feeds it.
+/// @throws InputError: no tier that survives a failure of some process.
 void choose_intervals(GoodputCase& run);
+
+/// Whether the snapshots of this tier are copies of those of the tier before it: it has no stall of its own.
+bool is_fed(GoodputCase const& run, std::size_t tier);
 
 /// Effective training time ratio and what becomes of the rest, by closed form.
 ///

@@ -54,7 +54,7 @@ CheckpointSize checkpoint_of(GoodputOptions const& o, GoodputSubject& subject) {
         auto const count = static_cast<std::int64_t>(in_range(parameters, "--parameters", 1e3, 1e16));
         CheckpointSize const size = even_checkpoint(count, 0, framework.memory, plan, o.gpus, subject.gpus_per_node);
         subject.checkpoint_words =
-            fmt::format("{} parameters at {:g} bytes", human_count(parameters), size.bytes_per_parameter);
+            fmt::format("{} parameters at {:.4g} bytes", human_count(parameters), size.bytes_per_parameter);
         return size;
     }
     ModelSpec const model = find_model(o.model);
@@ -74,7 +74,7 @@ CheckpointSize checkpoint_of(GoodputOptions const& o, GoodputSubject& subject) {
                                   framework.memory, subject.gpus_per_node);
     }
     subject.checkpoint_words =
-        fmt::format("{} parameters at {:g} bytes ({}, {}), {}",
+        fmt::format("{} parameters at {:.4g} bytes ({}, {}), {}",
                     human_count(static_cast<double>(counts.total + counts.mtp)), size.bytes_per_parameter,
                     framework.name, o.optimizer, split ? "sharded over the plan" : "in equal shares of all ranks");
     return size;
@@ -134,6 +134,12 @@ void set_intervals(GoodputOptions const& o, GoodputSubject& subject) {
         tiers.back().interval = given(o.storage_interval, "--storage-interval");
     }
     choose_intervals(subject.run);
+    std::size_t const last = tiers.size() - 1;
+    if (is_fed(subject.run, last) && tiers[last].interval < tiers[last - 1].interval)
+        throw InputError(
+            "--storage-interval: '{}' is shorter than the {} of {}, whose snapshots are drained (at least {})",
+            o.storage_interval, human(tiers[last - 1].interval), tiers[last - 1].name,
+            last == 1 ? "that, or a shorter --interval" : "that");
 }
 
 }  // namespace

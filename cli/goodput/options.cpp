@@ -85,8 +85,9 @@ void set_failures(GoodputOptions const& o, GoodputSubject& subject) {
         FailureRecord const& record = find_failure_record(name, "--failures");
         failures = failures_of(record, o.gpus, subject.gpus_per_node);
         subject.failures = fmt::format("{}: {}", record.title, record.source);
-        subject.assumptions.push_back(
-            fmt::format("failure rates of {} ({}): {}", record.name, record.basis, record.remark));
+        subject.assumptions.push_back(fmt::format("{}failure rates of {} ({}): {}",
+                                                  o.only_injected ? "intervals that are not given are for the " : "",
+                                                  record.name, record.basis, record.remark));
     }
     std::int64_t const nodes = (o.gpus + subject.gpus_per_node - 1) / subject.gpus_per_node;
     auto const replace = [&](std::string const& text, char const* flag, char const* title, FailureScope scope,

@@ -67,9 +67,10 @@ double checkpoint_bytes_per_parameter(FrameworkMemory const& framework, Optimize
 CheckpointSize even_checkpoint(std::int64_t parameters, std::int64_t embedding, FrameworkMemory const& framework,
                                ParallelPlan const& plan, std::int64_t gpus, std::int64_t gpus_per_node) {
     CheckpointSize size;
-    size.bytes_per_parameter = checkpoint_bytes_per_parameter(framework, plan.optimizer, plan.precision);
-    size.total = size.bytes_per_parameter * static_cast<double>(parameters) * units::B;
+    size.total = checkpoint_bytes_per_parameter(framework, plan.optimizer, plan.precision) *
+                 static_cast<double>(parameters) * units::B;
     if (plan.optimizer == Optimizer::muon) size.total += 4 * embedding * units::B;  // AdamW's second moment there
+    size.bytes_per_parameter = size.total.base() / static_cast<double>(parameters);
     size.busiest_rank = size.total / gpus;
     size.per_node = size.busiest_rank * std::min(gpus, gpus_per_node);
     return size;
@@ -80,11 +81,11 @@ CheckpointSize sharded_checkpoint(StepGraph const& graph, std::int64_t parameter
     ParallelPlan const& plan = graph.plan;
     CheckpointSize size = even_checkpoint(parameters, embedding, framework, plan, plan.world_size(), gpus_per_node);
     auto const replicas = static_cast<double>(plan.dp * plan.cp);
+    double const of_one = checkpoint_bytes_per_parameter(framework, plan.optimizer, plan.precision);
     double busiest = 0;
     for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage) {
         LocalParameters const local = stage_parameters(graph, stage);
-        double written =
-            size.bytes_per_parameter * (local.dense / replicas + local.expert / static_cast<double>(plan.expert_dp()));
+        double written = of_one * (local.dense / replicas + local.expert / static_cast<double>(plan.expert_dp()));
         if (plan.optimizer == Optimizer::muon) written += 4 * local.embedding / replicas;
         busiest = std::max(busiest, written);
     }

@@ -14,10 +14,10 @@ namespace sextant {
 
 /// Bytes of one full checkpoint.
 struct CheckpointSize {
-    Bytes total{};         ///< of the whole model, each tensor once
-    Bytes per_node{};      ///< that the busiest node writes
-    Bytes busiest_rank{};  ///< that the busiest rank writes
-    double bytes_per_parameter = 0;
+    Bytes total{};                   ///< of the whole model, each tensor once
+    Bytes per_node{};                ///< that the busiest node writes
+    Bytes busiest_rank{};            ///< that the busiest rank writes
+    double bytes_per_parameter = 0;  ///< of all parameters on average
 };
 
 /// What is stored of one parameter: the working weights and all that the optimizer keeps (master copy, moments), no

@@ -2,6 +2,7 @@
 #include "tests/cli/questions.hpp"
 #include "tests/cli/scratch_folder.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -127,6 +128,17 @@ TEST_CASE("goodput: a run that fails faster than it saves is answered with exit 
               .code == 1);
 }
 
+TEST_CASE("goodput: faults that are injected alone have no failure rates, and Muon's bytes are those of the size") {
+    Arguments const on{"goodput", "--gpus", "64", "--model", "llama-3.1-8b", "--trials", "2", "--optimizer", "muon"};
+    Json const alone = report(on + Arguments{"--inject", "node@3h", "--only-injected"});
+    for (Json const& line : alone.at("assumptions"))
+        CHECK_FALSE(line.get<std::string>().starts_with("failure rates of"));
+    Json const by_chance = report(on);
+    double const bytes = by_chance.at("checkpoint").at("bytes_per_parameter").get<double>();
+    CHECK(bytes > 10.1);
+    CHECK_THAT(run_sextant(on).out, contains(fmt::format("parameters at {:.4g} bytes", bytes)));
+}
+
 TEST_CASE("goodput refuses what it cannot use in one sentence") {
     Arguments const on{"goodput", "--gpus", "64"};
     check_refused({"goodput", "--parameters", "1e9"}, "--gpus");
@@ -155,6 +167,8 @@ TEST_CASE("goodput refuses what it cannot use in one sentence") {
     check_refused(with + Arguments{"--interval", "0s"}, "--interval");
     check_refused(with + Arguments{"--interval", "1ms"}, "--interval");
     check_refused(with + Arguments{"--storage-interval", "1h"}, "one tier");
+    check_refused(with + Arguments{"--storage", "local-nvme", "--interval", "10min", "--storage-interval", "8s"},
+                  "shorter than the 10 min of local-nvme, whose snapshots are drained");
     check_refused(with + Arguments{"--elastic"}, "--spares");
     check_refused(with + Arguments{"--elastic", "--spares", "1"}, "--dp");
     check_refused(with + Arguments{"--spares", "-1"}, "--spares");

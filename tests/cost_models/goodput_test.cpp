@@ -208,6 +208,51 @@ TEST_CASE("tiers: a failure goes back to the cheapest one that survives it, and 
     CHECK(expected_goodput(local).ratio() > 0.8);
 }
 
+TEST_CASE("a tier's MTBF is of the failures that go back to it or to the tier that it feeds") {
+    CheckpointSize const size{.total = 6 * TB, .per_node = 6 * TB / 2048, .busiest_rank = 6 * TB / 16384};
+    StorageKind const& fs = find_storage("parallel-fs", "test");
+    GoodputCase run;
+    run.work = 30 * day;
+    run.failures = failures_of(failure_catalog().front(), 16384, 8);
+    double fabric = 0, all = 0;
+    for (FailureProcess const& process : run.failures) {
+        all += process.rate_per_s();
+        if (process.scope == FailureScope::fabric) fabric += process.rate_per_s();
+    }
+    REQUIRE(fabric > 0);
+    run.tiers = checkpoint_tiers(CheckpointMode::in_memory, find_storage("local-nvme", ""), fs, size, 50 * GB / s);
+    REQUIRE(run.tiers.size() == 3);
+    CHECK_FALSE(is_fed(run, 1));
+    CHECK(is_fed(run, 2));
+    choose_intervals(run);
+    Goodput const chosen = expected_goodput(run);
+    CHECK(chosen.intervals[0].mtbf.base() == Approx(1 / (all - fabric)));
+    CHECK(chosen.intervals[1].mtbf.base() == Approx(1 / fabric));
+    CHECK(chosen.intervals[2].mtbf.base() == Approx(1 / fabric));
+    CHECK(run.tiers[2].interval == run.tiers[1].interval);
+    for (double const factor : {0.3, 0.6, 1.6, 3.0}) {
+        GoodputCase other = run;
+        other.tiers[1].interval *= factor;
+        other.tiers[2].interval *= factor;
+        INFO(factor);
+        CHECK(expected_goodput(other).ratio() < chosen.ratio());
+    }
+    // The disks alone serve process failures, and feed the copy that all others need.
+    run.tiers = checkpoint_tiers(CheckpointMode::async, find_storage("local-nvme", ""), fs, size, 50 * GB / s);
+    choose_intervals(run);
+    CHECK(expected_goodput(run).intervals[0].mtbf.base() == Approx(1 / all));
+}
+
+TEST_CASE("bytes of a parameter are those of the checkpoint, with what Muon keeps of embeddings") {
+    ParallelPlan plan;
+    plan.optimizer = Optimizer::muon;
+    FrameworkProfile const framework = find_framework("megatron", "test");
+    CheckpointSize const size = even_checkpoint(1000, 100, framework.memory, plan, 8, 8);
+    CHECK(size.total.base() == Approx(1000 * size.bytes_per_parameter));
+    CHECK(size.bytes_per_parameter ==
+          Approx(checkpoint_bytes_per_parameter(framework.memory, plan.optimizer, plan.precision) + 0.4));
+}
+
 TEST_CASE("intervals are chosen for loss spikes as well: no other interval of the storage loses less") {
     CheckpointSize const size{.total = 2 * TB, .per_node = 2 * TB / 128, .busiest_rank = 2 * TB / 1024};
     StorageKind const& fs = find_storage("object-store", "test");

@@ -150,6 +150,26 @@ TEST_CASE("the closed form's first-order parts are near the simulation: tiers, s
     CHECK(std::abs(waiting.ratio_of_means() - expected_waiting.ratio()) < 0.02);
 }
 
+TEST_CASE("three tiers: the closed form is near the simulation, and so is the interval of the disks that it chooses") {
+    CheckpointSize const size{.total = 6 * TB, .per_node = 6 * TB / 2048, .busiest_rank = 6 * TB / 16384};
+    GoodputCase run;
+    run.work = 20 * day;
+    run.failures = failures_of(failure_catalog().front(), 16384, 8);
+    run.tiers = checkpoint_tiers(CheckpointMode::in_memory, find_storage("local-nvme", ""),
+                                 find_storage("parallel-fs", ""), size, 50 * GB / s);
+    choose_intervals(run);
+    FaultStudy const study = study_faults(run, options_of(60));
+    CAPTURE(study.ratio_of_means(), expected_goodput(run).ratio(), study.ratio_error());
+    CHECK(std::abs(study.ratio_of_means() - expected_goodput(run).ratio()) < 0.001 + 4 * study.ratio_error());
+    for (double const factor : {0.25, 8.0}) {
+        GoodputCase other = run;
+        other.tiers[1].interval *= factor;
+        other.tiers[2].interval *= factor;
+        INFO(factor);
+        CHECK(study_faults(other, options_of(60)).ratio_of_means() < study.ratio_of_means());
+    }
+}
+
 TEST_CASE("in every trial the uses of time add up to the wall clock, and so do the incidents") {
     GoodputCase const run = rich_case();
     TrialOptions options;
