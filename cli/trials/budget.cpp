@@ -126,9 +126,9 @@ void set_time(Options const& o, BudgetReport& report) {
     } else if (o.mfu)
         throw InputError("--mfu: needs --cluster (a share of which peak?)");
     if (o.price) {
-        if (!(*o.price >= 0 && *o.price <= 1e6)) throw InputError("--price: {} is not a price (0 to 1e6)", *o.price);
-        trial.usd_per_gpu_hour = *o.price;
-        report.assumptions.push_back(price_assumption(given_price(*o.price)));
+        Sourced<double> const price = given_price(*o.price);
+        trial.usd_per_gpu_hour = price.value;
+        report.assumptions.push_back(price_assumption(price));
     }
     if (seconds) {
         trial.gpu_seconds = *seconds * static_cast<double>(o.gpus_per_trial);
@@ -179,6 +179,10 @@ void set_machine(Options const& o, BudgetReport& report) {
             throw InputError("--start-time: how long a trial takes is not said (--trial-time, or --cluster)");
         machine.start_s = parse_quantity<Seconds>(o.start_time, "--start-time").base();
     }
+    if (report.trial.gpu_seconds)
+        report.assumptions.push_back(fmt::format("GPU hours{} are of accelerators that {}; idle workers are not billed",
+                                                 report.trial.usd_per_gpu_hour ? " and cost" : "",
+                                                 machine.start_s > 0 ? "train or start a piece" : "train"));
     report.assumptions.push_back(fmt::format(
         "a piece's time varies by {:.0f} %, one in {:.0f} is {:g} times slower (assumed)", 100 * machine.jitter,
         machine.straggler_chance > 0 ? 1 / machine.straggler_chance : 0.0, machine.straggler_factor));

@@ -36,6 +36,11 @@ struct BudgetReport {
 
     /// Whole trials' worth of training.
     [[nodiscard]] double trials_of(SearchAnswer const& answer, double units) const { return units / answer.plan.full; }
+    /// Seconds of accelerators that train or start a piece; idle workers are not billed. @pre trial.gpu_seconds
+    [[nodiscard]] double gpu_seconds_of(SearchAnswer const& answer, double units, double pieces) const {
+        return trials_of(answer, units) * *trial.gpu_seconds +
+               pieces * machine.start_s * static_cast<double>(trial.gpus_per_trial);
+    }
 };
 
 /// For people. Sample:

@@ -27,7 +27,7 @@ Json study_json(BudgetReport const& report, SearchStudy const& study) {
     json["wall_p5" + suffix] = study.wall_p5_s;
     json["wall_p50" + suffix] = study.wall_p50_s;
     json["wall_p95" + suffix] = study.wall_p95_s;
-    json["first_whole" + suffix] = study.first_full_s;
+    json["first_whole" + suffix] = study.first_full_s ? Json(*study.first_full_s) : Json(nullptr);
     json["units"] = study.units;
     json["idle_share"] = study.idle_share;
     json["winner_rank"] = study.winner_rank;
@@ -61,9 +61,9 @@ std::string budget_json(BudgetReport const& report) {
                    {"critical_units", answer.cost.critical_units}};
         if (report.trial.flops) entry["flops"] = trials * *report.trial.flops;
         if (report.trial.gpu_seconds) {
-            entry["gpu_s"] = trials * *report.trial.gpu_seconds;
-            if (report.trial.usd_per_gpu_hour)
-                entry["usd"] = trials * *report.trial.gpu_seconds / 3600 * *report.trial.usd_per_gpu_hour;
+            double const gpu_s = report.gpu_seconds_of(answer, answer.cost.units, answer.cost.pieces);
+            entry["gpu_s"] = gpu_s;
+            if (report.trial.usd_per_gpu_hour) entry["usd"] = gpu_s / 3600 * *report.trial.usd_per_gpu_hour;
         }
         entry["brackets"] = Json::array();
         for (Bracket const& bracket : answer.cost.brackets)

@@ -26,24 +26,24 @@ std::string cost_text(BudgetReport const& report) {
     if (trial.gpu_seconds) columns.push_back({"GPU hours", Align::right});
     if (trial.gpu_seconds && trial.usd_per_gpu_hour) columns.push_back({"cost", Align::right});
     Table table(columns);
-    auto const add = [&](std::string name, SearchAnswer const& answer, double units, bool chance) {
+    auto const add = [&](std::string name, SearchAnswer const& answer, double units, double pieces, bool chance) {
         double const trials = report.trials_of(answer, units);
         std::vector<std::string> cells{std::move(name), chance ? "" : fmt::format("{}", answer.cost.started),
                                        chance ? "" : fmt::format("{}", answer.cost.finished), short_number(units),
                                        short_number(trials)};
         if (trial.flops) cells.push_back(fmt::format("{:.3g}", trials * *trial.flops));
         if (trial.gpu_seconds) {
-            double const hours = trials * *trial.gpu_seconds / 3600;
+            double const hours = report.gpu_seconds_of(answer, units, pieces) / 3600;
             cells.push_back(human_count(hours));
             if (trial.usd_per_gpu_hour) cells.push_back(human(hours * *trial.usd_per_gpu_hour * units::USD));
         }
         table.add_row(std::move(cells));
     };
     for (SearchAnswer const& answer : report.answers) {
-        add(std::string(name_of(answer.plan.method)), answer, answer.cost.units, false);
+        add(std::string(name_of(answer.plan.method)), answer, answer.cost.units, answer.cost.pieces, false);
         if (answer.plan.method == SearchMethod::asha) {
-            if (answer.study.runs > 0) add("  on average", answer, answer.study.units, true);
-            add("  at worst", answer, answer.cost.worst_units, true);
+            if (answer.study.runs > 0) add("  on average", answer, answer.study.units, answer.study.pieces, true);
+            add("  at worst", answer, answer.cost.worst_units, answer.cost.worst_pieces, true);
         }
     }
     return table.text();
@@ -62,7 +62,7 @@ std::string study_text(BudgetReport const& report) {
         table.add_row({std::string(name_of(answer.plan.method)), clock(report, study.wall_s),
                        clock(report, study.wall_p5_s) + " to " + clock(report, study.wall_p95_s),
                        fmt::format("{:.1f} %", 100 * std::max(0.0, study.idle_share)),
-                       clock(report, study.first_full_s),
+                       study.first_full_s ? clock(report, *study.first_full_s) : "-",
                        fmt::format("{:.1f} of {}", study.winner_rank, answer.cost.started)});
     }
     return table.row_count() > 0 ? table.text() : "";
@@ -145,7 +145,8 @@ Table budget_table(BudgetReport const& report) {
         bool const simulated = answer.study.runs > 0;
         double const trials = report.trials_of(answer, answer.cost.units);
         auto const when = [&](bool there, double value) { return there ? number(value) : std::string(); };
-        double const gpu_s = trials * trial.gpu_seconds.value_or(0);
+        double const gpu_s =
+            trial.gpu_seconds ? report.gpu_seconds_of(answer, answer.cost.units, answer.cost.pieces) : 0;
         bool const clock = simulated && report.timed;
         table.add_row(
             {std::string(name_of(answer.plan.method)), fmt::format("{}", answer.cost.started),

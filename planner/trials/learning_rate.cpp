@@ -94,7 +94,7 @@ double TrainingCalendar::rate_at(double tokens) const {
     double const t = std::clamp(tokens, 0.0, spec_.tokens);
     if (t < spec_.warmup_tokens) return spec_.peak_rate * t / spec_.warmup_tokens;
     double const end = spec_.final_share;
-    auto const part = [&](double from) { return spec_.tokens > from ? (t - from) / (spec_.tokens - from) : 1.0; };
+    auto const part = [&](double from) { return spec_.tokens > from ? (t - from) / (spec_.tokens - from) : 0.0; };
     double share = 1;
     if (spec_.shape == RateShape::cosine) share = end + (1 - end) * half_cosine(part(spec_.warmup_tokens));
     if (spec_.shape == RateShape::linear) share = 1 - (1 - end) * part(spec_.warmup_tokens);
@@ -132,7 +132,7 @@ std::vector<CalendarRow> TrainingCalendar::rows(std::int64_t samples) const {
     };
     mark(1, "start");
     for (std::size_t i = 1; i < phases_.size(); ++i)
-        mark(phases_[i].first_step + 1, "batch grows");
+        mark(phases_[i].first_step + 1, phases_[i].batch < phases_[i - 1].batch ? "batch shrinks" : "batch grows");
     if (spec_.warmup_tokens > 0) mark(step_reaching(spec_.warmup_tokens), "warm-up ends");
     if (spec_.shape == RateShape::wsd && spec_.decay_share > 0)
         mark(step_reaching((1 - spec_.decay_share) * spec_.tokens), "decay begins");

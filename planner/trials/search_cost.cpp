@@ -33,6 +33,13 @@ Bracket population(std::int64_t trials, double least, double full) {
     return bracket;
 }
 
+double pieces_of(Bracket const& bracket) {
+    double pieces = 0;
+    for (Rung const& rung : bracket.rungs)
+        pieces += static_cast<double>(rung.trials);
+    return pieces;
+}
+
 }  // namespace
 
 std::string_view name_of(SearchMethod method) { return name_in<SearchMethod>(methods, method); }
@@ -64,15 +71,18 @@ SearchCost search_cost(SearchPlan const& plan) {
         cost.units += resumed ? bracket.units_resumed() : bracket.units();
         cost.started += bracket.started();
         if (bracket.rungs.back().units >= plan.full) cost.finished += bracket.finished();
+        cost.pieces += pieces_of(bracket);
         double longest = 0;
         for (Rung const& rung : bracket.rungs)
             longest += resumed ? rung.new_units : rung.units;
         cost.critical_units = std::max(cost.critical_units, longest);
     }
     cost.worst_units = cost.units;
+    cost.worst_pieces = cost.pieces;
     if (plan.method == SearchMethod::asha) {
         Bracket const worst = asha_worst_case(plan.trials, plan.least, plan.eta, plan.full);
         cost.worst_units = resumed ? worst.units_resumed() : worst.units();
+        cost.worst_pieces = pieces_of(worst);
     }
     return cost;
 }

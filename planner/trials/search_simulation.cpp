@@ -176,7 +176,7 @@ void Search::end(Piece const& piece) {
     Seen seen{look(piece), piece.config};
     double const units = state.rungs[piece.rung].units;
     ++result_.by_rung[piece.rung];
-    if (units >= plan_.full && result_.first_full_s == 0) result_.first_full_s = now_;
+    if (units >= plan_.full && !result_.first_full_s) result_.first_full_s = now_;
     // The longest trained is believed before the best looking.
     if (!best_ || units > best_units_ || (units == best_units_ && seen.value < best_->value)) {
         best_ = seen;

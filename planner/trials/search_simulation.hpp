@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ struct SearchCost {
     std::vector<Bracket> brackets;  ///< one, or Hyperband's
     double units = 0;               ///< as resumed or not
     double worst_units = 0;         ///< asha can take more, all others take `units`
+    double pieces = 0;              ///< jobs: a trial from one rung to the next
+    double worst_pieces = 0;        ///< as `worst_units`
     std::int64_t started = 0;
     std::int64_t finished = 0;  ///< reached full length
     double critical_units = 0;  ///< with as many workers as there are trials: no search is faster
@@ -57,13 +60,13 @@ SearchCost search_cost(SearchPlan const& plan);
 /// One simulated search.
 struct SearchOutcome {
     double wall_s = 0;
-    double busy_s = 0;                  ///< of all workers together
-    double units = 0;                   ///< trained
-    std::int64_t pieces = 0;            ///< jobs: a trial from one rung to the next
-    std::vector<std::int64_t> by_rung;  ///< trials that ended each rung, all brackets together
-    double first_full_s = 0;            ///< when the first trial reached full length
-    double winner_z = 0;                ///< true quality of the one that is chosen, lower is better
-    double winner_rank = 0;             ///< its place among all that were started, 1 is best
+    double busy_s = 0;                   ///< of all workers together
+    double units = 0;                    ///< trained
+    std::int64_t pieces = 0;             ///< jobs: a trial from one rung to the next
+    std::vector<std::int64_t> by_rung;   ///< trials that ended each rung, all brackets together
+    std::optional<double> first_full_s;  ///< when the first trial reached full length; absent: none did
+    double winner_z = 0;                 ///< true quality of the one that is chosen, lower is better
+    double winner_rank = 0;              ///< its place among all that were started, 1 is best
 };
 
 /// Runs the search event by event: idle workers take the next piece by the method's rule; synchronous halving waits for
@@ -78,7 +81,8 @@ struct SearchStudy {
     double wall_s = 0, wall_p5_s = 0, wall_p50_s = 0, wall_p95_s = 0;
     double idle_share = 0;
     double units = 0;
-    double first_full_s = 0;
+    double pieces = 0;
+    std::optional<double> first_full_s;  ///< of the searches that have a whole trial; absent: none has
     double winner_z = 0;
     double winner_rank = 0;
     std::vector<double> by_rung;

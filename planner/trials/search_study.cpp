@@ -4,6 +4,7 @@
 #include "planner/trials/search_simulation.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace sextant {
@@ -35,7 +36,7 @@ SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, s
         if (progress) progress(count);
     });
     SearchStudy study;
-    std::vector<double> walls;
+    std::vector<double> walls, first_full;
     double busy = 0, capacity = 0;
     for (auto const& outcome : outcomes) {
         if (!outcome) {
@@ -47,7 +48,8 @@ SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, s
         busy += outcome->busy_s;
         capacity += outcome->wall_s * static_cast<double>(machine.workers);
         study.units += outcome->units;
-        study.first_full_s += outcome->first_full_s;
+        study.pieces += static_cast<double>(outcome->pieces);
+        if (outcome->first_full_s) first_full.push_back(*outcome->first_full_s);
         study.winner_z += outcome->winner_z;
         study.winner_rank += outcome->winner_rank;
         study.by_rung.resize(std::max(study.by_rung.size(), outcome->by_rung.size()));
@@ -56,10 +58,13 @@ SearchStudy study_search(SearchPlan const& plan, SearchMachine const& machine, s
     }
     if (study.runs == 0) return study;
     auto const n = static_cast<double>(study.runs);
-    for (double* sum : {&study.units, &study.first_full_s, &study.winner_z, &study.winner_rank})
+    for (double* sum : {&study.units, &study.pieces, &study.winner_z, &study.winner_rank})
         *sum /= n;
     for (double& count : study.by_rung)
         count /= n;
+    if (!first_full.empty())
+        study.first_full_s =
+            std::accumulate(first_full.begin(), first_full.end(), 0.0) / static_cast<double>(first_full.size());
     study.idle_share = 1 - busy / capacity;
     std::sort(walls.begin(), walls.end());
     for (double const wall : walls)

@@ -46,6 +46,25 @@ TEST_CASE("trials budget: tables of the papers, costs that follow from them, tim
     }
 }
 
+TEST_CASE("trials budget: starts of pieces are paid for, idle workers are not, and no whole trial has no time") {
+    Arguments const priced = budget + Arguments{"--trial-time", "1h", "--gpus-per-trial", "8", "--price", "2"};
+    Json const quick = report(priced);
+    Json const slow = report(priced + Arguments{"--start-time", "60s"});
+    for (std::size_t i = 0; i < quick.at("methods").size(); ++i) {
+        Json const& method = slow.at("methods")[i];
+        double pieces = 0;
+        for (Json const& bracket : method.at("brackets"))
+            for (Json const& rung : bracket.at("rungs"))
+                pieces += rung.at("trials").get<double>();
+        double const gpu_s = method.at("gpu_s").get<double>();
+        CHECK(gpu_s == Approx(quick.at("methods")[i].at("gpu_s").get<double>() + pieces * 60 * 8));
+        CHECK(method.at("usd").get<double>() == Approx(gpu_s / 3600 * 2));
+    }
+    CHECK_THAT(slow.at("assumptions").dump(), contains("start a piece; idle workers are not billed"));
+    Arguments const two{"trials", "budget", "--runs", "5", "--method", "asha", "--trials", "2"};
+    CHECK(report(two).at("methods")[0].at("simulation").at("first_whole_units").is_null());
+}
+
 TEST_CASE("trials budget prints the same whatever the threads; csv has a row per method") {
     CHECK(run_sextant(budget + Arguments{"--threads", "1"}).out ==
           run_sextant(budget + Arguments{"--threads", "4"}).out);

@@ -106,8 +106,10 @@ TEST_CASE("a synchronous search costs what its table says, on any number of work
             if (method == SearchMethod::asha) {
                 CHECK(outcome.units <= cost.worst_units);
                 CHECK(outcome.units >= 81);
+                CHECK(static_cast<double>(outcome.pieces) <= cost.worst_pieces);
             } else {
                 CHECK(outcome.units == Approx(cost.units).epsilon(1e-12));
+                CHECK(static_cast<double>(outcome.pieces) == cost.pieces);
             }
             // Conservation: nobody works more than the wall clock, nothing is trained that was not begun.
             CHECK(outcome.busy_s <= outcome.wall_s * static_cast<double>(workers) * (1 + 1e-12));
@@ -171,7 +173,12 @@ TEST_CASE("ASHA: one worker and many train about as much, many are faster and lo
     plan.method = SearchMethod::successive_halving;
     SearchStudy const waits = study_search(plan, rough_machine(27), 60, 1, 2);
     CHECK(many.idle_share < waits.idle_share);
-    CHECK(many.first_full_s < waits.first_full_s * 1.5);
+    REQUIRE(many.first_full_s);
+    REQUIRE(waits.first_full_s);
+    CHECK(*many.first_full_s < *waits.first_full_s * 1.5);
+    plan.trials = 2;  // nobody is ever a third of the first rung
+    plan.method = SearchMethod::asha;
+    CHECK_FALSE(study_search(plan, rough_machine(2), 5, 1, 2).first_full_s);
 }
 
 TEST_CASE("with rungs that are always right, halving finds the best of those started") {
@@ -259,6 +266,19 @@ TEST_CASE("learning rates: warm-up reaches the peak, every shape ends where it s
     CalendarSpec spec = plain_calendar();  // half way down the cosine the rate is the mean of its ends
     spec.warmup_tokens = 0;
     CHECK(TrainingCalendar(spec).row(500).rate == Approx(0.55 * 3e-4));
+}
+
+TEST_CASE("a warm-up as long as the run ends at the peak, and a batch that becomes smaller shrinks") {
+    for (RateShape const shape : {RateShape::cosine, RateShape::linear, RateShape::constant}) {
+        TrainingCalendar const calendar(
+            {.tokens = 1e9, .peak_rate = 3e-4, .shape = shape, .warmup_tokens = 1e9, .batches = {{0, 1e6}}});
+        CHECK(calendar.row(calendar.steps()).rate == Approx(3e-4));
+    }
+    TrainingCalendar const calendar({.tokens = 1e9, .peak_rate = 3e-4, .batches = {{0, 1e6}, {2e8, 4e6}, {6e8, 2e6}}});
+    std::vector<std::string> changes;
+    for (CalendarRow const& row : calendar.rows(1))
+        if (row.event.starts_with("batch")) changes.push_back(row.event);
+    CHECK(changes == std::vector<std::string>{"batch grows", "batch shrinks"});
 }
 
 TEST_CASE("Llama 3 405B's batches over 15.6 T tokens are some 1.15 M steps; its schedule was laid out for 1.2 M") {
