@@ -1,5 +1,7 @@
 #include "planner/price_words.hpp"
 
+#include "core/error.hpp"
+
 #include <fmt/format.h>
 
 #include <string_view>
@@ -24,7 +26,18 @@ std::string_view provider_and_date(std::string_view source) {
 
 }  // namespace
 
-Sourced<double> given_price(double usd) { return {usd, Basis::assumed, std::string(of_user)}; }
+Sourced<double> given_price(double usd) {
+    if (!(usd >= 0 && usd <= 1e6))
+        throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)", usd);
+    return {usd, Basis::assumed, std::string(of_user)};
+}
+
+void require_price_of_budget(std::optional<double> usd_per_hour, std::string_view cluster) {
+    if (!usd_per_hour)
+        throw InputError("--dollars: nobody says what {} costs (--price USD per accelerator and hour)", cluster);
+    if (!(*usd_per_hour > 0))
+        throw InputError("--dollars: at a price of zero money is no budget (--price above 0, or --flops)");
+}
 
 std::string price_words(Sourced<double> const& price) {
     std::string const amount = fmt::format("${:g} per GPU-hour", price.value);

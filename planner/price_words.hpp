@@ -2,12 +2,17 @@
 
 #include "core/spec/sourced.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace sextant {
 
-/// A price that the user gave, US dollars per accelerator and hour.
+/// A price that the user gave, US dollars per accelerator and hour. @throws InputError: not in 0 to 1e6.
 Sourced<double> given_price(double usd);
+
+/// @throws InputError: a budget of money, and an accelerator without a price, or one of zero.
+void require_price_of_budget(std::optional<double> usd_per_hour, std::string_view cluster);
 
 /// For one line: "$2.95 per GPU-hour (indicative: Nebius H100, on-demand, 2025)", "$2 per GPU-hour (--price)".
 std::string price_words(Sourced<double> const& price);

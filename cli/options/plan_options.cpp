@@ -211,12 +211,7 @@ MachineSubject find_machine(PlanOptions const& options) {
     MachineSubject machine{.cluster = find_cluster(options.cluster, "--cluster"),
                            .framework = find_framework(options.framework, "--framework"),
                            .limit = {}};
-    if (options.price) {
-        if (!(*options.price >= 0) || *options.price > 1e6)
-            throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)",
-                             *options.price);
-        machine.cluster.usd_per_accelerator_hour = given_price(*options.price);
-    }
+    if (options.price) machine.cluster.usd_per_accelerator_hour = given_price(*options.price);
     machine.limit = options.max_memory.empty()
                         ? default_memory_limit(machine.cluster, machine.framework)
                         : parse_memory_limit(options.max_memory, machine.cluster, machine.framework, "--max-memory");

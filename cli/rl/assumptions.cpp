@@ -37,7 +37,10 @@ std::vector<std::string> rl_assumptions(RlReport const& report) {
                         "depend on each other",
                         name_of(q.lengths.kind), q.lengths.variation));
     out.emplace_back("a response is admitted when the cache holds it to its end; nothing is preempted");
-    out.emplace_back("training on packed sequences of the mean length; scores with the microbatches of training");
+    out.push_back(
+        fmt::format("training on packed sequences of {} tokens, the mean length to the nearest 16; scores with the "
+                    "microbatches of training",
+                    update_workload(q).sequence));
     if (!q.reward) out.push_back(fmt::format("rewards by rules take {} a step", human(q.reward_time)));
     if (q.machine.constraints.base.adapters.on())
         out.emplace_back(

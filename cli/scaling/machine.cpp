@@ -38,6 +38,7 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
     }
     ClusterSpec const cluster = find_cluster(o.cluster, "--cluster");
     ScalingMachine out;
+    out.cluster = cluster.name;
     out.machines.peak = cluster.accelerator.peak_of(precision).value;
     out.machines.mfu = share_from(o.mfu.value_or(usual_mfu), "--mfu");
     if (!o.mfu) out.assumptions.push_back("MFU 40 % (assumed: --mfu)");
@@ -48,10 +49,9 @@ std::optional<ScalingMachine> machine_from(ScalingMachineOptions const& o) {
         out.machines.accelerators = *o.gpus;
         out.text = fmt::format("{:g} x {}", *o.gpus, out.text);
     }
-    if (o.price && !(*o.price > 0 && *o.price <= 1e6))
-        throw InputError("--price: {} (above 0, up to 1e6 US dollars per accelerator and hour)", *o.price);
     if (auto const price = o.price ? given_price(*o.price) : hourly_price(cluster)) {
         out.assumptions.push_back(price_assumption(*price));
+        out.usd_per_hour = price->value;
         out.machines.price = price->value * units::USD / units::hour;
         out.text += fmt::format(", {:.2f} USD/h", price->value);
     }

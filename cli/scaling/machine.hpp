@@ -27,6 +27,8 @@ void add_machine_options(CLI::App& app, ScalingMachineOptions& options);
 /// Machines with where their numbers come from.
 struct ScalingMachine {
     TrainingMachines machines;
+    std::string cluster;
+    std::optional<double> usd_per_hour;    ///< of an accelerator, where a price is known
     std::string text;                      ///< "h100-sxm: 989.4 TFLOP/s bf16, MFU 40 %, 2.50 USD/h"
     std::vector<std::string> assumptions;  ///< what was not given
 };

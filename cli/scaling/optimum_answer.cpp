@@ -8,6 +8,7 @@
 #include "cost_models/scaling/batch_trade.hpp"
 #include "cost_models/scaling/expert_laws.hpp"
 #include "cost_models/scaling/root.hpp"
+#include "planner/price_words.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,8 +60,7 @@ double flops_from(BudgetKind kind, double amount, std::optional<ScalingMachine> 
         if (machine->machines.accelerators == 0) throw InputError("--days: needs --gpus (how many work so long?)");
         return flops_of_time(machine->machines, amount * units::day).base();
     }
-    if (machine->machines.price.base() == 0)
-        throw InputError("--dollars: the cluster has no price (give one with --price)");
+    require_price_of_budget(machine->usd_per_hour, machine->cluster);
     return flops_of_money(machine->machines, amount * units::USD).base();
 }
 

@@ -99,8 +99,7 @@ ServingCase serving_case_from(ServeOptions const& o) {
     plan.memory_utilisation = o.memory_utilisation.value_or(what.engine.memory_utilisation.value);
     plan.expert_imbalance = o.expert_imbalance;
     check_serving_plan(what.model, plan);
-    if (o.price && !(*o.price >= 0 && *o.price <= 1e6))
-        throw InputError("--price: {} is not a price (0 to 1e6 US dollars per accelerator and hour)", *o.price);
+    if (o.price) static_cast<void>(given_price(*o.price));
     return what;
 }
 

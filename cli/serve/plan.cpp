@@ -91,8 +91,7 @@ double rate_of(Options const& o) {
 void add_machines(ServeQuestion& q, CheckpointFormat const& checkpoint, Options const& o,
                   std::vector<std::string>& notes) {
     for (double const price : o.prices)
-        if (!(price >= 0 && price <= 1e6))
-            throw InputError("--price: {} (0 to 1e6 US dollars per accelerator and hour)", price);
+        static_cast<void>(given_price(price));
     if (o.prices.size() > o.clusters.size()) throw InputError("--price: more prices than clusters");
     for (std::size_t i = 0; i < o.clusters.size(); ++i) {
         ClusterSpec cluster = find_cluster(o.clusters[i], "--cluster");

@@ -1,6 +1,6 @@
 #include "planner/run_plan/budget.hpp"
 
-#include "core/error.hpp"
+#include "planner/price_words.hpp"
 #include "planner/report.hpp"
 
 namespace sextant {
@@ -22,9 +22,7 @@ std::optional<Seconds> wall_within(Budget const& budget, ClusterSpec const& clus
         case Budget::Kind::accelerator_hours: return budget.amount / static_cast<double>(accelerators) * units::hour;
         case Budget::Kind::dollars: {
             auto const price = price_of(cluster, accelerators);
-            if (!price || !(*price > DollarsPerSecond{}))
-                throw InputError("--dollars: nobody says what {} costs (--price USD per accelerator and hour)",
-                                 cluster.name);
+            require_price_of_budget(price ? std::optional(price->base() * 3600) : std::nullopt, cluster.name);
             return budget.amount * units::USD / *price;
         }
     }

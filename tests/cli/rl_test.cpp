@@ -137,6 +137,14 @@ TEST_CASE("rl: published steps are compared, and a table without their columns i
     CHECK(run_sextant({"rl", "--measured", broken}).code == 2);
 }
 
+TEST_CASE("rl: the length of the sequences that are trained is said, a multiple of 16") {
+    Json const json = report(with({}));
+    bool said = false;
+    for (Json const& line : json.at("assumptions"))
+        said = said || line.get<std::string>().find("the mean length to the nearest 16") != std::string::npos;
+    CHECK(said);
+}
+
 TEST_CASE("rl: dollars follow the price, the range holds the step, and asynchrony has a break-even penalty") {
     Json const cheap = report(with({"--price", "2"}));
     Json const dear = report(with({"--price", "4"}));

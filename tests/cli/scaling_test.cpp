@@ -253,7 +253,14 @@ TEST_CASE("scaling: questions that cannot be answered are refused in one sentenc
     check_refused(optimum + Arguments{"--flops", "1e23", "--bits", "0"}, "--bits: 0");
     check_refused(optimum + Arguments{"--flops", "1e23", "--precision", "fp2"}, "fp2");
     check_refused(optimum + Arguments{"--dollars", "1", "--cluster", "h100-sxm", "--mfu", "1.5"}, "--mfu");
-    check_refused(optimum + Arguments{"--dollars", "1", "--cluster", "h100-sxm", "--price", "-2"}, "--price");
+    check_refused(optimum + Arguments{"--dollars", "1", "--cluster", "h100-sxm", "--price", "-2"},
+                  "--price: -2 is not a price");
+    for (char const* command : {"scaling optimum", "run-plan"}) {
+        Arguments question = command == std::string("run-plan") ? Arguments{"run-plan"} : optimum;
+        question = question + Arguments{"--dollars", "1e6", "--cluster", "h100-sxm", "--price", "0"};
+        check_refused(question, "--dollars: at a price of zero money is no budget");
+    }
+    CHECK(run_sextant(optimum + Arguments{"--flops", "1e23", "--cluster", "h100-sxm", "--price", "0"}).code == 0);
     check_refused(optimum + Arguments{"--loss", "1.8", "--law", "chinchilla-huber"}, "irreducible");
     check_refused(optimum + Arguments{"--flops", "1e23", "--law", "hofmann-tex"}, "hoffmann-tex");
     check_refused(optimum + Arguments{"--flops", "1e23", "--law", "clark-hash"}, "moe-routed");
