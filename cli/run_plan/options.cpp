@@ -109,7 +109,9 @@ void add_run_plan_options(CLI::App& app, RunPlanOptions& o) {
     add_adapter_options(app, o.plan);
     app.get_option("--model")->required(false)->description(
         "preset or Hugging Face config.json (default: size by the law, shape by size)");
-    app.get_option("--gpus")->description("accelerators (default: as few as the deadline allows)")->option_text("N");
+    app.get_option("--gpus")
+        ->description("accelerators (default: as few as the deadline allows; of money and GPU-hours the best use)")
+        ->option_text("N");
     app.get_option("--global-batch")
         ->description("sequences per step (default: a power of two within the critical batch)");
     add_budgets(app, o);

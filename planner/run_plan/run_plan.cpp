@@ -131,6 +131,16 @@ std::int64_t next_power_of_two(std::int64_t n) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n) + 1));
 }
 
+/// `plan_budget`; nothing where the rounds come to a size without a shape.
+std::optional<BudgetRun> plan_budget_if_sized(RunSetting const& setting, RunQuestion const& question,
+                                              std::int64_t accelerators) {
+    try {
+        return plan_budget(setting, question, accelerators);
+    } catch (InputError const&) {
+        return {};
+    }
+}
+
 /// A budget of time or money on the number of accelerators that makes the most of it: of the rungs that use it up by
 /// the deadline, from the fewest to the next power of two, and beyond while nothing fits. A batch that is a power of
 /// two divides badly by the replicas of the rungs between.
@@ -141,23 +151,25 @@ void plan_budget_anywhere(RunAnswer& answer, RunSetting const& setting, RunQuest
     Seconds const of_one = *wall_within(*question.budget, setting.cluster, 1);
     auto const fewest = rung_above(setting.cluster, of_one / deadline);
     std::int64_t first = fewest.value_or(accelerator_ladder(setting.cluster).back());
-    std::optional<BudgetRun> best;
-    std::int64_t last = first, enough = 0;
+    BudgetRun best = plan_budget(setting, question, first);
+    answer.interrupted = best.interrupted;
+    std::int64_t last = first, enough = next_power_of_two(first);
     for (std::int64_t const rung : accelerator_ladder(setting.cluster)) {
-        if (rung < first) continue;
+        bool const settled = best.planned.report ? last >= enough : best.less_than_a_step;
+        if (settled || answer.interrupted) break;
+        if (rung <= last) continue;
         last = rung;
-        BudgetRun run = plan_budget(setting, question, rung);
-        answer.interrupted = answer.interrupted || run.interrupted;
-        bool const found = run.planned.report.has_value();
-        if (found && enough == 0) {
+        std::optional<BudgetRun> run = plan_budget_if_sized(setting, question, rung);
+        if (!run) continue;
+        answer.interrupted = run->interrupted;
+        bool const found = run->planned.report.has_value();
+        if (found && !best.planned.report) {
             first = rung;
             enough = next_power_of_two(rung);
         }
-        if (!best || !best->planned.report || (found && is_better(question, run, *best))) best = std::move(run);
-        bool const settled = best->planned.report ? rung >= enough : best->less_than_a_step;
-        if (settled || answer.interrupted) break;
+        if (!best.planned.report || (found && is_better(question, *run, best))) best = std::move(*run);
     }
-    take(answer, setting, *best);
+    take(answer, setting, best);
     if (!answer.run) return;
     if (!fewest) {
         answer.reason = why_more_than_all(setting, of_one, deadline);
@@ -170,7 +182,7 @@ void plan_budget_anywhere(RunAnswer& answer, RunSetting const& setting, RunQuest
             : fmt::format("with {} of {} to {}, all of which use the budget up within {} days", best_at(question),
                           grouped_digits(first), grouped_digits(last), days_text(deadline));
     answer.choices.insert(answer.choices.begin(), fmt::format("accelerators: {}, {} (--gpus, --deadline)",
-                                                              grouped_digits(best->accelerators), why));
+                                                              grouped_digits(best.accelerators), why));
 }
 
 void require_determined(RunQuestion const& q) {

@@ -181,6 +181,13 @@ TEST_CASE("money goes to the rung that makes the most of it: none up to the next
     CHECK_THAT(fits.choices.front(), contains("the most tokens of "));
 }
 
+TEST_CASE("a number of accelerators on which no size has a shape does not spoil those on which one has") {
+    RunQuestion q = run_fixture::budget(Kind::accelerator_hours, 5731.77, {});
+    q.tokens = 1e12;
+    RunAnswer const answer = answer_run(run_fixture::failing_setting("dgx-spark"), q);
+    CHECK(answer.run);
+}
+
 TEST_CASE("the batch of a budget belongs to the tokens that the budget delivers") {
     for (double const dollars : {50.0, 109.62, 300.0, 900.0}) {
         RunQuestion q = run_fixture::budget(Kind::dollars, dollars, 1);
