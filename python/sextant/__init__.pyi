@@ -495,7 +495,7 @@ class _RunPlan(Command):
 
             model: preset or Hugging Face config.json (default: size by the law, shape by size)
             cluster: cluster (see 'sextant hardware') or a cluster file
-            gpus: accelerators (default: as few as the deadline allows)
+            gpus: accelerators (default: as few as the deadline allows; of money and GPU-hours the best use)
             seq: tokens per sequence (default: the model's, up to 8192)
             global_batch: sequences per step (default: a power of two within the critical batch)
             document_tokens: tokens per document where documents are packed into sequences, each attending to itself alone (default: a sequence is one document)
@@ -2105,7 +2105,7 @@ class _CalibrateReport(Command):
         """How well fitted constants hold.
 
             rows: measurements to score it on, as of fit and validate; may be repeated
-            device: of kernels, the accelerator that the rows are of (default: as they say)
+            device: the accelerator, or of networks the cluster, that the rows are of (default: as they say)
             plots: write predicted against measured times of --rows into this folder, as SVG
             config: take options from this TOML file (gpus = 64); those given here win
         """
