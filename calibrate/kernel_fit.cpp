@@ -1,6 +1,7 @@
 #include "calibrate/kernel_fit.hpp"
 
 #include "calibrate/kernel_grids.hpp"
+#include "calibrate/kernel_intervals.hpp"
 #include "calibrate/kernel_refinement.hpp"
 #include "calibrate/large_efficiency.hpp"
 #include "calibrate/least_squares.hpp"
@@ -143,38 +144,6 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> const& all, Kernel
     return fit;
 }
 
-TimeInterval interval_of(std::vector<double> const& log_measured_to_predicted, double widen) {
-    double const low = quantile_of(log_measured_to_predicted, 0.1) * widen;
-    double const high = quantile_of(log_measured_to_predicted, 0.9) * widen;
-    constexpr double least = 0.005;
-    return {.low = std::exp(std::min(-least, low)), .high = std::exp(std::max(least, high))};
-}
-
-struct Residual {
-    double seconds;    ///< predicted
-    double log_ratio;  ///< measured / predicted
-};
-
-/// Bands of predicted time, each with enough rows to say something.
-std::vector<KernelInterval> interval_bands(std::vector<Residual> const& residuals) {
-    constexpr std::array edges{0.0, 10e-6, 30e-6, 100e-6, 1e-3, 10e-3};
-    constexpr std::size_t enough = 40;
-    std::vector<KernelInterval> bands;
-    std::vector<double> pending;
-    double from = 0;
-    for (std::size_t b = 0; b < edges.size(); ++b) {
-        double const to = b + 1 < edges.size() ? edges[b + 1] : 1e30;
-        for (Residual const& r : residuals)
-            if (r.seconds >= edges[b] && r.seconds < to) pending.push_back(r.log_ratio);
-        if (pending.size() < enough && b + 1 < edges.size()) continue;
-        if (pending.size() < enough && !bands.empty()) break;  // the last band before holds on
-        bands.push_back({.from_seconds = from, .factors = interval_of(pending, 1)});
-        pending.clear();
-        from = to;
-    }
-    return bands;
-}
-
 std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const& rows) {
     std::vector<std::uint32_t> marks;
     for (KernelMeasurement const* row : rows)
@@ -235,8 +204,8 @@ void add_shipped_grids(KernelFit& fit, KernelFit const& shipped) {
 }
 
 /// Fits the grids, and says what grids leave of rows that they did not see (five folds).
-std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
-                                std::vector<ResidualPoint> const& points, KernelFitChoices const& choices) {
+std::vector<UnseenRow> fit_grids(KernelFit& fit, std::vector<KernelMeasurement const*> const& used,
+                                 std::vector<ResidualPoint> const& points, KernelFitChoices const& choices) {
     GridRows all{used, points};
     add_twins(all, choices);
     std::vector<ResidualPoint> held;
@@ -244,7 +213,7 @@ std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement co
     std::vector<ResidualPoint> every = all.points;
     every.insert(every.end(), held.begin(), held.end());
     KernelGridPlan const plan = plan_grids(fit.kind, every);
-    std::vector<Residual> unseen;
+    std::vector<UnseenRow> unseen;
     for (int fold = 0; fold < folds; ++fold) {
         std::vector<ResidualPoint> seen = held;
         for (std::size_t i = 0; i < all.rows.size(); ++i)
@@ -262,8 +231,8 @@ std::vector<Residual> fit_grids(KernelFit& fit, std::vector<KernelMeasurement co
 }
 
 /// What constants that did not see a row leave of it (five folds).
-std::vector<Residual> refitted(std::vector<KernelMeasurement const*> const& used, KernelFitChoices const& choices) {
-    std::vector<Residual> unseen;
+std::vector<UnseenRow> refitted(std::vector<KernelMeasurement const*> const& used, KernelFitChoices const& choices) {
+    std::vector<UnseenRow> unseen;
     for (int fold = 0; fold < folds; ++fold) {
         std::vector<KernelMeasurement const*> seen;
         for (auto const* row : used)
@@ -296,20 +265,6 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
         out.variant += fmt::format("/{}", name_of(sharing_of(std::get<DecodeAttention>(row.what))));
     }
     return out;
-}
-
-HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
-    std::vector<double> absolute;
-    std::vector<double> signed_errors;
-    for (double const r : log_measured_to_predicted) {
-        double const error = 100 * (std::exp(-r) - 1);
-        signed_errors.push_back(error);
-        absolute.push_back(std::abs(error));
-    }
-    return {.rows = static_cast<std::int64_t>(absolute.size()),
-            .median_pct = quantile_of(absolute, 0.5),
-            .p95_pct = quantile_of(absolute, 0.95),
-            .bias_pct = quantile_of(signed_errors, 0.5)};
 }
 
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit) {
@@ -356,10 +311,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     for (ResidualPoint const& point : points)
         bare.push_back(point.log_ratio);
     bool const is_few = used.size() < fewest_banded_rows;
-    fit.outside = interval_of(bare, is_few ? 2.5 : 1.25);
+    fit.outside = residual_interval(bare, is_few ? 2.5 : 1.25);
     if (choices.shipped != nullptr) fit.outside = hull_of(fit.outside, choices.shipped->outside);
     bool const with_grid = choices.with_residual && used.size() >= fewest_grid_rows(kind);
-    std::vector<Residual> unseen;
+    std::vector<UnseenRow> unseen;
     if (with_grid)
         unseen = fit_grids(fit, used, points, choices);
     else if (choices.with_residual) {

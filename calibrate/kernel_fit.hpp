@@ -46,9 +46,6 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
 /// Predicted seconds of a row by a fit; without the residual when `with_residual` is off.
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit);
 
-/// What log(measured / predicted) of rows that a fit did not see says of its errors.
-HeldOutError error_of(std::vector<double> const& log_measured_to_predicted);
-
 /// Rows grouped by kernel and variant, in the order of `KernelKind` and of the variants' names.
 struct KernelGroup {
     KernelKind kind = KernelKind::gemm;

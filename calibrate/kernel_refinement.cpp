@@ -49,13 +49,6 @@ ResidualPoint anchor_at(std::span<double const> at, KernelMeasurement const& lik
     return point;
 }
 
-TimeInterval interval_at(std::vector<KernelInterval> const& bands, double seconds) {
-    TimeInterval factors = bands.front().factors;
-    for (KernelInterval const& band : bands)
-        if (seconds >= band.from_seconds) factors = band.factors;
-    return factors;
-}
-
 }  // namespace
 
 double shipped_correction(KernelMeasurement const& row, KernelFit const& shipped) {
@@ -89,22 +82,6 @@ ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b) {
     std::vector<double> values;
     each_crossing(axes, [&](std::span<double const> at) { values.push_back(a.value(at) + b.value(at)); });
     return {std::move(axes), std::move(values)};
-}
-
-TimeInterval hull_of(TimeInterval a, TimeInterval b) {
-    return {.low = std::min(a.low, b.low), .high = std::max(a.high, b.high)};
-}
-
-std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::vector<KernelInterval> const& b) {
-    if (b.empty()) return a;
-    std::set<double> edges;
-    for (auto const* bands : {&a, &b})
-        for (KernelInterval const& band : *bands)
-            edges.insert(band.from_seconds);
-    std::vector<KernelInterval> out;
-    for (double const edge : edges)
-        out.push_back({.from_seconds = edge, .factors = hull_of(interval_at(a, edge), interval_at(b, edge))});
-    return out;
 }
 
 }  // namespace sextant

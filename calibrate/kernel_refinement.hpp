@@ -20,8 +20,4 @@ std::vector<ResidualPoint> anchors(KernelFit const& shipped, KernelMeasurement c
 /// A correction that is the sum of two over the same coordinates, over the range of both.
 ResidualGrid sum_of(ResidualGrid const& a, ResidualGrid const& b);
 
-/// Bands of both, in each the interval that holds both.
-std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::vector<KernelInterval> const& b);
-TimeInterval hull_of(TimeInterval a, TimeInterval b);
-
 }  // namespace sextant

@@ -1,6 +1,7 @@
 #include "cli/calibrate/fit_kernels.hpp"
 
 #include "calibrate/kernel_fit.hpp"
+#include "calibrate/kernel_intervals.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"

@@ -1,5 +1,6 @@
 #include "calibrate/kernel_refinement.hpp"
 
+#include "calibrate/kernel_intervals.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 

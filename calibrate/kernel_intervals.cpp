@@ -1,0 +1,78 @@
+#include "calibrate/kernel_intervals.hpp"
+
+#include "core/quantile.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+namespace sextant {
+namespace {
+
+TimeInterval interval_at(std::vector<KernelInterval> const& bands, double seconds) {
+    TimeInterval factors = bands.front().factors;
+    for (KernelInterval const& band : bands)
+        if (seconds >= band.from_seconds) factors = band.factors;
+    return factors;
+}
+
+}  // namespace
+
+TimeInterval residual_interval(std::vector<double> const& log_measured_to_predicted, double widen) {
+    double const low = quantile_of(log_measured_to_predicted, 0.1) * widen;
+    double const high = quantile_of(log_measured_to_predicted, 0.9) * widen;
+    constexpr double least = 0.005;
+    return {.low = std::exp(std::min(-least, low)), .high = std::exp(std::max(least, high))};
+}
+
+std::vector<KernelInterval> interval_bands(std::vector<UnseenRow> const& rows) {
+    constexpr std::array edges{0.0, 10e-6, 30e-6, 100e-6, 1e-3, 10e-3};
+    constexpr std::size_t enough = 40;
+    std::vector<KernelInterval> bands;
+    std::vector<double> pending;
+    double from = 0;
+    for (std::size_t b = 0; b < edges.size(); ++b) {
+        double const to = b + 1 < edges.size() ? edges[b + 1] : 1e30;
+        for (UnseenRow const& r : rows)
+            if (r.seconds >= edges[b] && r.seconds < to) pending.push_back(r.log_ratio);
+        if (pending.size() < enough && b + 1 < edges.size()) continue;
+        if (pending.size() < enough && !bands.empty()) break;  // the last band before holds on
+        bands.push_back({.from_seconds = from, .factors = residual_interval(pending, 1)});
+        pending.clear();
+        from = to;
+    }
+    return bands;
+}
+
+HeldOutError error_of(std::vector<double> const& log_measured_to_predicted) {
+    std::vector<double> absolute;
+    std::vector<double> signed_errors;
+    for (double const r : log_measured_to_predicted) {
+        double const error = 100 * (std::exp(-r) - 1);
+        signed_errors.push_back(error);
+        absolute.push_back(std::abs(error));
+    }
+    return {.rows = static_cast<std::int64_t>(absolute.size()),
+            .median_pct = quantile_of(absolute, 0.5),
+            .p95_pct = quantile_of(absolute, 0.95),
+            .bias_pct = quantile_of(signed_errors, 0.5)};
+}
+
+TimeInterval hull_of(TimeInterval a, TimeInterval b) {
+    return {.low = std::min(a.low, b.low), .high = std::max(a.high, b.high)};
+}
+
+std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::vector<KernelInterval> const& b) {
+    if (b.empty()) return a;
+    std::set<double> edges;
+    for (auto const* bands : {&a, &b})
+        for (KernelInterval const& band : *bands)
+            edges.insert(band.from_seconds);
+    std::vector<KernelInterval> out;
+    for (double const edge : edges)
+        out.push_back({.from_seconds = edge, .factors = hull_of(interval_at(a, edge), interval_at(b, edge))});
+    return out;
+}
+
+}  // namespace sextant
