@@ -76,14 +76,13 @@ constexpr std::array constants{
     factor<&EngineProfile::expert_unpack_scale>("expert_unpack_scale", 0.5),
 };
 
-/// Of a row: residuals are not divided by it, so priors are multiplied by it. assumed
-constexpr double typical_error = 0.2;
-
 constexpr double gap_spread = 0.5;  ///< of the logarithm of a gap between kernels, of captured graphs; assumed
 
 /// What a gap between kernels costs beside the rows' errors.
-double gap_cost(EngineProfile const& engine, FitPrior const& prior) {
-    double const residual = std::log(engine.kernel_gap.value.in(units::us) / prior.mean) / prior.spread * typical_error;
+double gap_cost(EngineProfile const& engine, EnginePriors const& priors) {
+    FitPrior const& prior = priors.kernel_gap;
+    double const residual =
+        std::log(engine.kernel_gap.value.in(units::us) / prior.mean) / prior.spread * priors.typical_error;
     return residual * residual / 2;
 }
 
@@ -97,7 +96,8 @@ double log_error(ServedMeasurement const& row, EngineProfile const& profile) {
     return std::log(row.predict(profile) / row.seconds);
 }
 
-std::vector<double> weights_of(Rows const& rows) {
+std::vector<double> weights_of(Rows const& rows, EnginePriors const& priors) {
+    if (!priors.shares_errors) return std::vector<double>(rows.size(), 1.0);
     std::map<std::string, double> count;
     for (auto const* row : rows)
         count[row->group] += 1;
@@ -112,15 +112,16 @@ FitResult fit_at(EngineProfile const& start, EnginePriors const& priors, Rows co
     for (std::size_t i = 0; i < constants.size(); ++i) {
         Constant const& c = constants.at(i);
         FitPrior const& prior = priors.constants.at(i);
-        problem.parameters.push_back({.name = c.name,
-                                      .start = prior.mean,
-                                      .low = c.low,
-                                      .high = c.high,
-                                      .scale = FitScale::logarithmic,
-                                      .prior = FitPrior{.mean = prior.mean, .spread = prior.spread / typical_error}});
+        problem.parameters.push_back(
+            {.name = c.name,
+             .start = prior.mean,
+             .low = c.low,
+             .high = c.high,
+             .scale = FitScale::logarithmic,
+             .prior = FitPrior{.mean = prior.mean, .spread = prior.spread / priors.typical_error}});
     }
     problem.rows = rows.size();
-    problem.weights = weights_of(rows);
+    problem.weights = weights_of(rows, priors);
     problem.residual = [&](std::size_t row, std::span<double const> values) {
         return log_error(*rows[row], with_values(start, values));
     };
@@ -237,7 +238,9 @@ EnginePriors priors_beside(EngineProfile const& engine, std::vector<EngineFit co
 EnginePriors priors_around(EngineProfile const& known) {
     EnginePriors priors{.constants = {},
                         .kernel_gap = {.mean = known.kernel_gap.value.in(units::us), .spread = gap_spread},
-                        .source = fmt::format("as in the profile '{}'", known.name)};
+                        .source = fmt::format("as in the profile '{}'", known.name),
+                        .typical_error = 0.05,
+                        .shares_errors = false};
     for (Constant const& c : constants)
         priors.constants.push_back({.mean = c.get(known), .spread = c.spread * std::sqrt(0.5)});
     return priors;
@@ -278,19 +281,19 @@ std::vector<JudgedFigure> judge(Rows const& rows, EngineProfile const& profile) 
 
 /// Whether the rows say more of a constant than its prior: moved by one standard deviation of that, their errors change
 /// by more than a typical error in all.
-bool is_identified(EngineFit const& fit, Rows const& rows, std::size_t which) {
+bool is_identified(EngineFit const& fit, EnginePriors const& priors, Rows const& rows, std::size_t which) {
     std::vector<double> values;
     for (FittedParameter const& p : fit.constants)
         values.push_back(p.value);
     values[which] *= std::exp(constants.at(which).spread);
     EngineProfile const other = with_values(fit.profile, values);
-    std::vector<double> const weights = weights_of(rows);
+    std::vector<double> const weights = weights_of(rows, priors);
     double change = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         double const by = std::log(rows[i]->predict(other) / rows[i]->predict(fit.profile));
         change += weights[i] * by * by;
     }
-    return change > typical_error * typical_error;
+    return change > priors.typical_error * priors.typical_error;
 }
 
 void add_provenance(EngineFit& fit, EnginePriors const& priors, EngineFitOptions const& options) {
@@ -326,7 +329,7 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
         EngineProfile tried = start;
         tried.kernel_gap.value = gap * units::us;
         FitResult result = fit_at(tried, priors, used, options.threads);
-        double const cost = result.cost + gap_cost(tried, priors.kernel_gap);
+        double const cost = result.cost + gap_cost(tried, priors);
         if (best && least <= cost) continue;
         best = std::move(result);
         least = cost;
@@ -355,7 +358,7 @@ EngineFit fit_engine(EngineProfile const& start, std::vector<ServedMeasurement> 
     fit.profile.interval = interval(IntervalOf::output_token);
     fit.profile.first_token_interval = interval(IntervalOf::first_token);
     for (std::size_t i = 0; i < constants.size(); ++i)
-        fit.identified.push_back(!fit.constants[i].at_bound && is_identified(fit, used, i));
+        fit.identified.push_back(!fit.constants[i].at_bound && is_identified(fit, priors, used, i));
     add_provenance(fit, priors, options);
     return fit;
 }

@@ -58,6 +58,11 @@ struct EnginePriors {
     std::vector<FitPrior> constants;
     FitPrior kernel_gap;
     std::string source;  ///< the provenance of constants that the rows do not identify
+    /// Of a row: residuals are not divided by it, so priors are multiplied by it. assumed
+    double typical_error = 0.2;
+    /// Rows of a group of model, device and engine share the errors of whoever measured them, and weigh the less the
+    /// more there are.
+    bool shares_errors = true;
 };
 
 /// Of any engine: factors 1, times that are common; assumed. Engines that put iterations together ahead capture decodes

@@ -256,7 +256,8 @@ FrameworkFit fit_framework(FrameworkProfile const& start, std::vector<StepMeasur
     add_expected(unknowns, values, expected);
     for (std::size_t i = 0; i < unknowns.size(); ++i) {
         fit.constants.push_back(constant_of(unknowns[i], values[i], rows));
-        if (i < fitted && result.parameters[i].is_identified) fit.constants.back().spread = result.parameters[i].spread;
+        if (i < fitted && result.parameters[i].is_identified && !result.parameters[i].at_bound)
+            fit.constants.back().spread = result.parameters[i].spread;
     }
     fit.timing = entries_of(base, unknowns, values, rows);
     std::set<std::string> const sources = sources_of(rows, [](StepMeasurement const&) { return true; });

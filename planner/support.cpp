@@ -109,15 +109,21 @@ void keep_measured(SearchSpace& space) {
 
 bool waits_for_host(StepEstimate const& estimate) { return estimate.breakdown.host >= 0.1 * estimate.time; }
 
+StepInterval interval_of_kind(FrameworkProfile const& framework, bool has_experts, bool waits) {
+    if (has_experts) return expert_interval;
+    StepInterval out = framework.interval;
+    if (waits) {
+        out.low = std::min(out.low, waiting_interval.low);
+        out.high = std::max(out.high, waiting_interval.high);
+    }
+    return out;
+}
+
 StepInterval step_interval(FrameworkProfile const& framework, ModelSpec const& model, StepEstimate const& estimate,
                            std::span<std::string const> unsupported) {
     constexpr double widening = 1.25;  // assumed
     double const power = std::pow(widening, static_cast<double>(std::min<std::size_t>(unsupported.size(), 4)));
-    StepInterval out = model.moe ? expert_interval : framework.interval;
-    if (!model.moe && waits_for_host(estimate)) {
-        out.low = std::min(out.low, waiting_interval.low);
-        out.high = std::max(out.high, waiting_interval.high);
-    }
+    StepInterval out = interval_of_kind(framework, model.moe.has_value(), waits_for_host(estimate));
     out.low = std::pow(out.low, power);
     out.high = std::pow(out.high, power);
     return out;

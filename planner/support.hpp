@@ -32,6 +32,9 @@ void keep_measured(SearchSpace& space);
 /// whether a release records them in graphs, are in no profile.
 bool waits_for_host(StepEstimate const& estimate);
 
+/// The 80 % interval of a framework's steps that have experts, wait for the host, or neither.
+StepInterval interval_of_kind(FrameworkProfile const& framework, bool has_experts, bool waits);
+
 /// The 80 % interval of a step's time, as factors on it: of the framework's rows and left-out sources, for mixtures of
 /// experts of all such rows, for steps that wait for the host of those at least, and wider by a quarter for each
 /// unsupported term (assumed), up to four of them.

@@ -2,6 +2,7 @@
 
 #include "calibrate/engine_fit.hpp"
 #include "cli/calibrate/served_row.hpp"
+#include "cli/calibrate/train_rows.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
@@ -59,13 +60,35 @@ EngineProfile beginning(EngineProfile engine, ServingFitRequest const& request) 
     return request.catalogue.empty() ? engine : without_fit(std::move(engine));
 }
 
-/// `only`: the engine whose rows count; empty: every one.
-void add_row(ServingRow const& row, ServingFitRequest const& request, std::string const& only,
+/// The engine that is asked for: a shipped one, whose rows count and those that state none, or a profile of one's own
+/// (or a shipped one with changes), which all rows are of.
+struct AskedEngine {
+    std::optional<EngineProfile> profile;
+    bool is_own = false;
+
+    explicit AskedEngine(std::string const& name) {
+        if (name.empty()) return;
+        profile = find_engine(name, "--engine");
+        is_own = is_own_profile(name);
+    }
+    [[nodiscard]] ServedCase served(ServingRow row) const {
+        if (is_own) return served_case(row, &*profile);
+        if (profile && row.engine.empty()) row.engine = profile->name;
+        ServedCase out = served_case(row, nullptr);
+        if (profile && out.what.engine.name != profile->name) throw RowSkip("of another engine");
+        return out;
+    }
+    /// What the fit of an engine begins with.
+    [[nodiscard]] EngineProfile start(std::string const& name) const {
+        return is_own ? *profile : find_engine(name, "engine");
+    }
+};
+
+void add_row(ServingRow const& row, ServingFitRequest const& request, AskedEngine const& asked,
              std::map<std::string, std::shared_ptr<GapModels>>& models, Engines& engines,
              std::map<std::string, std::size_t>& left_out) {
     try {
-        ServedCase found = served_case(row, nullptr);
-        if (!only.empty() && found.what.engine.name != only) throw RowSkip("of another engine");
+        ServedCase found = asked.served(row);
         auto& shared = models[found.key];
         if (!shared) shared = std::make_shared<GapModels>(found.what);
         auto const predict = std::make_shared<ServedRow>(std::move(found), shared);
@@ -105,16 +128,15 @@ void add_row(ServingRow const& row, ServingFitRequest const& request, std::strin
     }
 }
 
-Engines read_engines(ServingFitRequest const& request, CommandContext& context) {
-    std::string const wanted = request.engine.empty() ? "" : find_engine(request.engine, "--engine").name;
+Engines read_engines(ServingFitRequest const& request, AskedEngine const& asked, CommandContext& context) {
     Engines engines;
     std::map<std::string, std::shared_ptr<GapModels>> models;
     std::map<std::string, std::size_t> left_out;
     for (std::string const& file : request.tables) {
         CsvTable const table = read_csv(file);
-        static_cast<void>(table.require(serving_columns()));
+        require_columns(table, {"model", "gpu"}, serving_columns());
         for (CsvRecord const& record : table.records)
-            add_row(serving_row(RowCells(table, record)), request, wanted, models, engines, left_out);
+            add_row(serving_row(RowCells(table, record)), request, asked, models, engines, left_out);
     }
     for (auto& [name, rows] : engines) {
         auto const count =
@@ -126,8 +148,8 @@ Engines read_engines(ServingFitRequest const& request, CommandContext& context) 
     std::erase_if(engines, [](auto const& entry) { return entry.second.figures.empty(); });
     for (auto const& [reason, count] : left_out)
         context.err << fmt::format("{} left out: {}\n", count, reason);
-    if (engines.empty() && !wanted.empty())
-        throw InputError("--engine: no usable rows of '{}' in the tables of --serving", wanted);
+    if (engines.empty() && asked.profile)
+        throw InputError("--engine: no usable rows of '{}' in the tables of --serving", asked.profile->name);
     if (engines.empty()) throw InputError("--serving: no usable rows in the tables");
     return engines;
 }
@@ -189,22 +211,31 @@ void find_prompt_orders(EngineRows const& rows, EngineProfile const& engine, uns
     }
 }
 
+/// Rows of one machine say nothing of others, and a few rows nothing of an interval.
+EngineInterval no_narrower(EngineInterval const& own, EngineInterval const& before) {
+    if (own.rows == 0) return before;
+    if (before.rows == 0) return own;
+    return {
+        .low = std::min(own.low, before.low), .high = std::max(own.high, before.high), .rows = own.rows + before.rows};
+}
+
 /// Fits engines, again and again with closed loops simulated under what was found. All together: first by themselves,
 /// then with what the others say of engines. One alone: around its shipped profile.
 class EnginesFit {
 public:
-    EnginesFit(Engines const& engines, ServingFitRequest const& request, CommandContext& context)
-        : engines_(engines), request_(request), context_(context) {}
+    EnginesFit(Engines const& engines, ServingFitRequest const& request, AskedEngine const& asked,
+               CommandContext& context)
+        : engines_(engines), request_(request), asked_(asked), context_(context) {}
 
     std::map<std::string, EngineFit> run() {
         bool const together = !request_.catalogue.empty();
         passes_ = together ? 4 : 3;
         for (auto const& [name, rows] : engines_)
-            find_prompt_orders(rows, beginning(find_engine(name, "engine"), request_), request_.threads, context_);
+            find_prompt_orders(rows, beginning(asked_.start(name), request_), request_.threads, context_);
         for (int pass = 1; pass <= passes_; ++pass) {
             auto const before = fits_;
             for (auto const& [name, rows] : engines_) {
-                EngineProfile const start = find_engine(name, "engine");
+                EngineProfile const start = asked_.start(name);
                 EnginePriors const priors = !together            ? priors_around(start)
                                             : pass > passes_ / 2 ? priors_beside(start, others(before, name))
                                                                  : common_priors(start);
@@ -237,13 +268,13 @@ private:
         if (pass < passes_) options.folds = 1;
         EngineFit& fit = fits_[start.name] = fit_engine(start, rows.figures, options);
         if (!request_.catalogue.empty()) return;
-        // A few rows say nothing of an interval either.
-        if (fit.profile.interval.rows == 0) fit.profile.interval = start.interval;
-        if (fit.profile.first_token_interval.rows == 0) fit.profile.first_token_interval = start.first_token_interval;
+        fit.profile.interval = no_narrower(fit.profile.interval, start.interval);
+        fit.profile.first_token_interval = no_narrower(fit.profile.first_token_interval, start.first_token_interval);
     }
 
     Engines const& engines_;
     ServingFitRequest const& request_;
+    AskedEngine const& asked_;
     CommandContext& context_;
     int passes_ = 0;
     Fits fits_;
@@ -252,7 +283,8 @@ private:
 }  // namespace
 
 int fit_serving_tables(ServingFitRequest const& request, CommandContext& context) {
-    auto const engines = read_engines(request, context);
+    AskedEngine const asked(request.engine);
+    auto const engines = read_engines(request, asked, context);
     if (request.catalogue.empty() && engines.size() > 1)
         throw InputError("--serving: rows of {} engines (--engine NAME for one of them, or --catalogue FOLDER)",
                          engines.size());
@@ -267,10 +299,13 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
                   {"p90 %", Align::right},
                   {"bias %", Align::right}});
     Table groups({{"held out"}, {"figure"}, {"n", Align::right}, {"median %", Align::right}, {"bias %", Align::right}});
-    for (auto const& [name, fit] : EnginesFit(engines, request, context).run()) {
-        for (FittedParameter const& p : fit.constants)
+    for (auto const& [name, fit] : EnginesFit(engines, request, asked, context).run()) {
+        for (std::size_t i = 0; i < fit.constants.size(); ++i) {
+            FittedParameter const& p = fit.constants[i];
+            bool const known = fit.identified[i] && p.spread;
             constants.add_row({name, p.name, fmt::format("{:.4g}", p.value),
-                               p.spread ? fmt::format("{:.2g}", *p.spread) : std::string("not identified")});
+                               known ? fmt::format("{:.2g}", *p.spread) : std::string("not identified")});
+        }
         constants.add_row({name, "kernel_gap", fmt::format("{:.4g}", fit.profile.kernel_gap.value.in(units::us)), ""});
         add_errors(errors, name, "fitted", fit.fitted_errors);
         add_errors(errors, name, "held out", fit.held_out_errors);

@@ -12,6 +12,7 @@
 #include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
+#include "planner/support.hpp"
 
 #include <fmt/format.h>
 
@@ -60,8 +61,8 @@ void set_releases(Family& family, bool anew) {
     auto& releases = family.start.releases;
     if (anew) releases = releases_of(family.rows);
     if (!releases) return;
-    for (StepMeasurement& row : family.rows)
-        row.release_years = years_between(releases->at, releases->of_step(row.release));
+    for (StepMeasurement& row : family.rows)  // one's own machine runs what its profile is of
+        if (anew || row.release) row.release_years = years_between(releases->at, releases->of_step(row.release));
 }
 
 std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const& rows) {
@@ -161,6 +162,42 @@ StepInterval interval_of(std::vector<double> const& log_errors) {
             .rows = static_cast<std::int64_t>(log_errors.size())};
 }
 
+/// No narrower than the interval of the profile that a fit begins with: rows of one machine say nothing of others.
+StepInterval widened(StepInterval const& before, std::vector<double> const& log_errors) {
+    if (log_errors.empty()) return before;
+    StepInterval const own = interval_of(log_errors);
+    return {
+        .low = std::min(before.low, own.low), .high = std::max(before.high, own.high), .rows = before.rows + own.rows};
+}
+
+/// Entries of generations that no row is of, as they were.
+void keep_other_generations(FrameworkProfile& profile, FrameworkProfile const& known,
+                            std::vector<StepMeasurement const*> const& rows) {
+    std::set<std::string> measured;  // entries by their generation, "*" among them where a row goes by it
+    for (StepMeasurement const* row : rows)
+        measured.insert(timing_for(profile, row->generation, row->precision).generation);
+    for (FrameworkTiming& timing : profile.timing) {
+        FrameworkTiming const& before = timing_for(known, timing.generation, timing.precision);
+        bool const is_same = before.generation == timing.generation && before.precision == timing.precision;
+        if (is_same && !measured.contains(timing.generation)) timing = before;
+    }
+}
+
+/// Steps that predict the same are of one layout. Few sources do not tell what a fit says of rows that it has not seen:
+/// each fifth of their layouts does.
+std::vector<StepMeasurement> in_folds(std::vector<StepMeasurement const*> const& rows,
+                                      std::map<StepMeasurement const*, double> const& predicted) {
+    constexpr std::size_t folds = 5;
+    std::map<double, std::size_t> layouts;
+    std::vector<StepMeasurement> out;
+    for (StepMeasurement const* row : rows) {
+        std::size_t const layout = layouts.emplace(predicted.at(row), layouts.size()).first->second;
+        out.push_back(*row);
+        out.back().source = fmt::format("fold {}", layout % folds);
+    }
+    return out;
+}
+
 Table score_table(Scores const& scores) {
     Table table({{"source"},
                  {"rows", Align::right},
@@ -189,13 +226,13 @@ Table score_table(Scores const& scores) {
 
 /// The families that are asked for, rows weighted as the fit takes them.
 std::map<std::string, Family> chosen_families(TrainFitRequest const& request, CommandContext& context) {
-    std::string const wanted = request.framework.empty() ? "" : find_framework(request.framework, "--framework").name;
-    auto families = read_families(request.tables, wanted, context);
+    bool const anew =
+        !request.catalogue.empty();  // for any machine; a file of its own is for the one that was measured
+    auto families =
+        read_families(request.tables, request.framework, anew ? RowsOf::publications : RowsOf::own_machine, context);
     if (request.catalogue.empty() && families.size() > 1)
         throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
                          families.size());
-    bool const anew =
-        !request.catalogue.empty();  // for any machine; a file of its own is for the one that was measured
     for (auto& [name, family] : families) {
         set_releases(family, anew);
         if (anew) discount_sources(family.rows);
@@ -244,7 +281,10 @@ private:
         if (rows.size() >= fewest_rows) {
             profile.timing = fit.timing;
             add_provenance(profile, fit, together_ ? nullptr : &family.start);
-            if (!together_) add_steps(profile, family.start, rows, seen);
+            if (!together_) {
+                add_steps(profile, family.start, rows, seen);
+                keep_other_generations(profile, family.start, rows);
+            }
         } else {
             context_.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n",
                                         rows.size(), name, fewest_rows);
@@ -262,8 +302,7 @@ private:
                     "{}: the profile of {} that the fit begins with was fitted to it, so it cannot be left out, and no "
                     "interval comes from its errors\n",
                     source, name);
-        begin_step(context_, fmt::format("leaving out each of {} sources", fit.sources.size()));
-        for (LeftOutStep const& step : leave_one_source_out(family.start, rows, options_, expected)) {
+        for (LeftOutStep const& step : left_out(family, fit.sources.size(), fitted, expected)) {
             if (seen.contains(step.row->source)) {
                 predicted.add_fitted(name, *step.row, fitted.at(step.row));
                 continue;
@@ -278,10 +317,29 @@ private:
         return profile;
     }
 
+    std::vector<LeftOutStep> left_out(Family const& family, std::size_t sources,
+                                      std::map<StepMeasurement const*, double> const& fitted,
+                                      std::vector<TimingConstant> const& expected) {
+        constexpr std::size_t enough_sources = 3;
+        auto const rows = pointers(family.rows);
+        if (together_ || sources >= enough_sources) {
+            begin_step(context_, fmt::format("leaving out each of {} sources", sources));
+            return leave_one_source_out(family.start, rows, options_, expected);
+        }
+        begin_step(context_, "leaving out each fifth of the layouts");
+        std::vector<StepMeasurement> const folded = in_folds(rows, fitted);
+        auto steps = leave_one_source_out(family.start, pointers(folded), options_, expected);
+        for (LeftOutStep& step : steps)
+            step.row = rows[static_cast<std::size_t>(step.row - folded.data())];
+        return steps;
+    }
+
     void set_interval(std::string const& name, FrameworkProfile& profile) {
         constexpr std::size_t enough = 80;
-        constexpr std::size_t enough_alone = 20;  // of fewer the shipped profile's stays
-        if (!together_ && scores.of_all.size() < enough_alone) return;
+        if (!together_) {
+            profile.interval = widened(profile.interval, scores.of_all);
+            return;
+        }
         auto const& own = scores.of_family[name];
         profile.interval = interval_of(own.size() >= enough ? own : scores.of_all);
     }
@@ -306,12 +364,14 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     Scores const& scores = fit.scores;
     context.out << for_terminal(score_table(scores).text(), terminal_of(context.out));
     std::map<std::string, StepInterval> of_kind;
+    bool const is_own = request.catalogue.empty();  // plans keep the intervals that all rows gave
     for (auto const& [kind, errors] : scores.of_kind)
-        of_kind[kind] = interval_of(errors);
+        of_kind[kind] =
+            is_own ? interval_of_kind(profiles.begin()->second, kind == experts, kind == waiting) : interval_of(errors);
     if (!scores.alone.empty())
         context.out << fmt::format("80 % intervals hold {:.0f} % of the rows left out\n",
                                    inside_intervals(scores, profiles, of_kind));
-    for (auto const& [kind, interval] : of_kind)
+    for (auto const& [kind, interval] : is_own ? decltype(of_kind){} : of_kind)
         context.out << fmt::format("80 % interval of {}: {:.3g} to {:.3g} of {} errors\n", kind, interval.low,
                                    interval.high, interval.rows);
     return exit_code::done;

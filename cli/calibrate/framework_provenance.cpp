@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 namespace sextant::cli {
@@ -12,6 +13,8 @@ namespace {
 
 /// Where constants say that they were fitted: "..., 87 rows of llm-foundry, misc-repos".
 constexpr std::string_view fitted_by = "sextant calibrate fit --train, ";
+/// And that rows of another fit moved them beside others that they say more of.
+constexpr std::string_view moved_by = "; then moved by ";
 
 /// Constants that a fit began with and did not move for want of rows, with the provenance they had.
 void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
@@ -32,16 +35,21 @@ void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
 
 std::set<std::string> sources_of(FrameworkProfile const& profile) {
     std::set<std::string> out;
-    auto const read = [&](std::string_view text) {
+    auto const read_rows = [&](std::string_view text) {
         constexpr std::string_view before = " rows of ";
         std::size_t const at = text.find(before);
-        if (!text.starts_with(fitted_by) || at == std::string_view::npos) return;
+        if (at == std::string_view::npos) return;
         std::string_view rest = text.substr(at + before.size());
         for (std::size_t end = rest.find(", "); end != std::string_view::npos; end = rest.find(", ")) {
             out.emplace(rest.substr(0, end));
             rest.remove_prefix(end + 2);
         }
         out.emplace(rest);
+    };
+    auto const read = [&](std::string_view text) {
+        std::size_t const moved = text.find(moved_by);
+        if (text.starts_with(fitted_by)) read_rows(text.substr(0, moved));
+        if (moved != std::string_view::npos) read_rows(text.substr(moved + moved_by.size()));
     };
     for (FrameworkTiming const& timing : profile.timing) {
         for (auto const& field : timing_numbers)
@@ -78,7 +86,14 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit, Framewor
                     if (field.key != constant.key) continue;
                     auto& value = timing.*field.member;
                     bool const identified = constant.spread.has_value();
-                    if (!identified && known != nullptr) continue;
+                    if (!identified && known != nullptr) {
+                        auto const& before = timing_for(*known, timing.generation, timing.precision).*field.member;
+                        constexpr double moved = 0.005;  // of the value
+                        if (std::abs(value.value / before.value - 1) > moved &&
+                            value.source.find(moved_by) == std::string::npos)
+                            value.source += fmt::format("{}{} rows of {}", moved_by, fit.rows, sources);
+                        continue;
+                    }
                     value.basis = identified ? Basis::fitted : Basis::assumed;
                     value.source = identified
                                        ? fmt::format("{}{} rows of {}", fitted_by, fit.rows, sources)

@@ -99,9 +99,70 @@ std::shared_ptr<PricedRow> priced_row(TrainingCase const& c) {
 
 }  // namespace
 
+bool is_own_profile(std::string_view option) {
+    return option.ends_with(".json") || option.find(':') != std::string_view::npos;
+}
+
+namespace {
+
+/// Builds cases from rows under the framework that is asked for.
+class AskedRows {
+public:
+    explicit AskedRows(std::string const& framework) {
+        if (framework.empty()) return;
+        FrameworkProfile profile = find_framework(framework, "--framework");
+        name_ = profile.name;
+        if (!is_own_profile(framework)) return;
+        own_ = std::move(profile);
+        builder_ = CaseBuilder(framework);
+    }
+
+    /// @throws RowSkip, also for a row that says that it is of another framework.
+    TrainingCase build(TrainingRow row) {
+        if (!own_ && row.framework.empty()) row.framework = name_;
+        TrainingCase out = builder_.build(row);
+        if (!own_ && !name_.empty() && out.framework->name != name_) throw RowSkip("of another framework");
+        return out;
+    }
+
+    [[nodiscard]] FrameworkProfile start(std::string const& name) const {
+        return own_ ? *own_ : find_framework(name, "--train");
+    }
+
+private:
+    std::string name_;
+    std::optional<FrameworkProfile> own_;  ///< a file, or a shipped one with changes: of every row
+    CaseBuilder builder_;
+};
+
+StepMeasurement measured_step(TrainingRow const& row, TrainingCase const& c, std::string where, RowsOf whose) {
+    auto const measured = measured_time(row, c);
+    auto const priced = priced_row(c);
+    if (!measured) throw RowSkip("its time is not stated");
+    std::string const& generation = c.cluster->accelerator.generation;
+    std::string const precision(name_of(unscaled(c.plan.precision)));
+    StepEstimate const before = priced->estimate(timing_for(*c.framework, generation, precision));
+    constexpr double far = 4;  // assumed: another thing was measured
+    bool const is_near = *measured < far * before.time && before.time < far * *measured;
+    if (whose == RowsOf::own_machine && !is_near)
+        throw RowSkip("off by more than four times from what the profile says (are its times in seconds?)");
+    return {.source = row.source_id,
+            .generation = generation,
+            .precision = precision,
+            .where = std::move(where),
+            .release = c.release,
+            .seconds = measured->base(),
+            .weight = whose == RowsOf::publications ? trust_of(row.source_id) : 1,
+            .has_experts = c.model.moe.has_value(),
+            .waits_for_host = waits_for_host(before),
+            .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
+}
+
+}  // namespace
+
 std::map<std::string, Family> read_families(std::vector<std::string> const& files, std::string const& framework,
-                                            CommandContext& context) {
-    CaseBuilder builder;
+                                            RowsOf whose, CommandContext& context) {
+    AskedRows asked(framework);
     std::map<std::string, Family> families;
     std::map<std::string, std::vector<std::pair<std::string, StepMeasurement>>> by_source;
     std::map<std::string, std::size_t> skipped;
@@ -109,37 +170,20 @@ std::map<std::string, Family> read_families(std::vector<std::string> const& file
         CsvTable const table = read_csv(file);
         std::vector<TrainingRow> const rows = training_rows(table);
         for (std::size_t i = 0; i < rows.size(); ++i) {
-            TrainingRow const& row = rows[i];
             try {
-                TrainingCase const c = builder.build(row);
-                if (!framework.empty() && c.framework->name != framework) throw RowSkip("of another framework");
-                auto const measured = measured_time(row, c);
-                auto const priced = priced_row(c);
-                if (!measured) throw RowSkip("its time is not stated");
-                std::string const& generation = c.cluster->accelerator.generation;
-                std::string const precision(name_of(unscaled(c.plan.precision)));
-                StepEstimate const shipped = priced->estimate(timing_for(*c.framework, generation, precision));
-                StepMeasurement step{.source = row.source_id,
-                                     .generation = generation,
-                                     .precision = precision,
-                                     .where = row_place(table, table.records[i]),
-                                     .release = c.release,
-                                     .seconds = measured->base(),
-                                     .weight = trust_of(row.source_id),
-                                     .has_experts = c.model.moe.has_value(),
-                                     .waits_for_host = waits_for_host(shipped),
-                                     .predict = [priced](FrameworkTiming const& t) { return priced->seconds(t); }};
+                TrainingCase const c = asked.build(rows[i]);
+                StepMeasurement step = measured_step(rows[i], c, row_place(table, table.records[i]), whose);
                 std::string const& name = c.framework->name;
-                if (!families.contains(name))
-                    families.emplace(name, Family{.start = find_framework(name, "--train"), .rows = {}});
-                by_source[row.source_id].emplace_back(name, std::move(step));
+                if (!families.contains(name)) families.emplace(name, Family{.start = asked.start(name), .rows = {}});
+                by_source[rows[i].source_id].emplace_back(name, std::move(step));
             } catch (RowSkip const& skip) {
                 ++skipped[skip.what()];
             }
         }
     }
     for (auto& [source, rows] : by_source) {
-        std::size_t const stride = (rows.size() + most_rows_of_source - 1) / most_rows_of_source;
+        bool const thins = whose == RowsOf::publications;
+        std::size_t const stride = thins ? (rows.size() + most_rows_of_source - 1) / most_rows_of_source : 1;
         for (std::size_t i = 0; i < rows.size(); i += stride)
             families[rows[i].first].rows.push_back(std::move(rows[i].second));
         if (std::size_t const used = (rows.size() + stride - 1) / stride; used < rows.size())

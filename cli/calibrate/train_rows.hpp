@@ -4,8 +4,10 @@
 #include "cli/command.hpp"
 #include "core/spec/framework_profile.hpp"
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant::cli {
@@ -16,10 +18,19 @@ struct Family {
     std::vector<StepMeasurement> rows;
 };
 
-/// Measured steps of the tables whose time is scored, by framework, of `framework` alone unless that is empty; of large
-/// sources every n-th one. How many were left out for which reason is said on standard error. @throws InputError when
-/// none is left.
+/// Whether an option names a file, or a shipped profile with changes, and not what ships.
+bool is_own_profile(std::string_view option);
+
+/// Whose measurements a table holds.
+enum class RowsOf : std::uint8_t {
+    publications,  ///< trusted by source, of large sources every n-th one
+    own_machine,   ///< all are trusted, but those off by more than four times
+};
+
+/// Measured steps of the tables whose time is scored, by framework: of `framework` alone unless that is empty, and
+/// where that is a profile of one's own all of them as its. How many were left out for which reason is said on standard
+/// error. @throws InputError when none is left.
 std::map<std::string, Family> read_families(std::vector<std::string> const& files, std::string const& framework,
-                                            CommandContext& context);
+                                            RowsOf whose, CommandContext& context);
 
 }  // namespace sextant::cli

@@ -13,7 +13,8 @@ void read_interval(ObjectReader& in, char const* key, Interval& interval) {
     if (!given) return;
     interval = {.low = given->number("low"), .high = given->number("high"), .rows = given->integer("rows")};
     if (!(interval.low > 0 && interval.low <= 1 && interval.high >= 1 && interval.high < 100 && interval.rows >= 0))
-        throw InputError("{}: is no interval around 1 (low up to 1, high from 1, rows from 0)", given->where());
+        throw InputError("{}: is no interval around 1 (low above 0 up to 1, high from 1 to below 100, rows from 0)",
+                         given->where());
     given->finish();
 }
 

@@ -117,6 +117,18 @@ TEST_CASE("engine fit: a few rows move a known profile only where they say somet
     CHECK(fit.profile.host_per_iteration.value.in(units::ms) == Approx(4).epsilon(0.1));
 }
 
+TEST_CASE("engine fit: a machine that is slower in everything by half is followed by few rows of its own") {
+    EngineProfile const known = find_engine("vllm", "test");
+    auto rows = rows_of(known, 2);
+    for (ServedMeasurement& row : rows)
+        row.seconds *= 1.5;
+    EngineFit const fit =
+        fit_engine(known, rows, {.priors = priors_around(known), .folds = 1, .kernel_gaps_us = {1}, .threads = 1});
+    REQUIRE(fit.fitted_errors.size() == 1);
+    CHECK(fit.fitted_errors.front().median_pct < 4);
+    CHECK(std::abs(fit.fitted_errors.front().bias_pct) < 4);
+}
+
 TEST_CASE("engine fit: a group is in the same part in every fit, and parts are not empty for long") {
     std::vector<int> count(4);
     for (int i = 0; i < 400; ++i) {

@@ -100,6 +100,18 @@ TEST_CASE("calibrate fit --serving writes a profile that validate reads") {
     INFO(run.err);
     REQUIRE(run.code == 0);
     CHECK(run.out.find("gemm_scale") != std::string::npos);
+    CHECK(run.out.find("not identified") != std::string::npos);
+    // Rows of one machine make no interval narrower, also where they begin with a profile of one's own.
+    sextant::EngineProfile const shipped = sextant::find_engine("lmdeploy", "test");
+    for (char const* engine : {"LMDeploy TurboMind", ""}) {
+        std::string const start = *engine != '\0' ? engine : out;
+        std::string const again = scratch.path("again.json");
+        REQUIRE(run_sextant({"calibrate", "fit", "--serving", excerpt, "--engine", start, "--out", again}).code == 0);
+        sextant::EngineProfile const mine = sextant::find_engine(again, "test");
+        CHECK(mine.name == "lmdeploy");
+        CHECK(mine.interval.low <= shipped.interval.low);
+        CHECK(mine.interval.high >= shipped.interval.high);
+    }
     CHECK(sextant::read_text_file(out).find("\"format\": \"engine-profile\"") != std::string::npos);
     CHECK(run_sextant({"validate", "serving", excerpt, "--profile", out}).code == 0);
     CHECK(run_sextant({"calibrate", "fit", "--serving", excerpt, "--out", out}).code == 2);  // several engines
