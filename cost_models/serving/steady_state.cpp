@@ -88,7 +88,8 @@ ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& 
     double const fresh = fresh_tokens(request);
     double const steps = request.output - 1;
     PromptMix mix;
-    mix.chunks = std::ceil(fresh / static_cast<double>(plan.max_batched_tokens));
+    if (model.what().engine.prompts == PromptOrder::mixed)  // else a prompt is never cut
+        mix.chunks = std::ceil(fresh / static_cast<double>(plan.max_batched_tokens));
     mix.plain = model({.decodes = 1, .decode_context = mean_context(request), .samples = 1});
     mix.mixed = model({.prefill_tokens = fresh / mix.chunks,
                        .prefill_attention = model.prefill_attention(request.cached, fresh) / mix.chunks,
@@ -115,7 +116,7 @@ ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& 
 }  // namespace
 
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences) {
-    double const batch = sequences / groups_of(model);
+    double const batch = std::ceil(sequences / groups_of(model));  // of the fullest group: sequences are not divided
     double const fresh = fresh_tokens(request);
     double const at_a_time =
         std::max(1.0, std::floor(static_cast<double>(model.what().plan.max_batched_tokens) / fresh));

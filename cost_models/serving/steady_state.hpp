@@ -48,7 +48,8 @@ struct ServingEstimate {
 };
 
 /// One batch of `sequences` requests that begin together: their prompts in iterations of at most `max_batched_tokens`,
-/// then output - 1 iterations of decode with a growing cache. Tokens a second over the whole time.
+/// then output - 1 iterations of decode with a growing cache. Of several groups the one with most sequences counts.
+/// Tokens a second over the whole time.
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences);
 
 /// `concurrency` requests at all times, a new one for each that ends. With D sequences decoding, q = D / (output - 1)

@@ -263,6 +263,47 @@ TEST_CASE("serving: a static batch gives as many tokens as it was asked for over
     CHECK(e.latency / units::s == Approx((e.ttft.total() + 127 * e.tpot) / units::s));
 }
 
+TEST_CASE("serving: a prompt is as long in a batch of its own as alone in a loop, whatever the stages and groups") {
+    RequestShape const request{.prompt = 3000, .output = 100};
+    for (char const* engine : {"vllm", "sglang"})
+        for (std::int64_t const pp : {1, 2, 4})
+            for (std::int64_t const attention_dp : {1, 2}) {
+                ServingPlan plan;
+                plan.pp = pp;
+                plan.attention_dp = attention_dp;
+                ServingCase what = served("llama-3.1-8b", "h100-sxm", plan);
+                what.engine = find_engine(engine, "test");
+                IterationModel const model(what);
+                auto const groups = static_cast<double>(pp * attention_dp);
+                Seconds const alone = closed_loop(model, request, 1).ttft.prefill;
+                CAPTURE(engine, pp, attention_dp);
+                for (double const sequences : {1.0, groups}) {
+                    ServingEstimate const batch = static_batch(model, request, sequences);
+                    CHECK(batch.ttft.prefill.base() == Approx(alone.base()).epsilon(0.02));
+                    CHECK(batch.output_tokens_per_s * (batch.latency / units::s) == Approx(sequences * request.output));
+                }
+                CHECK(static_batch(model, request, groups + 1).ttft.prefill > 1.5 * alone);
+            }
+}
+
+TEST_CASE("serving: an engine that has prompts first does not cut one that is alone, however few tokens it takes") {
+    RequestShape const request{.prompt = 4000, .output = 100};
+    for (std::int64_t const pp : {1, 2}) {
+        auto const alone = [&](char const* engine, std::int64_t limit) {
+            ServingPlan plan;
+            plan.pp = pp;
+            plan.max_batched_tokens = limit;
+            ServingCase what = served("llama-3.1-8b", "h100-sxm", plan);
+            what.engine = find_engine(engine, "test");
+            return closed_loop(IterationModel(what), request, 1).ttft;
+        };
+        CAPTURE(pp);
+        CHECK(alone("sglang", 512).prefill.base() == Approx(alone("sglang", 8192).prefill.base()).epsilon(0.1));
+        CHECK(alone("sglang", 512).host.base() == Approx(alone("sglang", 8192).host.base()).epsilon(0.1));
+        CHECK(alone("vllm", 512).host > 4 * alone("vllm", 8192).host);
+    }
+}
+
 TEST_CASE("serving memory: weights are the parameters, split by the plan; the cache is replicated beyond its heads") {
     ModelSpec const model = find_model("llama-3.1-70b");
     double const all = 2.0 * static_cast<double>(count_parameters(model).total);
