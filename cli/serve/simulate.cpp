@@ -158,8 +158,15 @@ double ServeSimulateReport::token_share(TenantOutcome const& tenant) const {
 }
 
 std::optional<Seconds> ServeSimulateReport::ttft_missed_from() const {
-    if (outcome.state != SteadyState::overloaded || !setup.objective.ttft || drift() <= 0) return std::nullopt;
-    return outcome.onset + *setup.objective.ttft * (outcome.capacity / drift());
+    auto const growth = drift();
+    if (outcome.state != SteadyState::overloaded || !setup.objective.ttft || !growth || *growth <= 0)
+        return std::nullopt;
+    return outcome.onset + *setup.objective.ttft * (*outcome.capacity / *growth);
+}
+
+std::optional<double> ServeSimulateReport::drift() const {
+    if (!outcome.capacity) return std::nullopt;
+    return outcome.offered - *outcome.capacity;
 }
 
 double ServeSimulateReport::replicas_up() const {
@@ -184,7 +191,8 @@ double ServeSimulateReport::utilisation() const {
 }
 
 double ServeSimulateReport::mean_cache_use() const {
-    return per_second(outcome.window.blocks) / static_cast<double>(setup.limits.blocks * setup.replicas);
+    double const there = static_cast<double>(setup.limits.blocks) * replicas_up();
+    return there > 0 ? per_second(outcome.window.blocks) / there : 0;
 }
 
 double ServeSimulateReport::tokens_per_step() const {

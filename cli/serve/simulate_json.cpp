@@ -93,10 +93,11 @@ Json tenants_json(ServeSimulateReport const& report) {
 Json overload_json(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
     auto const missed = report.ttft_missed_from();
+    auto const drift = report.drift();
     return {{"since_s", o.onset.base()},
-            {"capacity_requests_per_s", o.capacity},
+            {"capacity_requests_per_s", o.capacity ? Json(*o.capacity) : Json(nullptr)},
             {"offered_requests_per_s", o.offered},
-            {"drift_requests_per_s", report.drift()},
+            {"drift_requests_per_s", drift ? Json(*drift) : Json(nullptr)},
             {"ttft_missed_from_s", missed ? Json(missed->base()) : Json(nullptr)},
             {"unfinished", o.whole.arrived - o.whole.finished}};
 }

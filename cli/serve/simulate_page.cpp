@@ -29,9 +29,7 @@ void add_answer(Page& page, ServeSimulateReport const& r) {
     double const tokens = r.output_tokens_per_s();
     if (o.state == SteadyState::overloaded) {
         page.tone = Tone::bad;
-        page.verdict =
-            fmt::format("Overloaded: {:.4g} requests/s arrive and {:.4g} are served; the queue has grown since {}.",
-                        o.offered, o.capacity, human(o.onset));
+        page.verdict = fmt::format("Overloaded: {}; the queue has grown since {}.", overload_rates(o), human(o.onset));
     } else {
         page.tone = o.state == SteadyState::steady ? Tone::good : Tone::warning;
         page.verdict =

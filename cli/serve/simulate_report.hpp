@@ -53,12 +53,12 @@ struct ServeSimulateReport {
     [[nodiscard]] double replicas_held() const;
     [[nodiscard]] double gpu_hours() const;  ///< paid for, of the whole run
     [[nodiscard]] double availability() const;
-    [[nodiscard]] double utilisation() const;  ///< of the first stage, mean over replicas
-    [[nodiscard]] double mean_cache_use() const;
+    [[nodiscard]] double utilisation() const;      ///< of the first stage, mean over replicas
+    [[nodiscard]] double mean_cache_use() const;   ///< of the replicas that served
     [[nodiscard]] double tokens_per_step() const;  ///< of a sequence that decodes
     [[nodiscard]] std::optional<double> usd_per_million_output_tokens() const;
-    /// By how many requests a second the queue grows. @pre overloaded
-    [[nodiscard]] double drift() const { return outcome.offered - outcome.capacity; }
+    /// By how many requests a second the queue grows; nothing where the capacity was not measured. @pre overloaded
+    [[nodiscard]] std::optional<double> drift() const;
     /// When a request that arrives waits as long as the objective of the first token allows, of an overloaded run: the
     /// queue is drift (t - onset) by then, and is served at the capacity C, so t = onset + TTFT C / drift.
     [[nodiscard]] std::optional<Seconds> ttft_missed_from() const;
@@ -69,6 +69,9 @@ struct ServeSimulateReport {
 };
 
 std::string_view name_of(SteadyState state);
+
+/// "12 requests/s arrive and 9.8 are served"; that the latter was not measured, where it was not. @pre overloaded
+std::string overload_rates(ServingOutcome const& outcome);
 
 /// A latency of a run, as text and files call it.
 struct NamedSpread {

@@ -24,7 +24,7 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
     add("output_tokens_per_s_per_gpu", report.output_tokens_per_s() / static_cast<double>(report.accelerators()));
     if (auto const usd = report.usd_per_million_output_tokens()) add("usd_per_million_output_tokens", *usd);
     if (o.state == SteadyState::overloaded) {
-        add("capacity_requests_per_s", o.capacity);
+        add("capacity_requests_per_s", o.capacity ? fmt::format("{}", *o.capacity) : "");
         add("offered_requests_per_s", o.offered);
         add("overloaded_since_s", o.onset.base());
     }

@@ -65,13 +65,13 @@ std::string tenants_text(ServeSimulateReport const& report) {
 
 std::string overload_words(ServeSimulateReport const& report) {
     ServingOutcome const& o = report.outcome;
+    auto const drift = report.drift();
+    std::string const growth = drift ? fmt::format(", and grows by {:.3g} requests a second", *drift) : "";
     std::string words = fmt::format(
-        "OVERLOADED: {:.4g} requests/s arrive and {:.4g} are served; the queue has not been empty since {}, and grows "
-        "by {:.3g} requests a second. Stopped after {} of {} requests at {}, {} of them unfinished: latencies would "
-        "only "
-        "say how long the run was.",
-        o.offered, o.capacity, human(o.onset), o.offered - o.capacity, o.whole.arrived, report.requests,
-        human(o.whole.at), o.whole.arrived - o.whole.finished);
+        "OVERLOADED: {}; the queue has not been empty since {}{}. Stopped after {} of {} requests at {}, {} of them "
+        "unfinished: latencies would only say how long the run was.",
+        overload_rates(o), human(o.onset), growth, o.whole.arrived, report.requests, human(o.whole.at),
+        o.whole.arrived - o.whole.finished);
     if (auto const missed = report.ttft_missed_from())
         words += fmt::format(" From {} on a request waits longer than the {} of the objective.", human(*missed),
                              human(*report.setup.objective.ttft));
@@ -114,6 +114,12 @@ std::string_view name_of(SteadyState state) {
         case SteadyState::overloaded: break;
     }
     return "overloaded";
+}
+
+std::string overload_rates(ServingOutcome const& o) {
+    return o.capacity ? fmt::format("{:.4g} requests/s arrive and {:.4g} are served", o.offered, *o.capacity)
+                      : fmt::format("{:.4g} requests/s arrive, and how many are served is not measured (more --count)",
+                                    o.offered);
 }
 
 std::vector<NamedSpread> named_spreads(ServingOutcome const& o) {

@@ -5,6 +5,7 @@
 #include "simulator/serving/replica.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace sextant {
@@ -25,7 +26,7 @@ struct ServingSample {
     Seconds at{};
     std::int64_t waiting = 0;
     std::int64_t running = 0;
-    double cache_use = 0;         ///< share of the blocks
+    double cache_use = 0;         ///< share of the blocks of the replicas that serve
     std::int64_t tokens_out = 0;  ///< since the start
     std::int64_t up = 0;          ///< replicas that serve
     std::int64_t held = 0;        ///< that are paid for
@@ -76,7 +77,7 @@ struct ServingOutcome {
     LatencySpread ttft, tpot, itl, e2e, queue;
     std::vector<TenantOutcome> tenants;  ///< where there are several
     std::int64_t most_waiting = 0;
-    double most_cache_use = 0;
+    double most_cache_use = 0;             ///< of the replicas that served then
     std::int64_t most_batch = 0;           ///< requests of one replica that ran at a time
     std::int64_t most_batched_tokens = 0;  ///< of one iteration
     bool short_of_cache = false;           ///< a replica had no blocks for a request
@@ -94,7 +95,8 @@ struct ServingOutcome {
     std::int64_t restarted = 0;         ///< requests that began again elsewhere
     std::int64_t restarted_tokens = 0;  ///< of prompts and outputs, computed again for that
     Seconds onset{};                    ///< of overload
-    double capacity = 0;                ///< requests a second that were served while overloaded
+    /// Requests a second that were served while overloaded; nothing where requests ran out before a round was measured.
+    std::optional<double> capacity;
     double offered = 0;                 ///< requests a second that arrived meanwhile
     std::vector<ServingSample> series;  ///< 256 to 512 of a long run
 };

@@ -52,9 +52,9 @@ void ServingRun::advance() {
     fleet_.start_touched(now, events_);
     if (overload_.suspected() && keeper_.at_full_size()) follow_overload();
     most_waiting_ = std::max(most_waiting_, fleet_.waiting());
-    most_blocks_ = std::max(most_blocks_, fleet_.blocks());
+    most_cache_use_ = std::max(most_cache_use_, cache_use());
     if (series_.wants(now))
-        series_.add({now, fleet_.waiting(), fleet_.running(), cache_use(fleet_.blocks()), fleet_.counters().tokens_out,
+        series_.add({now, fleet_.waiting(), fleet_.running(), cache_use(), fleet_.counters().tokens_out,
                      fleet_.serving(), fleet_.held(), fleet_.counters().busy});
 }
 
@@ -154,8 +154,11 @@ ServingTotals ServingRun::snapshot() const {
     out.prefill_busy = fleet_.prefill_busy();
     return out;
 }
-double ServingRun::cache_use(std::int64_t blocks) const {
-    return static_cast<double>(blocks) / static_cast<double>(setup_.limits.blocks * setup_.replicas);
+
+double ServingRun::cache_use() const {
+    std::int64_t const serving = fleet_.serving();
+    if (serving == 0) return 0;
+    return static_cast<double>(fleet_.blocks()) / static_cast<double>(setup_.limits.blocks * serving);
 }
 
 /// The window ends with the last arrival, when it holds at least one answer's time of arrivals.
@@ -175,11 +178,14 @@ void ServingRun::set_window(ServingOutcome& out) {
 
 void ServingRun::conclude_overload(ServingOutcome& out) {
     overloaded_ = true;
-    if (ServingTotals const* start = overload_.measured_from()) from_ = *start;
-    ServingTotals const served = out.whole - from_;
     out.onset = overload_.watch().onset();
-    out.capacity = served.at > Seconds{} ? static_cast<double>(served.finished) / served.at.base() : 0;
     out.offered = overload_.watch().arrived_per_second();
+    ServingTotals const* const start = overload_.measured_from();
+    if (start == nullptr) return;
+    from_ = *start;
+    ServingTotals const served = out.whole - from_;
+    if (served.finished > 0 && served.at > Seconds{})
+        out.capacity = static_cast<double>(served.finished) / served.at.base();
 }
 
 ServingOutcome ServingRun::conclude() {
@@ -193,7 +199,7 @@ ServingOutcome ServingRun::conclude() {
     set_window(out);
     record_.conclude_gaps(out);
     out.most_waiting = most_waiting_;
-    out.most_cache_use = cache_use(most_blocks_);
+    out.most_cache_use = most_cache_use_;
     fleet_.conclude(out);
     keeper_.conclude(out);
     paths_.conclude(out);

@@ -59,7 +59,7 @@ private:
     void happen(ServingEvent const& event);
     void finish_iteration(std::size_t replica, std::size_t lane);
     [[nodiscard]] ServingTotals snapshot() const;
-    [[nodiscard]] double cache_use(std::int64_t blocks) const;
+    [[nodiscard]] double cache_use() const;  ///< now, of the replicas that serve
     void set_window(ServingOutcome& out);
     void conclude_overload(ServingOutcome& out);
 
@@ -72,7 +72,8 @@ private:
     EventQueue events_;
     std::optional<ServingRequest> next_;
     OnTheWay<Arrived> arrived_;
-    std::int64_t most_waiting_ = 0, most_blocks_ = 0;
+    std::int64_t most_waiting_ = 0;
+    double most_cache_use_ = 0;
     ServingTotals totals_, from_, last_arrival_;
     RequestPaths paths_;
     OverloadTrial overload_;

@@ -106,6 +106,26 @@ TEST_CASE("serve simulate: overload ends the run with exit code 1 and no latency
     }
 }
 
+TEST_CASE("serve simulate: a capacity that was not measured is not said to be nothing") {
+    Arguments const run = simulate({"--rate", "5000", "--count", "400", "--max-batch", "512", "--slo-ttft", "1s"});
+    Json const overload = Json::parse(run_sextant(run + Arguments{"--format", "json"}).out).at("overload");
+    CHECK(overload.at("capacity_requests_per_s").is_null());
+    CHECK(overload.at("drift_requests_per_s").is_null());
+    CHECK(overload.at("ttft_missed_from_s").is_null());
+    RunResult const text = run_sextant(run);
+    CHECK(text.code == 1);
+    CHECK_THAT(text.out, contains("not measured (more") && !contains("and 0 are served"));
+    CHECK_THAT(run_sextant(run + Arguments{"--format", "csv"}).out, contains("capacity_requests_per_s,\n"));
+}
+
+TEST_CASE("serve simulate: the cache that is in use is that of the replicas that serve, not of those that may") {
+    Arguments const load{"--rate", "2", "--count", "500"};
+    Json const fixed = answer(simulate(load + Arguments{"--replicas", "1"}));
+    Json const scaled = answer(simulate(load + Arguments{"--autoscale", "1..8", "--scale-target", "requests:1000"}));
+    CHECK(at(scaled, "/cache_use_mean") == Approx(at(fixed, "/cache_use_mean")).epsilon(1e-6));
+    CHECK(at(scaled, "/cache_use_most") == at(fixed, "/cache_use_most"));
+}
+
 TEST_CASE("serve simulate: a sweep over the rate shows where the objective is left and the queue grows") {
     RunResult const result = run_sextant({"sweep", "serve", "simulate", "--model", "llama-3.1-8b", "--cluster",
                                           "h100-sxm", "--slo-tpot", "20ms", "--axis", "rate=8,20,150", "--columns",

@@ -202,6 +202,31 @@ TEST_CASE(
     CHECK(again.e2e.p99 == out.e2e.p99);
 }
 
+TEST_CASE("autoscale: the cache that is in use is that of the replicas that serve, however many there may be") {
+    auto const run = [](std::int64_t most) {
+        ServingSetup setup;
+        setup.replicas = most;
+        setup.limits.blocks = 100;
+        setup.limits.max_batched_tokens = 4096;
+        if (most > 1) setup.autoscale = {.least = 1, .most = most, .metric = ScaleMetric::requests, .target = 1e6};
+        SyntheticSource source(
+            {.rate = 5, .prompt = length("100"), .output = length("20"), .requests = 2000, .longest = 1000});
+        return simulate_serving(setup, FixedService(10 * ms), source);
+    };
+    ServingOutcome const fixed = run(1);
+    ServingOutcome const scaled = run(10);
+    CHECK(fixed.most_cache_use > 0);
+    CHECK(scaled.most_cache_use == fixed.most_cache_use);
+    CHECK(scaled.window.up == Approx(scaled.window.at.base()));
+    auto const most_seen = [](ServingOutcome const& out) {
+        double most = 0;
+        for (ServingSample const& sample : out.series)
+            most = std::max(most, sample.cache_use);
+        return most;
+    };
+    CHECK(most_seen(scaled) > 0.5 * most_seen(fixed));
+}
+
 TEST_CASE("autoscale: the decision is the ratio, with a tolerance, and waits before it goes down") {
     Autoscale const rules{.least = 1, .most = 10, .target = 10, .down_after = 100 * s};
     ScaleDecision decision(rules);

@@ -61,9 +61,22 @@ TEST_CASE("serve: more than a replica serves is overload, the run stops and says
     ServingOutcome const out = simulate_serving(one_at_a_time(), FixedService(100 * ms), source);
     CHECK(out.state == SteadyState::overloaded);
     CHECK(out.whole.arrived < 50000);
-    CHECK(out.capacity == Approx(1).epsilon(0.02));
+    REQUIRE(out.capacity);
+    CHECK(*out.capacity == Approx(1).epsilon(0.02));
     CHECK(out.offered == Approx(load).epsilon(0.05));
     CHECK(out.onset < out.whole.at);
+}
+
+TEST_CASE("serve: what is served under overload is not known where the requests are out before a round was measured") {
+    ServingSetup setup = one_at_a_time();
+    setup.limits.max_batch = 512;
+    // All arrive within the first iteration, and are in the batch after it.
+    SyntheticSource source(
+        {.rate = 1000, .prompt = length("1"), .output = length("10"), .requests = 400, .longest = 100});
+    ServingOutcome const out = simulate_serving(setup, FixedService(1 * s), source);
+    CHECK(out.state == SteadyState::overloaded);
+    CHECK_FALSE(out.capacity);
+    CHECK(out.offered == Approx(1000).epsilon(0.2));
 }
 
 TEST_CASE("serve: a loaded but stable replica is not called overloaded") {
