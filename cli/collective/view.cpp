@@ -9,7 +9,19 @@
 namespace sextant::cli {
 namespace {
 
-constexpr char const* closed_form_name = "closed form";
+std::string closed_form_name(CollectiveReport const& report) {
+    return report.closed_form_applies() ? "closed form" : "closed form, idle network";
+}
+
+/// What the closed form may be off by, where the network is the one it is of.
+std::string interval_line(CollectiveReport const& report, std::size_t size) {
+    if (!report.closed_form_applies())
+        return "closed form: of the network idle and whole; the algorithms have it as it is asked for\n";
+    TimeFactors const factors = report.interval[size];
+    Seconds const formula = report.closed_form[size];
+    return fmt::format("closed form, 80 %: {} to {} ({})\n", human(factors.low * formula),
+                       human(factors.high * formula), report.basis);
+}
 
 std::string headline(CollectiveReport const& report) {
     CollectiveShape const& shape = report.shape;
@@ -58,7 +70,7 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
         cells.insert(cells.end(), tail.begin(), tail.end());
         table.add_row(std::move(cells));
     };
-    add({closed_form_name, "", ""}, formula, {});
+    add({closed_form_name(report), "", ""}, formula, {});
     for (CollectiveRun const& run : report.runs) {
         if (run.reason) continue;
         CollectiveTiming const& timing = run.timings[size];
@@ -71,9 +83,7 @@ std::string size_table(CollectiveReport const& report, std::size_t size) {
         }
         add(std::move(cells), timing.time, {signed_percent(timing.time / formula - 1), busiest(timing)});
     }
-    TimeFactors const factors = report.interval[size];
-    std::string text = table.text() + fmt::format("closed form, 80 %: {} to {} ({})\n", human(factors.low * formula),
-                                                  human(factors.high * formula), report.basis);
+    std::string text = table.text() + interval_line(report, size);
     if (double const jump = report.jump[size]; std::abs(std::log(jump)) > 0.05)
         text += fmt::format(
             "as measured there, the library's choice at this size takes {:.2g} times what sizes around "
@@ -133,10 +143,12 @@ Table collective_table(CollectiveReport const& report) {
                                             number(time.base()),      number(rates.algorithm.base()),
                                             number(rates.bus.base()), number(report.closed_form[size].base())};
         };
-        std::vector<std::string> formula = add(closed_form_name, "", "", report.closed_form[size]);
+        std::vector<std::string> formula = add(closed_form_name(report), "", "", report.closed_form[size]);
+        auto const limit = [&](double factor) {
+            return report.closed_form_applies() ? number((factor * report.closed_form[size]).base()) : "";
+        };
         formula.insert(formula.end(),
-                       {"", "", "", number((report.interval[size].low * report.closed_form[size]).base()),
-                        number((report.interval[size].high * report.closed_form[size]).base())});
+                       {"", "", "", limit(report.interval[size].low), limit(report.interval[size].high)});
         table.add_row(std::move(formula));
         for (CollectiveRun const& run : report.runs) {
             if (run.reason) continue;

@@ -24,6 +24,9 @@ struct CollectiveReport {
     std::vector<TimeFactors> interval{};
     std::string basis{};  ///< what the interval stands on: "own", "by class", ...; for people
     std::vector<CollectiveRun> runs{};
+
+    /// The closed form has the network for itself, with every link whole: it is no prediction of another network.
+    [[nodiscard]] bool closed_form_applies() const { return other_traffic == 0 && degraded.empty(); }
 };
 
 /// Bytes over time, and what of it nccl-tests calls the bus bandwidth.

@@ -55,6 +55,13 @@ Json run_json(CollectiveReport const& report, CollectiveRun const& run) {
     return json;
 }
 
+Json interval_json(CollectiveReport const& report, std::size_t size) {
+    if (!report.closed_form_applies()) return nullptr;
+    return {{"low_s", (report.interval[size].low * report.closed_form[size]).base()},
+            {"high_s", (report.interval[size].high * report.closed_form[size]).base()},
+            {"basis", report.basis}};
+}
+
 }  // namespace
 
 std::string collective_json(CollectiveReport const& report) {
@@ -77,9 +84,7 @@ std::string collective_json(CollectiveReport const& report) {
         Json entry{{"bytes", report.sizes[size].base()}};
         add_rates(entry, shape, report.sizes[size], report.closed_form[size]);
         entry["jump"] = report.jump[size];
-        entry["interval"] = {{"low_s", (report.interval[size].low * report.closed_form[size]).base()},
-                             {"high_s", (report.interval[size].high * report.closed_form[size]).base()},
-                             {"basis", report.basis}};
+        entry["interval"] = interval_json(report, size);
         json["closed_form"].push_back(std::move(entry));
     }
     json["algorithms"] = Json::array();

@@ -104,6 +104,22 @@ TEST_CASE("collective: one algorithm, an ideal network, worse links", "[INV-43]"
     CHECK(time(report(tree)) > 1.5 * time(report(tree + Arguments{"--network", "ideal"})));
 }
 
+TEST_CASE("collective: the closed form of another network than the one asked for says so and has no interval") {
+    for (Arguments const& worse : {Arguments{"--other-traffic", "0.5"}, {"--degrade-link", "node1.gpu3.nic.out:0.5"}}) {
+        Arguments const asked = on_h100 + Arguments{"--algorithm", "ring"} + worse;
+        Json const json = report(asked);
+        for (Json const& entry : json.at("closed_form"))
+            CHECK(entry.at("interval").is_null());
+        CHECK(json.at("closed_form").at(0).at("time_s") == report(on_h100).at("closed_form").at(0).at("time_s"));
+        CHECK_THAT(run_sextant(asked).out, contains("closed form, idle network") && !contains("80 %:"));
+        auto const cells = csv_cells(lines_of(run_sextant(asked + Arguments{"--format", "csv"}).out).at(1));
+        CHECK(cells[0] == "closed form, idle network");
+        CHECK(cells[11].empty());
+        CHECK(cells[12].empty());
+    }
+    CHECK_THAT(run_sextant(on_h100).out, contains("closed form, 80 %:") && !contains("idle network"));
+}
+
 TEST_CASE("collective: two accelerators that a bridge joins have its links, by formula and simulated") {
     auto const busbw = [](char const* gpus, char const* name) {
         Json const json = report({"collective", "-c", "h100-nvl", "-n", gpus, "--bytes", "1 GB"});
