@@ -19,6 +19,17 @@ void positive(std::int64_t value, char const* name, std::int64_t most) {
     if (value < 1 || value > most) throw InputError("{}: {} (1 to {})", name, value, most);
 }
 
+/// Every sequence of a batch decodes in an iteration. vLLM refuses the same (SchedulerConfig).
+void check_batch(ServingPlan const& plan) {
+    std::int64_t const tokens = plan.max_batched_tokens * plan.attention_dp;
+    if (tokens < plan.max_batch)
+        throw InputError(
+            "--max-batched-tokens: {}{} are fewer than the {} sequences of a batch take, one each (a smaller "
+            "--max-batch, or more)",
+            plan.max_batched_tokens,
+            plan.attention_dp > 1 ? fmt::format(" of each of {} groups", plan.attention_dp) : "", plan.max_batch);
+}
+
 }  // namespace
 
 std::string_view name_of(CacheFormat format) {
@@ -94,8 +105,11 @@ void check_serving_plan(ModelSpec const& model, ServingPlan const& plan) {
                          plan.tp, model.recurrent->key_heads, model.name);
     if (!(plan.memory_utilisation > 0 && plan.memory_utilisation <= 1))
         throw InputError("--memory-utilisation: {} (above 0, up to 1)", plan.memory_utilisation);
-    if (!(plan.expert_imbalance >= 1 && plan.expert_imbalance <= 1024))
-        throw InputError("--expert-imbalance: {} (1 to 1024)", plan.expert_imbalance);
+    check_batch(plan);
+    // One rank has all tokens at most.
+    if (!(plan.expert_imbalance >= 1 && plan.expert_imbalance <= static_cast<double>(plan.ep)))
+        throw InputError("--expert-imbalance: {} (1 to {}, the ranks that the experts are divided over: --ep)",
+                         plan.expert_imbalance, plan.ep);
     if (find_gemm_format(plan.weights) == nullptr) {
         std::vector<std::string> known;
         for (GemmFormat const& format : gemm_formats())

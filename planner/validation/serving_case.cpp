@@ -169,6 +169,7 @@ void apply_limits(ServingRow const& row, ServedCase& out) {
     if (auto const tokens = row.noted("max_num_batched_tokens"); tokens && *tokens > 0)
         plan.max_batched_tokens = *tokens;
     if (auto const seqs = row.noted("max_num_seqs"); seqs && *seqs > 0) plan.max_batch = *seqs;
+    plan.max_batch = std::min(plan.max_batch, plan.max_batched_tokens * plan.attention_dp);
 }
 
 void apply_measured(ServingRow const& row, ServedCase& out) {
