@@ -51,8 +51,8 @@ struct Limits {
     Seconds host;
 };
 
-Limits limits_of(ServingCase const& what, ServingEstimate const& e) {
-    Seconds const mean = e.tpot;
+Limits limits_of(ServingCase const& what, RequestShape const& request, ServingEstimate const& e) {
+    Seconds const mean = request.has_later_tokens() ? e.tpot : e.chunk.total();
     Seconds const span = e.chunk.total() - e.iteration.total();
     double const share = span > Seconds{} ? std::clamp((mean - e.iteration.total()) / span, 0.0, 1.0) : 0;
     auto const mixed = [&](Seconds IterationTime::*part) {
@@ -84,11 +84,12 @@ std::string bound_of(Limits const& l) {
         ->second;
 }
 
-double watts_of(ServingCase const& what, Limits const& l) {
+/// Mean over the time, that without an iteration included.
+double watts_of(ServingCase const& what, Limits const& l, double busy_share) {
     Seconds const all = l.compute + l.weights + l.cache + l.network + l.host;
-    double const busy = power_computing * (l.compute / all) + power_reading * ((l.weights + l.cache) / all) +
-                        power_waiting * ((l.network + l.host) / all);
-    return what.cluster.accelerator.power_watts.value * busy;
+    double const working = power_computing * (l.compute / all) + power_reading * ((l.weights + l.cache) / all) +
+                           power_waiting * ((l.network + l.host) / all);
+    return what.cluster.accelerator.power_watts.value * (busy_share * working + (1 - busy_share) * power_waiting);
 }
 
 /// Whether requests of a closed loop are all alike and so stay in step: answers of one or two tokens (classes, scores)
@@ -115,9 +116,9 @@ ServeRow row_of(IterationModel const& model, ServeEstimateReport const& report, 
         case ServeLoad::rate: row.estimate = open_loop(model, report.request, load); break;
         case ServeLoad::static_batch: row.estimate = static_batch(model, report.request, load); break;
     }
-    Limits const limits = limits_of(report.what, row.estimate);
+    Limits const limits = limits_of(report.what, report.request, row.estimate);
     row.bound = bound_of(limits);
-    row.watts = watts_of(report.what, limits);
+    row.watts = watts_of(report.what, limits, row.estimate.busy);
     if (report.what.model.moe) {
         auto const experts = static_cast<double>(report.what.model.moe->experts);
         row.touched =
@@ -225,6 +226,10 @@ std::string_view name_of(ServeLoad load) {
         case ServeLoad::concurrency: break;
     }
     return "concurrency";
+}
+
+std::optional<Seconds> ServeEstimateReport::tpot(ServeRow const& row) const {
+    return request.has_later_tokens() ? std::optional(row.estimate.tpot) : std::nullopt;
 }
 
 double usd_per_million(ServeEstimateReport const& report, ServeRow const& row) {

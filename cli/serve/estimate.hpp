@@ -4,6 +4,7 @@
 #include "cli/view/table.hpp"
 #include "planner/serving/serving_support.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct ServeEstimateReport {
     std::vector<ServeRow> rows;
     ServingSupport support;
     std::vector<std::string> assumptions;
+
+    /// Mean time from token to token; nothing where answers have one token.
+    [[nodiscard]] std::optional<Seconds> tpot(ServeRow const& row) const;
 };
 
 std::string serve_estimate_text(ServeEstimateReport const& report);

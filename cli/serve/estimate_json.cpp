@@ -26,6 +26,7 @@ Json iteration_json(IterationTime const& t) {
 Json row_json(ServeEstimateReport const& report, ServeRow const& row) {
     ServingEstimate const& e = row.estimate;
     FirstTokenTime const& t = e.ttft;
+    auto const tpot = report.tpot(row);
     Json out{
         {std::string(name_of(report.load)), row.load},
         {"ttft_s", e.saturated ? Json(nullptr) : Json(s(t.total()))},
@@ -35,7 +36,7 @@ Json row_json(ServeEstimateReport const& report, ServeRow const& row) {
           {"queue_s", s(t.queue)},
           {"host_s", s(t.host)},
           {"prefill_s", s(t.prefill)}}},
-        {"tpot_s", s(e.tpot)},
+        {"tpot_s", tpot ? Json(s(*tpot)) : Json(nullptr)},
         {"latency_s", e.saturated ? Json(nullptr) : Json(s(e.latency))},
         {"output_tokens_per_s", e.output_tokens_per_s},
         {"output_tokens_per_s_per_gpu", e.output_tokens_per_s / static_cast<double>(report.what.plan.accelerators())},

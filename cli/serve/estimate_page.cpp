@@ -29,12 +29,13 @@ std::vector<PageFigure> figures(ServeEstimateReport const& r) {
         {"capacity", fmt::format("{:.3g} req/s", r.capacity), "of one replica, at its largest batch"},
         {"largest batch", fmt::format("{:g}", r.largest),
          fmt::format("requests of {:g} tokens fit the cache", r.request.prompt + r.request.output)},
-        {fmt::format("TPOT at {}", load_label(r, first)), latency_text(first.estimate.tpot),
-         fmt::format("80 %: {} to {}", latency_text(interval.low * first.estimate.tpot),
-                     latency_text(interval.high * first.estimate.tpot))},
         {fmt::format("throughput at {}", load_label(r, busiest)), fmt::format("{:.0f} tok/s", per_gpu(r, busiest)),
          fmt::format("per GPU; 80 %: {:.0f} to {:.0f}; bound by {}", per_gpu(r, busiest) / interval.high,
                      per_gpu(r, busiest) / interval.low, busiest.bound)}};
+    if (auto const tpot = r.tpot(first))
+        list.insert(list.begin() + 2, {fmt::format("TPOT at {}", load_label(r, first)), latency_text(*tpot),
+                                       fmt::format("80 %: {} to {}", latency_text(interval.low * *tpot),
+                                                   latency_text(interval.high * *tpot))});
     if (r.price)
         list.push_back({"cost", fmt::format("${:.3f}", usd_per_million(r, busiest)),
                         fmt::format("per million output tokens at {}", load_label(r, busiest))});
@@ -64,15 +65,19 @@ Chart latencies(ServeEstimateReport const& r) {
     PointSeries first{.name = "TTFT", .draw = Draw::both, .x = {}, .y = {}};
     PointSeries next{.name = "TPOT", .draw = Draw::both, .x = {}, .y = {}};
     for (ServeRow const& row : r.rows) {
-        next.x.push_back(row.load);
-        next.y.push_back(row.estimate.tpot.in(units::ms));
+        if (auto const tpot = r.tpot(row)) {
+            next.x.push_back(row.load);
+            next.y.push_back(tpot->in(units::ms));
+        }
         if (row.estimate.saturated) continue;  // the queue grows: there is no time to the first token
         first.x.push_back(row.load);
         first.y.push_back(row.estimate.ttft.total().in(units::ms));
     }
+    std::vector<PointSeries> series{std::move(first)};
+    if (!next.x.empty()) series.push_back(std::move(next));
     return {.title = "Latency over load",
             .note = "Time to the first token and from token to token.",
-            .body = PointChart{.series = {std::move(first), std::move(next)},
+            .body = PointChart{.series = std::move(series),
                                .x = {.title = std::string(name_of(r.load)), .scale = ChartAxis::Scale::logarithmic},
                                .y = {.title = "ms", .scale = ChartAxis::Scale::logarithmic}}};
 }
@@ -132,6 +137,15 @@ Chart memory(ServeEstimateReport const& r) {
             .wide = true};
 }
 
+/// Time from token to token, its interval, and tokens a second of a user.
+std::vector<PageCell> token_cells(std::optional<Seconds> tpot, EngineInterval const& interval) {
+    if (!tpot) return {{"-"}, {"-"}, {"-"}};
+    double const ms = tpot->in(units::ms);
+    return {number_cell("{:.4g}", ms),
+            {fmt::format("{:.3g}-{:.3g}", interval.low * ms, interval.high * ms), interval.low * ms},
+            number_cell("{:.1f}", units::s / *tpot)};
+}
+
 PageTable table_of(ServeEstimateReport const& r) {
     PageTable table{.title = "Loads",
                     .note = fmt::format("{:g} tokens in, {:g} out", r.request.prompt, r.request.output),
@@ -150,12 +164,11 @@ PageTable table_of(ServeEstimateReport const& r) {
     EngineInterval const& interval = r.support.interval;
     for (ServeRow const& row : r.rows) {
         ServingEstimate const& e = row.estimate;
-        double const tpot = e.tpot.in(units::ms);
+        auto const tpot = r.tpot(row);
         std::vector<PageCell> cells{number_cell("{:g}", row.load)};
         cells.push_back(e.saturated ? PageCell{"unbounded"} : number_cell("{:.4g}", e.ttft.total().in(units::ms)));
-        cells.push_back(number_cell("{:.4g}", tpot));
-        cells.push_back({fmt::format("{:.3g}-{:.3g}", interval.low * tpot, interval.high * tpot), interval.low * tpot});
-        cells.push_back(number_cell("{:.1f}", per_user(row)));
+        for (PageCell& cell : token_cells(tpot, interval))
+            cells.push_back(std::move(cell));
         cells.push_back(number_cell("{:.0f}", per_gpu(r, row)));
         cells.push_back(number_cell("{:.3g}", e.requests_per_s));
         if (r.price) cells.push_back(number_cell("{:.3f}", usd_per_million(r, row)));
@@ -191,7 +204,7 @@ std::string serve_estimate_page(ServeEstimateReport const& r) {
         if (page.tone == Tone::plain) page.tone = Tone::warning;
     }
     page.figures = figures(r);
-    page.blocks.push_back(frontier(r));
+    if (r.request.has_later_tokens()) page.blocks.push_back(frontier(r));
     page.blocks.push_back(latencies(r));
     page.blocks.push_back(part_chart<IterationTime>(r, "Where an iteration goes", "An iteration that only decodes.",
                                                     iteration_parts,

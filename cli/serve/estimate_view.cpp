@@ -88,11 +88,12 @@ Table serve_estimate_table(ServeEstimateReport const& report) {
     Table table(columns);
     for (ServeRow const& row : report.rows) {
         ServingEstimate const& e = row.estimate;
+        auto const tpot = report.tpot(row);
         std::vector<std::string> cells{
             fmt::format("{:g}", row.load),
             e.saturated ? std::string("unbounded") : latency_text(e.ttft.total()),
-            latency_text(e.tpot),
-            fmt::format("{:.1f}", units::s / e.tpot),
+            tpot ? latency_text(*tpot) : "-",
+            tpot ? fmt::format("{:.1f}", units::s / *tpot) : "-",
             fmt::format("{:.0f}", e.output_tokens_per_s / static_cast<double>(report.what.plan.accelerators())),
             fmt::format("{:.3g}", e.requests_per_s)};
         if (report.price) cells.push_back(fmt::format("{:.3f}", usd_per_million(report, row)));

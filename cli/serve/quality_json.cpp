@@ -36,7 +36,7 @@ Json choice_json(QualityReport const& report, FormatChoice const& c) {
     if (c.timed()) {
         out["saturated"] = c.estimate.saturated;
         out["ttft_s"] = c.estimate.saturated ? Json(nullptr) : Json(c.estimate.ttft.total().base());
-        out["tpot_s"] = c.estimate.tpot.base();
+        out["tpot_s"] = report.request.has_later_tokens() ? Json(c.estimate.tpot.base()) : Json(nullptr);
         out["output_tokens_per_s_per_gpu"] = report.tokens_per_s_per_gpu(c);
         out["speed_up"] = optional_json(report.speed_up(c));
         out["usd_per_million_output_tokens"] = optional_json(report.usd_per_million(c));

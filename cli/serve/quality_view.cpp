@@ -29,7 +29,8 @@ std::vector<std::string> speed_cells(QualityReport const& report, FormatChoice c
     }
     auto const speed_up = report.speed_up(c);
     std::vector<std::string> out{c.estimate.saturated ? "unbounded" : latency_text(c.estimate.ttft.total()),
-                                 latency_text(c.estimate.tpot), fmt::format("{:.0f}", report.tokens_per_s_per_gpu(c)),
+                                 report.request.has_later_tokens() ? latency_text(c.estimate.tpot) : "-",
+                                 fmt::format("{:.0f}", report.tokens_per_s_per_gpu(c)),
                                  speed_up ? fmt::format("{:.2f}", *speed_up) : "-"};
     if (report.price) out.push_back(fmt::format("{:.3f}", *report.usd_per_million(c)));
     return out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace sextant {
@@ -51,10 +52,14 @@ BatchOccupancy batch_occupancy(double rate, double places, std::function<double(
         all += weight[n];
         held += weight[n] * static_cast<double>(n);
     }
+    weight[last] = waiting;
+    for (double& w : weight)
+        w /= all;
     return {.mean = held / all,
-            .idle = weight[0] / all,
-            .full = waiting / all,
-            .wait = waiting / all / (fastest - rate) * equal_lengths(static_cast<double>(last), use) * units::s};
+            .idle = weight[0],
+            .full = weight[last],
+            .wait = weight[last] / (fastest - rate) * equal_lengths(static_cast<double>(last), use) * units::s,
+            .numbers = std::move(weight)};
 }
 
 }  // namespace sextant

@@ -3,15 +3,17 @@
 #include "core/units.hpp"
 
 #include <functional>
+#include <vector>
 
 namespace sextant {
 
 /// How full a batch with a limited number of places is.
 struct BatchOccupancy {
-    double mean = 0;  ///< requests that hold a place
-    double idle = 1;  ///< probability that there is none
-    double full = 0;  ///< probability that every place is taken
-    Seconds wait;     ///< for a place, mean over all requests
+    double mean = 0;              ///< requests that hold a place
+    double idle = 1;              ///< probability that there is none
+    double full = 0;              ///< probability that every place is taken
+    Seconds wait;                 ///< for a place, mean over all requests
+    std::vector<double> numbers;  ///< probability of n that hold a place, from 0 to the last place
 };
 
 /// Requests that come at random, `rate` a second, into a batch of `places`; n of them leave at `leaving(n)` a second.

@@ -80,6 +80,28 @@ void finish(ServingEstimate& out, IterationModel const& model, RequestShape cons
     out.cache_share = std::min(1.0, held / (memory.cache_tokens * static_cast<double>(model.what().plan.attention_dp)));
 }
 
+/// Of the time of a request, with client, server and tokeniser: no accelerator works for it.
+double away_share(ServingEstimate const& e) { return (e.ttft.boundary + e.ttft.tokenise) / e.latency; }
+
+/// Share of its time that a stage works with so many requests: with fewer than stages, one at a time.
+double working_share(IterationModel const& model, double requests) {
+    return std::min(1.0, requests / static_cast<double>(model.what().plan.pp));
+}
+
+/// The same of requests that go round on their own, each of them away for a part of the time.
+double working_in_loop(IterationModel const& model, ServingEstimate const& e, double concurrency) {
+    double const away = away_share(e);
+    return std::min(1 - std::pow(away, concurrency), working_share(model, concurrency * (1 - away)));
+}
+
+/// The same of requests that come at random.
+double working_at_random(IterationModel const& model, BatchOccupancy const& batch) {
+    double share = 0;
+    for (std::size_t n = 1; n < batch.numbers.size(); ++n)
+        share += batch.numbers[n] * working_share(model, static_cast<double>(n));
+    return share;
+}
+
 /// A request by itself in its group, as a loop of no more requests than a pipeline has stages: no iteration of its own
 /// carries prompts or decodes of others. A stage has a step of each in turn, for i = device / stages + host of it; for
 /// a prompt of the others a request waits (c - 1) n i^2 / (2 cycle) in the mean, i of one of its n iterations.
@@ -110,6 +132,7 @@ ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& 
     out.requests_per_s = concurrency / (out.latency / units::s);
     out.decodes = out.requests_per_s * steps * (out.tpot / units::s);
     finish(out, model, request);
+    out.busy = working_in_loop(model, out, concurrency);
     return out;
 }
 
@@ -144,6 +167,7 @@ ServingEstimate static_batch(IterationModel const& model, RequestShape const& re
     Seconds const whole = out.ttft.total() + (request.output - 1) * out.tpot;
     out.requests_per_s = sequences * units::s / whole;
     finish(out, model, request);
+    out.busy = working_share(model, sequences) * (1 - away_share(out));
     return out;
 }
 
@@ -181,6 +205,7 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     Seconds const cycle = wanted / rate * units::s;
     if ((decodes >= most || !decoding) && cycle > alone) out.ttft.queue += cycle - alone;
     finish(out, model, request);
+    out.busy = working_in_loop(model, out, concurrency);
     return out;
 }
 
@@ -237,6 +262,7 @@ ServingEstimate open_loop(IterationModel const& model, RequestShape const& reque
     }
     out.ttft.queue = batch.wait + held.prompts.before;
     out.use = rate / capacity;
+    out.busy = working_at_random(model, batch);
     if (places < static_cast<double>(model.what().plan.max_batch) || model.what().plan.pp > 1)
         out.trusted = least_trusted_use;
     out.requests_per_s = rate;

@@ -11,6 +11,8 @@ struct RequestShape {
     double prompt = 0;                      ///< tokens
     double output = 0;                      ///< tokens, the first one included
     double cached = 0;                      ///< of the prompt, found in the prefix cache
+    /// An answer has tokens after the first, and so a time from token to token.
+    [[nodiscard]] bool has_later_tokens() const { return output > 1; }
 };
 
 /// What a request waits for before its first token; the parts add up to `total()`.
@@ -32,7 +34,7 @@ inline constexpr double least_trusted_use = 0.85;
 /// A replica in the steady state, or one batch from beginning to end.
 struct ServingEstimate {
     FirstTokenTime ttft;
-    Seconds tpot;     ///< mean time from token to token
+    Seconds tpot;     ///< mean time from token to token; of answers without later tokens that of a step, no figure
     Seconds latency;  ///< of a request, to its last token
     double output_tokens_per_s = 0;
     double requests_per_s = 0;
@@ -40,6 +42,7 @@ struct ServingEstimate {
     double cache_share = 0;        ///< of the cache's tokens that are in use
     double use = 0;                ///< open loop: of the capacity
     double trusted = trusted_use;  ///< `use` up to which the queue is
+    double busy = 1;               ///< share of the time in which an accelerator has a part of an iteration
     bool saturated = false;   ///< open loop: more arrives than can be served; the figures are those of the full replica
     IterationTime iteration;  ///< an iteration that only decodes, at this batch
     IterationTime chunk;      ///< one that carries a chunk of a prompt besides, or prompts alone where these go first

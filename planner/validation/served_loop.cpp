@@ -54,6 +54,7 @@ ServingEstimate served_loop(IterationModel const& model, LoopLoad const& load) {
     out.latency = out.ttft.total() + steps * out.tpot;
     out.requests_per_s = load.concurrency / (out.latency / units::s);
     out.output_tokens_per_s = out.requests_per_s * load.request.output;
+    if (found.window.at > Seconds{}) out.busy = std::min(1.0, found.window.counters.busy / found.window.at);
     return out;
 }
 

@@ -75,6 +75,14 @@ TEST_CASE("serve quality: the speed is that of serve estimate with these formats
     CHECK(here.at("output_tokens_per_s_per_gpu") == there.at("output_tokens_per_s"));
 }
 
+TEST_CASE("serve quality: answers of one token have no time per further token", "[quality]") {
+    Arguments const one{"--weights", "fp8", "--kv-cache", "fp8", "--output-tokens", "1"};
+    Json const row = choice(report(quality(one)), "fp8", "fp8");
+    CHECK(row.at("tpot_s").is_null());
+    CHECK(row.at("ttft_s").get<double>() > 0);
+    CHECK_THAT(run_sextant(quality(one)).out, contains(" ms     - "));
+}
+
 TEST_CASE("serve quality: a format without hardware has bytes and errors, and no times", "[quality]") {
     Json const j = report(quality({}, "llama-3.1-8b", "a100-sxm-80gb"));
     Json const fp8 = choice(j, "fp8", "bf16");

@@ -61,6 +61,37 @@ TEST_CASE("serve estimate: a rate above the capacity has no time to the first to
     CHECK_THAT(all.out, contains("unbounded"));
 }
 
+TEST_CASE("serve estimate: answers of one token have no time per further token, in any format") {
+    for (char const* load : {"--rate", "--concurrency", "--batch"}) {
+        Arguments const asked = estimate({load, "1,2", "--prompt", "4000", "--output-tokens", "1"});
+        CAPTURE(load);
+        Json const json = report(asked);
+        for (Json const& row : json["rows"]) {
+            CHECK(row.at("tpot_s").is_null());
+            CHECK(row.at("bound") == "compute");
+        }
+        CHECK_THAT(run_sextant(asked).out, contains(" -           - "));
+        RunResult const page = run_sextant(asked + Arguments{"--format", "html"});
+        if (page.code == 3) continue;  // this build has no pages
+        CHECK(page.code == 0);
+        CHECK_THAT(page.out, !contains("Throughput against latency") && !contains("TPOT at"));
+    }
+    Json const two = report(estimate({"--batch", "1", "--output-tokens", "2"}));
+    CHECK(two["rows"][0]["tpot_s"].get<double>() > 0);
+}
+
+TEST_CASE("serve estimate: an accelerator that waits for requests draws what a waiting one does") {
+    Json const rows = report(estimate({"--rate", "0.0001,0.1,1,8"})).at("rows");
+    double const rated = 700;  // h100-sxm
+    double last = 0;
+    for (Json const& row : rows) {
+        CHECK(row.at("watts_per_gpu").get<double>() >= last);
+        last = row.at("watts_per_gpu").get<double>();
+    }
+    CHECK(rows[0].at("watts_per_gpu").get<double>() == Approx(0.3 * rated).epsilon(0.01));
+    CHECK(last > 0.5 * rated);
+}
+
 TEST_CASE("serve estimate: what does not fit says what is needed, with code 1") {
     RunResult const result = run_sextant(estimate({}, "llama-3.1-405b"));
     CHECK(result.code == 1);

@@ -12,6 +12,7 @@ TEST_CASE("batch occupancy: places that never run out hold a Poisson number of r
     CHECK(batch.mean == Approx(rate).epsilon(1e-5));
     CHECK(batch.idle == Approx(std::exp(-rate)).epsilon(1e-3));
     CHECK(batch.wait / units::s < 1e-12);
+    CHECK(batch.numbers[1] == Approx(rate * std::exp(-rate)).epsilon(1e-3));
 }
 
 TEST_CASE("batch occupancy: one place is M/D/1, several are Erlang's delay system but for equal services") {

@@ -69,6 +69,33 @@ TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of
     CHECK(close >= 0.9 * loads);
 }
 
+TEST_CASE(
+    "serving: an accelerator is busy for the share of the time that a simulation has, alone, in a loop and idle") {
+    for (std::int64_t const pp : {1, 2, 4}) {
+        ServingCase what;
+        what.model = find_model("llama-3.1-8b");
+        what.cluster = find_cluster("h100-sxm", "test");
+        what.engine = find_engine("vllm", "test");
+        what.plan.pp = pp;
+        IterationModel const model(what);
+        RequestShape const request{.prompt = 1000, .output = 100};
+        double const alone = 1 / (closed_loop(model, request, 1).latency / units::s);
+        double last = 0;
+        for (double const share : {0.02, 0.1, 0.5, 2.0, 8.0}) {
+            ServingEstimate const e = open_loop(model, request, share * alone);
+            ServingOutcome const out = simulated(model, request, share * alone, 3);
+            CAPTURE(pp, share);
+            CHECK(e.busy == Approx(std::min(1.0, out.window.counters.busy / out.window.at)).epsilon(0.1).margin(0.1));
+            CHECK(e.busy >= last);
+            last = e.busy;
+        }
+        CHECK(last > 0.9);
+        CHECK(closed_loop(model, request, 1).busy == Approx(1 / static_cast<double>(pp)).epsilon(0.1));
+        CHECK(static_batch(model, request, 1).busy == Approx(1 / static_cast<double>(pp)).epsilon(0.1));
+        CHECK(closed_loop(model, request, 64).busy > 0.95);
+    }
+}
+
 TEST_CASE("serving: a batch that is often full makes requests wait for places, as simulated") {
     ServingCase what;
     what.model = find_model("llama-3.1-8b");
