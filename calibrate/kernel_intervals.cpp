@@ -1,6 +1,7 @@
 #include "calibrate/kernel_intervals.hpp"
 
 #include "core/quantile.hpp"
+#include "cost_models/kernel_estimate.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,17 +9,6 @@
 #include <set>
 
 namespace sextant {
-namespace {
-
-TimeInterval interval_at(std::vector<KernelInterval> const& bands, double seconds) {
-    TimeInterval factors = bands.front().factors;
-    for (KernelInterval const& band : bands)
-        if (seconds >= band.from_seconds) factors = band.factors;
-    return factors;
-}
-
-}  // namespace
-
 TimeInterval residual_interval(std::vector<double> const& log_measured_to_predicted, double widen) {
     double const low = quantile_of(log_measured_to_predicted, 0.1) * widen;
     double const high = quantile_of(log_measured_to_predicted, 0.9) * widen;
@@ -71,7 +61,9 @@ std::vector<KernelInterval> hull_of(std::vector<KernelInterval> const& a, std::v
             edges.insert(band.from_seconds);
     std::vector<KernelInterval> out;
     for (double const edge : edges)
-        out.push_back({.from_seconds = edge, .factors = hull_of(interval_at(a, edge), interval_at(b, edge))});
+        out.push_back(
+            {.from_seconds = edge,
+             .factors = hull_of(interval_at(a, edge, a.front().factors), interval_at(b, edge, b.front().factors))});
     return out;
 }
 

@@ -77,13 +77,6 @@ Choice choose(AcceleratorProfile const& accelerator, KernelKind kind, std::strin
     return choice;
 }
 
-TimeInterval interval_at(KernelFit const& fit, double seconds) {
-    TimeInterval factors = fit.outside;
-    for (KernelInterval const& band : fit.intervals)
-        if (seconds >= band.from_seconds) factors = band.factors;
-    return factors;
-}
-
 /// The model's time with the residual and the interval that belong to the choice.
 KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const> at) {
     KernelEstimate out{.time = time, .factors = assumed_kernel_factors, .support = KernelSupport::assumed};
@@ -91,7 +84,8 @@ KernelEstimate finish(Seconds time, Choice const& choice, std::span<double const
     if (choice.gridded) out.time *= std::exp(choice.fit->residual.value(at));
     bool const inside = choice.gridded && choice.fit->residual.covers(at);
     out.support = !choice.own ? KernelSupport::by_class : (inside ? KernelSupport::measured : KernelSupport::extended);
-    out.factors = inside ? interval_at(*choice.fit, out.time.base()) : choice.fit->outside;
+    out.factors =
+        inside ? interval_at(choice.fit->intervals, out.time.base(), choice.fit->outside) : choice.fit->outside;
     return out;
 }
 
@@ -115,6 +109,12 @@ void keep_below_peak(KernelEstimate& estimate, GemmShape const& shape, double pe
 }
 
 }  // namespace
+
+TimeInterval interval_at(std::span<KernelInterval const> bands, double seconds, TimeInterval below) {
+    for (KernelInterval const& band : bands)
+        if (seconds >= band.from_seconds) below = band.factors;
+    return below;
+}
 
 std::string_view name_of(KernelSupport support) {
     switch (support) {

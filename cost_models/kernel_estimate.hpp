@@ -8,6 +8,7 @@
 #include "cost_models/host_gemm_model.hpp"
 #include "cost_models/memory_model.hpp"
 
+#include <span>
 #include <string_view>
 
 namespace sextant {
@@ -20,6 +21,9 @@ enum class KernelSupport : std::uint8_t {
     assumed    ///< on none: the starts of the constants
 };
 std::string_view name_of(KernelSupport support);
+
+/// The interval of the band that a predicted time lies in; of a time before the first band, `below`.
+TimeInterval interval_at(std::span<KernelInterval const> bands, double seconds, TimeInterval below);
 
 /// A predicted time with its 80 % interval.
 struct KernelEstimate {

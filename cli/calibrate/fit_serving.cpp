@@ -1,8 +1,8 @@
 #include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
+#include "cli/calibrate/own_profile.hpp"
 #include "cli/calibrate/served_row.hpp"
-#include "cli/calibrate/train_rows.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
@@ -69,7 +69,7 @@ struct AskedEngine {
     explicit AskedEngine(std::string const& name) {
         if (name.empty()) return;
         profile = find_engine(name, "--engine");
-        is_own = is_own_profile(name);
+        is_own = is_own_profile(name, "--engine");
     }
     [[nodiscard]] ServedCase served(ServingRow row) const {
         if (is_own) return served_case(row, &*profile);

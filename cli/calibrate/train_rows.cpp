@@ -1,5 +1,6 @@
 #include "cli/calibrate/train_rows.hpp"
 
+#include "cli/calibrate/own_profile.hpp"
 #include "cli/validate/row_words.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
@@ -99,10 +100,6 @@ std::shared_ptr<PricedRow> priced_row(TrainingCase const& c) {
 
 }  // namespace
 
-bool is_own_profile(std::string_view option) {
-    return option.ends_with(".json") || option.find(':') != std::string_view::npos;
-}
-
 namespace {
 
 /// Builds cases from rows under the framework that is asked for.
@@ -112,7 +109,7 @@ public:
         if (framework.empty()) return;
         FrameworkProfile profile = find_framework(framework, "--framework");
         name_ = profile.name;
-        if (!is_own_profile(framework)) return;
+        if (!is_own_profile(framework, "--framework")) return;
         own_ = std::move(profile);
         builder_ = CaseBuilder(framework);
     }

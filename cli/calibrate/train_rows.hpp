@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sextant::cli {
@@ -17,9 +16,6 @@ struct Family {
     FrameworkProfile start;
     std::vector<StepMeasurement> rows;
 };
-
-/// Whether an option names a file, or a shipped profile with changes, and not what ships.
-bool is_own_profile(std::string_view option);
 
 /// Whose measurements a table holds.
 enum class RowsOf : std::uint8_t {

@@ -105,45 +105,49 @@ struct Operands {
     }
 };
 
-/// The last head of the last batch, a few queries of it; each by its own size, since a row of one key is as large as
-/// its values and a row of thousands a mean of them.
+/// The last head of the last batch, a few queries of it, and what each of them sees.
 template <class T, int HeadDim>
-double forward_error(Operands<T, HeadDim> const& o) {
-    AttentionShape const& s = o.shape;
-    int const batch = s.batch - 1, head = s.heads - 1, kv_head = s.kv_heads - 1;
-    Values const k = o.k_head(batch, kv_head), v = o.v_head(batch, kv_head);
-    reference::Head const shape{s.seq_q, s.seq_kv, HeadDim, s.causal != 0};
-    double error = 0;
-    for (std::int64_t const query : sampled(s.seq_q)) {
-        std::int64_t const first = ((std::int64_t{batch} * s.seq_q + query) * s.heads + head) * HeadDim;
-        Values const q = host_values<T>(o.seed, first, HeadDim, o.q_scale);
-        error = worse(
-            error, relative_error(read_values(o.out, first, HeadDim), reference::attention_row(shape, query, q, k, v)));
+struct SampledQueries {
+    Operands<T, HeadDim> const& o;
+    reference::Head shape{o.shape.seq_q, o.shape.seq_kv, HeadDim, o.shape.causal != 0};
+    Values k = o.k_head(o.shape.batch - 1, o.shape.kv_heads - 1);
+    Values v = o.v_head(o.shape.batch - 1, o.shape.kv_heads - 1);
+
+    /// The largest of `error_of(query, its first element, its values)`.
+    template <class ErrorOf>
+    double worst(ErrorOf error_of) const {
+        AttentionShape const& s = o.shape;
+        double error = 0;
+        for (std::int64_t const query : sampled(s.seq_q)) {
+            std::int64_t const first =
+                ((std::int64_t{s.batch - 1} * s.seq_q + query) * s.heads + s.heads - 1) * HeadDim;
+            error = worse(error, error_of(query, first, host_values<T>(o.seed, first, HeadDim, o.q_scale)));
+        }
+        return error;
     }
-    return error;
+};
+
+/// Each row by its own size, since one of one key is as large as its values and one of thousands a mean of them.
+template <class T, int HeadDim>
+double forward_error(SampledQueries<T, HeadDim> const& of) {
+    return of.worst([&](std::int64_t query, std::int64_t first, Values const& q) {
+        return relative_error(read_values(of.o.out, first, HeadDim),
+                              reference::attention_row(of.shape, query, q, of.k, of.v));
+    });
 }
 
 /// Gradients of fewer terms are differences of numbers that nearly cancel (of one key: zero), and have no size to
 /// compare errors with. Simulated in double precision with the kernel's roundings: 0.011 from 64 terms on.
 constexpr std::int64_t least_terms = 64;
 
-/// dq of a few queries of the last head.
 template <class T, int HeadDim>
-double query_gradient_error(Operands<T, HeadDim> const& o) {
-    AttentionShape const& s = o.shape;
-    int const batch = s.batch - 1, head = s.heads - 1, kv_head = s.kv_heads - 1;
-    Values const k = o.k_head(batch, kv_head), v = o.v_head(batch, kv_head);
-    reference::Head const shape{s.seq_q, s.seq_kv, HeadDim, s.causal != 0};
-    double error = 0;
-    for (std::int64_t const query : sampled(s.seq_q)) {
-        if (s.seq_kv < least_terms || !shape.sees(query, least_terms - 1)) continue;
-        std::int64_t const first = ((std::int64_t{batch} * s.seq_q + query) * s.heads + head) * HeadDim;
-        Values const q = host_values<T>(o.seed, first, HeadDim, o.q_scale);
-        Values const d_out = host_values<T>(o.seed + 3, first, HeadDim);
-        error = worse(error, relative_error(read_values(o.dq, first, HeadDim),
-                                            reference::attention_row_backward(shape, query, q, k, v, d_out)));
-    }
-    return error;
+double query_gradient_error(SampledQueries<T, HeadDim> const& of) {
+    return of.worst([&](std::int64_t query, std::int64_t first, Values const& q) {
+        if (of.o.shape.seq_kv < least_terms || !of.shape.sees(query, least_terms - 1)) return 0.0;
+        Values const d_out = host_values<T>(of.o.seed + 3, first, HeadDim);
+        return relative_error(read_values(of.o.dq, first, HeadDim),
+                              reference::attention_row_backward(of.shape, query, q, of.k, of.v, d_out));
+    });
 }
 
 /// dk and dv of a few keys of the last key head, with the device's sums over keys: those of some queries are behind dq.
@@ -254,9 +258,10 @@ Prepared prepare_as(Problem const& problem, Scope const& scope) {
     auto o = std::make_shared<Operands<T, HeadDim>>(shape, scope.seed, backward);
     o->forward(work_stream());
     if (backward) o->backward(work_stream());
-    double error = forward_error(*o);
+    SampledQueries<T, HeadDim> const queries{*o};
+    double error = forward_error(queries);
     if (backward) {
-        error = worse(error, query_gradient_error(*o));
+        error = worse(error, query_gradient_error(queries));
         error = worse(error, key_gradient_error(*o));
         error = worse(error, backward_error<T, HeadDim>(shape, scope.seed));
     }

@@ -23,8 +23,6 @@ constexpr int most_rounds = 25;
 constexpr double least_size = 1e7;
 constexpr double size_agrees = 1.02;
 
-double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
-
 /// Numbers that tell two shapes of `model_of_size` apart.
 std::array<std::int64_t, 5> shape_key(ModelSpec const& model) {
     return {model.layer_count(), model.hidden, model.mlp.intermediate, model.vocab, model.tied_embeddings ? 1 : 0};
@@ -188,6 +186,8 @@ private:
 };
 
 }  // namespace
+
+double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
 
 ModelSpec model_for(RunQuestion const& question, double flops, std::optional<double> most_parameters) {
     if (question.model) return *question.model;

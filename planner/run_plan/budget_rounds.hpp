@@ -9,6 +9,9 @@
 
 namespace sextant {
 
+/// Parameters that a token uses.
+double active_parameters(ModelSpec const& model);
+
 /// The model for this much compute: the one that is given, a shape of the size that is given or that the tokens leave,
 /// else one of the law's optimum, no larger than `most_parameters`.
 /// @throws InputError: a size without a shape.

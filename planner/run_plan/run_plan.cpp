@@ -18,8 +18,6 @@ namespace {
 
 constexpr double six = training_flops_per_parameter_token;
 
-double active_parameters(ModelSpec const& model) { return static_cast<double>(count_parameters(model).active); }
-
 /// Why no number of accelerators meets a deadline.
 std::string why_none_is_in_time(DeadlineAnswer const& answer, Seconds deadline) {
     if (!answer.fastest) return "no number of accelerators was found that it fits on";
