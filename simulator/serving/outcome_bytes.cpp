@@ -3,6 +3,7 @@
 #include <cassert>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 namespace sextant {
@@ -53,6 +54,12 @@ private:
             all_fields(*this, value, static_cast<T const*>(nullptr));
         }
     }
+    /// Never its own bytes: those of an empty one are undefined.
+    template <class T>
+    void put(std::optional<T> const& value) {
+        put(value.has_value());
+        if (value) put(*value);
+    }
     template <class T>
     void put(std::vector<T> const& values) {
         put(values.size());
@@ -79,6 +86,12 @@ private:
         } else {
             all_fields(*this, value, static_cast<T const*>(nullptr));
         }
+    }
+    template <class T>
+    void get(std::optional<T>& value) {
+        bool has_value = false;
+        get(has_value);
+        if (has_value) get(value.emplace());
     }
     template <class T>
     void get(std::vector<T>& values) {

@@ -265,6 +265,17 @@ TEST_CASE("serve on simgrid: overload is found as by the loop, and a run that is
     CHECK(simulate_serving_on_simgrid(c.setup, service, source, {.stop = &stop}).interrupted);
 }
 
+TEST_CASE("serve on simgrid: bytes of an outcome are of its values, not of what an empty one held before") {
+    ServingOutcome fresh;
+    ServingOutcome used;
+    used.capacity = 12.5;
+    CHECK(bytes_of(fresh) != bytes_of(used));
+    CHECK(outcome_from(bytes_of(used)).capacity == 12.5);
+    used.capacity.reset();
+    CHECK(bytes_of(fresh) == bytes_of(used));
+    CHECK_FALSE(outcome_from(bytes_of(used)).capacity.has_value());
+}
+
 TEST_CASE("serve on simgrid: wrong input is said as by the loop") {
     Case c;
     c.setup.limits.max_batch = 0;
