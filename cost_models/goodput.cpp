@@ -1,9 +1,8 @@
 #include "cost_models/goodput.hpp"
 
-#include "core/error.hpp"
-#include "core/quantity_text.hpp"
 #include "cost_models/goodput/checkpoint_interval.hpp"
-#include "cost_models/goodput/failure_catalog.hpp"
+#include "cost_models/goodput/repairs.hpp"
+#include "cost_models/goodput/tiers_in_use.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,14 +18,6 @@ using units::s;
 constexpr double most_attempts_log = 500;
 constexpr double least_useful = 1e-9;  ///< share of the wall clock below which the run never ends
 constexpr Seconds never = Seconds::from_base(std::numeric_limits<double>::infinity());
-
-/// Seconds of running from one snapshot of the tier to the next: its work and the stalls of all tiers in it.
-Seconds period_of(GoodputCase const& run, std::size_t tier) {
-    double stalls = 0;
-    for (CheckpointTier const& other : run.tiers)
-        stalls += other.stall / other.interval;
-    return (1 + stalls) * run.tiers[tier].interval;
-}
 
 /// What a snapshot of the tier stands still for the write of the one before, which takes longer than the interval.
 Seconds wait_for_write(GoodputCase const& run, std::size_t tier) {
@@ -47,61 +38,6 @@ GoodputCase with_waits(GoodputCase const& run) {
     return waiting;
 }
 
-/// Failures of this scope or wider per second: what may go back to a tier that serves it.
-double rate_from(GoodputCase const& run, FailureScope scope) {
-    double rate = 0;
-    for (FailureProcess const& process : run.failures)
-        if (process.scope >= scope) rate += process.rate_per_s();
-    return rate;
-}
-
-/// The narrowest scope for which no tier before this one (by survival) is left: the failures that this tier is for.
-FailureScope first_scope_of(GoodputCase const& run, std::size_t tier) {
-    int first = 0;
-    for (std::size_t other = 0; other < run.tiers.size(); ++other)
-        if (run.tiers[other].survives < run.tiers[tier].survives)
-            first = std::max(first, static_cast<int>(run.tiers[other].survives) + 1);
-    return static_cast<FailureScope>(first);
-}
-
-/// Of the failures that this tier is for by what it survives, or wider: where a run stands between two of its
-/// snapshots.
-double rate_by_survival(GoodputCase const& run, std::size_t tier) { return rate_from(run, first_scope_of(run, tier)); }
-
-/// What goes back to each tier per second when a failure of some scope goes back to `tier_of` it. A tier whose
-/// snapshots feed the next one is what the failures of that one need, too.
-std::vector<double> rates_of_tiers(GoodputCase const& run, auto&& tier_of) {
-    std::vector<double> rates(run.tiers.size());
-    for (FailureProcess const& process : run.failures)
-        for (std::size_t tier = tier_of(process.scope);; --tier) {
-            rates[tier] += process.rate_per_s();
-            if (!is_fed(run, tier)) break;
-        }
-    return rates;
-}
-
-/// Failures that go back to each tier, per second, at the intervals set.
-std::vector<double> served_rates(GoodputCase const& run) {
-    return rates_of_tiers(run, [&](FailureScope scope) { return best_tier(run, scope); });
-}
-
-/// The same before there are intervals: each goes back to the tier that survives the least of those that survive it.
-std::vector<double> rates_of_survivors(GoodputCase const& run) {
-    return rates_of_tiers(run, [&](FailureScope scope) {
-        std::size_t narrowest = run.tiers.size() - 1;
-        for (std::size_t tier = run.tiers.size(); tier-- > 0;)
-            if (run.tiers[tier].survives >= scope && run.tiers[tier].survives <= run.tiers[narrowest].survives)
-                narrowest = tier;
-        return narrowest;
-    });
-}
-
-/// What goes back to this tier, per second: failures, and of the storage the loss spikes, which need it.
-double with_spikes(GoodputCase const& run, std::vector<double> const& rates, std::size_t tier) {
-    bool const storage = tier + 1 == run.tiers.size();
-    return rates[tier] + (storage ? run.spikes.per_day / day.base() : 0);
-}
-
 /// Mean time not running after a failure: detection, then restarts until one is not struck by another failure (which
 /// takes its own detection). Source: E = D + (1-q)/l + (1-q) E with q = exp(-l R).
 struct Downtime {
@@ -112,45 +48,6 @@ Downtime downtime_of(Seconds detection, Seconds restart, double rate) {
     double const x = std::min(rate * restart.base(), most_attempts_log);
     double const attempts = std::exp(x);
     return {.detection = attempts * detection, .restart = x < 1e-9 ? restart : std::expm1(x) / rate * s};
-}
-
-/// Nodes in repair at the same time: Poisson, whatever the distribution of the repair time (M/G/infinity).
-struct Repairs {
-    double waiting = 0;       ///< probability of more than the spares (of no replica left, if the run shrinks)
-    double shrink = 0;        ///< mean share of the replicas that is missing, while it runs
-    double rejoin_per_s = 0;  ///< nodes that bring a dropped replica back
-};
-Repairs repairs_of(GoodputCase const& run) {
-    Repairs repairs;
-    Replacement const& r = run.replacement;
-    if (!r.spares) return repairs;
-    double rate = 0;
-    for (FailureProcess const& process : run.failures)
-        if (takes_a_node(process.scope)) rate += process.rate_per_s();
-    double const mean = rate * r.repair.base();
-    if (!(mean > 0)) return repairs;
-    auto const spares = static_cast<double>(*r.spares);
-    auto const dp = static_cast<double>(r.dp);
-    double const most = mean + spares + dp + 12 * std::sqrt(mean + 1) + 40;
-    double missing = 0, running = 0, above = 0;
-    for (double j = 0; j <= most; ++j) {
-        double const p = std::exp(j * std::log(mean) - mean - std::lgamma(j + 1));
-        double const lacking = std::max(0.0, j - spares);
-        if (j >= spares) above += p;
-        bool const stands = r.shortage == Shortage::wait ? lacking > 0 : lacking >= dp;
-        if (stands)
-            repairs.waiting += p;
-        else {
-            running += p;
-            missing += p * lacking / dp;
-        }
-    }
-    if (r.shortage == Shortage::shrink) {
-        repairs.shrink = running > 0 ? missing / running : 0;
-        repairs.rejoin_per_s = rate * above;
-    }
-    repairs.waiting = std::min(1.0, repairs.waiting);
-    return repairs;
 }
 
 /// Share of the running time that stands still for checkpoints, those that are lost again among them: after a restart
@@ -174,10 +71,6 @@ double stall_share(GoodputCase const& given, GoodputCase const& waiting, std::ve
         share -= std::exp(-rate * t.interval.base()) * std::expm1(w);
     }
     return share;
-}
-
-void check(bool good, char const* what, std::string const& value, char const* allowed) {
-    if (!good) throw InputError("{}: {} ({})", what, value, allowed);
 }
 
 /// Sums over the causes, per second of running.
@@ -245,88 +138,6 @@ std::string approximation_of(GoodputCase const& run) {
 
 }  // namespace
 
-double GoodputCase::failures_per_s() const {
-    double rate = 0;
-    for (FailureProcess const& process : failures)
-        rate += process.rate_per_s();
-    return rate;
-}
-
-std::size_t best_tier(GoodputCase const& run, FailureScope scope) {
-    std::optional<std::size_t> best;
-    Seconds least{};
-    for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
-        CheckpointTier const& t = run.tiers[tier];
-        if (t.survives < scope) continue;
-        Seconds const lost = mean_rewind(period_of(run, tier), t.lag, rate_by_survival(run, tier)) + t.load;
-        if (best && lost >= least) continue;
-        best = tier;
-        least = lost;
-    }
-    if (!best)
-        throw InputError("checkpoints: none survives a failure of scope {} (add a tier that does, such as parallel-fs)",
-                         name_of(scope));
-    return *best;
-}
-
-bool is_fed(GoodputCase const& run, std::size_t tier) { return tier > 0 && run.tiers[tier].stall.base() <= 0; }
-
-void choose_intervals(GoodputCase& run) {
-    constexpr int most_rounds = 8;
-    GoodputCase const given = run;
-    std::vector<double> rates = rates_of_survivors(run);
-    // Which tier a failure goes back to depends on the intervals, and these on what goes back to each.
-    for (int round = 0; round < most_rounds; ++round) {
-        for (std::size_t tier = 0; tier < run.tiers.size(); ++tier) {
-            CheckpointTier& t = run.tiers[tier];
-            if (given.tiers[tier].interval.base() > 0) continue;
-            double const rate = with_spikes(run, rates, tier);
-            t.interval = rate > 0 ? exact_interval(t.stall, 1 / rate * s) : run.work;
-            t.interval = std::max(t.interval, t.lag);
-            if (is_fed(run, tier)) t.interval = std::max(t.interval, run.tiers[tier - 1].interval);
-            if (t.interval.base() <= 0) t.interval = 1 * s;  // checkpoints that cost nothing
-        }
-        std::vector<double> served = served_rates(run);
-        if (served == rates) break;
-        rates = std::move(served);
-    }
-}
-
-void check_goodput_case(GoodputCase const& run) {
-    auto const time = [](char const* what, Seconds value, char const* allowed = "zero or more, finite") {
-        check(value.base() >= 0 && std::isfinite(value.base()), what, human(value), allowed);
-    };
-    check(run.work.base() > 0 && std::isfinite(run.work.base()), "work", human(run.work), "more than zero");
-    time("detection time", run.detection);
-    time("restart time", run.restart);
-    time("repair time", run.replacement.repair);
-    check(run.spikes.per_day >= 0 && std::isfinite(run.spikes.per_day), "loss spikes per day",
-          fmt::format("{}", run.spikes.per_day), "zero or more");
-    time("rewind of a loss spike", run.spikes.rewind);
-    time("maintenance interval", run.maintenance.every);
-    time("duration of maintenance", run.maintenance.duration);
-    check(!run.replacement.spares || *run.replacement.spares >= 0, "spare nodes",
-          fmt::format("{}", run.replacement.spares.value_or(0)), "zero or more");
-    check(run.replacement.dp >= 1, "data-parallel replicas", fmt::format("{}", run.replacement.dp), "at least one");
-    check(!run.tiers.empty(), "checkpoints", "none", "at least one tier");
-    for (CheckpointTier const& tier : run.tiers) {
-        check(tier.interval.base() > 0 && std::isfinite(tier.interval.base()), "checkpoint interval",
-              human(tier.interval), "more than zero");
-        time("stall of a checkpoint", tier.stall);
-        time("write in the background", tier.lag);
-        time("load of a checkpoint", tier.load);
-    }
-    for (FailureProcess const& process : run.failures) {
-        check(process.components >= 1, process.name.c_str(), fmt::format("{} components", process.components),
-              "at least one");
-        check(process.mtbf.base() > 0 && !std::isnan(process.mtbf.base()), process.name.c_str(),
-              "MTBF " + human(process.mtbf), "more than zero");
-        check(process.shape >= 0.1 && process.shape <= 10, process.name.c_str(),
-              fmt::format("Weibull shape {}", process.shape), "0.1 to 10");
-        (void)best_tier(run, process.scope);
-    }
-}
-
 Goodput expected_goodput(GoodputCase const& given) {
     check_goodput_case(given);
     GoodputCase const run = with_waits(given);
@@ -372,19 +183,6 @@ Goodput expected_goodput(GoodputCase const& given) {
         result.intervals.push_back(interval_of(given, rates, tier));
     result.approximation = approximation_of(given);
     return result;
-}
-
-GoodputCase usual_goodput_case(Seconds work, std::int64_t gpus, std::int64_t gpus_per_node, Bytes checkpoint,
-                               BytesPerSecond host_bandwidth) {
-    GoodputCase run;
-    run.work = work;
-    run.failures = failures_of(failure_catalog().front(), gpus, gpus_per_node);
-    CheckpointSize size{.total = checkpoint, .per_node = {}, .busiest_rank = checkpoint / gpus};
-    size.per_node = size.busiest_rank * std::min(gpus, gpus_per_node);
-    StorageKind const& storage = find_storage("parallel-fs", "storage");
-    run.tiers = checkpoint_tiers(CheckpointMode::async, storage, storage, size, host_bandwidth);
-    choose_intervals(run);
-    return run;
 }
 
 }  // namespace sextant

@@ -5,6 +5,7 @@
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/goodput/tiers_in_use.hpp"
 
 #include <fmt/format.h>
 

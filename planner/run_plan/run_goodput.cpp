@@ -1,6 +1,7 @@
 #include "planner/run_plan/run_goodput.hpp"
 
 #include "core/spec/parameters.hpp"
+#include "cost_models/goodput/tiers_in_use.hpp"
 
 #include <algorithm>
 

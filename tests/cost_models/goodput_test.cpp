@@ -6,6 +6,7 @@
 #include "core/spec/parameters.hpp"
 #include "cost_models/goodput/checkpoint_interval.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
+#include "cost_models/goodput/tiers_in_use.hpp"
 #include "tests/catch.hpp"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "cost_models/goodput/checkpoint_interval.hpp"
 #include "cost_models/goodput/failure_catalog.hpp"
+#include "cost_models/goodput/tiers_in_use.hpp"
 #include "simulator/faults/fault_study.hpp"
 #include "tests/catch.hpp"
 
