@@ -1,27 +1,11 @@
 #pragma once
 
-#include "core/measurements/held_out.hpp"
-#include "core/measurements/kernel_row.hpp"
-#include "core/spec/hardware_profile.hpp"
-#include "core/spec/kernel_calibration.hpp"
+#include "calibrate/kernel_measurement.hpp"
 
-#include <string>
-#include <string_view>
+#include <cstddef>
 #include <vector>
 
 namespace sextant {
-
-/// One measured kernel on one device, ready to be fitted.
-struct KernelMeasurement {
-    KernelCase row;
-    AcceleratorProfile const* device = nullptr;  ///< outlives the fit
-    KernelKind kind = KernelKind::gemm;
-    std::string variant;  ///< as `KernelFit::variant`
-};
-
-/// The row as a measurement; nothing for one that no model here is fitted to (published attention figures, rows without
-/// a time, formats the device has no peak for).
-std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
 
 struct KernelFitChoices {
     unsigned threads = 0;
@@ -45,14 +29,6 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
 
 /// Predicted seconds of a row by a fit; without the residual when `with_residual` is off.
 double fitted_seconds(KernelMeasurement const& row, KernelFit const& fit);
-
-/// Rows grouped by kernel and variant, in the order of `KernelKind` and of the variants' names.
-struct KernelGroup {
-    KernelKind kind = KernelKind::gemm;
-    std::string variant;
-    std::vector<KernelMeasurement> rows;
-};
-std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows);
 
 /// log(measured / predicted) of each row by constants, and grids where the choices have them, that saw no row of its
 /// device: what a device of the class can expect. Empty when the rows are of one device only.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "calibrate/kernel_fit.hpp"
+#include "calibrate/kernel_measurement.hpp"
 #include "calibrate/residual_fit.hpp"
 
 #include <vector>

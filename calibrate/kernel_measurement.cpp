@@ -1,0 +1,75 @@
+#include "calibrate/kernel_measurement.hpp"
+
+#include "cost_models/kernel_estimate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <variant>
+
+namespace sextant {
+
+std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device) {
+    if (!row.measured || row.variant.empty()) return std::nullopt;
+    KernelMeasurement out{.row = row, .device = &device, .kind = KernelKind::gemm, .variant = row.variant};
+    if (std::holds_alternative<Gemm>(row.what)) {
+        if (!device.peak.contains(find_gemm_format(row.variant)->precision)) return std::nullopt;
+        out.kind = product_kind(device);
+    } else if (std::holds_alternative<MemoryKernel>(row.what)) {
+        out.kind = KernelKind::memory;
+    } else if (std::holds_alternative<Attention>(row.what)) {
+        out.kind = KernelKind::prefill;
+    } else {
+        out.kind = KernelKind::decode;
+        out.variant += fmt::format("/{}", name_of(sharing_of(std::get<DecodeAttention>(row.what))));
+    }
+    return out;
+}
+
+std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows) {
+    std::vector<KernelGroup> groups;
+    for (KernelMeasurement const& row : rows) {
+        auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](KernelGroup const& g) { return g.kind == row.kind && g.variant == row.variant; });
+        if (found == groups.end())
+            found = groups.insert(groups.end(), {.kind = row.kind, .variant = row.variant, .rows = {}});
+        found->rows.push_back(row);
+    }
+    std::sort(groups.begin(), groups.end(),
+              [](auto const& a, auto const& b) { return std::tie(a.kind, a.variant) < std::tie(b.kind, b.variant); });
+    return groups;
+}
+
+double model_seconds(KernelMeasurement const& row, std::span<double const> constants) {
+    AcceleratorProfile const& device = *row.device;
+    struct Visitor {
+        KernelMeasurement const& row;
+        AcceleratorProfile const& device;
+        std::span<double const> constants;
+
+        Seconds operator()(Gemm const& g) const {
+            GemmFormat const& format = *find_gemm_format(row.variant);
+            GemmShape const shape{.groups = 1, .m = g.m, .n = g.n, .k = g.k};
+            KernelRates const rates = kernel_rates(device, format.precision);
+            if (row.kind == KernelKind::host_gemm)
+                return host_gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
+            Seconds time = gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
+            if (format.quantises && row.row.quantised == Quantised::with_product)
+                time += quantise_model(shape, rates, constants);
+            return time;
+        }
+        Seconds operator()(Attention const& a) const {
+            return prefill_model(a, kernel_rates(device, two_byte_precision(device)), constants, {});
+        }
+        Seconds operator()(DecodeAttention const& a) const {
+            return decode_model(a, kernel_rates(device, two_byte_precision(device)), constants, row.row.cache);
+        }
+        Seconds operator()(MemoryKernel const& k) const {
+            return memory_model(k.moved, kernel_rates(device, two_byte_precision(device)), constants, row.row.cache);
+        }
+    };
+    return std::visit(Visitor{row, device, constants}, row.row.what).base();
+}
+
+}  // namespace sextant

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/measurements/held_out.hpp"
+#include "core/measurements/kernel_row.hpp"
+#include "core/spec/hardware_profile.hpp"
+#include "core/spec/kernel_calibration.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// One measured kernel on one device, ready to be fitted.
+struct KernelMeasurement {
+    KernelCase row;
+    AcceleratorProfile const* device = nullptr;  ///< outlives the fit
+    KernelKind kind = KernelKind::gemm;
+    std::string variant;  ///< as `KernelFit::variant`
+};
+
+/// The row as a measurement; nothing for one that no model here is fitted to (published attention figures, rows without
+/// a time, formats the device has no peak for).
+std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, AcceleratorProfile const& device);
+
+/// Rows grouped by kernel and variant, in the order of `KernelKind` and of the variants' names.
+struct KernelGroup {
+    KernelKind kind = KernelKind::gemm;
+    std::string variant;
+    std::vector<KernelMeasurement> rows;
+};
+std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows);
+
+/// Predicted seconds of a row by constants alone, in the order of `kernel_constants`.
+double model_seconds(KernelMeasurement const& row, std::span<double const> constants);
+
+}  // namespace sextant
