@@ -3,13 +3,11 @@
 #include "calibrate/framework_fit.hpp"
 #include "cli/calibrate/framework_provenance.hpp"
 #include "cli/calibrate/train_rows.hpp"
+#include "cli/calibrate/train_scores.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
-#include "cli/view/table.hpp"
-#include "core/csv.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
-#include "core/quantile.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
 #include "planner/support.hpp"
@@ -72,16 +70,6 @@ std::vector<StepMeasurement const*> pointers(std::vector<StepMeasurement> const&
     return out;
 }
 
-/// Median, 90 % quantile and bias in per cent of predicted against measured.
-std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
-    std::vector<double> absolute;
-    for (double const e : log_errors)
-        absolute.push_back(100 * std::abs(std::exp(e) - 1));
-    return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile_of(absolute, 0.5)),
-            fmt::format("{:.1f}", quantile_of(absolute, 0.9)),
-            fmt::format("{:+.1f}", 100 * (std::exp(quantile_of(log_errors, 0.5)) - 1))};
-}
-
 /// Each family fitted without regard to the others.
 std::map<std::string, FrameworkFit> fits_alone(std::map<std::string, Family> const& families, FitOptions const& options,
                                                CommandContext& context) {
@@ -98,76 +86,6 @@ std::vector<FrameworkFit const*> others_than(std::string const& name, std::map<s
     for (auto const& [other, fit] : fits)
         if (other != name) others.push_back(&fit);
     return others;
-}
-
-constexpr char const* experts = "mixtures of experts";
-constexpr char const* waiting = "steps that wait for the host";
-
-/// Whose interval a step has: that of a kind of steps, whatever the framework, or that of the family.
-std::string interval_kind(StepMeasurement const& row, std::string const& family) {
-    return row.has_experts ? experts : row.waits_for_host ? waiting : family;
-}
-
-struct Scores {
-    std::map<std::string, std::vector<double>> fitted;     ///< log errors by source
-    std::map<std::string, std::vector<double>> left_out;   ///< the same, the source left out
-    std::vector<double> all;                               ///< of left-out sources
-    std::map<std::string, std::vector<double>> of_family;  ///< both: a plan may be like a row that was fitted or not
-    std::vector<double> of_all;
-    std::map<std::string, std::vector<double>> of_kind;  ///< of steps whose interval is not their framework's
-    std::vector<std::pair<std::string, double>> alone;   ///< left out: kind or family, and error
-
-    /// An error that intervals come from.
-    void add(std::string const& family, StepMeasurement const& row, double error) {
-        if (std::string const kind = interval_kind(row, ""); !kind.empty()) return of_kind[kind].push_back(error);
-        of_family[family].push_back(error);
-        of_all.push_back(error);
-    }
-};
-
-/// One line per row that was fitted: measured, and predicted with and without its source.
-class RowsFile {
-public:
-    void add(std::string const& framework, LeftOutStep const& step, double fitted) {
-        text_ += csv_line({framework, step.row->source, step.row->where, fmt::format("{:.6g}", step.row->seconds),
-                           fmt::format("{:.6g}", fitted), fmt::format("{:.6g}", step.predicted)});
-    }
-    /// Of a source that could not be left out.
-    void add_fitted(std::string const& framework, StepMeasurement const& row, double fitted) {
-        text_ += csv_line(
-            {framework, row.source, row.where, fmt::format("{:.6g}", row.seconds), fmt::format("{:.6g}", fitted), ""});
-    }
-    void write(std::string const& file) const { write_text_file(file, text_); }
-
-private:
-    std::string text_ = csv_line({"framework", "source_id", "row", "measured_s", "fitted_s", "left_out_s"});
-};
-
-/// Per cent of the rows left out that lie in their intervals.
-double inside_intervals(Scores const& scores, std::map<std::string, FrameworkProfile> const& profiles,
-                        std::map<std::string, StepInterval> const& of_kind) {
-    auto const is_inside = [&](std::pair<std::string, double> const& row) {
-        auto const kind = of_kind.find(row.first);
-        StepInterval const& interval = kind != of_kind.end() ? kind->second : profiles.at(row.first).interval;
-        double const ratio = std::exp(-row.second);  // measured of predicted
-        return interval.low <= ratio && ratio <= interval.high;
-    };
-    auto const count = std::count_if(scores.alone.begin(), scores.alone.end(), is_inside);
-    return 100 * static_cast<double>(count) / static_cast<double>(scores.alone.size());
-}
-
-StepInterval interval_of(std::vector<double> const& log_errors) {
-    return {.low = std::min(0.98, std::exp(-quantile_of(log_errors, 0.9))),
-            .high = std::max(1.02, std::exp(-quantile_of(log_errors, 0.1))),
-            .rows = static_cast<std::int64_t>(log_errors.size())};
-}
-
-/// No narrower than the interval of the profile that a fit begins with: rows of one machine say nothing of others.
-StepInterval widened(StepInterval const& before, std::vector<double> const& log_errors) {
-    if (log_errors.empty()) return before;
-    StepInterval const own = interval_of(log_errors);
-    return {
-        .low = std::min(before.low, own.low), .high = std::max(before.high, own.high), .rows = before.rows + own.rows};
 }
 
 /// Entries of generations that no row is of, as they were.
@@ -196,32 +114,6 @@ std::vector<StepMeasurement> in_folds(std::vector<StepMeasurement const*> const&
         out.back().source = fmt::format("fold {}", layout % folds);
     }
     return out;
-}
-
-Table score_table(Scores const& scores) {
-    Table table({{"source"},
-                 {"rows", Align::right},
-                 {"fitted: median %", Align::right},
-                 {"p90 %", Align::right},
-                 {"bias %", Align::right},
-                 {"left out: median %", Align::right},
-                 {"p90 %", Align::right},
-                 {"bias %", Align::right}});
-    std::vector<double> fitted;
-    auto const add = [&](std::string const& name, std::vector<double> const& own, std::vector<double> const& left_out) {
-        auto cells = error_cells(own);
-        auto const left = left_out.empty() ? std::vector<std::string>(4, "-") : error_cells(left_out);
-        cells.insert(cells.begin(), name);
-        cells.insert(cells.end(), left.begin() + 1, left.end());
-        table.add_row(cells);
-    };
-    for (auto const& [source, own] : scores.fitted) {
-        auto const left = scores.left_out.find(source);
-        add(source, own, left != scores.left_out.end() ? left->second : std::vector<double>());
-        fitted.insert(fitted.end(), own.begin(), own.end());
-    }
-    add("overall", fitted, scores.all);
-    return table;
 }
 
 /// The families that are asked for, rows weighted as the fit takes them.
@@ -259,7 +151,7 @@ public:
         return profiles;
     }
 
-    Scores scores;
+    TrainScores scores;
     RowsFile predicted;
 
 private:
@@ -361,13 +253,13 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
         if (!file.empty()) write_text_file(file, framework_json(profile));
     }
     if (!request.rows.empty()) fit.predicted.write(request.rows);
-    Scores const& scores = fit.scores;
+    TrainScores const& scores = fit.scores;
     context.out << for_terminal(score_table(scores).text(), terminal_of(context.out));
     std::map<std::string, StepInterval> of_kind;
     bool const is_own = request.catalogue.empty();  // plans keep the intervals that all rows gave
     for (auto const& [kind, errors] : scores.of_kind)
-        of_kind[kind] =
-            is_own ? interval_of_kind(profiles.begin()->second, kind == experts, kind == waiting) : interval_of(errors);
+        of_kind[kind] = is_own ? interval_of_kind(profiles.begin()->second, kind == experts_kind, kind == waiting_kind)
+                               : interval_of(errors);
     if (!scores.alone.empty())
         context.out << fmt::format("80 % intervals hold {:.0f} % of the rows left out\n",
                                    inside_intervals(scores, profiles, of_kind));

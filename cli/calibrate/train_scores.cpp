@@ -1,0 +1,103 @@
+#include "cli/calibrate/train_scores.hpp"
+
+#include "core/csv.hpp"
+#include "core/json/text_file.hpp"
+#include "core/quantile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sextant::cli {
+namespace {
+
+/// Median, 90 % quantile and bias in per cent of predicted against measured.
+std::vector<std::string> error_cells(std::vector<double> const& log_errors) {
+    std::vector<double> absolute;
+    for (double const e : log_errors)
+        absolute.push_back(100 * std::abs(std::exp(e) - 1));
+    return {fmt::format("{}", log_errors.size()), fmt::format("{:.1f}", quantile_of(absolute, 0.5)),
+            fmt::format("{:.1f}", quantile_of(absolute, 0.9)),
+            fmt::format("{:+.1f}", 100 * (std::exp(quantile_of(log_errors, 0.5)) - 1))};
+}
+
+std::string seconds_cell(double seconds) { return fmt::format("{:.6g}", seconds); }
+
+}  // namespace
+
+std::string interval_kind(StepMeasurement const& row, std::string const& family) {
+    return row.has_experts ? experts_kind : row.waits_for_host ? waiting_kind : family;
+}
+
+void TrainScores::add(std::string const& family, StepMeasurement const& row, double error) {
+    if (std::string const kind = interval_kind(row, ""); !kind.empty()) return of_kind[kind].push_back(error);
+    of_family[family].push_back(error);
+    of_all.push_back(error);
+}
+
+void RowsFile::add(std::string const& framework, LeftOutStep const& step, double fitted) {
+    lines_ += csv_line({framework, step.row->source, step.row->where, seconds_cell(step.row->seconds),
+                        seconds_cell(fitted), seconds_cell(step.predicted)});
+}
+
+void RowsFile::add_fitted(std::string const& framework, StepMeasurement const& row, double fitted) {
+    lines_ += csv_line({framework, row.source, row.where, seconds_cell(row.seconds), seconds_cell(fitted), ""});
+}
+
+void RowsFile::write(std::string const& file) const {
+    write_text_file(file, csv_line({"framework", "source_id", "row", "measured_s", "fitted_s", "left_out_s"}) + lines_);
+}
+
+double inside_intervals(TrainScores const& scores, std::map<std::string, FrameworkProfile> const& profiles,
+                        std::map<std::string, StepInterval> const& of_kind) {
+    auto const is_inside = [&](std::pair<std::string, double> const& row) {
+        auto const kind = of_kind.find(row.first);
+        StepInterval const& interval = kind != of_kind.end() ? kind->second : profiles.at(row.first).interval;
+        double const ratio = std::exp(-row.second);  // measured of predicted
+        return interval.low <= ratio && ratio <= interval.high;
+    };
+    auto const count = std::count_if(scores.alone.begin(), scores.alone.end(), is_inside);
+    return 100 * static_cast<double>(count) / static_cast<double>(scores.alone.size());
+}
+
+StepInterval interval_of(std::vector<double> const& log_errors) {
+    return {.low = std::min(0.98, std::exp(-quantile_of(log_errors, 0.9))),
+            .high = std::max(1.02, std::exp(-quantile_of(log_errors, 0.1))),
+            .rows = static_cast<std::int64_t>(log_errors.size())};
+}
+
+StepInterval widened(StepInterval const& before, std::vector<double> const& log_errors) {
+    if (log_errors.empty()) return before;
+    StepInterval const own = interval_of(log_errors);
+    return {
+        .low = std::min(before.low, own.low), .high = std::max(before.high, own.high), .rows = before.rows + own.rows};
+}
+
+Table score_table(TrainScores const& scores) {
+    Table table({{"source"},
+                 {"rows", Align::right},
+                 {"fitted: median %", Align::right},
+                 {"p90 %", Align::right},
+                 {"bias %", Align::right},
+                 {"left out: median %", Align::right},
+                 {"p90 %", Align::right},
+                 {"bias %", Align::right}});
+    std::vector<double> fitted;
+    auto const add = [&](std::string const& name, std::vector<double> const& own, std::vector<double> const& left_out) {
+        auto cells = error_cells(own);
+        auto const left = left_out.empty() ? std::vector<std::string>(4, "-") : error_cells(left_out);
+        cells.insert(cells.begin(), name);
+        cells.insert(cells.end(), left.begin() + 1, left.end());
+        table.add_row(cells);
+    };
+    for (auto const& [source, own] : scores.fitted) {
+        auto const left = scores.left_out.find(source);
+        add(source, own, left != scores.left_out.end() ? left->second : std::vector<double>());
+        fitted.insert(fitted.end(), own.begin(), own.end());
+    }
+    add("overall", fitted, scores.all);
+    return table;
+}
+
+}  // namespace sextant::cli
