@@ -112,6 +112,17 @@ KernelFit fit_constants(std::vector<KernelMeasurement const*> const& all, Kernel
     return fit;
 }
 
+/// Median over the devices.
+double profile_efficiency(std::vector<KernelMeasurement const*> const& rows) {
+    std::map<std::string_view, double> of_device;
+    for (KernelMeasurement const* row : rows)
+        of_device[row->device->name] = row->device->attention_forward_efficiency.value;
+    std::vector<double> values;
+    for (auto const& [name, value] : of_device)
+        values.push_back(value);
+    return quantile_of(values, 0.5);
+}
+
 std::vector<std::uint32_t> marks_of(std::vector<KernelMeasurement const*> const& rows) {
     std::vector<std::uint32_t> marks;
     for (KernelMeasurement const* row : rows)
@@ -252,6 +263,7 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
     KernelFit fit = fit_constants(used, choices);
     fit.seen = marks_of(used);
     fit.large_efficiency = large_efficiency(used);
+    if (kind == KernelKind::prefill) fit.profile_efficiency = profile_efficiency(used);
 
     std::vector<ResidualPoint> const points = points_of(used, fit, choices);
     std::vector<double> bare;

@@ -27,6 +27,28 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
     return out;
 }
 
+namespace {
+
+/// Keys and values that a decode reads, each once; 0 for other kernels.
+double cache_bytes_of(KernelMeasurement const& row) {
+    auto const* shape = std::get_if<DecodeAttention>(&row.row.what);
+    return shape != nullptr ? cache_bytes(*shape).base() : 0;
+}
+
+}  // namespace
+
+bool outruns_memory(std::vector<KernelMeasurement> const& rows) {
+    constexpr double several = 4;
+    std::size_t large = 0, faster = 0;
+    for (KernelMeasurement const& row : rows) {
+        double const bytes = cache_bytes_of(row);
+        if (bytes <= several * row.device->l2.value.base()) continue;
+        ++large;
+        if (bytes / row.row.measured->base() > row.device->memory_bandwidth.value.base()) ++faster;
+    }
+    return faster > 0 && 4 * faster >= large;
+}
+
 std::vector<KernelGroup> group_kernels(std::vector<KernelMeasurement> const& rows) {
     std::vector<KernelGroup> groups;
     for (KernelMeasurement const& row : rows) {

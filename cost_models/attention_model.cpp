@@ -12,7 +12,8 @@ namespace {
 
 constexpr double tile = 128;               ///< queries and keys of a tile
 constexpr double matrix_rows = 16;         ///< granularity of matrix instructions
-constexpr std::int64_t most_sharing = 32;  ///< heads per key-value head that grouped decode kernels take
+constexpr std::int64_t narrow_group = 32;  ///< heads per key-value head that narrow kernels take
+constexpr double most_heating = 1e13;      ///< flop: the largest measured calls, beyond which nothing changes any more
 
 template <class Index>
 struct Values {
@@ -74,7 +75,7 @@ double prefill_compute(Attention const& a, double work, double keys, KernelRates
     double const idle = std::ceil(share) / share - 1;
     double const lost = c[PrefillConstant::wave_rounding] * idle / std::max(1.0, row_blocks - 1);
     double const time = std::max(even * (1 + lost), longest);
-    return time * (1 + (c[PrefillConstant::heat] - 1) * std::log10(1 + work * use.work / 1e11));
+    return time * (1 + (c[PrefillConstant::heat] - 1) * std::log10(1 + std::min(work * use.work, most_heating) / 1e11));
 }
 
 /// Heads that read keys and values from the caches.
@@ -132,18 +133,18 @@ std::array<double, 4> prefill_coordinates(Attention const& a) {
             log2_of(static_cast<double>(a.heads) / static_cast<double>(std::max<std::int64_t>(1, a.kv_heads)))};
 }
 
-DecodeSharing sharing_of(DecodeAttention const& shape) {
-    std::int64_t const group = shape.heads / std::max<std::int64_t>(1, shape.kv_heads);
-    if (group <= 1) return DecodeSharing::single;
-    return group <= most_sharing ? DecodeSharing::grouped : DecodeSharing::unshared;
+Bytes cache_bytes(DecodeAttention const& shape) {
+    return static_cast<double>(2 * shape.batch * shape.kv_heads * shape.keys * shape.head_dim) * shape.cache_bytes *
+           units::B;
 }
 
 DecodeSharing sharing_of(DecodeAttention const& shape, GroupedHeads kernels) {
-    DecodeSharing const sharing = sharing_of(shape);
-    if (sharing != DecodeSharing::grouped) return sharing;
-    bool const eight = shape.heads == 8 * shape.kv_heads && shape.head_dim == 128;
-    bool const shared = kernels == GroupedHeads::shared || (kernels == GroupedHeads::eights && eight);
-    return shared ? sharing : DecodeSharing::unshared;
+    std::int64_t const group = shape.heads / std::max<std::int64_t>(1, shape.kv_heads);
+    if (group <= 1) return DecodeSharing::single;
+    bool const is_shared = kernels == GroupedHeads::shared ||
+                           (kernels == GroupedHeads::narrow && group <= narrow_group) ||
+                           (kernels == GroupedHeads::eights && group == 8 && shape.head_dim == 128);
+    return is_shared ? DecodeSharing::grouped : DecodeSharing::unshared;
 }
 
 std::string_view name_of(DecodeSharing sharing) {

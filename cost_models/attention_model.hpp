@@ -44,15 +44,17 @@ Seconds prefill_model(Attention const& shape, KernelRates const& rates, std::spa
 /// heads per key-value head.
 std::array<double, 4> prefill_coordinates(Attention const& shape);
 
+/// Keys and values that a decode step reads, each once.
+Bytes cache_bytes(DecodeAttention const& shape);
+
 /// How many heads share one head of keys and values in a decode kernel: engines have kernels of their own for each.
 enum class DecodeSharing : std::uint8_t {
     single,    ///< one
-    grouped,   ///< 2 to 32
-    unshared,  ///< more: kernels fall back to reading keys and values once per head
+    grouped,   ///< all of a group
+    unshared,  ///< none of a group: kernels fall back to reading keys and values once per head
 };
-DecodeSharing sharing_of(DecodeAttention const& shape);
-/// The same of kernels that share at most these group sizes: others fall back to `unshared`.
-DecodeSharing sharing_of(DecodeAttention const& shape, GroupedHeads kernels);
+/// By default of the kernels that were measured, TensorRT-LLM's.
+DecodeSharing sharing_of(DecodeAttention const& shape, GroupedHeads kernels = GroupedHeads::narrow);
 std::string_view name_of(DecodeSharing sharing);
 
 /// Time of one decode step of attention, a query per sequence over the keys and values before it:

@@ -46,15 +46,17 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
                                 GemmUse const& use, Quantising quantising = Quantising::apart);
 
 /// Fused attention over whole sequences in a variant "bf16/bf16" (compute/cache), by `prefill_model`; the rate of a
-/// device without measurements is scaled by `attention_forward_efficiency`.
+/// device without measurements is scaled by its `attention_forward_efficiency` against that of those with, and of the
+/// kernels of training by what it is of what these reach.
 KernelEstimate estimate_prefill(Attention const& shape, std::string_view variant, AcceleratorProfile const& accelerator,
                                 PrefillUse const& use);
 
-/// One decode step of attention in a variant "bf16/bf16", by `decode_model`.
+/// One decode step of attention in a variant "bf16/bf16", by `decode_model`; with nothing in the cache no quicker than
+/// memory brings the keys and values.
 /// @param kernels which groups of heads the kernels share the keys and values among
 KernelEstimate estimate_decode(DecodeAttention const& shape, std::string_view variant,
                                AcceleratorProfile const& accelerator, CacheState cache,
-                               GroupedHeads kernels = GroupedHeads::shared);
+                               GroupedHeads kernels = GroupedHeads::narrow);
 
 /// A kernel bound by the memory it touches, by `memory_model` with the constants of this kernel ("rmsnorm bf16"), else
 /// of the device's memory-bound kernels all together.

@@ -36,15 +36,18 @@ Precision usual_precision(AcceleratorProfile const& accelerator) {
     return accelerator.peak.begin()->first;
 }
 
-Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
-                  AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
-    double const scale = framework.gemm_scale.value * (groups > 1 ? framework.grouped_gemm_scale.value : 1);
-    return estimate_product({.groups = groups, .m = m, .n = n, .k = k}, gemm_format(precision), accelerator,
-                            {.cache = CacheState::cold, .rate = scale})
+namespace {
+
+/// A product, or the products of a rank's experts.
+Seconds product_time(GemmShape const& shape, Precision precision, AcceleratorProfile const& accelerator, double scale) {
+    return estimate_product(shape, gemm_format(precision), accelerator, {.cache = CacheState::cold, .rate = scale})
         .time;
 }
 
-namespace {
+/// What products of experts reach of the device's rate: one expert's on a rank, too.
+double expert_scale(FrameworkTiming const& framework) {
+    return framework.gemm_scale.value * framework.grouped_gemm_scale.value;
+}
 
 /// Products of attention whose scores stand in memory, as the matrix products that they are, one for each head.
 Seconds score_products(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
@@ -52,10 +55,8 @@ Seconds score_products(Attention const& a, Pass pass, AcceleratorProfile const& 
     std::int64_t const q = a.queries, d = a.head_dim, v = a.value_head_dim;
     std::int64_t const keys = std::max<std::int64_t>(1, a.keys / a.pieces);
     auto const product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-        return estimate_product({.groups = a.batch * a.heads, .m = m, .n = n, .k = k},
-                                gemm_format(usual_precision(accelerator)), accelerator,
-                                {.cache = CacheState::cold, .rate = framework.gemm_scale.value})
-            .time;
+        return product_time({.groups = a.batch * a.heads, .m = m, .n = n, .k = k}, usual_precision(accelerator),
+                            accelerator, framework.gemm_scale.value);
     };
     auto const calls = static_cast<double>(a.pieces);
     if (pass == Pass::forward) return calls * (product(q, keys, d) + product(q, v, keys));
@@ -63,6 +64,11 @@ Seconds score_products(Attention const& a, Pass pass, AcceleratorProfile const& 
 }
 
 }  // namespace
+
+Seconds gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
+                  AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
+    return product_time({.groups = 1, .m = m, .n = n, .k = k}, precision, accelerator, framework.gemm_scale.value);
+}
 
 Seconds attention_time(Attention const& a, Pass pass, AcceleratorProfile const& accelerator,
                        FrameworkTiming const& framework) {
@@ -117,11 +123,9 @@ Seconds streaming_time(Bytes bytes, std::int64_t kernels, AcceleratorProfile con
 
 namespace {
 
-/// [n, m] x [m, k]: what the gradient of a weight is.
-Seconds weight_product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
-                       AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
-    return gemm_time(groups, n, k, m, precision, accelerator, framework);
-}
+/// [n, m] x [m, k]: what the gradient of a weight is, of products [m, k] x [k, n].
+GemmShape weight_product(GemmShape const& s) { return {.groups = s.groups, .m = s.n, .n = s.k, .k = s.m}; }
+GemmShape input_product(GemmShape const& s) { return {.groups = s.groups, .m = s.m, .n = s.k, .k = s.n}; }
 
 /// Matrix products that the backward pass of an op runs.
 std::int64_t products_of_backward(Op const& op) {
@@ -131,7 +135,10 @@ std::int64_t products_of_backward(Op const& op) {
     return 0;
 }
 
-std::int64_t rows_of_group(GroupedGemm const& g) { return std::max<std::int64_t>(1, g.m / g.groups); }
+GemmShape shape_of(Gemm const& g) { return {.groups = 1, .m = g.m, .n = g.n, .k = g.k}; }
+GemmShape shape_of(GroupedGemm const& g) {
+    return {.groups = g.groups, .m = std::max<std::int64_t>(1, g.m / g.groups), .n = g.n, .k = g.k};
+}
 
 }  // namespace
 
@@ -142,16 +149,18 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
         AcceleratorProfile const& accelerator;
         FrameworkTiming const& framework;
 
-        Seconds product(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
-                        Gradients gradients) const {
-            if (pass == Pass::forward) return gemm_time(groups, m, n, k, precision, accelerator, framework);
-            Seconds const input_gradient = gemm_time(groups, m, k, n, precision, accelerator, framework);
-            if (gradients == Gradients::input) return input_gradient;
-            return input_gradient + weight_product(groups, m, n, k, precision, accelerator, framework);
+        [[nodiscard]] Seconds product(GemmShape const& shape, Precision precision, Gradients gradients,
+                                      double scale) const {
+            if (pass == Pass::forward) return product_time(shape, precision, accelerator, scale);
+            Seconds const input = product_time(input_product(shape), precision, accelerator, scale);
+            if (gradients == Gradients::input) return input;
+            return input + product_time(weight_product(shape), precision, accelerator, scale);
         }
-        Seconds operator()(Gemm const& g) const { return product(1, g.m, g.n, g.k, g.precision, g.gradients); }
+        Seconds operator()(Gemm const& g) const {
+            return product(shape_of(g), g.precision, g.gradients, framework.gemm_scale.value);
+        }
         Seconds operator()(GroupedGemm const& g) const {
-            return product(g.groups, rows_of_group(g), g.n, g.k, g.precision, g.gradients);
+            return product(shape_of(g), g.precision, g.gradients, expert_scale(framework));
         }
         Seconds operator()(Attention const& a) const { return attention_time(a, pass, accelerator, framework); }
         Seconds operator()(Recurrence const& r) const { return recurrence_time(r, pass, accelerator, framework); }
@@ -166,10 +175,11 @@ Seconds kernel_time(Op const& op, Pass pass, AcceleratorProfile const& accelerat
 Seconds weight_gradient_time(Op const& op, AcceleratorProfile const& accelerator, FrameworkTiming const& framework) {
     if (!op.in(Pass::backward)) return {};
     if (products_of_backward(op) < 2) return {};
-    if (auto const* g = std::get_if<Gemm>(&op.what))
-        return weight_product(1, g->m, g->n, g->k, g->precision, accelerator, framework);
-    if (auto const* g = std::get_if<GroupedGemm>(&op.what))
-        return weight_product(g->groups, rows_of_group(*g), g->n, g->k, g->precision, accelerator, framework);
+    auto const time = [&](auto const& g, double scale) {
+        return product_time(weight_product(shape_of(g)), g.precision, accelerator, scale);
+    };
+    if (auto const* g = std::get_if<Gemm>(&op.what)) return time(*g, framework.gemm_scale.value);
+    if (auto const* g = std::get_if<GroupedGemm>(&op.what)) return time(*g, expert_scale(framework));
     return {};
 }
 

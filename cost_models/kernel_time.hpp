@@ -6,10 +6,9 @@
 
 namespace sextant {
 
-/// Time of a matrix product [m, k] x [k, n] (`groups` of them, each with m rows) within a step: by `estimate_product`
-/// with operands in memory, the rate of its tiles times the framework's `gemm_scale` (and `grouped_gemm_scale` for
-/// several groups).
-Seconds gemm_time(std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
+/// Time of a matrix product [m, k] x [k, n] within a step: by `estimate_product` with operands in memory, the rate of
+/// its tiles times the framework's `gemm_scale` (of experts, however few a rank has, times `grouped_gemm_scale` too).
+Seconds gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, Precision precision,
                   AcceleratorProfile const& accelerator, FrameworkTiming const& framework);
 
 /// Time of one pass of attention within a step. Fused kernels by `estimate_prefill` without the preparing kernels of a

@@ -148,7 +148,7 @@ struct Times {
             for (auto const& [n, k] : weights)
                 out.push_back({.part = "products" + what,
                                .shape = fmt::format("8192 x {} x {}", n, k),
-                               .time = gemm_time(1, 8192, n, k, precision, device, timing)});
+                               .time = gemm_time(8192, n, k, precision, device, timing)});
             for (std::int64_t const tokens : {2048, 8192})
                 out.push_back({.part = "attention" + what,
                                .shape = fmt::format("{} tokens", tokens),

@@ -217,6 +217,19 @@ void finish_class(KernelCalibration& calibration, std::string const& generation,
         fit.seen.clear();  // of several devices: no row is scored against it
 }
 
+/// The rows of kernels that can have read what they say: what others of the class may expect.
+std::vector<KernelMeasurement> credible_rows(DeviceRows const& device, CommandContext& context) {
+    std::vector<KernelMeasurement> out;
+    for (KernelGroup const& group : group_kernels(device.rows))
+        if (outruns_memory(group.rows))
+            context.err << fmt::format(
+                "{}: {} {} reads faster than its memory: fitted for this device, left out of its class\n", device.name,
+                name_of(group.kind), group.variant);
+        else
+            out.insert(out.end(), group.rows.begin(), group.rows.end());
+    return out;
+}
+
 /// The other devices of a device's chip.
 std::vector<DeviceRows const*> twins_of(DeviceRows const& device, std::vector<DeviceRows> const& devices) {
     auto const multiprocessors = [](DeviceRows const& d) { return d.rows.front().device->multiprocessors.value; };
@@ -259,9 +272,10 @@ int fit_catalogue(KernelFitRequest const& request, CommandContext& context) {
             own.sources.push_back(
                 fmt::format("{}, of the same chip: beside its rows where attention is not measured", twin->name));
         write(own);
+        std::vector<KernelMeasurement> const credible = credible_rows(d, context);
         for (std::string const& generation : {d.generation, std::string("*")}) {
             auto& rows = by_generation[generation];
-            rows.insert(rows.end(), d.rows.begin(), d.rows.end());
+            rows.insert(rows.end(), credible.begin(), credible.end());
             sources[generation].insert(d.sources.begin(), d.sources.end());
         }
     }

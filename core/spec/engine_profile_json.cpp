@@ -26,7 +26,7 @@ Sourced<Q> bounded_quantity(ObjectReader& in, EngineField<Q> const& field) {
 constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
 constexpr std::array window_caches{"window", "whole"};
-constexpr std::array grouped_heads{"shared", "eights", "apart"};
+constexpr std::array grouped_heads{"shared", "narrow", "eights", "apart"};
 
 /// The value of an optional key that is one of some names.
 template <class Choice>

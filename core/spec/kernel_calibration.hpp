@@ -41,8 +41,10 @@ struct KernelFit {
     ResidualGrid residual;                       ///< over the shape: logarithm of a factor on the time
     ResidualGrid waves;                          ///< of products, over `gemm_wave_coordinates`: of another such factor
     double large_efficiency = 0;                 ///< median fraction of peak of the largest shapes; 0: not known
-    std::int64_t rows = 0;                       ///< that the constants were fitted to
-    std::vector<std::uint32_t> seen;             ///< their shapes, each a `shape_mark`, ascending; empty: not stated
+    /// Of prefill: `attention_forward_efficiency` of the devices measured, their median; 0: not stated.
+    double profile_efficiency = 0;
+    std::int64_t rows = 0;            ///< that the constants were fitted to
+    std::vector<std::uint32_t> seen;  ///< their shapes, each a `shape_mark`, ascending; empty: not stated
     HeldOutError held_out;
     std::vector<KernelInterval> intervals;  ///< inside the residual's range, by predicted time
     TimeInterval outside{0.6, 1.8};         ///< elsewhere

@@ -97,6 +97,10 @@ KernelFit read_fit(ObjectReader in) {
     if (fit.kind == KernelKind::gemm) read_optional_grid("waves", fit.waves);
     fit.large_efficiency = in.number("large_efficiency", 0);
     check_range(fit.large_efficiency, 0, 2, in, "large_efficiency");
+    if (fit.kind == KernelKind::prefill) {
+        fit.profile_efficiency = in.number("profile_efficiency", 0);
+        check_range(fit.profile_efficiency, 0, 2, in, "profile_efficiency");
+    }
     fit.rows = row_count(in);
     in.allow("seen");
     if (in.has("seen")) fit.seen = read_marks(in, "seen");
@@ -170,6 +174,8 @@ std::string fit_json(KernelFit const& fit) {
     if (!fit.seen.empty()) out += fmt::format("     \"seen\": {},\n", marks_json(fit.seen));
     if (!fit.residual.empty()) out += fmt::format("     \"residual\": {},\n", grid_json(fit.residual));
     if (!fit.waves.empty()) out += fmt::format("     \"waves\": {},\n", grid_json(fit.waves));
+    if (fit.kind == KernelKind::prefill)
+        out += fmt::format("     \"profile_efficiency\": {:.4g},\n", fit.profile_efficiency);
     out += fmt::format(
         "     \"large_efficiency\": {:.4g},\n"
         "     \"held_out\": {{\"rows\": {}, \"median_pct\": {:.3g}, \"p95_pct\": {:.3g}, \"bias_pct\": {:.3g}}},\n"

@@ -133,8 +133,9 @@ enum class CacheState : std::uint8_t {
 
 /// Among which groups of query heads the decode kernels of an engine share what they read of keys and values.
 enum class GroupedHeads : std::uint8_t {
-    shared,  ///< all of usual size
-    eights,  ///< groups of 8 heads of 128, the others read once per head
+    shared,  ///< all
+    narrow,  ///< groups of up to 32 heads, the others read once per head
+    eights,  ///< groups of 8 heads of 128
     apart    ///< none: once per head
 };
 

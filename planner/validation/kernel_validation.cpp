@@ -86,6 +86,8 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
                                     c.quantised == Quantised::with_product ? Quantising::included : Quantising::apart);
         }
         KernelEstimate operator()(Attention const& a) const {
+            if (c.variant.starts_with("fp8/") && !accelerator.peak.contains(Precision::fp8))
+                throw RowSkip(fmt::format("{} has no fp8 attention", accelerator.name));
             if (!c.variant.empty()) return estimate_prefill(a, c.variant, accelerator, {});
             Seconds time = attention_time(a, Pass::forward, accelerator, alone);
             if (c.with_backward) time += attention_time(a, Pass::backward, accelerator, alone);

@@ -130,17 +130,18 @@ TEST_CASE("decode_model: groups that no kernel shares read the cache once per he
     CHECK(sharing_of(step(1, 8, 8, 1)) == DecodeSharing::single);
     CHECK(sharing_of(step(1, 32, 1, 1)) == DecodeSharing::grouped);
     CHECK(sharing_of(step(1, 64, 1, 1)) == DecodeSharing::unshared);
+    CHECK(sharing_of(step(1, 64, 1, 1), GroupedHeads::shared) == DecodeSharing::grouped);
     CHECK(decode_seconds(step(64, 64, 1, 8192)) > 10 * decode_seconds(step(64, 32, 1, 8192)));
 }
 
 TEST_CASE(
     "decode_model: kernels that share among groups of eight alone, or among none, read the others once per head") {
     using enum DecodeSharing;
-    for (GroupedHeads const kernels : {GroupedHeads::shared, GroupedHeads::eights, GroupedHeads::apart}) {
+    for (GroupedHeads const kernels : {GroupedHeads::narrow, GroupedHeads::eights, GroupedHeads::apart}) {
         CHECK(sharing_of(step(1, 32, 32, 1), kernels) == single);
         CHECK(sharing_of(step(1, 64, 1, 1), kernels) == unshared);
         CHECK(sharing_of(step(1, 64, 8, 1), kernels) == (kernels == GroupedHeads::apart ? unshared : grouped));
-        CHECK(sharing_of(step(1, 32, 8, 1), kernels) == (kernels == GroupedHeads::shared ? grouped : unshared));
+        CHECK(sharing_of(step(1, 32, 8, 1), kernels) == (kernels == GroupedHeads::narrow ? grouped : unshared));
     }
     DecodeAttention narrow = step(1, 64, 8, 1);
     narrow.head_dim = 64;
@@ -210,4 +211,43 @@ TEST_CASE("kernels that a device's own calibration does not have are those of it
     };
     CHECK(time(device) == time(of_class));
     CHECK(time(of_class) != time(of_any));
+}
+
+TEST_CASE("estimate_decode: a step that finds nothing in the cache reads no faster than memory, whatever tables say") {
+    for (char const* const name : {"a100-sxm-80gb", "a800-sxm-80gb", "h100-sxm", "b200-sxm", "l40s"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        DecodeAttention const shape = step(64, 32, 8, 16384);
+        KernelEstimate const estimate =
+            estimate_decode(shape, "bf16/bf16", device, CacheState::cold, GroupedHeads::shared);
+        CAPTURE(name);
+        CHECK(cache_bytes(shape) / estimate.time < 0.96 * device.memory_bandwidth.value);
+        CHECK(cache_bytes(shape) / (estimate.time * estimate.factors.low) < 0.96 * device.memory_bandwidth.value);
+    }
+}
+
+TEST_CASE("estimate_prefill: devices of a measured one's generation are as far from their peak as it is") {
+    Attention shape = sequences(4, 32, 4096);
+    shape.kv_heads = 8;
+    auto const share = [&](char const* name) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        return 1 / (estimate_prefill(shape, "bf16/bf16", device, {}).time.base() *
+                    kernel_rates(device, Precision::bf16).peak);
+    };
+    CHECK(share("a800-sxm-80gb") == Approx(share("a100-sxm-80gb")).epsilon(0.15));
+    CHECK(share("a100-pcie-80gb") < 1.05 * share("a100-sxm-80gb"));
+    CHECK(share("gb200") == Approx(share("b200-sxm")).epsilon(0.15));
+    CHECK(share("h20-sxm") > 1.2 * share("h100-sxm"));  // less compute beside its exponent units
+}
+
+TEST_CASE("estimate_prefill: no length of sequence takes attention above the peak") {
+    for (char const* const name : {"a100-sxm-80gb", "a800-sxm-80gb", "h20-sxm", "gb200", "rtx-5090"}) {
+        AcceleratorProfile const device = find_accelerator(name, "test");
+        double const peak = kernel_rates(device, Precision::bf16).peak;
+        for (std::int64_t const length : {8192, 131072, 1048576}) {
+            double const flops = 2.0 * 64 * double(length) * double(length) * 128;
+            KernelEstimate const estimate = estimate_prefill(sequences(1, 64, length), "bf16/bf16", device, {});
+            CAPTURE(name, length);
+            CHECK(flops / (estimate.time.base() * estimate.factors.low) <= 1.001 * peak);
+        }
+    }
 }

@@ -93,7 +93,7 @@ TEST_CASE("gemm_time: a large square product reaches the efficiency of the profi
     AcceleratorProfile const machine = accelerator();
     auto const fraction = [&](std::int64_t n) {
         Flops const flops = 2 * std::pow(static_cast<double>(n), 3) * units::flop;
-        return flops / gemm_time(1, n, n, n, Precision::bf16, machine, neutral_timing()) /
+        return flops / gemm_time(n, n, n, Precision::bf16, machine, neutral_timing()) /
                machine.peak_of(Precision::bf16).value;
     };
     CHECK(fraction(8192) > 0.9 * 0.8);
@@ -106,14 +106,32 @@ TEST_CASE("gemm_time: more rows, columns or groups never take less time", "[INV-
     std::mt19937_64 random(3);
     AcceleratorProfile const machine = accelerator();
     FrameworkTiming const framework = neutral_timing();
+    auto const time_of = [&](std::int64_t groups, std::int64_t m, std::int64_t n, std::int64_t k) {
+        GroupedGemm const experts{.groups = groups, .m = groups * m, .n = n, .k = k};
+        return kernel_time({.name = "experts", .what = experts}, Pass::forward, machine, framework);
+    };
     for (int i = 0; i < 500; ++i) {
         std::int64_t const m = size(random), n = size(random), k = size(random), more = size(random);
-        Seconds const time = gemm_time(2, m, n, k, Precision::bf16, machine, framework);
+        Seconds const time = time_of(2, m, n, k);
         CAPTURE(m, n, k, more);
-        CHECK(gemm_time(2, m + more, n, k, Precision::bf16, machine, framework) >= time);
-        CHECK(gemm_time(2, m, n + more, k, Precision::bf16, machine, framework) >= time);
-        CHECK(gemm_time(2 + more, m, n, k, Precision::bf16, machine, framework) >= time);
+        CHECK(time_of(2, m + more, n, k) >= time);
+        CHECK(time_of(2, m, n + more, k) >= time);
+        CHECK(time_of(2 + more, m, n, k) >= time);
     }
+}
+
+TEST_CASE("kernel_time: a rank's only expert is a product of experts, not one of the dense layers") {
+    AcceleratorProfile const machine = accelerator();
+    FrameworkTiming framework = neutral_timing();
+    auto const seconds = [&](std::int64_t groups) {
+        GroupedGemm const experts{.groups = groups, .m = 8192, .n = 4096, .k = 4096};
+        return kernel_time({.name = "experts", .what = experts}, Pass::forward, machine, framework).base();
+    };
+    double const one = seconds(1), two = seconds(2);
+    framework.grouped_gemm_scale.value = 0.6;
+    CHECK(seconds(1) > 1.5 * one);
+    CHECK(seconds(2) > 1.5 * two);
+    CHECK(seconds(1) == Approx(seconds(2)).epsilon(0.1));
 }
 
 TEST_CASE("gemm_time: fp8 with twice the peak is never slower than bf16", "[INV-15]") {
@@ -121,8 +139,8 @@ TEST_CASE("gemm_time: fp8 with twice the peak is never slower than bf16", "[INV-
     AcceleratorProfile const machine = accelerator();
     for (int i = 0; i < 200; ++i) {
         std::int64_t const m = size(random), n = size(random), k = size(random);
-        CHECK(gemm_time(1, m, n, k, Precision::fp8, machine, neutral_timing()) <=
-              gemm_time(1, m, n, k, Precision::bf16, machine, neutral_timing()));
+        CHECK(gemm_time(m, n, k, Precision::fp8, machine, neutral_timing()) <=
+              gemm_time(m, n, k, Precision::bf16, machine, neutral_timing()));
     }
 }
 
@@ -259,7 +277,7 @@ TEST_CASE("kernel_count: one per product forward, two backward, none in a pass t
 TEST_CASE("fp8 by blocks runs at the rates of its own kernels, mxfp8 at those of fp8, and each where it can") {
     FrameworkTiming const framework = neutral_framework().timing.front();
     auto const time = [&](char const* device, Precision precision, std::int64_t m) {
-        return gemm_time(1, m, 8192, 8192, precision, find_accelerator(device, "test"), framework);
+        return gemm_time(m, 8192, 8192, precision, find_accelerator(device, "test"), framework);
     };
     // Large products by blocks are a little slower on Hopper, whose units do not apply the scales.
     double const slower = time("h100-sxm", Precision::fp8_block, 16384) / time("h100-sxm", Precision::fp8, 16384);
