@@ -95,3 +95,11 @@ def value_text(value: Any, keyword: str) -> str:
         items = sorted(value) if isinstance(value, (set, frozenset)) else value
         return ",".join(value_text(each, keyword) for each in items)
     raise TypeError(f"{keyword}: a {type(value).__name__} is no value of an option")
+
+
+def axis_text(values: Any, name: str) -> str:
+    """The values of a sweep's axis as they are typed: commas between them, or semicolons where one is itself a list."""
+    if isinstance(values, str):
+        return values
+    texts = [value_text(each, name) for each in values] if isinstance(values, (list, tuple, range)) else [str(values)]
+    return (";" if any("," in text for text in texts) and len(texts) > 1 else ",").join(texts)

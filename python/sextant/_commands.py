@@ -13,61 +13,58 @@ from pathlib import Path
 from typing import Any, Callable
 
 from . import _program
-from ._arguments import Files, is_file, value_text
+from ._arguments import Files, axis_text, is_file, value_text
+from ._descriptions import OF_A_REPORT, OF_SHELLS, OF_THE_PROGRAM, documentation, form_option_at, form_option_of, keyword_of, python_name, reads_file
 from ._errors import AnswerIsNo, InputError, InternalError, Notice, UnavailableError
 from ._report import Report, report_of
 
 Progress = Callable[[str], Any]
 
 DONE, ANSWER_IS_NO, BAD_INPUT, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
-# What the functions themselves decide; where a report is asked for as JSON, also in which form and where to.
-OF_THE_PROGRAM = {"--help", "--progress", "--write-config"}
-OF_A_REPORT = {"--format": {"--format", "--output"}, "--report": {"--report"}}
-OF_SHELLS = {"completion", "man"}
-OF_FILES = {"merge"}  # its --format is that of a file it writes
 FORM_OF_ENDING = {".html": "html", ".json": "json", ".csv": "csv", ".md": "markdown"}
 
 
-def ask(*arguments: str, progress: Progress | None = None) -> Report:
-    """The report of a command line.
+def ask(*arguments: str, progress: Progress | None = None) -> Any:
+    """The report of a command line; or what it prints, where that is no report or `arguments` say its form or its file.
 
     >>> import sextant
     >>> sextant.ask("models", "show", "gpt2").parameters_total
     124439808
+    >>> print(sextant.ask("models", "show", "gpt2", "--format", "csv").splitlines()[0])
+    part,copies,weight,shape,parameters,split_over
     """
-    answer: Report = _answer([*arguments, "--format=json"], "json", progress, None)
-    return answer
+    option = form_option_at(descriptions(), arguments)
+    decided = OF_THE_PROGRAM | OF_A_REPORT.get(option, set())
+    free = bool(option) and not decided & {argument.split("=", 1)[0] for argument in arguments}
+    chosen = f"{option}=json" in arguments or (option, "json") in zip(arguments, arguments[1:])
+    end = [f"{option}=json"] if free else []
+    return _answer([*arguments, *end], "json" if free or chosen else "text", progress, None, stacklevel=3)
 
 
-def _answer(arguments: list[str], form: str, progress: Progress | None, folder: str | None) -> Any:
-    """Asks the program and makes of its exit code what Python has for it."""
+def _answer(arguments: list[str], form: str, progress: Progress | None, folder: str | None, stacklevel: int = 4) -> Any:
+    """Asks the program and makes of its exit code what Python has for it. `stacklevel`: whose question it is, as `warnings.warn` counts."""
 
     def clean(text: str) -> str:  # where a file of ours lay for a moment is nobody's concern
         return text.replace(folder + os.sep, "") if folder else text
 
     code, report, notes, error, raised = _program.ask(arguments, progress)
-    notes = clean(notes).strip()
+    report, notes = clean(report), clean(notes).strip()
+    is_object = form == "json" and report.lstrip().startswith("{")
     if raised is not None:
-        text = clean(report) or None
-        raised.report = report_of(json.loads(text)) if text and form == "json" else text  # type: ignore[attr-defined]
+        raised.report = report_of(json.loads(report)) if is_object else report or None  # type: ignore[attr-defined]
         raise raised
     if error:
         kinds = {BAD_INPUT: InputError, UNAVAILABLE: UnavailableError}
         raise kinds.get(code, InternalError)(clean(error))
     if code not in (DONE, ANSWER_IS_NO, INTERRUPTED):
         raise (UnavailableError if code == UNAVAILABLE else InternalError)(notes or f"ended with code {code}")
-    report = clean(report)
+    if code == ANSWER_IS_NO and form != "file" and not (is_object if form == "json" else report):
+        raise AnswerIsNo(notes or report.strip() or "the answer is no")
+    if notes and (code == DONE or form == "file"):
+        warnings.warn(notes, Notice, stacklevel)
     if form == "file":
-        if notes:
-            warnings.warn(notes, Notice, stacklevel=4)
         return code == DONE
-    if not (report.lstrip().startswith("{") if form == "json" else report or code == DONE):
-        raise AnswerIsNo(notes or report.strip())
-    if notes and code == DONE:
-        warnings.warn(notes, Notice, stacklevel=4)
-    if form == "text":
-        return report
-    return report_of(json.loads(report), ok=code == DONE, messages=notes)
+    return report_of(json.loads(report), ok=code == DONE, messages=notes) if is_object else report
 
 
 class Command:
@@ -214,7 +211,7 @@ class Sweep(Command):
         arguments = ["sweep", *command._description["command"].split(" ")]
         for keyword, value in options.items():
             if keyword == "axis" and isinstance(value, dict):
-                value = [f"{name}={_axis_text(each)}" for name, each in value.items()]
+                value = [f"{name}={axis_text(each, name)}" for name, each in value.items()]
             if value is not None:
                 own = keyword in self._options or keyword in self._flags
                 arguments += (self if own else command)._option(keyword, value, files)
@@ -224,56 +221,20 @@ class Sweep(Command):
         return [f"--output={file}"]  # it knows endings of its own
 
 
-def _axis_text(values: Any) -> str:
-    texts = [value_text(each, "axis") for each in values] if isinstance(values, (list, tuple, range)) else [str(values)]
-    return (";" if any("," in text for text in texts) and len(texts) > 1 else ",").join(texts)
-
-
-def form_option_of(description: dict[str, Any], inherited: str) -> str:
-    """The option that makes a command's report JSON, or none."""
-    if description["command"] in OF_FILES:
-        return ""
-    forms = {name: "json" in option["text"] for option in description["options"] for name in option["names"] if name in OF_A_REPORT}
-    return next((name for name in ("--report", "--format") if forms.get(name)), "" if forms else inherited)
-
-
-def python_name(name: str) -> str:
-    plain = name.lstrip("-").replace("-", "_")
-    return plain + "_" if plain in ("from", "import", "lambda") else plain
-
-
-def reads_file(option: dict[str, Any]) -> bool:
-    return option["kind"] == "file" or ".json" in option["value"] or not option["names"]
-
-
-def keyword_of(option: dict[str, Any]) -> str:
-    positive = [name for name in option["names"] if not name.startswith("--no-")]
-    return python_name(positive[-1] if positive else option["names"][-1])
-
-
-def documentation(description: dict[str, Any], options: dict[str, Any]) -> str:
-    lines = [description["summary"][:1].upper() + description["summary"][1:] + ".", ""]
-    group = ""
-    for keyword, option in options.items():
-        if option["group"] != group:
-            group = option["group"]
-            lines += [f"{group}:", ""]
-        lines.append(f"    {keyword}: {option['text']}")
-    if description["remarks"]:
-        lines += ["", description["remarks"]]
-    if description["examples"]:
-        lines += ["", "On the command line:", "", *("    " + example for example in description["examples"])]
-    return "\n".join(lines)
+@functools.lru_cache(maxsize=1)
+def descriptions() -> list[dict[str, Any]]:
+    """What the program says of its commands."""
+    code, report, _, error, _ = _program.ask(["man", "--format=json"], None)
+    if code != DONE:
+        raise ImportError(f"the commands of sextant cannot be listed: {error}")
+    described: list[dict[str, Any]] = json.loads(report)["commands"]
+    return described
 
 
 @functools.lru_cache(maxsize=1)
 def commands() -> dict[str, Command]:
     """Every command but those that are for shells."""
-    code, report, _, error, _ = _program.ask(["man", "--format=json"], None)
-    if code != DONE:
-        raise ImportError(f"the commands of sextant cannot be listed: {error}")
-    descriptions = json.loads(report)["commands"]
-    made = [(Sweep if each["command"] == "sweep" else Command)(each) for each in descriptions if each["command"] not in OF_SHELLS]
+    made = [(Sweep if each["command"] == "sweep" else Command)(each) for each in descriptions() if each["command"] not in OF_SHELLS]
     all_commands = {command.__name__: command for command in made}
     Sweep.swept = staticmethod(lambda: all_commands)
     return all_commands

@@ -106,6 +106,42 @@ def test_commands_whose_results_are_files_return_what_they_print(tmp_path):
     assert sextant.tables("schedules", format="csv").startswith("model,accelerators,")
 
 
+def test_a_command_line_without_a_form_is_answered_by_its_report():
+    question = ["--model", "llama-3.1-70b", "--cluster", "h100-sxm", "--gpus", "64", "--tp", "8", "--pp", "2"]
+    options = {"model": "llama-3.1-70b", "cluster": "h100-sxm", "gpus": 64, "tp": 8, "pp": 2}
+    step = sextant.estimate(**options)
+    assert sextant.ask("estimate", *question) == sextant.ask("estimate", *question, "--format", "json") == step
+    assert sextant.ask("estimate", *question, "--format=json") == step
+    assert sextant.ask("export", *question, "--format", "megatron") == sextant.export(format="megatron", **options)
+
+
+def test_a_command_line_that_has_no_report_or_says_its_form_is_answered_by_what_it_prints(tmp_path):
+    question = ["--model", "gpt2", "--cluster", "h100-sxm", "--gpus", "8"]
+    assert sextant.ask("--version") == f"sextant {sextant.__version__}\n"
+    assert "Usage: sextant plan" in sextant.ask("plan", "--help")
+    assert sextant.ask("tables", "schedules", "--format", "csv") == sextant.tables("schedules", format="csv")
+    assert sextant.ask("estimate", *question, "--format", "text") == sextant.estimate.text(model="gpt2", cluster="h100-sxm", gpus=8)
+    assert "\nformat = " not in sextant.ask("estimate", *question, "--write-config", "-")
+    with pytest.raises(sextant.InputError, match="nothing to fit to"):
+        sextant.ask("calibrate", "fit")
+    for shard in "12":
+        sweep = ["sweep", "estimate", *question, "--axis", "tp=1,2", "--shard", f"{shard}/2", "--output", str(tmp_path / f"{shard}.csv")]
+        assert sextant.ask(*sweep) == ""
+    with pytest.warns(sextant.Notice, match="2 rows of 2 files") as heard:
+        assert sextant.ask("merge", *(str(tmp_path / name) for name in ("all.csv", "1.csv", "2.csv"))) == ""
+    assert heard[0].filename == __file__
+    assert pandas.read_csv(tmp_path / "all.csv")["tp"].tolist() == [1, 2]
+
+
+def test_only_an_answer_of_no_is_raised_as_one(tmp_path):
+    question = {"axis": {"dp": [8, 16]}, "model": "gpt2", "cluster": "h100-sxm"}
+    assert sextant.sweep("estimate", dry_run=True, **question).count("sextant estimate ") == 2
+    assert "memory.peak_bytes = " in sextant.sweep("estimate", list_columns=True, **question)
+    with pytest.raises(sextant.AnswerIsNo, match="no"):  # the report is in the file
+        sextant.ask("estimate", "-m", "llama-3.1-405b", "-c", "h100-sxm", "--dp", "8", "--output", str(tmp_path / "no.txt"))
+    assert (tmp_path / "no.txt").exists()
+
+
 def test_reports_go_into_files_by_their_ending(tmp_path):
     question = {"model": "gpt2", "cluster": "h100-sxm", "dp": 8}
     assert sextant.estimate.write(tmp_path / "step.json", **question) is True
