@@ -81,8 +81,16 @@ def is_file(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
+def of_python(value: Any) -> Any:
+    """Numbers and arrays of numpy as Python has them, sets in order."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return sorted(value) if isinstance(value, (set, frozenset)) else value
+
+
 def value_text(value: Any, keyword: str) -> str:
     """One value as it is typed after an option."""
+    value = of_python(value)
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
@@ -91,15 +99,21 @@ def value_text(value: Any, keyword: str) -> str:
         return f"{number_text(value.total_seconds())} s"
     if isinstance(value, (int, float)) or hasattr(value, "item"):
         return number_text(value)
-    if isinstance(value, (list, tuple, range, set, frozenset)):
-        items = sorted(value) if isinstance(value, (set, frozenset)) else value
-        return ",".join(value_text(each, keyword) for each in items)
+    if isinstance(value, (list, tuple, range)):
+        return ",".join(value_text(each, keyword) for each in value)
     raise TypeError(f"{keyword}: a {type(value).__name__} is no value of an option")
 
 
 def axis_text(values: Any, name: str) -> str:
-    """The values of a sweep's axis as they are typed: commas between them, or semicolons where one is itself a list."""
+    """The values of a sweep's axis as they are typed: commas between them, or semicolons where a value has commas itself."""
     if isinstance(values, str):
         return values
-    texts = [value_text(each, name) for each in values] if isinstance(values, (list, tuple, range)) else [str(values)]
-    return (";" if any("," in text for text in texts) and len(texts) > 1 else ",").join(texts)
+    values = of_python(values)
+    several = isinstance(values, Iterable) and not isinstance(values, (Mapping, os.PathLike))
+    texts = [value_text(each, name) for each in (values if several else [values])]
+    if any(";" in text for text in texts):
+        raise InputError(f"axis {name}: '{'; '.join(texts)}' has a semicolon within a value (it stands between values)")
+    listed = any("," in text for text in texts)
+    if listed and len(texts) == 1:
+        raise InputError(f"axis {name}: '{texts[0]}' is one value with commas, which would be several (give {name.replace('-', '_')}={texts[0]!r} as an option)")
+    return (";" if listed else ",").join(texts)

@@ -7,6 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import numpy
 import pandas
 import pytest
 
@@ -111,6 +112,23 @@ def test_a_sweep_takes_the_options_of_both_commands():
     assert inner["parameters"][0] == pytest.approx(sextant.scaling.optimum(flops=1e21).parameters)
     with pytest.raises(sextant.InputError, match="no command"):
         sextant.sweep("estimat", axis={"dp": [8]})
+
+
+def test_an_axis_is_anything_with_values_and_a_value_may_be_a_list():
+    def points(values, name="tp", **options):
+        options = {"model": "gpt2", "cluster": "h100-sxm", "gpus": 8, "dry_run": True, **options}
+        return [line.partition(f"--{name}=")[2] for line in sextant.sweep("plan", axis={name: values}, **options).splitlines()]
+
+    for values in ([1, 2], (1, 2), range(1, 3), {2, 1}, "1,2", numpy.array([1, 2]), pandas.Series([1, 2]), iter([1, 2]), [numpy.int64(1), 2.0]):
+        assert points(values) == ["1", "2"]
+    assert points(2) == points(numpy.int64(2)) == points([2]) == ["2"]
+    assert points([[1, 2], 4]) == ["1,2", "4"] and points([numpy.array([1, 2]), [2, 4]]) == ["1,2", "2,4"]
+    with pytest.raises(sextant.InputError, match=r"axis tp: '1,2' is one value with commas.*give tp='1,2' as an option"):
+        points([[1, 2]])
+    with pytest.raises(sextant.InputError, match="semicolon within a value"):
+        points(["1;2", "4"])
+    with pytest.raises(TypeError, match="cluster: a dict is no value"):
+        points([{"name": "mine"}], name="cluster", cluster=None)
 
 
 def test_every_command_has_a_signature_and_a_text_of_its_own():
