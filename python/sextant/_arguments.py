@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import InputError
+from ._toml import toml_text
 
 
 class Files:
@@ -19,7 +20,7 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def write(self, value: Any, keyword: str) -> str:
+    def write(self, value: Any, keyword: str, form: str = "json") -> str:
         if hasattr(value, "to_csv"):
             return self._save(keyword, ".csv", value.to_csv(index=False))
         if hasattr(value, "to_dict"):
@@ -29,6 +30,8 @@ class Files:
                 text = json.dumps(dict(value), default=_json_value, allow_nan=False)
             except ValueError as fault:
                 raise InputError(f"{keyword}: {fault}") from None
+            if form == "toml":
+                return self._save(keyword, ".toml", toml_text(json.loads(text)))
             return self._save(str(value.get("_name_or_path") or value.get("name") or keyword), ".json", text)
         return self._save(keyword, ".csv", _csv(value))
 
@@ -43,6 +46,8 @@ class Files:
 
 
 def _json_value(value: Any) -> Any:
+    if isinstance(value, datetime.timedelta):
+        return value_text(value, "")
     for name in ("to_dict", "tolist"):  # configurations in configurations, numbers of numpy
         if hasattr(value, name):
             return getattr(value, name)()

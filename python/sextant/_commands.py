@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 from . import _program
 from ._arguments import Files, axis_text, is_file, value_text
-from ._descriptions import OF_A_REPORT, OF_SHELLS, OF_THE_PROGRAM, documentation, form_option_at, form_option_of, keyword_of, python_name, reads_file
+from ._descriptions import OF_A_REPORT, OF_SHELLS, OF_THE_PROGRAM, documentation, form_option_at, form_option_of, keyword_of, python_name, reads_file, reads_toml
 from ._errors import AnswerIsNo, InputError, InternalError, Notice, UnavailableError
 from ._report import Report, report_of
 
@@ -186,7 +186,7 @@ class Command:
             return value_text(value, keyword)
         if files is None or not reads_file(option):
             raise TypeError(f"{keyword}: a {type(value).__name__} is no value of an option that reads no file")
-        return files.write(value, keyword)
+        return files.write(value, keyword, "toml" if reads_toml(option) else "json")
 
 
 class Sweep(Command):

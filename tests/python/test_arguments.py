@@ -1,9 +1,11 @@
 """What is given as options: values, dicts, tables, and what is refused."""
 
 import datetime
+import importlib
 import inspect
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pandas
 import pytest
 
 import sextant
+from sextant._toml import toml_text
 
 GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
         "n_ctx": 1024, "vocab_size": 50257, "activation_function": "gelu_new"}
@@ -40,6 +43,30 @@ def test_a_cluster_is_a_dict_with_an_accelerator_in_it(tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(cluster))
     assert sextant.estimate(model="gpt2", cluster=cluster, dp=8) == sextant.estimate(model="gpt2", cluster=file, dp=8)
+
+
+def test_a_file_of_options_is_a_dict():
+    base = {"model": "gpt2", "cluster": "h100-sxm", "gpus": 8}
+    options = {**base, "global-batch": 64, "flash-attention": False, "max-memory": "90%"}
+    assert sextant.plan(config=options) == sextant.plan(config={"plan": options}) == sextant.plan(**{k.replace("-", "_"): v for k, v in options.items()})
+    assert sextant.plan(config={**options, "gpus": None}, gpus=8) == sextant.plan(config=options)
+    failures = {"parameters": "8B", "gpus": 64, "trials": 0}
+    assert sextant.goodput(config={**failures, "restart": datetime.timedelta(minutes=5)}) == sextant.goodput(restart="5min", **failures)
+    training = {"training": {"local_batch_size": 2, "seq_len": 512}, "parallelism": {"tensor_parallel_degree": 2, "pipeline_parallel_degree": 1},
+                "activation_checkpoint": {"mode": "full", "selective_ac_option": None}}
+    step = sextant.estimate(from_torchtitan=training, **base)
+    assert (step.plan.tp, step.plan.micro_batch, step.seq) == (2, 2, 512)
+    with pytest.raises(sextant.InputError, match="config.toml:1: global_batch: no such option .* did you mean 'global-batch'"):
+        sextant.plan(config={"global_batch": 64})
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="no reader of TOML")
+def test_what_is_written_as_toml_is_read_as_it_was():
+    tomllib = importlib.import_module("tomllib")
+    table = {"text": "a\"b\\c\n\t\x00\x7f \U0001f600", "numbers": [1, 2.5, -1e22, 0.1], "yes": True, "of tables": [{"a.b": 1, "c": {"d": []}}],
+             "inner": {"a": 1, "in it": {"deep": "x"}, "b": {}}, "last": 2}
+    assert tomllib.loads(toml_text(table)) == table
+    assert tomllib.loads(toml_text({"a": None, "b": [None, {"c": None}], "d": {"e": None}})) == {"b": [{}], "d": {}}
 
 
 def test_files_of_dicts_are_gone_also_after_an_error(tmp_path, monkeypatch):
