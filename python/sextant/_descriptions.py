@@ -44,10 +44,6 @@ def reads_toml(option: dict[str, Any]) -> bool:
     return ".toml" in option["value"] or "TOML" in option["text"]
 
 
-def reads_toml(option: dict[str, Any]) -> bool:
-    return ".toml" in option["value"] or "TOML" in option["text"]
-
-
 def keyword_of(option: dict[str, Any]) -> str:
     positive = [name for name in option["names"] if not name.startswith("--no-")]
     return python_name(positive[-1] if positive else option["names"][-1])
