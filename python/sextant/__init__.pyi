@@ -52,7 +52,7 @@ class Table(Protocol):
     def to_csv(self, *, index: bool) -> Any: ...
 
 Value = str | int | float | timedelta | Sequence[str] | Sequence[int] | Sequence[float] | range
-File = str | PathLike[str] | Mapping[str, Any] | Configuration | Table | Sequence[Mapping[str, Any]] | Sequence[str]
+File = str | PathLike[str] | Mapping[str, Any] | Configuration | Table | Sequence[str | PathLike[str] | Mapping[str, Any] | Configuration | Table]
 
 __version__: str
 
@@ -66,7 +66,7 @@ class _Plan(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -179,7 +179,7 @@ class _Estimate(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -280,7 +280,7 @@ class _Simulate(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -432,7 +432,7 @@ class _RunPlan(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -1396,7 +1396,7 @@ class _Rl(Command):
         gpus: Value | None = None,
         seq: Value | None = None,
         global_batch: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -1579,7 +1579,7 @@ class _Export(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,
@@ -1730,7 +1730,7 @@ class _Memory(Command):
         seq: Value | None = None,
         global_batch: Value | None = None,
         document_tokens: Value | None = None,
-        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | str | Sequence[str] | None = None,
+        framework: Literal["megatron", "fsdp", "torchtitan", "nanotron", "deepspeed", "maxtext", "generic"] | File | None = None,
         max_memory: Value | None = None,
         price: Value | None = None,
         tp: Value | None = None,

@@ -86,6 +86,11 @@ def is_file(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
+def has_file(value: Any) -> bool:
+    """Whether a value stands for the content of a file, or is a list with one that does."""
+    return is_file(value) or (isinstance(value, (list, tuple)) and any(is_file(each) for each in value))
+
+
 def of_python(value: Any) -> Any:
     """Numbers and arrays of numpy as Python has them, sets in order."""
     if hasattr(value, "tolist"):

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Callable
 
 from . import _program
-from ._arguments import Files, axis_text, is_file, value_text
-from ._descriptions import OF_A_REPORT, OF_SHELLS, OF_THE_PROGRAM, documentation, form_option_at, form_option_of, keyword_of, python_name, reads_file, reads_toml
+from ._arguments import Files, axis_text, has_file, is_file, value_text
+from ._descriptions import OF_A_REPORT, OF_SHELLS, OF_THE_PROGRAM, documentation, form_option_at, form_option_of, keyword_of, python_name
+from ._descriptions import reads_file, reads_rows, reads_toml
 from ._errors import AnswerIsNo, InputError, InternalError, Notice, UnavailableError
 from ._report import Report, report_of
 
@@ -130,7 +131,7 @@ class Command:
     def _ask(self, form: str, values: tuple[Any, ...], progress: Progress | None, options: dict[str, Any], end: list[str] | None = None) -> Any:
         if end is None:
             end = [f"{self._form_option}={form}"] if self._form_option else []
-        if not any(is_file(value) for value in [*values, *options.values()]):
+        if not any(has_file(value) for value in [*values, *options.values()]):
             return _answer([*self._arguments(values, options, None), *end], form, progress, None)
         with tempfile.TemporaryDirectory(prefix="sextant-") as folder:
             files = Files(Path(folder))
@@ -150,7 +151,7 @@ class Command:
         for place in self._places:
             taken, rest = (rest, []) if place["repeated"] else (rest[:1], rest[1:])
             for value in taken:
-                several = place["repeated"] and isinstance(value, (list, tuple)) and not is_file(value)
+                several = self._are_several(value, place)
                 texts += [self._value(each, place, python_name(place["argument"]), files) for each in (value if several else [value])]
         if rest:
             raise TypeError(f"{self._path()}() takes {len(self._places) or 'no'} arguments without a name, {len(values)} were given")
@@ -170,7 +171,7 @@ class Command:
         if isinstance(value, bool):
             raise TypeError(f"{keyword}: {value} (it takes a value: {option['text']})")
         name = option["names"][-1]
-        several = option["repeated"] and isinstance(value, (list, tuple)) and not is_file(value)
+        several = self._are_several(value, option)
         return [f"{name}={self._value(each, option, keyword, files)}" for each in (value if several else [value])]
 
     def _flag(self, keyword: str, value: Any) -> list[str]:
@@ -180,6 +181,11 @@ class Command:
             return [self._flags[keyword]]
         opposite = self._flags.get(keyword[3:] if keyword.startswith("no_") else "no_" + keyword)
         return [opposite] if opposite else []
+
+    @staticmethod
+    def _are_several(value: Any, option: dict[str, Any]) -> bool:
+        """Whether a list is a value for each time that the option is given, and not the rows of one table."""
+        return option["repeated"] and isinstance(value, (list, tuple)) and not (is_file(value) and reads_rows(option))
 
     def _value(self, value: Any, option: dict[str, Any], keyword: str, files: Files | None) -> str:
         if not is_file(value):

@@ -37,7 +37,11 @@ def python_name(name: str) -> str:
 
 
 def reads_file(option: dict[str, Any]) -> bool:
-    return option["kind"] == "file" or ".json" in option["value"] or not option["names"]
+    return option["kind"] == "file" or ".json" in option["value"] or not option["names"] or ", or a file" in option["text"]
+
+
+def reads_rows(option: dict[str, Any]) -> bool:
+    return ".json" not in option["value"]
 
 
 def reads_toml(option: dict[str, Any]) -> bool:

@@ -16,6 +16,7 @@ import pytest
 import sextant
 from sextant._toml import toml_text
 
+ROOT = Path(__file__).resolve().parents[2]
 GPT2 = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
         "n_ctx": 1024, "vocab_size": 50257, "activation_function": "gelu_new"}
 
@@ -43,6 +44,23 @@ def test_a_cluster_is_a_dict_with_an_accelerator_in_it(tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(cluster))
     assert sextant.estimate(model="gpt2", cluster=cluster, dp=8) == sextant.estimate(model="gpt2", cluster=file, dp=8)
+
+
+def test_constants_of_a_framework_and_laws_are_dicts_alone_and_in_lists():
+    profile = json.loads((ROOT / "hardware_profiles" / "frameworks" / "megatron.json").read_text(encoding="utf-8"))
+    base = {"model": "gpt2", "cluster": "h100-sxm", "dp": 8}
+    assert sextant.estimate(framework=profile, **base).iteration_time_s == sextant.estimate(**base).iteration_time_s
+    names = ["chinchilla-lad", "chinchilla-huber"]
+    laws = [json.loads((ROOT / "scaling_laws" / f"{name}.json").read_text(encoding="utf-8")) for name in names]
+    answers = [sextant.scaling.predict(law=law, params="70B", tokens="15T") for law in (names, laws, [laws[0], names[1]])]
+    assert len({(answer.loss, len(answer.laws)) for answer in answers}) == 1 and len(answers[0].laws) == 2
+
+
+def test_several_tables_are_paths_and_tables_of_pandas():
+    files = [ROOT / "tests" / "data" / name for name in ("gemm_excerpt.csv", "attention_excerpt.csv")]
+    tables = [pandas.read_csv(files[0]), files[1]]
+    both = sextant.validate.kernels(*files)
+    assert sextant.validate.kernels(files).overall == sextant.validate.kernels(*tables).overall == sextant.validate.kernels(tables).overall == both.overall
 
 
 def test_a_file_of_options_is_a_dict():
