@@ -11,6 +11,7 @@ The questions are answered by the program, which the package brings: both always
 of a command; units are written as there (``max_memory="90%"``, ``step_time="5 s"``).
 """
 
+from . import reports
 from ._commands import Command, ask, commands as _commands
 from ._errors import AnswerIsNo, Error, InputError, InternalError, Notice, UnavailableError
 from ._program import version as __version__
@@ -19,4 +20,4 @@ from ._report import Report, Rows
 globals().update(_commands())
 
 __all__ = [*_commands(), "AnswerIsNo", "Command", "Error", "InputError", "InternalError", "Notice", "Report", "Rows", "UnavailableError", "ask",
-           "__version__"]
+           "reports", "__version__"]

@@ -4,6 +4,7 @@ from datetime import timedelta
 from os import PathLike
 from typing import Any, Literal, Protocol
 
+from . import reports as reports
 from ._commands import Command as Command, ask as ask
 from ._errors import AnswerIsNo as AnswerIsNo, Error as Error, InputError as InputError, InternalError as InternalError
 from ._errors import Notice as Notice, UnavailableError as UnavailableError

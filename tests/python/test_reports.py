@@ -174,6 +174,12 @@ def test_sweeps_grow_in_files_and_shards_are_merged(tmp_path):
         sextant.sweep.write(tmp_path / "1.csv", "estimate", shard="1/2", **question)
 
 
+def test_types_of_reports_have_names():
+    assert sextant.reports.PlanReport is sextant.Report
+    with pytest.raises(AttributeError):
+        sextant.reports.plan
+
+
 def keys_of(value):
     if isinstance(value, dict):
         for key, each in value.items():
