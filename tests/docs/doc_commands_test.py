@@ -14,9 +14,11 @@ case "$*" in
   --help) printf 'Commands:\\n  count  counts\\n  fail   fails\\n' ;;
   'count --help') printf 'Options:\\n  --to N  how far\\n' ;;
   *--help) exit 2 ;;
+  --version) echo sextant 1.2.3 ;;
   count*) printf 'title of count\\n\\nname  value\\none       1\\ntwo      22\\nend\\n' ;;
   show*) cat "$2" ;;
   fail) echo wrong; exit 2 ;;
+  'slow --progress') trap 'echo stopped; exit 130' INT; printf '\\r1\\r0\\r ' >&2; while :; do sleep 0.05; done ;;
 esac
 """
 
@@ -26,7 +28,7 @@ class DocCommands(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(prefix="doc-commands-test-"))
         for name in ("scripts", "docs/examples", "notebooks"):
             (self.folder / name).mkdir(parents=True)
-        for name in ("doc-commands", "doc_blocks.py"):
+        for name in ("doc-commands", "doc_blocks.py", "doc_python.py"):
             shutil.copy(source / "scripts" / name, self.folder / "scripts")
         (self.folder / "README.md").write_text("nothing\n")
         (self.folder / "notebooks/README.md").write_text("nothing\n")
@@ -97,6 +99,24 @@ class DocCommands(unittest.TestCase):
         self.assertEqual(self.page.read_text(), "```\n$ sextant count\n...\nname  value\none       1\ntwo      22\n...\n```\nand\n"
                          "```\n$ sextant count\ntitle of count\n\nname  value\none       1\ntwo      22\nend\n```\n")
         self.right(self.page.read_text())
+
+    def test_examples_of_python_are_compared_and_written_anew(self):
+        self.right("```python\n>>> number = 6\n>>> print(number * 7,\n...       'or so')\n42 or so\n>>> print(1 / 3)\n0.33...\n\n```\n")
+        page = "text\n\n```python\n>>> print('a',\n...       'b')\na c\n\n```\n```\n$ sextant count\nold\n```\n```python\n>>> 6 * 7\n41\n>>> 7\n7...1\n\n```\n"
+        self.wrong(page, "docs/page.md:4: print('a',", "-a c", "+a b", "docs/page.md:14: 6 * 7", "-41", "+42")
+        result = self.ask(page, "--fix")
+        self.assertEqual(result.returncode, 1, result.stderr)  # what is left out of an output is not known
+        self.assertIn("docs/page.md:16: 7", result.stderr)
+        count = "title of count\n\nname  value\none       1\ntwo      22\nend"
+        self.assertEqual(self.page.read_text(), page.replace("a c", "a b").replace("41", "42").replace("old", count))
+        self.wrong("```python\n>>> 1 / 0\n```\n", "docs/page.md:2: 1 / 0", "ZeroDivisionError: division by zero")
+
+    def test_examples_of_python_ask_the_program(self):
+        package = self.folder / "python/sextant"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("from ._program import ask, version\n")
+        self.right("```python\n>>> import sextant\n>>> sextant.version\n'1.2.3'\n>>> sextant.ask(['fail'])\n(2, 'wrong\\n', '', '', None)\n"
+                   ">>> sextant.ask(['slow'], lambda text: 1 / int(text))\n(130, 'stopped\\n', '', '', ZeroDivisionError('division by zero'))\n\n```\n")
 
 
 if __name__ == "__main__":
