@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable
 
@@ -164,15 +165,17 @@ class Command:
         if keyword in self._flags:
             return self._flag(keyword, value)
         if keyword not in self._options:
-            known = [*self._options, *self._flags, "progress"]
-            near = difflib.get_close_matches(keyword, known, 1)
-            raise TypeError(f"{self._path()}() has no option '{keyword}'" + (f" (nearest: {near[0]})" if near else ""))
+            raise self._unknown(keyword, [])
         option = self._options[keyword]
         if isinstance(value, bool):
             raise TypeError(f"{keyword}: {value} (it takes a value: {option['text']})")
         name = option["names"][-1]
         several = self._are_several(value, option)
         return [f"{name}={self._value(each, option, keyword, files)}" for each in (value if several else [value])]
+
+    def _unknown(self, keyword: str, others: list[str]) -> TypeError:
+        near = difflib.get_close_matches(keyword, [*self._options, *self._flags, "progress", *others], 1)
+        return TypeError(f"{self._path()}() has no option '{keyword}'" + (f" (nearest: {near[0]})" if near else ""))
 
     def _flag(self, keyword: str, value: Any) -> list[str]:
         if not isinstance(value, bool):
@@ -196,19 +199,28 @@ class Command:
 
 
 class Sweep(Command):
-    """A command over axes: the first argument is its name, the options are those of the sweep and its own.
-
-    >>> import sextant
-    >>> sextant.sweep("estimate", axis={"dp": [8, 16]}, model="gpt2", cluster="h100-sxm").frame()["dp"].tolist()
-    [8, 16]
-    """
-
     swept: Callable[[], dict[str, Command]]
 
+    @functools.cached_property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return f"{super().__doc__}\n\nThe first argument is the command that is swept; its options are given with those of the sweep."
+
+    @functools.cached_property
+    def __signature__(self) -> inspect.Signature:
+        P = inspect.Parameter
+        own = super().__signature__
+        return own.replace(parameters=[P("command", P.VAR_POSITIONAL), *own.parameters.values(), P("options", P.VAR_KEYWORD)])
+
     def _arguments(self, values: tuple[Any, ...], options: dict[str, Any], files: Files | None) -> list[str]:
-        if not values:
-            raise TypeError("sweep() needs the command that is swept")
+        """Those of the sweep, then of the command that it asks.
+
+        >>> import sextant
+        >>> sextant.sweep("estimate", axis={"dp": [8, 16]}, model="gpt2", cluster="h100-sxm").frame()["dp"].tolist()
+        [8, 16]
+        """
         words = [word for value in values for word in str(value).replace(".", " ").split()]
+        if not words:
+            raise TypeError("sweep() needs the command that is swept")
         command: Any = self.swept().get(python_name(words[0]))
         for word in words[1:]:
             command = command and command._subcommands.get(python_name(word))
@@ -216,11 +228,14 @@ class Sweep(Command):
             raise InputError(f"sweep: no command '{' '.join(words)}'")
         arguments = ["sweep", *command._description["command"].split(" ")]
         for keyword, value in options.items():
-            if keyword == "axis" and isinstance(value, dict):
+            if keyword == "axis" and isinstance(value, Mapping):
                 value = [f"{name}={axis_text(each, name)}" for name, each in value.items()]
-            if value is not None:
-                own = keyword in self._options or keyword in self._flags
-                arguments += (self if own else command)._option(keyword, value, files)
+            if value is None:
+                continue
+            owner = next((each for each in (self, command) if keyword in each._options or keyword in each._flags), None)
+            if owner is None:
+                raise command._unknown(keyword, [*self._options, *self._flags])
+            arguments += owner._option(keyword, value, files)
         return arguments
 
     def _file_options(self, file: Path) -> list[str]:

@@ -142,7 +142,7 @@ class Report(Mapping[str, Any]):
         return f"Report({', '.join(shown)}{', ...' if len(self._data) > len(shown) else ''})"
 
     def at(self, path: str) -> Any:
-        """The value at a dotted path: ``plans.0.memory.peak_bytes``."""
+        """The value at a dotted path: ``candidates.0.report.memory.peak_bytes``."""
         value: Any = self
         for part in path.split("."):
             value = value[int(part)] if isinstance(value, tuple) else value[part]

@@ -157,6 +157,11 @@ def test_a_sweep_takes_the_options_of_both_commands():
     assert inner["parameters"][0] == pytest.approx(sextant.scaling.optimum(flops=1e21).parameters)
     with pytest.raises(sextant.InputError, match="no command"):
         sextant.sweep("estimat", axis={"dp": [8]})
+    with pytest.raises(TypeError, match="needs the command"):
+        sextant.sweep("", axis={"dp": [8]})
+    with pytest.raises(TypeError, match=r"estimate\(\) has no option 'thread' \(nearest: threads\)"):
+        sextant.sweep("estimate", axis={"dp": [8]}, thread=1)
+    assert inspect.signature(sextant.sweep).bind("estimate", axis={"dp": [8]}, model="gpt2").arguments["options"] == {"model": "gpt2"}
 
 
 def test_an_axis_is_anything_with_values_and_a_value_may_be_a_list():
@@ -178,7 +183,7 @@ def test_an_axis_is_anything_with_values_and_a_value_may_be_a_list():
 
 def test_every_command_has_a_signature_and_a_text_of_its_own():
     for command in (sextant.plan, sextant.estimate, sextant.simulate, sextant.scaling.fit, sextant.serve.plan, sextant.rl, sextant.goodput,
-                    sextant.collective, sextant.memory, sextant.flops, sextant.validate.train, sextant.run_plan, sextant.trials.budget):
+                    sextant.collective, sextant.memory, sextant.flops, sextant.validate.train, sextant.run_plan, sextant.trials.budget, sextant.sweep):
         signature = inspect.signature(command)
         assert "progress" in signature.parameters and len(signature.parameters) > 3
         assert all(f"    {name}: " in command.__doc__ for name in signature.parameters if signature.parameters[name].kind == inspect.Parameter.KEYWORD_ONLY
