@@ -168,6 +168,8 @@ class Command:
             raise self._unknown(keyword, [])
         option = self._options[keyword]
         if isinstance(value, bool):
+            if not value and f"no_{keyword}" in self._flags:
+                return [self._flags[f"no_{keyword}"]]
             raise TypeError(f"{keyword}: {value} (it takes a value: {option['text']})")
         name = option["names"][-1]
         several = self._are_several(value, option)
@@ -192,7 +194,10 @@ class Command:
 
     def _value(self, value: Any, option: dict[str, Any], keyword: str, files: Files | None) -> str:
         if not is_file(value):
-            return value_text(value, keyword)
+            text = value_text(value, keyword)
+            if not text:
+                raise InputError(f"{keyword}: {value!r} is no value (None leaves it out)")
+            return text
         if files is None or not reads_file(option):
             raise TypeError(f"{keyword}: a {type(value).__name__} is no value of an option that reads no file")
         return files.write(value, keyword, "toml" if reads_toml(option) else "json")

@@ -122,6 +122,16 @@ def test_flags_are_true_false_or_left_out():
         sextant.estimate(tp=True, **base)
 
 
+def test_a_value_has_something_in_it_and_may_be_switched_off():
+    for nothing in ("", [], ()):
+        with pytest.raises(sextant.InputError, match=r"gpus: .* is no value \(None leaves it out\)"):
+            sextant.plan(gpus=nothing, model="gpt2", cluster="h100-sxm")
+    run = {"flops": "1e22", "cluster": "h100-sxm", "gpus": 64}
+    assert sextant.run_plan(curve=False, **run) == sextant.run_plan(no_curve=True, **run)
+    with pytest.raises(TypeError, match="it takes a value"):
+        sextant.run_plan(curve=True, **run)
+
+
 def test_an_unknown_option_is_a_type_error_with_the_nearest():
     with pytest.raises(TypeError, match=r"estimate\(\) has no option 'globalbatch' \(nearest: global_batch\)"):
         sextant.estimate(model="gpt2", globalbatch=8)
