@@ -94,6 +94,7 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
     auto const axes = static_cast<double>(std::max<std::size_t>(1, up.torus.size()));
     auto const spanned = static_cast<double>(spanned_axes(up, group));
     double const wrap = up.torus_wraps ? 1.0 : 0.5;
+    BytesPerSecond const link = up.bandwidth.value / (2 * axes);
     BytesPerSecond const rate = up.bandwidth.value * (spanned / axes) * wrap;
     double const axis_length = std::pow(n, 1 / spanned);
     Seconds const latency = up.base_latency.value + 0.5 * axis_length * spanned * up.hop_latency.value;
@@ -104,9 +105,13 @@ CollectiveCurve torus_curve(ClusterSpec const& cluster, CollectiveKind kind, Gro
             // which are one in `spanned` of the links in `rate`.
             curve.add(latency, 1 / (rate * up.all_to_all_efficiency.value) * std::max(1.0, axis_length * spanned / 4));
             break;
-        case CollectiveKind::send_receive:
-            curve.add(up.base_latency.value, 1 / (up.bandwidth.value / (2 * axes)));
+        case CollectiveKind::send_receive: curve.add(up.base_latency.value, 1 / link); break;
+        case CollectiveKind::broadcast: {
+            // To one other chip it is a send; to more it goes round every ring both ways.
+            BytesPerSecond const reached = rate * up.ring_efficiency.value;
+            curve.add(latency, 1 / (n > 2 ? reached : std::min(reached, link)));
             break;
+        }
         default:
             curve.add(latency * (kind == CollectiveKind::all_reduce ? 2 : 1),
                       steps_of(kind, n) / n / (rate * up.ring_efficiency.value));

@@ -377,6 +377,21 @@ TEST_CASE("bridges join two neighbours of a PCIe node, and change nothing for an
     CHECK_FALSE(place(GroupKind::data, {.dp = 2, .tp = 2}, bridged).bridged);
 }
 
+TEST_CASE("torus: a broadcast moves all of its bytes to every chip") {
+    ClusterSpec const c = find_cluster("tpu-v5e", "test");
+    auto const time = [&](CollectiveKind kind, std::int64_t chips) {
+        return collective_curve(c, kind, place_group(chips, 1, c)).time(1 * units::GB).base();
+    };
+    CHECK(time(CollectiveKind::broadcast, 2) ==
+          Approx(time(CollectiveKind::send_receive, 2) / c.scale_up.ring_efficiency.value).epsilon(0.2));
+    CHECK(time(CollectiveKind::broadcast, 2) >= time(CollectiveKind::send_receive, 2));
+    for (std::int64_t const chips : {4, 16, 256}) {
+        auto const n = static_cast<double>(chips);
+        CHECK(time(CollectiveKind::broadcast, chips) ==
+              Approx(time(CollectiveKind::all_gather, chips) * n / (n - 1)).epsilon(0.01));
+    }
+}
+
 TEST_CASE("mesh: a pair reaches only the links between the two", "[INV-18]") {
     ClusterSpec mesh = cluster();
     mesh.scale_up.kind = ScaleUpKind::mesh;
