@@ -4,6 +4,7 @@
 #include "planner/support.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/executed_flops.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/graph/plan_check.hpp"
 #include "core/quantity_text.hpp"
@@ -14,18 +15,6 @@
 #include <cmath>
 
 namespace sextant {
-namespace {
-
-/// FLOPs that recompute adds to a step, over all accelerators.
-Flops recomputed_flops(StepGraph const& graph) {
-    Flops total;
-    for (std::size_t stage = 0; stage < graph.layout.stages.size(); ++stage)
-        total += stage_rerun_work(graph, stage).model;
-    ParallelPlan const& p = graph.plan;
-    return total * static_cast<double>(graph.microbatches) * static_cast<double>(p.tp * p.cp * p.dp);
-}
-
-}  // namespace
 
 MemoryLimit default_memory_limit(ClusterSpec const& cluster, FrameworkProfile const& framework) {
     Bytes const capacity = cluster.accelerator.memory_capacity.value;
@@ -92,7 +81,7 @@ StepReport make_report(ClosedForm& form, ParallelPlan const& plan, MemoryLimit c
     report.tokens_per_second = tokens / time.base();
     Flops const model = model_flops_per_step(form.model(), form.workload(), plan.adapters);
     report.model_rate = model / time / accelerators;
-    report.hardware_rate = (model + recomputed_flops(graph)) / time / accelerators;
+    report.hardware_rate = executed_flops_per_step(graph).total / time / accelerators;
     FlopsPerSecond const peak = form.cluster().accelerator.peak_of(plan.precision).value;
     report.mfu = report.model_rate / peak;
     report.hfu = report.hardware_rate / peak;

@@ -38,9 +38,9 @@ struct StepReport {
     StepEstimate estimate;
     double tokens_per_second = 0;
     FlopsPerSecond model_rate;     ///< model FLOPs per second and accelerator (attention over the full square)
-    FlopsPerSecond hardware_rate;  ///< the same with recomputed work
+    FlopsPerSecond hardware_rate;  ///< executed FLOPs, so: causal attention without its masked half, with recompute
     double mfu = 0;                ///< model_rate over the dense peak at the plan's precision
-    double hfu = 0;
+    double hfu = 0;                ///< hardware_rate over the same peak
     MemoryLimit limit;
     bool fits = false;
     std::optional<Sourced<double>> price;  ///< US dollars per accelerator and hour

@@ -1,6 +1,7 @@
 #include "cli/plan/flops_view.hpp"
 
 #include "cli/plan/report_view.hpp"
+#include "core/graph/executed_flops.hpp"
 #include "core/graph/model_flops.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
@@ -65,13 +66,9 @@ FlopsTotals flops_totals(FlopsSheet const& sheet) {
     FlopsTotals totals;
     totals.model = model_flops_per_step(sheet.model, g.workload, g.plan.adapters);
     totals.six_n_d = six_n_d(sheet.model, g.workload);
-    double const ranks = static_cast<double>(g.microbatches) * static_cast<double>(g.plan.tp * g.plan.cp * g.plan.dp);
-    for (std::size_t stage = 0; stage < g.layout.stages.size(); ++stage) {
-        Flops const rerun = stage_rerun_work(g, stage).executed;
-        totals.recompute += ranks * rerun;
-        totals.executed += ranks * (stage_work(g, stage, Pass::forward).executed +
-                                    stage_work(g, stage, Pass::backward).executed + rerun);
-    }
+    ExecutedFlops const executed = executed_flops_per_step(g);
+    totals.executed = executed.total;
+    totals.recompute = executed.recompute;
     if (is_gpt_shaped(sheet.model)) {
         // 72 L h^2 (1 + s / 6h + V / 12 L h) per token: forward and backward without recompute (arXiv:2104.04473 app.
         // A, 96 with it).

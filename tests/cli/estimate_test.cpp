@@ -122,7 +122,7 @@ TEST_CASE("estimate: memory parts add up to the peak, the breakdown to the step,
         CHECK(json.at("tokens_per_s_per_gpu").get<double>() ==
               Approx(tokens / step / json.at("gpus").get<double>()).epsilon(1e-9));
         CHECK(json.at("mfu").get<double>() < 1);
-        CHECK(json.at("hfu").get<double>() >= json.at("mfu").get<double>() - 1e-12);
+        CHECK(json.at("hfu").get<double>() < 1);
         CHECK(json.at("model_tflops_per_gpu").get<double>() / json.at("mfu").get<double>() ==
               Approx(json.at("hardware_tflops_per_gpu").get<double>() / json.at("hfu").get<double>()).epsilon(1e-9));
     }
