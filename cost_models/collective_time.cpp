@@ -184,7 +184,21 @@ BytesPerSecond pair_rate(ClusterSpec const& cluster) {
 
 namespace {
 
-/// A ring of two over links that nobody else has: nothing of it was measured, so that the latencies are those of PCIe.
+/// Two over links that nobody else has. Nothing of them was measured: latencies and protocols are those of the network
+/// that the domain has besides, and large collectives reach what the cluster file says, their copies included.
+CollectiveCurve bridged_curve(ClusterSpec const& cluster, NetworkModel const& model, CollectiveKind kind,
+                              GroupPlacement const& group) {
+    NcclMachine pair = nccl_machine(cluster);
+    pair.kind = ScaleUpKind::mesh;
+    pair.domain_size = group.size;
+    pair.links = pair_rate(cluster);
+    pair.ring_up = pair.exchange_up = 1;
+    ScaleUpConstants up = model.up;
+    up.copy_all_reduce = up.copy_all_gather = up.copy_reduce_scatter = up.copy_all_to_all = 0;
+    return nccl_curve(pair, kind, group, up, nullptr);
+}
+
+/// The same by the plain model: a ring of two.
 CollectiveCurve bridged_curve(ClusterSpec const& cluster, CollectiveKind kind) {
     bool const sends = kind == CollectiveKind::send_receive;
     double const steps = steps_of(kind, 2);
@@ -226,7 +240,9 @@ CollectiveCurve collective_curve(ClusterSpec const& cluster, CollectiveKind kind
     if (placed.size <= 1) return {};
     GroupPlacement const group = evened(cluster, placed);
     if (cluster.scale_up.kind == ScaleUpKind::torus && group.domains == 1) return torus_curve(cluster, kind, group);
-    if (group.bridged) return bridged_curve(cluster, kind);
+    if (group.bridged)
+        return cluster.network_model ? bridged_curve(cluster, *cluster.network_model, kind, group)
+                                     : bridged_curve(cluster, kind);
     if (kind == CollectiveKind::all_to_all && group.copies > 1) return token_dispatch_curve(cluster, group);
     Fabric const f = fabric_of(cluster, kind, group);
     if (cluster.network_model && (group.domains == 1 || cluster.network_model->out))

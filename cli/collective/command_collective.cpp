@@ -82,7 +82,7 @@ CollectiveReport question_of(Options const& o, ClusterSpec const& cluster) {
         report.interval.push_back(model != nullptr ? interval_of(*model, kind, group, bytes)
                                                    : assumed_collective_factors);
     }
-    report.basis = group.bridged      ? "assumed: no measurements of bridges between pairs"
+    report.basis = group.bridged      ? "assumed: no measurements of links that a pair has to itself"
                    : model != nullptr ? range_words(range_of(*model, kind, group))
                                       : "assumed: no measurements of this network or its class";
     if (model != nullptr && group.domains > 1 && group.ranks_per_domain > 1 && model->up_part.basis == Basis::assumed)

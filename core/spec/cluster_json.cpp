@@ -77,9 +77,10 @@ ScaleUpNetwork read_scale_up(ObjectReader in) {
     network.hop_latency = latency_or(in, "hop_latency", defaults.hop, why);
     in.allow("pair_bandwidth");
     if (in.has("pair_bandwidth")) {
-        if (network.kind != ScaleUpKind::pcie)
-            throw InputError("{}: links of pairs with kind '{}' (bridges join accelerators of kind 'pcie')",
-                             in.path_to("pair_bandwidth"), name_of(network.kind));
+        if (network.kind != ScaleUpKind::pcie && network.kind != ScaleUpKind::mesh)
+            throw InputError(
+                "{}: links of pairs with kind '{}' (pairs have links of their own where the kind is 'pcie' or 'mesh')",
+                in.path_to("pair_bandwidth"), name_of(network.kind));
         network.pair_bandwidth = positive_quantity<BytesPerSecond>(in, "pair_bandwidth");
         network.pair_efficiency =
             efficiency_or(in, "pair_efficiency", 0.78, "the file gives none; as 8 x A100, H100, B200 with NVSwitch");

@@ -15,7 +15,7 @@ namespace sextant {
 /// How the accelerators of one scale-up domain are joined.
 enum class ScaleUpKind : std::uint8_t {
     switched,  ///< NVSwitch: any pair at full rate
-    mesh,      ///< direct links between all pairs: a pair gets its share of the total
+    mesh,      ///< direct links between pairs, of all as far as is known: a pair gets its share of the total
     pcie,      ///< PCIe tree, traffic shares the host bridge
     torus,     ///< TPU/Trainium: links to neighbours along 2 or 3 axes
 };
@@ -33,8 +33,8 @@ struct ScaleUpNetwork {
     std::optional<Sourced<double>> in_network_reduction_efficiency;
     Sourced<Seconds> base_latency;  ///< of any collective: launch, rendezvous
     Sourced<Seconds> hop_latency;   ///< one ring step
-    /// PCIe only: accelerators 2 k and 2 k + 1 of a domain have links of their own besides (an NVLink bridge): bytes
-    /// per second of one of them in one direction; absent: they have none.
+    /// Links of their own that accelerators 2 k and 2 k + 1 of a domain have: besides PCIe (an NVLink bridge), or more
+    /// of a mesh than others have. Bytes per second of one of them in one direction; absent: none.
     std::optional<Sourced<BytesPerSecond>> pair_bandwidth{};
     Sourced<double> pair_efficiency{};  ///< reached fraction of `pair_bandwidth` by large collectives of a pair
     std::vector<std::int64_t> torus;    ///< axis lengths of the largest slice, torus only

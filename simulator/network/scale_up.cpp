@@ -33,7 +33,8 @@ public:
     MeshDomains(ClusterSpec const& cluster, std::int64_t accelerators, std::vector<FabricLink>& links)
         : domain_size_(cluster.domain_size) {
         std::int64_t const peers = std::max<std::int64_t>(1, domain_size_ - 1);
-        BytesPerSecond const pair = scale_up_rate(cluster) / static_cast<double>(peers);
+        BytesPerSecond const share = scale_up_rate(cluster) / static_cast<double>(peers);
+        BytesPerSecond const neighbours = cluster.scale_up.pair_bandwidth ? pair_rate(cluster) : share;
         for (std::int64_t domain = 0; domain < domains_of(cluster, accelerators); ++domain) {
             std::int64_t const begin = domain * domain_size_;
             std::int64_t const size = std::min(domain_size_, accelerators - begin);
@@ -42,7 +43,8 @@ public:
             for (std::int64_t from = 0; from < size; ++from)
                 for (std::int64_t to = 0; to < size; ++to)
                     if (to != from)
-                        add_link(links, fmt::format("{}.gpu{}", accelerator_name(cluster, begin + from), to), pair);
+                        add_link(links, fmt::format("{}.gpu{}", accelerator_name(cluster, begin + from), to),
+                                 are_neighbours(domain_size_, from, to, 2) ? neighbours : share);
         }
     }
     void route(std::int64_t source, std::int64_t destination, std::vector<std::int32_t>& path) const override {

@@ -133,7 +133,7 @@ TEST_CASE("collective: two accelerators that a bridge joins have its links, by f
     CHECK(busbw("4", "formula") < 60e9);
     CHECK(busbw("4", "ring") < 60e9);
     CHECK_THAT(run_sextant({"collective", "-c", "h100-nvl", "-n", "2"}).out,
-               contains("assumed: no measurements of bridges between pairs"));
+               contains("assumed: no measurements of links that a pair has to itself"));
 }
 
 TEST_CASE("collective: when no algorithm can run, the answer is no", "[INV-11]") {

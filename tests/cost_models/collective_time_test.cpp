@@ -352,9 +352,9 @@ TEST_CASE("torus: collectives that span more axes use more links", "[INV-18]") {
           1.5 * time(4096));
 }
 
-TEST_CASE("bridges join two neighbours of a PCIe node, and change nothing for anybody else") {
+TEST_CASE("bridges join two neighbours of a PCIe node or a mesh, and change nothing for anybody else") {
     ClusterSpec plain = cluster();
-    plain.scale_up.kind = ScaleUpKind::pcie;
+    plain.scale_up.kind = GENERATE(ScaleUpKind::pcie, ScaleUpKind::mesh);
     ClusterSpec bridged = plain;
     bridged.scale_up.pair_bandwidth = known(300 * units::GB / units::s);
     bridged.scale_up.pair_efficiency = known(0.8);
@@ -375,6 +375,40 @@ TEST_CASE("bridges join two neighbours of a PCIe node, and change nothing for an
     CHECK_FALSE(place(GroupKind::pipeline, {.pp = 2}, bridged).bridged);
     CHECK(place(GroupKind::tensor, {.tp = 2}, bridged).bridged);
     CHECK_FALSE(place(GroupKind::data, {.dp = 2, .tp = 2}, bridged).bridged);
+}
+
+TEST_CASE("neighbours that have more of a partly connected mesh than others reach their links") {
+    auto const bus_bandwidth = [](char const* name, CollectiveKind kind, std::int64_t stride) {
+        ClusterSpec const c = find_cluster(name, "test");
+        return bus_bandwidth_factor(kind, 2) * 4 * units::GB /
+               collective_curve(c, kind, place_group(2, stride, c)).time(4 * units::GB);
+    };
+    struct Pair {
+        char const* name;
+        double links;  ///< GB/s
+    };
+    auto const p = GENERATE(Pair{"mi250", 200}, Pair{"mi250x", 200}, Pair{"dgx-1-v100", 25}, Pair{"aws-p3", 25},
+                            Pair{"dgx-1-p100", 20});
+    CAPTURE(p.name);
+    for (CollectiveKind const kind : kinds) {
+        CAPTURE(name_of(kind));
+        BytesPerSecond const reached = bus_bandwidth(p.name, kind, 1);
+        CHECK(reached > 0.7 * p.links * units::GB / units::s);
+        CHECK(reached < p.links * units::GB / units::s);
+        CHECK(reached > bus_bandwidth(p.name, kind, 2));
+    }
+}
+
+TEST_CASE("a small message over a bridge takes as long as over the network beside it") {
+    for (CollectiveKind const kind : kinds) {
+        CAPTURE(name_of(kind));
+        auto const time = [&](char const* name) {
+            ClusterSpec const c = find_cluster(name, "test");
+            return collective_curve(c, kind, place_group(2, 1, c)).time(8 * units::B).base();
+        };
+        CHECK(time("h100-nvl") == Approx(time("h100-pcie")).epsilon(0.2));
+        CHECK(time("a100-pcie-bridged") == Approx(time("a100-pcie")).epsilon(0.2));
+    }
 }
 
 TEST_CASE("torus: a broadcast moves all of its bytes to every chip") {

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "cost_models/collective_time.hpp"
 #include "simulator/network/topology.hpp"
 #include "tests/fixtures.hpp"
 
@@ -224,6 +225,16 @@ TEST_CASE("PCIe: what a bridge joins does not pass the host") {
     CHECK(bandwidth_of(t, "node0.gpu4.gpu5").base() == Approx(0.78 * 300e9));
     auto const past_host = names_of(t, t.route(5, 6));
     CHECK(std::find(past_host.begin(), past_host.end(), "node0.bridge.in") != past_host.end());
+}
+
+TEST_CASE("mesh: neighbours with links of their own have them, all others a share") {
+    ClusterSpec const c = find_cluster("mi250x", "test");
+    Topology const t(c, 16);
+    BytesPerSecond const own = pair_rate(c);
+    CHECK(own > 2 * scale_up_rate(c) / 7.0);
+    CHECK(bandwidth_of(t, "node0.gpu4.gpu5").base() == Approx(own.base()));
+    CHECK(bandwidth_of(t, "node1.gpu1.gpu0").base() == Approx(own.base()));
+    CHECK(bandwidth_of(t, "node0.gpu1.gpu2").base() == Approx(scale_up_rate(c).base() / 7));
 }
 
 TEST_CASE("slices joined by a datacentre network are a pod each, with uplinks of all their NICs") {

@@ -77,7 +77,7 @@ TEST_CASE("read_cluster fills what a short file leaves out and marks it assumed"
     CHECK_FALSE(mine.scale_up.in_network_reduction_efficiency);
 }
 
-TEST_CASE("read_cluster: links of pairs, on PCIe alone") {
+TEST_CASE("read_cluster: links of pairs, on PCIe and in a mesh alone") {
     auto const read_with = [](std::string const& kind, std::string const& more) {
         auto const document = JsonDocument::from_text(
             R"({"format": "cluster", "version": 1, "name": "mine", "accelerator": "a100-pcie-80gb", "domain_size": 4,
@@ -94,7 +94,8 @@ TEST_CASE("read_cluster: links of pairs, on PCIe alone") {
     CHECK(
         read_with("pcie", R"(, "pair_bandwidth": "300 GB/s", "pair_efficiency": 0.9)").scale_up.pair_efficiency.value ==
         0.9);
-    CHECK_THROWS_AS(read_with("switched", R"(, "pair_bandwidth": "300 GB/s")"), InputError);
+    CHECK(read_with("mesh", R"(, "pair_bandwidth": "200 GB/s")").scale_up.pair_bandwidth);
+    CHECK_THROWS_WITH(read_with("switched", R"(, "pair_bandwidth": "300 GB/s")"), contains("'pcie' or 'mesh'"));
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "-3 GB/s")"), InputError);
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB")"), InputError);
     CHECK_THROWS_AS(read_with("pcie", R"(, "pair_bandwidth": "300 GB/s", "pair_efficiency": 3)"), InputError);
