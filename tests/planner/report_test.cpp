@@ -71,7 +71,8 @@ TEST_CASE("report: hardware FLOPs are executed ones, without the masked half of 
     StepReport const r = s.report({.dp = 1, .tp = 8});
     StepGraph const graph = build_step_graph(s.model, r.plan, s.workload);
     CHECK(r.hardware_rate * r.estimate.time * 8 == executed_flops_per_step(graph).total);
-    // Attention is nearly all of it. Half of the square, forward once and, as scores are computed again, backward 2.5 times: of 3 in model FLOPs.
+    // Attention is nearly all of it. Half of the square, forward once and, as scores are computed again, backward 2.5
+    // times: of 3 in model FLOPs.
     CHECK(r.hfu / r.mfu == Approx(3.5 / 2 / 3).epsilon(0.1));
 }
 
