@@ -76,7 +76,7 @@ ResidualPoint point_of(KernelMeasurement const& row, double log_ratio) {
             if constexpr (std::is_same_v<Shape, Gemm>) {
                 GemmShape const shape{.groups = 1, .m = s.m, .n = s.n, .k = s.k};
                 put(gemm_coordinates(shape));
-                KernelRates const rates = kernel_rates(*row.device, find_gemm_format(row.variant)->precision);
+                KernelRates const rates = kernel_rates(*row.device, *find_gemm_format(row.variant));
                 if (row.kind == KernelKind::gemm) put(gemm_wave_coordinates(shape, rates), first_wave_coordinate);
             } else if constexpr (std::is_same_v<Shape, Attention>)
                 put(prefill_coordinates(s));

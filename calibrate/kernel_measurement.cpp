@@ -14,7 +14,7 @@ std::optional<KernelMeasurement> kernel_measurement(KernelCase const& row, Accel
     if (!row.measured || row.variant.empty()) return std::nullopt;
     KernelMeasurement out{.row = row, .device = &device, .kind = KernelKind::gemm, .variant = row.variant};
     if (std::holds_alternative<Gemm>(row.what)) {
-        if (!device.peak.contains(find_gemm_format(row.variant)->precision)) return std::nullopt;
+        if (!device.multiplies(*find_gemm_format(row.variant))) return std::nullopt;
         out.kind = product_kind(device);
     } else if (std::holds_alternative<MemoryKernel>(row.what)) {
         out.kind = KernelKind::memory;
@@ -73,7 +73,7 @@ double model_seconds(KernelMeasurement const& row, std::span<double const> const
         Seconds operator()(Gemm const& g) const {
             GemmFormat const& format = *find_gemm_format(row.variant);
             GemmShape const shape{.groups = 1, .m = g.m, .n = g.n, .k = g.k};
-            KernelRates const rates = kernel_rates(device, format.precision);
+            KernelRates const rates = kernel_rates(device, format);
             if (row.kind == KernelKind::host_gemm)
                 return host_gemm_model(shape, format, rates, constants, {.cache = row.row.cache});
             Seconds time = gemm_model(shape, format, rates, constants, {.cache = row.row.cache});

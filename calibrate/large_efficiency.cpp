@@ -20,8 +20,7 @@ double large_efficiency(std::vector<KernelMeasurement const*> const& rows) {
             double const flops =
                 2.0 * static_cast<double>(g->m) * static_cast<double>(g->n) * static_cast<double>(g->k);
             if (flops >= large_product && std::min({g->m, g->n, g->k}) >= 2048)
-                reached.push_back(flops / seconds /
-                                  (kernel_rates(*row->device, format.precision).peak * format.peak_factor));
+                reached.push_back(flops / seconds / kernel_rates(*row->device, format).peak);
         } else if (auto const* a = std::get_if<Attention>(&row->row.what)) {
             double const flops = work_of(Op{.name = "attention", .what = *a}, Pass::forward).executed.base();
             if (flops >= large_attention && a->head_dim == 128 && a->keys >= 2048)

@@ -39,7 +39,7 @@ struct Values {
 /// Seconds on the multiprocessors, at the best pair of tile and split.
 double compute_time(double groups, double m, double n, double k, GemmFormat const& format, KernelRates const& rates,
                     Values c, double rate_factor) {
-    double const rate = rates.peak * format.peak_factor * c[GemmConstant::efficiency] * rate_factor / rates.processors;
+    double const rate = rates.peak * c[GemmConstant::efficiency] * rate_factor / rates.processors;
     double const feed = c[GemmConstant::feed] * 2.5 * rates.bandwidth / rates.processors;
     double const operand = std::max(format.left, format.right);
     double const sum_rate = rates.bandwidth * c[GemmConstant::memory] * c[GemmConstant::cache_speed];

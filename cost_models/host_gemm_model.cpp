@@ -16,7 +16,7 @@ Seconds host_gemm_model(GemmShape const& shape, GemmFormat const& format, Kernel
     auto const k = static_cast<double>(shape.k);
     double const edges = (1 + c(HostGemmConstant::edge_m) / m) * (1 + c(HostGemmConstant::edge_n) / n) *
                          (1 + c(HostGemmConstant::edge_k) / k);
-    double const rate = rates.peak * format.peak_factor * c(HostGemmConstant::efficiency) * use.rate;
+    double const rate = rates.peak * c(HostGemmConstant::efficiency) * use.rate;
     double const compute = 2 * groups * m * n * k / rate * edges;
     double const bytes = groups * (format.left * m * k + format.right * k * n + format.out * m * n);
     double const memory = bytes / (rates.bandwidth * c(HostGemmConstant::memory)) *

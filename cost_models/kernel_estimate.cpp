@@ -152,6 +152,12 @@ KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precis
                                    accelerator.peak_of(two_byte_precision(accelerator)).value / largest_processor)};
 }
 
+KernelRates kernel_rates(AcceleratorProfile const& accelerator, GemmFormat const& format) {
+    KernelRates rates = kernel_rates(accelerator, two_byte_precision(accelerator));
+    rates.peak = accelerator.peak_of(format).value.base();
+    return rates;
+}
+
 bool is_host(AcceleratorProfile const& accelerator) { return accelerator.generation == "cpu"; }
 
 KernelKind product_kind(AcceleratorProfile const& accelerator) {
@@ -160,7 +166,7 @@ KernelKind product_kind(AcceleratorProfile const& accelerator) {
 
 KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format, AcceleratorProfile const& accelerator,
                                 GemmUse const& use, Quantising quantising) {
-    KernelRates const rates = kernel_rates(accelerator, format.precision);
+    KernelRates const rates = kernel_rates(accelerator, format);
     if (is_host(accelerator)) {
         Choice const host = choose(accelerator, KernelKind::host_gemm, format.name);
         return finish(host_gemm_model(shape, format, rates, host.constants(), use), host, gemm_coordinates(shape));
@@ -181,7 +187,7 @@ KernelEstimate estimate_product(GemmShape const& shape, GemmFormat const& format
     }
     double const work =
         2 * static_cast<double>(shape.groups * shape.m) * static_cast<double>(shape.n) * static_cast<double>(shape.k);
-    keep_below_peak(out, work, rates.peak * format.peak_factor, choice);
+    keep_below_peak(out, work, rates.peak, choice);
     return out;
 }
 

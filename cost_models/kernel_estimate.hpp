@@ -78,5 +78,7 @@ Precision two_byte_precision(AcceleratorProfile const& accelerator);
 
 /// The device's rates for a format, as the kernel models take them.
 KernelRates kernel_rates(AcceleratorProfile const& accelerator, Precision precision);
+/// Of products in a format. @throws InputError when the device has none
+KernelRates kernel_rates(AcceleratorProfile const& accelerator, GemmFormat const& format);
 
 }  // namespace sextant

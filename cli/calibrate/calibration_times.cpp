@@ -68,7 +68,7 @@ private:
     }
     void product(std::int64_t m, std::int64_t n, std::int64_t k) {
         GemmFormat const* const format = find_gemm_format(fit_.variant);
-        if (format == nullptr || !device_.peak.contains(format->precision)) return;
+        if (format == nullptr || !device_.multiplies(*format)) return;
         add(fmt::format("{} x {} x {}", m, n, k),
             estimate_product({.groups = 1, .m = m, .n = n, .k = k}, *format, device_, {.cache = CacheState::hot}));
     }

@@ -43,8 +43,8 @@ std::string short_source(std::string const& reference) {
 
 std::string why_not_fitted(KernelCase const& row, AcceleratorProfile const& device) {
     GemmFormat const* const format = find_gemm_format(row.variant);
-    if (std::holds_alternative<Gemm>(row.what) && format != nullptr && !device.peak.contains(format->precision))
-        return fmt::format("{} states no peak in {}", device.name, name_of(format->precision));
+    if (std::holds_alternative<Gemm>(row.what) && format != nullptr && !device.multiplies(*format))
+        return fmt::format("{} states no peak in {}", device.name, format->name);
     return "no kernel that has constants to fit";
 }
 

@@ -63,8 +63,7 @@ Limits limits_of(ServingCase const& what, RequestShape const& request, ServingEs
     GemmFormat const& format = *find_gemm_format(what.plan.weights);
     double const flop_per_weight =
         2 * std::max(1.0, e.decodes / static_cast<double>(what.plan.attention_dp * what.plan.pp));
-    double const balance = device.peak_of(format.precision).value.base() * format.peak_factor /
-                           device.memory_bandwidth.value.base() * format.right;
+    double const balance = device.peak_of(format).value.base() / device.memory_bandwidth.value.base() * format.right;
     Limits out;
     (flop_per_weight < balance ? out.weights : out.compute) += (1 - share) * (e.iteration.gemm + e.iteration.head);
     out.compute += share * (e.chunk.gemm + e.chunk.head) + mixed(&IterationTime::prefill);

@@ -81,10 +81,10 @@ std::string remedies(ServePlanReport const& report) {
 /// The widest of the usual formats that are narrower than these weights and run on their device; empty: none.
 std::string narrower_weights(ServePlanReport const& report, ServeShortage const& least) {
     GemmFormat const* const now = find_gemm_format(least.plan.weights);
-    auto const& peak = report.question.machines[least.machine].cluster.accelerator.peak;
+    AcceleratorProfile const& device = report.question.machines[least.machine].cluster.accelerator;
     for (char const* name : {"fp8-block", "int8-weights", "int4-weights"})
         if (GemmFormat const* const format = find_gemm_format(name);
-            now != nullptr && format->right < now->right && peak.contains(format->precision))
+            now != nullptr && format->right < now->right && device.multiplies(*format))
             return name;
     return "";
 }

@@ -41,6 +41,8 @@ AcceleratorProfile read_accelerator(ObjectReader in) {
     profile.peak = by_precision<Sourced<FlopsPerSecond>>(
         in.object("peak"),
         [](ObjectReader& peaks, std::string const& key) { return positive_quantity<FlopsPerSecond>(peaks, key); });
+    in.allow("int8_peak");
+    if (in.has("int8_peak")) profile.int8_peak = positive_quantity<FlopsPerSecond>(in, "int8_peak");
     profile.vector_peak = positive_quantity<FlopsPerSecond>(in, "vector_peak");
     profile.memory_capacity = positive_quantity<Bytes>(in, "memory_capacity");
     profile.memory_bandwidth = positive_quantity<BytesPerSecond>(in, "memory_bandwidth");

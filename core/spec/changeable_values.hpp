@@ -43,6 +43,7 @@ void visit_accelerator(AcceleratorProfile& a, Visit& visit) {
         std::string const key = fmt::format("peak.{}", name_of(precision));
         visit({{key}, "peak"}, peak);
     }
+    if (a.int8_peak) visit({{"int8_peak"}, "peak"}, *a.int8_peak);
     visit({{"vector_peak"}}, a.vector_peak);
     visit({{"memory_capacity", "hbm_capacity"}}, a.memory_capacity);
     visit({{"memory_bandwidth", "hbm_bandwidth"}}, a.memory_bandwidth);

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "core/spec/kernel_constants.hpp"
 
 #include <span>
 
@@ -45,6 +46,19 @@ Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(Precision precision) 
     for (auto const& entry : peak)
         known.emplace_back(name_of(entry.first));
     throw InputError("{}: has no {} matrix throughput (it has: {})", name, name_of(precision), join(known));
+}
+
+bool AcceleratorProfile::multiplies(GemmFormat const& format) const {
+    return format.integers ? int8_peak.has_value() : peak.contains(format.precision);
+}
+
+Sourced<FlopsPerSecond> const& AcceleratorProfile::peak_of(GemmFormat const& format) const {
+    if (!format.integers) return peak_of(format.precision);
+    if (int8_peak) return *int8_peak;
+    throw InputError(
+        "{}: has no {} products (state int8_peak in the accelerator file if its matrix units have them; int8-weights "
+        "multiplies in 16 bit)",
+        name, format.name);
 }
 
 double AcceleratorProfile::gemm_efficiency_of(Precision precision) const {

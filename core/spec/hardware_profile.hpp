@@ -13,6 +13,7 @@
 
 namespace sextant {
 
+struct GemmFormat;
 struct KernelCalibration;
 
 /// One accelerator: what its maker promises and how much of it kernels reach.
@@ -28,6 +29,7 @@ struct AcceleratorProfile {
     int year = 0;
 
     std::map<Precision, Sourced<FlopsPerSecond>> peak;  ///< dense matrix throughput; absent: the device cannot
+    std::optional<Sourced<FlopsPerSecond>> int8_peak;   ///< the same of 8-bit integers; absent: the device cannot
     Sourced<FlopsPerSecond> vector_peak;                ///< fp32 outside the matrix units
     Sourced<Bytes> memory_capacity;
     Sourced<BytesPerSecond> memory_bandwidth;
@@ -51,6 +53,10 @@ struct AcceleratorProfile {
     /// Peak of matrix products in this format; fp32 without an entry of its own runs on the vector units.
     /// @throws InputError naming the precisions this device has.
     [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(Precision precision) const;
+    /// Whether its matrix units multiply in this format.
+    [[nodiscard]] bool multiplies(GemmFormat const& format) const;
+    /// Peak of matrix products in this format. @throws InputError: as above, or that there is no peak of int8.
+    [[nodiscard]] Sourced<FlopsPerSecond> const& peak_of(GemmFormat const& format) const;
     /// The format's own entry, else that of the nearest wider format (fp4: fp8, then bf16; fp16 and bf16 stand in for
     /// each other). @throws InputError if the profile has none that fits.
     [[nodiscard]] double gemm_efficiency_of(Precision precision) const;

@@ -94,20 +94,20 @@ constexpr std::array<KernelConstant, count_of<MemoryConstant>> memory{{
     {"cache_edge", 2, 0.5, 10, "sharpness of that change"},
 }};
 
-// Weights-only formats multiply at the activations' precision; int8 runs at twice the bf16 peak on every device that
-// has a table of it. The tables of fp8_block hold the quantising as well: at m 32768, k 5120 a product of n 128 takes
-// 351 us on an H100, three times as long as bf16. Source: AIConfigurator's collector, NVIDIA A100 datasheet.
+// Weights-only formats multiply at the activations' precision; large int8 products reach what bf16's do of their peak.
+// The tables of fp8_block hold the quantising as well: at m 32768, k 5120 a product of n 128 takes 351 us on an H100,
+// three times as long as bf16. Source: AIConfigurator's collector.
 constexpr std::array<GemmFormat, 10> formats{{
-    {"bf16", "bfloat16", Precision::bf16, 1, 2, 2, 2, false},
-    {"fp16", "float16", Precision::fp16, 1, 2, 2, 2, false},
-    {"tf32", "tf32", Precision::tf32, 1, 4, 4, 4, false},
-    {"fp32", "float32", Precision::fp32, 1, 4, 4, 4, false},
-    {"fp8", "fp8", Precision::fp8, 1, 1, 1, 2, true},
-    {"fp8-block", "fp8_block", Precision::fp8, 1, 1, 1, 2, true, true},
-    {"fp4", "nvfp4", Precision::fp4, 1, 0.5, 0.5, 2, true},
-    {"int8", "sq", Precision::bf16, 2, 1, 1, 2, true},
-    {"int8-weights", "int8_wo", Precision::bf16, 1, 2, 1, 2, false},
-    {"int4-weights", "int4_wo", Precision::bf16, 1, 2, 0.5, 2, false},
+    {"bf16", "bfloat16", Precision::bf16, 2, 2, 2, false},
+    {"fp16", "float16", Precision::fp16, 2, 2, 2, false},
+    {"tf32", "tf32", Precision::tf32, 4, 4, 4, false},
+    {"fp32", "float32", Precision::fp32, 4, 4, 4, false},
+    {"fp8", "fp8", Precision::fp8, 1, 1, 2, true},
+    {"fp8-block", "fp8_block", Precision::fp8, 1, 1, 2, true, true},
+    {"fp4", "nvfp4", Precision::fp4, 0.5, 0.5, 2, true},
+    {"int8", "sq", Precision::bf16, 1, 1, 2, true, false, true},
+    {"int8-weights", "int8_wo", Precision::bf16, 2, 1, 2, false},
+    {"int4-weights", "int4_wo", Precision::bf16, 2, 0.5, 2, false},
 }};
 
 constexpr Named<KernelKind> kinds[] = {{KernelKind::gemm, "gemm"},

@@ -144,13 +144,13 @@ enum class GroupedHeads : std::uint8_t {
 struct GemmFormat {
     std::string_view name;   ///< "bf16", "fp8", "fp8-block", "int4-weights", ...
     std::string_view alias;  ///< as the measurement tables write it
-    Precision precision;     ///< whose peak it runs at, times `peak_factor`
-    double peak_factor;
-    double left;   ///< bytes per element of the activations
-    double right;  ///< of the weights
+    Precision precision;     ///< whose peak and efficiency it runs at; of int8 only the efficiency
+    double left;             ///< bytes per element of the activations
+    double right;            ///< of the weights
     double out;
     bool quantises;
-    bool tiled = false;  ///< by a scale for every 128 of them
+    bool tiled = false;     ///< by a scale for every 128 of them
+    bool integers = false;  ///< multiplies 8-bit integers, at the device's `int8_peak`
 };
 
 std::span<GemmFormat const> gemm_formats();

@@ -45,6 +45,7 @@ std::vector<ProfileValue> values_of(AcceleratorProfile const& accelerator) {
     ValueList list("");
     for (auto const& [precision, peak] : accelerator.peak)
         list.add(fmt::format("peak.{}", name_of(precision)), peak);
+    if (accelerator.int8_peak) list.add("int8_peak", *accelerator.int8_peak);
     list.add("vector_peak", accelerator.vector_peak);
     list.add("memory_capacity", accelerator.memory_capacity);
     list.add("memory_bandwidth", accelerator.memory_bandwidth);

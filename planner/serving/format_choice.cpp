@@ -19,7 +19,7 @@ FormatChoice choice_of(ServingCase const& what, RequestShape const& request, Loa
     out.error = format_error_of(errors, out.weights, out.cache);
     GemmFormat const& format = *find_gemm_format(out.weights);
     out.activations = out.products ? out.products->formats.substr(out.products->formats.find('+') + 1)
-                                   : std::string(name_of(format.precision));
+                                   : std::string(format.integers ? format.name : name_of(format.precision));
     out.memory = serving_memory(what);
     out.cache_bytes_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(out.cache));
     out.largest = std::max(0.0, largest_batch(what, out.memory, request.prompt + request.output));
@@ -33,7 +33,7 @@ FormatChoice choice_of(ServingCase const& what, RequestShape const& request, Loa
 
 std::string missing_hardware(AcceleratorProfile const& device, std::string_view weights) {
     GemmFormat const* const format = find_gemm_format(weights);
-    if (format != nullptr && device.peak.contains(format->precision)) return {};
+    if (format != nullptr && device.multiplies(*format)) return {};
     return fmt::format("the device has no {} products", weights);
 }
 

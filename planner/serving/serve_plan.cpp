@@ -166,7 +166,7 @@ Verdict judge(ServeQuestion const& q, ServeCandidate& c, double longest) {
     if (!v.rejected.empty()) return v;
     ServingCase const what = q.case_of(c);
     GemmFormat const* const format = find_gemm_format(c.plan.weights);
-    if (format == nullptr || !what.cluster.accelerator.peak.contains(format->precision)) {
+    if (format == nullptr || !what.cluster.accelerator.multiplies(*format)) {
         v.rejected = fmt::format("the device has no {}", c.plan.weights);
         return v;
     }

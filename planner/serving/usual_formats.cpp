@@ -20,7 +20,7 @@ RunFormat run_format(std::string_view stored, AcceleratorProfile const& device, 
         out.weights = "fp16";  // V100, T4
     }
     GemmFormat const* const format = find_gemm_format(out.weights);
-    out.runs = format != nullptr && has(format->precision);
+    out.runs = format != nullptr && device.multiplies(*format);
     return out;
 }
 

@@ -79,10 +79,11 @@ KernelEstimate predicted_time(KernelCase const& c, AcceleratorProfile const& acc
         AcceleratorProfile const& accelerator;
 
         KernelEstimate operator()(Gemm const& g) const {
-            if (!accelerator.peak.contains(g.precision))
-                throw RowSkip(fmt::format("{} has no {} products", accelerator.name, name_of(g.precision)));
-            return estimate_product({.groups = 1, .m = g.m, .n = g.n, .k = g.k}, *find_gemm_format(c.variant),
-                                    accelerator, {.cache = c.cache},
+            GemmFormat const& format = *find_gemm_format(c.variant);
+            if (!accelerator.multiplies(format))
+                throw RowSkip(fmt::format("{} has no {} products", accelerator.name, format.name));
+            return estimate_product({.groups = 1, .m = g.m, .n = g.n, .k = g.k}, format, accelerator,
+                                    {.cache = c.cache},
                                     c.quantised == Quantised::with_product ? Quantising::included : Quantising::apart);
         }
         KernelEstimate operator()(Attention const& a) const {

@@ -204,6 +204,23 @@ TEST_CASE("estimate_product: no grid of a calibration makes a product faster tha
     }
 }
 
+TEST_CASE("estimate_product: int8 runs at the device's own int8 peak, whatever its 16-bit one is", "[INV-14]") {
+    GemmFormat const& int8 = *find_gemm_format("int8");
+    GemmShape const large{.groups = 1, .m = 16384, .n = 16384, .k = 16384};
+    double const work = 2 * std::pow(16384.0, 3);
+    for (char const* name : {"tpu-v4", "mi250x-gcd", "b300-sxm", "a100-sxm-80gb", "rtx-4090", "t4"}) {
+        AcceleratorProfile device = find_accelerator(name, "test");
+        CAPTURE(name);
+        auto const time = [&] { return estimate_product(large, int8, device, {}).time.base(); };
+        double const stated = time();
+        CHECK(stated >= work / device.peak_of(int8).value.base());
+        device.int8_peak->value = 0.5 * device.int8_peak->value;
+        CHECK(time() > 1.5 * stated);
+        device.int8_peak.reset();
+        CHECK_THROWS_WITH(time(), contains("has no int8 products"));
+    }
+}
+
 TEST_CASE("estimate_product: a device's own fit to small products promises no large one above its peak", "[INV-14]") {
     AcceleratorProfile device = find_accelerator("h100-sxm", "test");
     auto own = *device.kernels;

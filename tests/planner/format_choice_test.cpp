@@ -51,6 +51,7 @@ TEST_CASE("compare_formats: what the device has no products of, or no memory for
     auto const on_a100 = choices(served("llama-3.1-8b", "a100-sxm-80gb"), {"fp8", "bf16"});
     CHECK(on_a100[0].refused == "the device has no fp8 products");
     CHECK(on_a100[1].timed());
+    CHECK(choices(served("llama-3.1-8b", "gaudi3"), {"int8"})[0].refused == "the device has no int8 products");
     auto const large = choices(served("llama-3.1-70b", "h100-sxm"), {"bf16"});
     CHECK(large[0].refused == "does not fit the memory");
     CHECK(large[0].largest == 0);

@@ -27,7 +27,7 @@ TEST_CASE(
                                                          find_engine(engine, "test"));
                 GemmFormat const* const run = find_gemm_format(found.weights);
                 REQUIRE(run != nullptr);
-                CHECK(cluster.accelerator.peak.contains(run->precision));
+                CHECK(cluster.accelerator.multiplies(*run));
                 bool const two_bytes = format.right >= 2;
                 if (found.weights == format.name)
                     CHECK((found.note.empty() && found.from == FormatOrigin::checkpoint));
@@ -44,6 +44,9 @@ TEST_CASE("usual_weights: checkpoints on devices with and without their products
     CHECK_THAT(usual(stored("fp8-block"), "a100-sxm-80gb", "tensorrt-llm").note, contains("no products"));
     CHECK(usual(stored("fp4"), "b200-sxm").weights == "fp4");
     CHECK(usual(stored("fp4"), "h100-sxm").weights == "int4-weights");
+    CHECK(usual(stored("int8"), "a100-sxm-80gb").weights == "int8");
+    CHECK(usual(stored("int8"), "gaudi3").weights == "bf16");
+    CHECK_THAT(usual(stored("int8"), "gaudi3").note, contains("no products for the checkpoint's int8"));
     CHECK(usual({}, "h100-sxm").weights == "bf16");
     CHECK(usual({}, "h100-sxm").note.empty());
     UsualWeights const unknown = usual({.method = "aqlm", .weights = {}, .unknown = "'aqlm' is not known"}, "h100-sxm");

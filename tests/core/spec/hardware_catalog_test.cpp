@@ -162,6 +162,33 @@ TEST_CASE("V100 has no bf16, A100 no fp8, H100 no fp4") {
     CHECK(find_accelerator("b200-sxm", "test").peak_of(Precision::fp4).value.base() == Approx(9e15));
 }
 
+TEST_CASE("int8 peaks are the makers': of every NVIDIA device with tensor cores from Turing on, of others as stated") {
+    GemmFormat const& int8 = *find_gemm_format("int8");
+    for (auto const& entry : all_accelerators()) {
+        INFO(entry.name);
+        bool const tensor_cores =
+            entry.vendor == "NVIDIA" && entry.generation != "pascal" && entry.generation != "volta";
+        if (entry.vendor == "NVIDIA") CHECK(entry.multiplies(int8) == tensor_cores);
+    }
+    for (char const* name : {"v100-sxm-16gb", "tpu-v3", "gaudi3", "tpu7x"})
+        CHECK_THROWS_WITH(find_accelerator(name, "test").peak_of(int8), contains("has no int8 products"));
+    auto const of_two_bytes = [&](char const* name) {
+        AcceleratorProfile const a = find_accelerator(name, "test");
+        auto const bf16 = a.peak.find(Precision::bf16);
+        return a.peak_of(int8).value / (bf16 != a.peak.end() ? bf16->second : a.peak_of(Precision::fp16)).value;
+    };
+    for (char const* name : {"a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200-sxm", "gb200"})
+        CHECK(of_two_bytes(name) == 2);  // what their int8 tables, and before them all predictions, were held against
+    for (char const* name : {"a10", "a30", "l4", "l40s", "t4", "mi300x", "mi355x", "tpu-v5e", "tpu-v5p", "tpu-v6e"})
+        CHECK(of_two_bytes(name) == Approx(2).epsilon(0.02));
+    for (char const* name : {"mi250-gcd", "mi250x-gcd", "mi210", "tpu-v4"})
+        CHECK(of_two_bytes(name) == 1);
+    for (char const* name : {"rtx-3090", "rtx-4090", "rtx-5090", "rtx-2080-ti"})
+        CHECK(of_two_bytes(name) == Approx(4).epsilon(0.02));  // fp32 sums halve the 16-bit rate of these, int32 none
+    for (char const* name : {"b300-sxm", "gb300"})
+        CHECK(of_two_bytes(name) < 0.1);
+}
+
 TEST_CASE("the clusters that other programs rely on have the promised shape") {
     auto const a100 = find_cluster("a100-sxm-80gb", "test");
     CHECK(a100.domain_size == 8);

@@ -239,6 +239,13 @@ TEST_CASE("gemm_efficiency_of falls back to the nearest wider format and peak_of
     CHECK_THROWS_AS(profile.peak_of(Precision::fp32), InputError);
     profile.peak[Precision::fp8] = {FlopsPerSecond::from_base(2e15), Basis::datasheet, "x"};
     CHECK(profile.peak_of(Precision::fp8_block).value.base() == 2e15);
+    GemmFormat const& int8 = *find_gemm_format("int8");
+    CHECK_FALSE(profile.multiplies(int8));
+    CHECK_THROWS_WITH(profile.peak_of(int8), contains("p: has no int8 products") && contains("int8_peak"));
+    profile.int8_peak = {FlopsPerSecond::from_base(3e15), Basis::datasheet, "x"};
+    CHECK(profile.multiplies(int8));
+    CHECK(profile.peak_of(int8).value.base() == 3e15);
+    CHECK(profile.peak_of(*find_gemm_format("int8-weights")).value.base() == 1e15);
     profile.vector_peak = {FlopsPerSecond::from_base(6e13), Basis::datasheet, "x"};
     CHECK(profile.peak_of(Precision::fp32).value.base() == 6e13);
 }
