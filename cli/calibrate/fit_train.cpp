@@ -24,7 +24,7 @@ namespace sextant::cli {
 namespace {
 
 constexpr double least_span_of_releases = 1;  ///< years, below which rows do not tell releases apart
-constexpr std::size_t fewest_rows = 5;        ///< of a family, below which its constants stay as they are
+constexpr std::size_t fewest_layouts = 5;     ///< of a family, below which its constants stay as they are
 constexpr FitOptions fit_options{.robust_scale = 2, .starts = 1, .iterations = 14, .threads = 0, .seed = 1};
 
 /// Rows of a source share its errors, and where few other sources tell those from the framework's constants, the number
@@ -101,17 +101,36 @@ void keep_other_generations(FrameworkProfile& profile, FrameworkProfile const& k
     }
 }
 
-/// Steps that predict the same are of one layout. Few sources do not tell what a fit says of rows that it has not seen:
-/// each fifth of their layouts does.
+/// Seconds that constants predict of each row.
+std::map<StepMeasurement const*, double> predictions(std::vector<StepMeasurement const*> const& rows,
+                                                     FrameworkProfile const& profile) {
+    std::map<StepMeasurement const*, double> out;
+    for (StepMeasurement const* row : rows)
+        out[row] = predict(*row, timing_for(profile, row->generation, row->precision));
+    return out;
+}
+
+/// Steps that predict the same are of one layout: layouts by their predictions, numbered from the shortest, so that the
+/// order of the rows decides nothing.
+std::map<double, std::size_t> layouts_of(std::map<StepMeasurement const*, double> const& predicted) {
+    std::map<double, std::size_t> layouts;
+    for (auto const& [row, seconds] : predicted)
+        layouts.emplace(seconds, 0);
+    std::size_t number = 0;
+    for (auto& [seconds, layout] : layouts)
+        layout = number++;
+    return layouts;
+}
+
+/// Few sources do not tell what a fit says of rows that it has not seen: each fifth of their layouts does.
 std::vector<StepMeasurement> in_folds(std::vector<StepMeasurement const*> const& rows,
                                       std::map<StepMeasurement const*, double> const& predicted) {
     constexpr std::size_t folds = 5;
-    std::map<double, std::size_t> layouts;
+    std::map<double, std::size_t> const layouts = layouts_of(predicted);
     std::vector<StepMeasurement> out;
     for (StepMeasurement const* row : rows) {
-        std::size_t const layout = layouts.emplace(predicted.at(row), layouts.size()).first->second;
         out.push_back(*row);
-        out.back().source = fmt::format("fold {}", layout % folds);
+        out.back().source = fmt::format("fold {}", layouts.at(predicted.at(row)) % folds);
     }
     return out;
 }
@@ -126,6 +145,7 @@ std::map<std::string, Family> chosen_families(TrainFitRequest const& request, Co
         throw InputError("--train: rows of {} frameworks (--framework NAME for one of them, or --catalogue FOLDER)",
                          families.size());
     for (auto& [name, family] : families) {
+        if (!anew) require_readable_sources(family.rows);
         set_releases(family, anew);
         if (anew) discount_sources(family.rows);
     }
@@ -170,7 +190,8 @@ private:
             fit_framework(family.start, rows, options_, expected, together_ ? &alone_.at(name) : nullptr);
         FrameworkProfile profile = family.start;
         std::set<std::string> const seen = together_ ? std::set<std::string>{} : sources_of(family.start);
-        if (rows.size() >= fewest_rows) {
+        std::size_t const layouts = layouts_of(predictions(rows, family.start)).size();
+        if (layouts >= fewest_layouts) {
             profile.timing = fit.timing;
             add_provenance(profile, fit, together_ ? nullptr : &family.start);
             if (!together_) {
@@ -178,13 +199,13 @@ private:
                 keep_other_generations(profile, family.start, rows);
             }
         } else {
-            context_.err << fmt::format("{} rows of {} are fewer than {}: its constants stay as they are\n",
-                                        rows.size(), name, fewest_rows);
+            context_.err << fmt::format("{} rows of {} are of {} layout{}, fewer than {}: its constants stay as they are "
+                                        "(measure other plans, models or sizes)\n",
+                                        rows.size(), name, layouts, layouts == 1 ? "" : "s", fewest_layouts);
         }
-        std::map<StepMeasurement const*, double> fitted;  // seconds
+        auto const fitted = predictions(rows, profile);
         for (auto const* row : rows) {
-            fitted[row] = predict(*row, timing_for(profile, row->generation, row->precision));
-            double const error = std::log(fitted[row] / row->seconds);
+            double const error = std::log(fitted.at(row) / row->seconds);
             scores.fitted[row->source].push_back(error);
             if (!seen.contains(row->source)) scores.add(name, *row, error);
         }

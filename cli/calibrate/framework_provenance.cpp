@@ -1,5 +1,6 @@
 #include "cli/calibrate/framework_provenance.hpp"
 
+#include "core/error.hpp"
 #include "core/spec/framework_fields.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace {
 constexpr std::string_view fitted_by = "sextant calibrate fit --train, ";
 /// And that rows of another fit moved them beside others that they say more of.
 constexpr std::string_view moved_by = "; then moved by ";
+constexpr std::string_view between_sources = ", ";
 
 /// Constants that a fit began with and did not move for want of rows, with the provenance they had.
 void keep_provenance(FrameworkProfile& profile, FrameworkProfile const& known) {
@@ -40,9 +42,10 @@ std::set<std::string> sources_of(FrameworkProfile const& profile) {
         std::size_t const at = text.find(before);
         if (at == std::string_view::npos) return;
         std::string_view rest = text.substr(at + before.size());
-        for (std::size_t end = rest.find(", "); end != std::string_view::npos; end = rest.find(", ")) {
+        for (std::size_t end = rest.find(between_sources); end != std::string_view::npos;
+             end = rest.find(between_sources)) {
             out.emplace(rest.substr(0, end));
-            rest.remove_prefix(end + 2);
+            rest.remove_prefix(end + between_sources.size());
         }
         out.emplace(rest);
     };
@@ -58,6 +61,15 @@ std::set<std::string> sources_of(FrameworkProfile const& profile) {
             read((timing.*field.member).source);
     }
     return out;
+}
+
+void require_readable_sources(std::vector<StepMeasurement> const& rows) {
+    for (StepMeasurement const& row : rows)
+        for (std::string_view const mark : {between_sources, moved_by})
+            if (row.source.find(mark) != std::string::npos)
+                throw InputError("{}: source_id is '{}' (give it a name without '{}', which the profile puts between "
+                                 "sources and what they did)",
+                                 row.where, row.source, mark);
 }
 
 void add_steps(FrameworkProfile& profile, FrameworkProfile const& known,
@@ -76,7 +88,7 @@ void add_provenance(FrameworkProfile& profile, FrameworkFit const& fit, Framewor
     if (known != nullptr) keep_provenance(profile, *known);
     std::string sources;
     for (std::string const& source : fit.sources)
-        sources += (sources.empty() ? "" : ", ") + source;
+        sources.append(sources.empty() ? "" : between_sources).append(source);
     for (FrameworkTiming& timing : profile.timing)
         for (TimingConstant const& constant : fit.constants) {
             if (constant.generation != "*" && constant.generation != timing.generation) continue;

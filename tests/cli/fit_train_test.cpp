@@ -129,7 +129,7 @@ TEST_CASE("calibrate fit --train: of a few rows nothing is concluded, and that i
         run_sextant({"calibrate", "fit", "--train", scratch.path("two.csv"), "--framework", "fsdp", "--out", out});
     INFO(run.err);
     REQUIRE(run.code == 0);
-    CHECK(run.err.find("2 rows of fsdp are fewer than 5") != std::string::npos);
+    CHECK_THAT(run.err, contains("2 rows of fsdp are of 2 layouts, fewer than 5"));
     CHECK(gemm_scale(find_framework(out, "test"), "ampere") ==
           Approx(gemm_scale(find_framework("fsdp", "test"), "ampere")));
     CHECK(run_sextant({"calibrate", "fit", "--train", runs, "--framework", "megatron", "--out", out}).code == 2);
@@ -160,8 +160,50 @@ TEST_CASE("calibrate fit --train: copies of one step narrow no interval, and no 
         if (i < 12) copies += a;
         both += a + b;
     }
-    fitted("copies.csv", copies);
+    CHECK_THAT(fitted("copies.csv", copies), contains("12 rows of fsdp are of 1 layout, fewer than 5"));
+    CHECK(gemm_scale(find_framework(scratch.path("out.json"), "test"), "ampere") ==
+          Approx(gemm_scale(shipped, "ampere")));
     CHECK_THAT(fitted("both.csv", both), contains("fitting fsdp: 90 rows") && !contains("left out:"));
+}
+
+TEST_CASE("calibrate fit --train: the order of the rows decides nothing of what is left out") {
+    ScratchFolder const scratch("fit_train_order");
+    CsvTable const table = read_csv(own_runs(scratch));
+    auto const left_out = [&](char const* name, auto const& records) {
+        std::string text = csv_line(table.header);
+        for (CsvRecord const& record : records)
+            text += csv_line(record.cells);
+        write_text_file(scratch.path(name), text);
+        RunResult const run = run_sextant({"calibrate", "fit", "--train", scratch.path(name), "--framework", "fsdp",
+                                           "--out", scratch.path("out.json"), "--rows", scratch.path("rows.csv")});
+        INFO(run.err);
+        REQUIRE(run.code == 0);
+        std::vector<double> out;
+        for (CsvRecord const& record : read_csv(scratch.path("rows.csv")).records)
+            out.push_back(std::stod(record.cells.at(5)));
+        std::sort(out.begin(), out.end());
+        return out;
+    };
+    auto turned = table.records;
+    std::reverse(turned.begin(), turned.end());
+    auto const a = left_out("a.csv", table.records), b = left_out("b.csv", turned);
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+        CHECK(b[i] == Approx(a[i]).epsilon(1e-4));
+}
+
+TEST_CASE("calibrate fit --train: a source whose name no profile could list is refused") {
+    ScratchFolder const scratch("fit_train_names");
+    for (std::string const name : {"our lab, H100", "ours; then moved by hand"}) {
+        std::string text = read_text_file(own_runs(scratch));
+        for (std::size_t at = 0; (at = text.find("\nmy-cluster,", at)) != std::string::npos;)
+            text.replace(at + 1, std::string("my-cluster").size(), "\"" + name + "\"");
+        write_text_file(scratch.path("named.csv"), text);
+        RunResult const run = run_sextant({"calibrate", "fit", "--train", scratch.path("named.csv"), "--framework",
+                                           "fsdp", "--out", scratch.path("out.json")});
+        CHECK(run.code == 2);
+        CHECK_THAT(run.err, contains("named.csv line 2: source_id is '" + name + "'"));
+    }
 }
 
 TEST_CASE("calibrate fit --train: times in another unit are left out, and a profile of one's own is the start") {
