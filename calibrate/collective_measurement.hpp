@@ -51,7 +51,7 @@ CollectiveMeasurements collective_measurements(std::span<CollectiveRow const> ro
 /// - Weight: of runs with the same devices, ranks and collective, a row that takes more than 1.3 times as long as the
 ///   fastest one of this size says more of its process (framework, old library, host) than of the network: 0.05 up to
 ///   64 MiB, also at sizes that no other run has, where most of the run is slow. Devices that differ in memory alone
-///   count as the same. Three profiler records per size (Vidur): 0.002. Jobs of 128 domains and more between 64 KiB and
+///   count as the same. Three profiler records per size (the table that Vidur publishes): 0.002. Jobs of 128 domains and more between 64 KiB and
 ///   256 MiB, which no two runs repeat: 0.05. The first size of a run carries its warm-up: a quarter.
 /// - Robustness rows: Vidur's, those large jobs, and eight L40S, whose traffic goes through host memory.
 void prepare_rows(std::vector<CollectiveMeasurement>& rows);

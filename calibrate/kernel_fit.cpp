@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -235,6 +236,15 @@ std::string held_out_words(std::vector<KernelMeasurement> const& rows) {
     return held.empty() ? "" : fmt::format(" besides {} that are held out of every fit", marks_of(held).size());
 }
 
+/// What the fit stands on has seen rows as well; where it does not say which, neither does the fit.
+void add_shipped_marks(KernelFit& fit, KernelFit const& shipped) {
+    if (shipped.seen.empty()) return fit.seen.clear();
+    std::vector<std::uint32_t> all;
+    std::set_union(fit.seen.begin(), fit.seen.end(), shipped.seen.begin(), shipped.seen.end(),
+                   std::back_inserter(all));
+    fit.seen = std::move(all);
+}
+
 /// Within the range of the shipped grids the fit is trusted no more than they are; what large shapes reach is theirs
 /// where the rows have none.
 void keep_shipped_doubt(KernelFit& fit, KernelFit const& shipped) {
@@ -293,7 +303,10 @@ KernelFit fit_kernel(std::vector<KernelMeasurement> const& rows, KernelFitChoice
         fit.intervals = {{.from_seconds = 0, .factors = fit.outside}};
     else
         fit.intervals = interval_bands(unseen);
-    if (choices.refines) keep_shipped_doubt(fit, *choices.shipped);
+    if (choices.refines) {
+        keep_shipped_doubt(fit, *choices.shipped);
+        add_shipped_marks(fit, *choices.shipped);
+    }
     return fit;
 }
 

@@ -14,7 +14,8 @@ struct KernelFitChoices {
     bool with_residual = true;       ///< false: the constants alone, as for devices of several chips
     KernelFit const* kin = nullptr;  ///< a fit of like kernels, to whose constants these are drawn
     /// What ships of the kernel: these are drawn to its constants where there is no kin, and beyond the rows they are
-    /// not trusted more. Of this very device (`refines`) its grids stay, and only what the rows say otherwise is added.
+    /// not trusted more. Of this very device (`refines`) its grids stay, and only what the rows say otherwise is added;
+    /// and the fit has seen what it saw.
     KernelFit const* shipped = nullptr;
     bool refines = false;
     /// Rows of other devices of the same chip: what their own constants leave of attention tells of what is left here.

@@ -319,19 +319,22 @@ ShippedFits shipped_fits(AcceleratorProfile const& device) {
     };
 }
 
-/// What the device's shipped calibration says of kernels that the rows do not have, or too few of.
+/// What the device's shipped calibration says of kernels that the rows do not have, or too few of; and its sources,
+/// whose rows these fits and refined ones have seen.
 void keep_others(KernelCalibration& own, AcceleratorProfile const& device, CommandContext& context) {
     if (device.kernels == nullptr || device.kernels->is_class()) return;
     std::string kept;
+    for (std::string const& source : device.kernels->sources)
+        if (std::find(own.sources.begin(), own.sources.end(), source) == own.sources.end())
+            own.sources.push_back(source);
     for (KernelFit const& fit : device.kernels->fits) {
         if (own.find(fit.kind, fit.variant) != nullptr) continue;
         own.fits.push_back(fit);
         kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", name_of(fit.kind), fit.variant);
     }
-    if (kept.empty()) return;
     std::string const from = fmt::format("shipped calibration '{}'", device.kernels->name);
     own.sources.push_back(from);
-    context.err << fmt::format("kept from the {}: {}\n", from, kept);
+    if (!kept.empty()) context.err << fmt::format("kept from the {}: {}\n", from, kept);
 }
 
 }  // namespace

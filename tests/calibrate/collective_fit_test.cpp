@@ -208,7 +208,9 @@ TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say"
     for (double const kib : {1, 2, 4, 8, 16})
         add("slow", kib, 40 + kib / 10);
     for (double const kib : {1, 2, 4, 8, 16})
-        add("noisy", kib, 10, "vidur");
+        add("noisy", kib, 10, "https://github.com/microsoft/vidur data/profiling");
+    for (double const kib : {1, 2, 4, 8, 16})
+        add("own", kib, 10, "/home/me/vidur-box/all_reduce.log");
     prepare_rows(rows);
     CHECK(rows[3].target.in(us) == Approx(11.6));  // no slower than 16 KiB
     CHECK(rows[3].measured.in(us) == Approx(50));
@@ -218,6 +220,31 @@ TEST_CASE("prepare_rows: slips, slow processes and noisy records lose their say"
     CHECK(rows[6].role == RowRole::accuracy);
     CHECK(rows[11].weight == Approx(0.002));
     CHECK(rows[11].role == RowRole::robustness);
+    CHECK(rows[16].weight == 1);
+    CHECK(rows[16].role == RowRole::accuracy);
+}
+
+TEST_CASE("prepare_rows: several timings of one size are one point, in whatever order they stand") {
+    std::vector<CollectiveMeasurement> rows;
+    for (double const kib : {1, 2, 4, 8, 16})
+        for (double const time : {30, 10, 20})
+            rows.push_back({.run = "mine",
+                            .source = "s",
+                            .library_version = "",
+                            .machine = machine(1, 8),
+                            .kind = CollectiveKind::all_reduce,
+                            .bytes = kib * units::KiB,
+                            .measured = (time + kib / 10) * us});
+    std::mt19937_64 random(3);
+    for (int turn = 0; turn < 4; ++turn) {
+        prepare_rows(rows);
+        for (CollectiveMeasurement const& row : rows) {
+            CHECK(row.target.in(us) == Approx(10 + row.bytes.in(units::KiB) / 10));
+            bool const is_first = row.bytes == 1 * units::KiB;
+            CHECK(row.weight == (is_first ? 0.25 : 1));
+        }
+        std::shuffle(rows.begin(), rows.end(), random);
+    }
 }
 
 TEST_CASE("prepare_rows: sweeps of other collectives and groups under one name, or none, do not lower one another") {

@@ -224,6 +224,14 @@ TEST_CASE("fit_kernel: rows of some sizes change what ships for their device the
     // And it is trusted no more than what it was made from.
     CHECK(fit.outside.low <= shipped.outside.low);
     CHECK(fit.outside.high >= shipped.outside.high);
+    // What that has seen, it has seen.
+    CHECK(fit.seen.size() > alone.seen.size());
+    for (KernelFit const* of : {&shipped, &alone})
+        CHECK(std::includes(fit.seen.begin(), fit.seen.end(), of->seen.begin(), of->seen.end()));
+    KernelFit unstated = shipped;
+    unstated.seen.clear();
+    choices.shipped = &unstated;
+    CHECK(fit_kernel(large, choices).seen.empty());
 }
 
 TEST_CASE("fit_kernel: rows of a device that is faster than the one they are said to be of are refused") {

@@ -303,6 +303,8 @@ TEST_CASE("calibrate fit --kernels: what the rows do not have stays as the devic
         CHECK(kept->held_out.median_pct == Approx(theirs.held_out.median_pct));
     }
     CHECK(mine.sources.back() == "shipped calibration 'h100-sxm'");
+    for (std::string const& source : shipped.sources)
+        CHECK(std::count(mine.sources.begin(), mine.sources.end(), source) == 1);
     CHECK_THAT(fit.err, contains("kept from the shipped calibration 'h100-sxm'"));
     CHECK_THAT(fit.err, contains("rows that name a100-sxm-80gb are taken as those of h100-sxm, as --device says"));
 }
