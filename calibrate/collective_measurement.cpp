@@ -14,6 +14,33 @@
 namespace sextant {
 namespace {
 
+/// "a100-sxm" of "a100-sxm-80gb": names in the catalogue end in the memory of devices that differ in it alone.
+std::string_view without_memory(std::string_view name) {
+    std::size_t const dash = name.rfind('-');
+    if (dash == std::string_view::npos || !name.ends_with("gb")) return name;
+    std::string_view const digits = name.substr(dash + 1, name.size() - dash - 3);
+    bool const is_size = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+    return is_size ? name.substr(0, dash) : name;
+}
+
+/// Whether a device that a row names can be that of a cluster. Of one that the catalogue has not only the generation is
+/// known.
+bool can_be(AcceleratorProfile const& named, AcceleratorProfile const& own) {
+    if (known_accelerator(own.name) == nullptr) return named.generation == own.generation;
+    return without_memory(named.name) == without_memory(own.name);
+}
+
+/// @throws RowSkip for a row of another device, or of one that is joined otherwise.
+void require_same_machine(CollectiveMachineRow const& row, ClusterSpec const& cluster) {
+    AcceleratorProfile const* const device = known_accelerator(row.gpu);
+    if (device != nullptr && !can_be(*device, cluster.accelerator))
+        throw RowSkip(fmt::format("of another device ({})", device->name));
+    auto const kind = stated_scale_up(row.intra_link);
+    if (kind && *kind != cluster.scale_up.kind)
+        throw RowSkip(fmt::format("joined by '{}', where {} is {}", row.intra_link.substr(0, 60), cluster.name,
+                                  name_of(cluster.scale_up.kind)));
+}
+
 class Collector {
 public:
     explicit Collector(ClusterSpec const* cluster) : cluster_(cluster) {}
@@ -51,9 +78,7 @@ private:
     std::shared_ptr<CollectiveMachine const> machine_of(CollectiveMachineRow const& row) {
         auto const found = machines_.find(row);
         if (found != machines_.end()) return found->second;
-        AcceleratorProfile const* const device = cluster_ != nullptr ? known_accelerator(row.gpu) : nullptr;
-        if (device != nullptr && device->generation != cluster_->accelerator.generation)
-            throw RowSkip(fmt::format("of another device ({})", device->name));
+        if (cluster_ != nullptr) require_same_machine(row, *cluster_);
         return machines_.emplace(row, std::make_shared<CollectiveMachine const>(collective_machine(row, cluster_)))
             .first->second;
     }

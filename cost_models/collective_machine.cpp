@@ -78,10 +78,7 @@ double stated_node_gbps(std::string const& text) {
 std::vector<ClusterSpec const*> clusters_of(CollectiveMachineRow const& row) {
     AcceleratorProfile const* const accelerator = known_accelerator(row.gpu);
     if (accelerator == nullptr) throw RowSkip(fmt::format("no profile for device '{}'", row.gpu.substr(0, 60)));
-    std::string const intra = lower_case(row.intra_link);
-    std::optional<ScaleUpKind> kind;
-    for (UpWord const& word : up_words)
-        if (!kind && intra.find(word.word) != std::string::npos) kind = word.kind;
+    std::optional<ScaleUpKind> const kind = stated_scale_up(row.intra_link);
     std::vector<ClusterSpec const*> out;
     for (ClusterSpec const& cluster : all_clusters())
         if (cluster.accelerator.name == accelerator->name && (!kind || cluster.scale_up.kind == *kind))
@@ -136,6 +133,13 @@ ClusterSpec with_network(std::vector<ClusterSpec const*> const& candidates, std:
 }
 
 }  // namespace
+
+std::optional<ScaleUpKind> stated_scale_up(std::string const& intra_link) {
+    std::string const intra = lower_case(intra_link);
+    for (UpWord const& word : up_words)
+        if (intra.find(word.word) != std::string::npos) return word.kind;
+    return std::nullopt;
+}
 
 CollectiveMachine collective_machine(CollectiveMachineRow const& row, ClusterSpec const* profile) {
     CollectiveMachine out;

@@ -48,6 +48,10 @@ CollectiveRow collective_row(RowCells const& row);
 /// Kind of collective by nccl-tests' name. @throws RowSkip.
 CollectiveKind collective_kind_of(std::string const& name);
 
+/// The kind of network in a node that a table's cell names ("NVLink4-NVSwitch", "PCIe 4.0"); nothing for one that
+/// names none ("NVLink3").
+std::optional<ScaleUpKind> stated_scale_up(std::string const& intra_link);
+
 /// Whether the rate between nodes is that of the profile, or another one that the row states.
 enum class NetworkRate : std::uint8_t { of_profile, of_row };
 

@@ -25,7 +25,8 @@ void add_product(RowCells const& row, ImportRequest const& request, ImportedTabl
                             .m = needed_count(row, "m"),
                             .n = needed_count(row, "n"),
                             .k = needed_count(row, "k"),
-                            .microseconds = 1e3 * needed_number(row, "latency")});
+                            .microseconds = 1e3 * needed_number(row, "latency"),
+                            .cache = CacheState::rotated});  // collector/trtllm/collect_gemm.py: copies take turns
 }
 
 void add_attention(RowCells const& row, ImportRequest const& request, ImportedTables& out) {

@@ -55,7 +55,6 @@ void add_kernel(RowCells const& row, ImportRequest const& request, ImportedTable
     double const microseconds = kernel.measured->in(units::us);
     std::string const source = source_of(request, kernel.source);
     std::string const device = device_of(request, kernel.device);
-    bool const cold = kernel.cache == CacheState::cold;
     if (auto const* g = std::get_if<Gemm>(&kernel.what)) {
         GemmFormat const& format = *find_gemm_format(kernel.variant);
         out.add(ImportedProduct{.source = source,
@@ -66,7 +65,7 @@ void add_kernel(RowCells const& row, ImportRequest const& request, ImportedTable
                                 .n = g->n,
                                 .k = g->k,
                                 .microseconds = microseconds,
-                                .cold = cold,
+                                .cache = kernel.cache,
                                 .quantised_before = format.quantises});
     } else if (auto const* memory = std::get_if<MemoryKernel>(&kernel.what)) {
         std::string const dtype = row.text("dtype");
@@ -76,7 +75,7 @@ void add_kernel(RowCells const& row, ImportRequest const& request, ImportedTable
                                      .dtype = dtype == "bytes" ? "" : dtype,
                                      .bytes = memory->moved.base(),
                                      .microseconds = microseconds,
-                                     .cold = cold});
+                                     .cold = kernel.cache == CacheState::cold});
     } else {
         throw RowSkip("the benchmark's own attention kernel (fit and validate take its rows as they are)");
     }

@@ -21,6 +21,15 @@ bool any_of(std::vector<Row> const& rows, bool Row::*flag) {
     return std::any_of(rows.begin(), rows.end(), [&](Row const& row) { return row.*flag; });
 }
 
+std::string cache_word(CacheState state) {
+    switch (state) {
+        case CacheState::hot: return "hot";
+        case CacheState::cold: return "cold";
+        case CacheState::rotated: return "rotated";
+    }
+    return "";
+}
+
 void check_sizes(std::initializer_list<std::int64_t> sizes) {
     for (std::int64_t const size : sizes)
         if (size < 1) throw RowSkip("a size is below 1");
@@ -68,12 +77,10 @@ void ImportedTables::add(ImportedCollective row) {
 
 std::string products_csv(ImportedTables const& tables) {
     if (tables.products.empty()) return "";
-    // Columns beside the usual ones only where a row needs them.
-    bool const with_cache = any_of(tables.products, &ImportedProduct::cold);
+    // A column beside the usual ones only where a row needs it.
     bool const with_quantised = any_of(tables.products, &ImportedProduct::quantised_before);
-    std::vector<std::string> header{"source_ref", "device", "kernel_source", "dtype", "m",
-                                    "n",          "k",      "latency_us",    "tflops"};
-    if (with_cache) header.emplace_back("cache");
+    std::vector<std::string> header{"source_ref", "device", "kernel_source", "dtype",  "m",
+                                    "n",          "k",      "latency_us",    "tflops", "cache"};
     if (with_quantised) header.emplace_back("quantised");
     std::string out = csv_line(header);
     for (ImportedProduct const& p : tables.products) {
@@ -86,8 +93,8 @@ std::string products_csv(ImportedTables const& tables) {
                                        fmt::to_string(p.n),
                                        fmt::to_string(p.k),
                                        number(p.microseconds),
-                                       fmt::format("{:.4g}", 1e-6 * work / p.microseconds)};
-        if (with_cache) cells.emplace_back(p.cold ? "cold" : "hot");
+                                       fmt::format("{:.4g}", 1e-6 * work / p.microseconds),
+                                       cache_word(p.cache)};
         if (with_quantised) cells.emplace_back(p.quantised_before ? "before" : "");
         out += csv_line(cells);
     }

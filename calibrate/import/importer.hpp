@@ -2,6 +2,7 @@
 
 #include "core/csv.hpp"
 #include "core/measurements/row_cells.hpp"
+#include "core/spec/kernel_constants.hpp"
 
 #include <cstdint>
 #include <map>
@@ -18,7 +19,7 @@ struct ImportedProduct {
     std::string source, device, kernel, dtype;
     std::int64_t m = 0, n = 0, k = 0;
     double microseconds = 0;
-    bool cold = false;              ///< operands in memory, not in the cache
+    CacheState cache = CacheState::hot;
     bool quantised_before = false;  ///< activations came quantised, where the format needs it
 };
 

@@ -226,7 +226,7 @@ private:
                                   .m = m,
                                   .n = transposed ? b[0] : b[1],
                                   .k = k,
-                                  .cold = true,
+                                  .cache = CacheState::cold,
                                   .quantised_before = dtype == "fp8"};
         auto& entry = products_[fmt::format("{} {} {} {} {}", name, dtype, row.m, row.n, row.k)];
         entry.row = row;

@@ -131,7 +131,7 @@ void add_state(State const& state, std::string const& bench, std::string const& 
                                     .n = *n,
                                     .k = *k,
                                     .microseconds = 1e6 * *seconds,
-                                    .cold = timing.cold,
+                                    .cache = timing.cold ? CacheState::cold : CacheState::hot,
                                     .quantised_before = dtype == "fp8"});
             found = true;
             continue;

@@ -130,7 +130,8 @@ CacheState cache_of(KernelTable table, RowCells const& row) {
     if (cache == "hot") return CacheState::hot;
     if (cache == "rotated") return CacheState::rotated;
     if (cache.empty()) {
-        // Its collector says so (collector/trtllm/collect_gemm.py), not its tables.
+        // Tables of AIConfigurator that were not imported by a version that writes the cell: its collector says so
+        // (collector/trtllm/collect_gemm.py).
         bool const rotates = row.text("source_ref").find("aiconfigurator") != std::string::npos;
         return table == KernelTable::product && rotates ? CacheState::rotated : CacheState::hot;
     }

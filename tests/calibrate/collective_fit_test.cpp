@@ -289,6 +289,30 @@ TEST_CASE("collective_measurements: one rank communicates nothing, and a node ha
     }
 }
 
+TEST_CASE("collective_measurements: rows of another device, or joined otherwise, are none of a cluster") {
+    auto const taken = [](char const* cluster, char const* gpu, char const* link) {
+        ClusterSpec const own = find_cluster(cluster, "test");
+        CollectiveRow row;
+        row.run_id = "mine";
+        row.collective = "all_reduce";
+        row.bytes = 1 * units::MiB;
+        row.measured = 50 * us;
+        row.machine = {.gpu = gpu, .intra_link = link, .inter_link = "", .nodes = 1, .gpus_per_node = 4};
+        auto const out = collective_measurements(std::vector{row}, &own);
+        return out.skipped.empty() ? "" : out.skipped.front().first;
+    };
+    CHECK(taken("h100-sxm", "NVIDIA H100 80GB HBM3", "NVLink4-NVSwitch").empty());
+    CHECK(taken("h100-sxm", "H100-SXM5-80GB", "NVLink4").empty());  // of no kind
+    CHECK(taken("h100-sxm", "our accelerator", "").empty());
+    CHECK(taken("a100-sxm-80gb", "A100-SXM4-40GB", "").empty());  // differs in memory alone
+    CHECK(taken("h100-sxm", "NVIDIA H200", "NVLink4-NVSwitch") == "of another device (h200-sxm)");
+    CHECK(taken("h100-sxm", "NVIDIA H20", "") == "of another device (h20-sxm)");
+    CHECK(taken("h100-sxm", "NVIDIA GH200 480GB", "") == "of another device (gh200-96gb)");
+    CHECK(taken("h100-sxm", "H100 PCIe", "PCIe") == "of another device (h100-pcie)");
+    CHECK(taken("a100-sxm-80gb", "NVIDIA A100-PCIE-40GB", "") == "of another device (a100-pcie-40gb)");
+    CHECK(taken("h100-sxm", "H100-SXM5-80GB", "PCIe 5.0") == "joined by 'PCIe 5.0', where h100-sxm is switched");
+}
+
 TEST_CASE(
     "prepare_rows: a run that others show to be slow is slow where it is alone, on the same device of less memory") {
     std::vector<CollectiveMeasurement> rows;

@@ -345,9 +345,9 @@ TEST_CASE("NVBench: products in a batch are not taken for one") {
 TEST_CASE("NVBench: axes are the shape, single launches are cold, bytes come from the bandwidth") {
     ImportedTables const t = imported(nvbench);
     REQUIRE(t.products.size() == 2);
-    CHECK(t.products[0].cold);
+    CHECK(t.products[0].cache == CacheState::cold);
     CHECK(t.products[0].microseconds == Approx(15));
-    CHECK_FALSE(t.products[1].cold);
+    CHECK(t.products[1].cache == CacheState::hot);
     CHECK(t.products[1].dtype == "bfloat16");
     REQUIRE(t.memory.size() == 1);
     CHECK(t.memory[0].bytes == Approx(2e9));
@@ -362,7 +362,7 @@ TEST_CASE("Kineto: kernels belong to their operator, repeated shapes give a medi
     ImportedTables const t = imported(kineto);
     REQUIRE(t.products.size() == 2);
     for (ImportedProduct const& p : t.products) {
-        CHECK(p.cold);
+        CHECK(p.cache == CacheState::cold);
         if (p.kernel == "aten::mm") {
             CHECK(std::array{p.m, p.n, p.k} == std::array<std::int64_t, 3>{128, 512, 256});
             CHECK(p.microseconds == Approx(13));  // 10 + 2 and 14
@@ -584,4 +584,17 @@ TEST_CASE("importers: --device and --source replace what the rows say") {
     ImportedTables const t = importer_for(aic_gemm, "f").read(aic_gemm, {.name = "f", .device = "L4", .source = "me"});
     CHECK(t.products.at(0).device == "L4");
     CHECK(t.products.at(0).source == "me");
+}
+
+TEST_CASE("importers: what a time was measured with does not hang on what the source is called") {
+    for (char const* source : {"", "me", "aiconfigurator and us"}) {
+        auto const states = [&](std::string const& text) {
+            std::vector<CacheState> out;
+            for (KernelCase const& row : cases_of(importer_for(text, "f").read(text, {.name = "f", .source = source})))
+                if (std::holds_alternative<Gemm>(row.what)) out.push_back(row.cache);
+            return out;
+        };
+        CHECK(states(aic_gemm) == std::vector(2, CacheState::rotated));
+        CHECK(states(nvbench) == std::vector{CacheState::cold, CacheState::hot});
+    }
 }

@@ -25,7 +25,7 @@ TEST_CASE("calibrate import: one kind of rows is one file that validate reads") 
     CHECK_THAT(run.err, contains("read as aiconfigurator"));
     CHECK_THAT(run.err, contains("1 left out: m is not stated"));
     CHECK(sextant::read_csv(out).header == std::vector<std::string>{"source_ref", "device", "kernel_source", "dtype",
-                                                                    "m", "n", "k", "latency_us", "tflops"});
+                                                                    "m", "n", "k", "latency_us", "tflops", "cache"});
     auto const validated = run_sextant({"validate", "kernels", out});
     CHECK(validated.code == 0);
     CHECK_THAT(validated.out, contains("aiconfigurator TRTLLM 1.2.0"));
