@@ -9,6 +9,7 @@
 
 #include <CLI/App.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <ostream>
 
@@ -33,6 +34,56 @@ struct FitRequest {
     double held_out = 0;
 };
 
+/// What is fitted, by the options that name its measurements.
+enum class Fitted : std::uint8_t { kernels, collectives, training, serving };
+constexpr char const* tables_of(Fitted what) {
+    switch (what) {
+        case Fitted::kernels: return "--kernels";
+        case Fitted::collectives: return "--collectives and --nccl-log";
+        case Fitted::training: return "--train";
+        case Fitted::serving: return "--serving";
+    }
+    return "";
+}
+
+std::vector<Fitted> asked(FitRequest const& r) {
+    std::vector<Fitted> out;
+    if (!r.kernels.empty()) out.push_back(Fitted::kernels);
+    if (!r.collectives.empty() || !r.logs.empty()) out.push_back(Fitted::collectives);
+    if (!r.train.empty()) out.push_back(Fitted::training);
+    if (!r.serving.empty()) out.push_back(Fitted::serving);
+    return out;
+}
+
+/// @throws InputError unless there are measurements of one kind, and no option that belongs to another.
+Fitted what_to_fit(FitRequest const& r) {
+    std::vector<Fitted> const kinds = asked(r);
+    if (kinds.empty())
+        throw InputError(
+            "calibrate fit: nothing to fit to (--kernels, --collectives, --train or --serving FILE.csv, or --nccl-log "
+            "FILE)");
+    Fitted const what = kinds.front();
+    if (kinds.size() > 1)
+        throw InputError("{}: cannot be beside {} (one call fits one kind of measurements)", tables_of(kinds[1]),
+                         tables_of(what));
+    struct Option {
+        char const* flag;
+        bool is_given;
+        Fitted of;
+    };
+    for (Option const& option :
+         {Option{"--device", !r.device.empty(), Fitted::kernels},
+          Option{"--cluster", !r.cluster.empty(), Fitted::collectives},
+          Option{"--held-out", r.held_out != 0, Fitted::collectives},
+          Option{"--only", !r.only.empty(), Fitted::collectives},
+          Option{"--framework", !r.framework.empty(), Fitted::training},
+          Option{"--rows", !r.rows.empty(), Fitted::training}, Option{"--engine", !r.engine.empty(), Fitted::serving}})
+        if (option.is_given && option.of != what)
+            throw InputError("{}: is of {}, and this fit is of {} (leave it out)", option.flag, tables_of(option.of),
+                             tables_of(what));
+    return what;
+}
+
 /// A fit takes minutes: that its result cannot be written is said before.
 void require_writable(FitRequest const& request) {
     auto const probe = [](std::string const& file) {
@@ -44,28 +95,23 @@ void require_writable(FitRequest const& request) {
 }
 
 int fit(FitRequest const& request, CommandContext& context) {
-    if (!request.rows.empty() && request.train.empty())
-        throw InputError("--rows: '{}', but there are no rows of --train to write", request.rows);
+    Fitted const what = what_to_fit(request);
     require_writable(request);
-    if (!request.kernels.empty())
+    if (what == Fitted::kernels)
         return fit_kernel_tables(
             {.tables = request.kernels, .device = request.device, .out = request.out, .catalogue = request.catalogue},
             context);
-    if (!request.train.empty())
+    if (what == Fitted::training)
         return fit_training_tables({.tables = request.train,
                                     .framework = request.framework,
                                     .out = request.out,
                                     .catalogue = request.catalogue,
                                     .rows = request.rows},
                                    context);
-    if (!request.serving.empty())
+    if (what == Fitted::serving)
         return fit_serving_tables(
             {.tables = request.serving, .engine = request.engine, .out = request.out, .catalogue = request.catalogue},
             context);
-    if (request.collectives.empty() && request.logs.empty())
-        throw InputError(
-            "calibrate fit: nothing to fit to (--kernels, --collectives, --train or --serving FILE.csv, or --nccl-log "
-            "FILE)");
     return fit_collective_tables({.tables = request.collectives,
                                   .logs = request.logs,
                                   .cluster = request.cluster,
