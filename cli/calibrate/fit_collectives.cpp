@@ -1,7 +1,9 @@
 #include "cli/calibrate/fit_collectives.hpp"
 
 #include "calibrate/collective_score.hpp"
+#include "calibrate/collective_screen.hpp"
 #include "calibrate/import/nccl_tests_log.hpp"
+#include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
@@ -40,6 +42,11 @@ std::vector<CollectiveMeasurement> read_rows(CollectiveFitRequest const& request
         }
     }
     if (rows.empty()) throw InputError("calibrate fit: no usable rows (--collectives FILE.csv or --nccl-log FILE)");
+    if (std::size_t const repeats = drop_repeats(rows); repeats > 0)
+        context.err << fmt::format("{} rows left out: each says what another row says\n", repeats);
+    if (cluster != nullptr)
+        for (auto const& [reason, count] : drop_impossible(rows, *cluster))
+            context.err << fmt::format("{} rows left out: {}\n", count, reason);
     prepare_rows(rows);
     return rows;
 }
@@ -85,7 +92,7 @@ int fit_catalogue(CollectiveFitRequest const& request, CommandContext& context) 
     for (NetworkCalibration& calibration : calibrations) {
         auto const part = calibration.scale_up ? NetworkPart::scale_up : NetworkPart::scale_out;
         add_scores(calibration, scored, part);
-        write_text_file(request.catalogue + "/" + calibration.name + ".json", network_calibration_json(calibration));
+        write_fitted(request.catalogue + "/" + calibration.name + ".json", network_calibration_json(calibration));
     }
     auto const grown = score_growth(list, calibrations, options);
     context.out << for_terminal(error_table(errors_from(scored, "")).text() +
@@ -118,7 +125,7 @@ int fit_cluster(CollectiveFitRequest const& request, CommandContext& context) {
     auto const rows = read_rows(request, &cluster, context);
     NetworkCalibration const calibration =
         fit_with_held_out(list_of(rows), cluster, {.held_out = request.held_out, .command = command_of(request)});
-    write_text_file(request.out, network_calibration_json(calibration));
+    write_fitted(request.out, network_calibration_json(calibration));
     context.out << fmt::format("{} runs, {} rows; held out: {}\n", calibration.provenance.runs,
                                calibration.provenance.rows, calibration.provenance.method);
     if (!calibration.provenance.held_out.empty())

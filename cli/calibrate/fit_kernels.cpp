@@ -2,6 +2,8 @@
 
 #include "calibrate/kernel_fit.hpp"
 #include "calibrate/kernel_intervals.hpp"
+#include "calibrate/kernel_screen.hpp"
+#include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/import.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
@@ -87,6 +89,9 @@ std::vector<DeviceRows> read_rows(KernelFitRequest const& request, AcceleratorPr
             }
         }
     }
+    for (DeviceRows& of_device : devices)
+        if (std::size_t const repeats = drop_repeats(of_device.rows); repeats > 0)
+            skipped["each says what another row says"] += repeats;
     for (auto const& [reason, count] : skipped)
         context.err << fmt::format("{} rows left out: {}\n", count, reason);
     for (auto const& [name, count] : named_otherwise)
@@ -344,14 +349,16 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     if (request.out.empty()) throw InputError("--out: is missing (the calibration is written there)");
     std::optional<AcceleratorProfile> device;
     if (!request.device.empty()) device = find_accelerator(request.device, "--device");
-    auto const devices = read_rows(request, device ? &*device : nullptr, context);
+    auto devices = read_rows(request, device ? &*device : nullptr, context);
     if (devices.size() > 1)
         throw InputError(
             "--kernels: rows of {} devices ({}, {}, ...): one calibration is of one device "
             "(--catalogue FOLDER makes one each; --device NAME takes all rows as that device's)",
             devices.size(), devices[0].name, devices[1].name);
     Table table = fit_table();
-    DeviceRows const& d = devices.front();
+    DeviceRows& d = devices.front();
+    for (auto const& [reason, count] : drop_impossible(d.rows))
+        context.err << fmt::format("{} rows left out: {}\n", count, reason);
     AcceleratorProfile const profile = device ? *device : find_accelerator(d.name, "device");
     KernelCalibration own =
         fit_rows(d.name, Whose::device, d.rows, {.threads = request.threads}, shipped_fits(profile), table, context);
@@ -360,7 +367,7 @@ int fit_kernel_tables(KernelFitRequest const& request, CommandContext& context) 
     own.command = "sextant calibrate fit --kernels FILE.csv --device " + d.name;
     own.sources.assign(d.sources.begin(), d.sources.end());
     keep_others(own, profile, context);
-    write_text_file(request.out, kernel_calibration_json(own));
+    write_fitted(request.out, kernel_calibration_json(own));
     context.out << for_terminal(table.text(), terminal_of(context.out));
     return exit_code::done;
 }

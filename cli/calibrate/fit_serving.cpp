@@ -1,13 +1,13 @@
 #include "cli/calibrate/fit_serving.hpp"
 
 #include "calibrate/engine_fit.hpp"
+#include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/own_profile.hpp"
 #include "cli/calibrate/served_row.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "cli/view/table.hpp"
 #include "core/error.hpp"
-#include "core/json/text_file.hpp"
 #include "core/parallel_for.hpp"
 #include "core/spec/engine_catalog.hpp"
 #include "core/spec/kernel_calibration.hpp"
@@ -313,7 +313,7 @@ int fit_serving_tables(ServingFitRequest const& request, CommandContext& context
                    errors_of(lightly_loaded(fit.held_out)));
         add_groups(groups, fit.held_out);
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
-        write_text_file(file, engine_json(fit.profile));
+        write_fitted(file, engine_json(fit.profile));
     }
     std::string report = constants.text() + "\nTimes in microseconds.\n\n" + errors.text();
     if (groups.row_count() > 0) report += "\n" + groups.text();

@@ -1,13 +1,13 @@
 #include "cli/calibrate/fit_train.hpp"
 
 #include "calibrate/framework_fit.hpp"
+#include "cli/calibrate/fitted_file.hpp"
 #include "cli/calibrate/framework_provenance.hpp"
 #include "cli/calibrate/train_rows.hpp"
 #include "cli/calibrate/train_scores.hpp"
 #include "cli/progress.hpp"
 #include "cli/shell/fit_text.hpp"
 #include "core/error.hpp"
-#include "core/json/text_file.hpp"
 #include "core/spec/hardware_catalog.hpp"
 #include "core/spec/hardware_json.hpp"
 #include "planner/support.hpp"
@@ -199,9 +199,10 @@ private:
                 keep_other_generations(profile, family.start, rows);
             }
         } else {
-            context_.err << fmt::format("{} rows of {} are of {} layout{}, fewer than {}: its constants stay as they are "
-                                        "(measure other plans, models or sizes)\n",
-                                        rows.size(), name, layouts, layouts == 1 ? "" : "s", fewest_layouts);
+            context_.err << fmt::format(
+                "{} rows of {} are of {} layout{}, fewer than {}: its constants stay as they are "
+                "(measure other plans, models or sizes)\n",
+                rows.size(), name, layouts, layouts == 1 ? "" : "s", fewest_layouts);
         }
         auto const fitted = predictions(rows, profile);
         for (auto const* row : rows) {
@@ -271,7 +272,7 @@ int fit_training_tables(TrainFitRequest const& request, CommandContext& context)
     std::map<std::string, FrameworkProfile> const profiles = fit.profiles_of(families);
     for (auto const& [name, profile] : profiles) {
         std::string const file = request.catalogue.empty() ? request.out : request.catalogue + "/" + name + ".json";
-        if (!file.empty()) write_text_file(file, framework_json(profile));
+        if (!file.empty()) write_fitted(file, framework_json(profile));
     }
     if (!request.rows.empty()) fit.predicted.write(request.rows);
     TrainScores const& scores = fit.scores;

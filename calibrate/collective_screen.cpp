@@ -1,0 +1,86 @@
+#include "calibrate/collective_screen.hpp"
+
+#include "core/error.hpp"
+#include "core/spec/network_calibration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace sextant {
+namespace {
+
+constexpr double most_of_link = 1.5;  ///< assumed: reductions in the switch reach 1.1 (docs/collectives.md)
+constexpr double far = 4;             ///< assumed, as of training steps: another thing was measured
+
+/// What a rank's bus bandwidth is bound by: of a domain its links, over domains these or the NICs of its domain, which
+/// rings share; all that an exchange sends to other domains goes through its own.
+BytesPerSecond link_rate(CollectiveMeasurement const& row) {
+    ClusterSpec const& cluster = row.machine->cluster;
+    BytesPerSecond inside = cluster.scale_up.bandwidth.value;
+    if (auto const& pair = cluster.scale_up.pair_bandwidth) inside = std::max(inside, pair->value);
+    if (!row.between_domains()) return inside;
+    auto const ranks = static_cast<double>(row.group().size);
+    auto const per_domain = static_cast<double>(row.group().ranks_per_domain);
+    BytesPerSecond const nic = cluster.scale_out->bandwidth.value;
+    if (row.kind == CollectiveKind::all_to_all) return nic * ((ranks - 1) / (ranks - per_domain));
+    return std::max(inside, nic * per_domain);
+}
+
+bool is_faster_than_links(CollectiveMeasurement const& row) {
+    return row.bytes * bus_bandwidth_factor(row.kind, row.group().size) / row.measured > most_of_link * link_rate(row);
+}
+
+/// Whether the row's cluster has constants of its own, and they say something else.
+bool is_far(CollectiveMeasurement const& row) {
+    auto const& model = row.machine->cluster.network_model;
+    if (!model) return false;
+    NetworkModel::Part const& part = row.between_domains() ? model->out_part : model->up_part;
+    if (part.range == CalibrationRange::by_class) return false;
+    Seconds const said = collective_curve(row.machine->cluster, row.kind, row.group()).time(row.bytes);
+    return row.measured > far * said || said > far * row.measured;
+}
+
+/// Empty where nothing is wrong with the row.
+std::string why_impossible(CollectiveMeasurement const& row, ClusterSpec const& cluster) {
+    if (is_faster_than_links(row))
+        return fmt::format("faster than {} times the links of {}", most_of_link, cluster.name);
+    if (is_far(row))
+        return fmt::format("off by more than four times from what the calibration of {} says", cluster.name);
+    return "";
+}
+
+}  // namespace
+
+std::size_t drop_repeats(std::vector<CollectiveMeasurement>& rows) {
+    auto const all_of = [](CollectiveMeasurement const& row) {
+        return std::tuple(row.run, row.machine->cluster.name, row.kind, row.group().ranks_per_domain,
+                          row.group().domains, row.bytes, row.measured, row.slower);
+    };
+    std::set<decltype(all_of(rows.front()))> seen;
+    return std::erase_if(rows, [&](CollectiveMeasurement const& row) { return !seen.insert(all_of(row)).second; });
+}
+
+std::map<std::string, std::size_t> drop_impossible(std::vector<CollectiveMeasurement>& rows,
+                                                   ClusterSpec const& cluster) {
+    std::map<std::string, std::size_t> dropped;
+    std::size_t const before = rows.size();
+    std::erase_if(rows, [&](CollectiveMeasurement const& row) {
+        std::string const why = why_impossible(row, cluster);
+        if (!why.empty()) ++dropped[why];
+        return !why.empty();
+    });
+    std::size_t const gone = before - rows.size();
+    if (2 * gone <= before) return dropped;
+    auto const most = std::max_element(dropped.begin(), dropped.end(),
+                                       [](auto const& a, auto const& b) { return a.second < b.second; });
+    throw InputError(
+        "calibrate fit: {} of {} rows cannot be of {}, most of them {} (are their times in microseconds and their "
+        "sizes "
+        "in bytes? A machine that differs so much needs a cluster file under a name of its own)",
+        gone, before, cluster.name, most->first);
+}
+
+}  // namespace sextant

@@ -1,0 +1,87 @@
+#include "calibrate/kernel_screen.hpp"
+
+#include "calibrate/kernel_fit.hpp"
+#include "core/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+namespace sextant {
+namespace {
+
+constexpr double far = 4;  ///< assumed, as of training steps: another thing was measured
+/// assumed: published decodes of groups on A100 reach 1.7 times the stated rate
+constexpr double most_of_memory = 2;
+constexpr double caches = 8;  ///< that hold nothing of so many bytes; a cache behind the last level included (MI300X)
+
+/// Bytes that a kernel bound by memory moves at the least; 0: of another kernel.
+Bytes least_moved(KernelMeasurement const& row) {
+    if (auto const* memory = std::get_if<MemoryKernel>(&row.row.what)) return memory->moved;
+    auto const* d = std::get_if<DecodeAttention>(&row.row.what);
+    if (d == nullptr) return {};
+    auto const values = static_cast<double>(d->batch) * static_cast<double>(d->kv_heads) *
+                        static_cast<double>(d->keys) * static_cast<double>(d->head_dim);
+    return 2 * values * d->cache_bytes * units::B;
+}
+
+bool is_faster_than_memory(KernelMeasurement const& row) {
+    Bytes const moved = least_moved(row);
+    Bytes const cache = row.device->l2.value;
+    if (cache <= Bytes{} || moved < caches * cache) return false;
+    return moved / *row.row.measured > most_of_memory * row.device->memory_bandwidth.value;
+}
+
+/// Whether the device has a fit of its own of this kernel, and that says something else.
+bool is_far(KernelMeasurement const& row) {
+    auto const& known = row.device->kernels;
+    KernelFit const* const fit = known && !known->is_class() ? known->find(row.kind, row.variant) : nullptr;
+    if (fit == nullptr) return false;
+    return std::abs(std::log(fitted_seconds(row, *fit) / row.row.measured->base())) > std::log(far);
+}
+
+/// Empty where nothing is wrong with the row.
+std::string why_impossible(KernelMeasurement const& row) {
+    std::string const what = fmt::format("{} {}", name_of(row.kind), row.variant);
+    if (is_faster_than_memory(row))
+        return fmt::format("{}: faster than {} times the memory of {}", what, most_of_memory, row.device->name);
+    if (is_far(row))
+        return fmt::format("{}: off by more than four times from what the calibration of {} says", what,
+                           row.device->name);
+    return "";
+}
+
+}  // namespace
+
+std::size_t drop_repeats(std::vector<KernelMeasurement>& rows) {
+    auto const all_of = [](KernelMeasurement const& m) {
+        auto const* memory = std::get_if<MemoryKernel>(&m.row.what);
+        return std::tuple(shape_hash(m.row), m.variant, m.row.device, m.row.source, m.row.cache, m.row.quantised,
+                          *m.row.measured, memory != nullptr ? memory->moved : Bytes{});
+    };
+    std::set<decltype(all_of(rows.front()))> seen;
+    return std::erase_if(rows, [&](KernelMeasurement const& row) { return !seen.insert(all_of(row)).second; });
+}
+
+std::map<std::string, std::size_t> drop_impossible(std::vector<KernelMeasurement>& rows) {
+    std::map<std::string, std::size_t> dropped;
+    std::size_t const before = rows.size();
+    std::erase_if(rows, [&](KernelMeasurement const& row) {
+        std::string const why = why_impossible(row);
+        if (!why.empty()) ++dropped[why];
+        return !why.empty();
+    });
+    std::size_t const gone = before - rows.size();
+    if (2 * gone <= before) return dropped;
+    auto const most = std::max_element(dropped.begin(), dropped.end(),
+                                       [](auto const& a, auto const& b) { return a.second < b.second; });
+    throw InputError(
+        "calibrate fit: {} of {} rows cannot be of this device, most of them {} (are their times in microseconds? A "
+        "device that differs so much needs a file under a name of its own)",
+        gone, before, most->first);
+}
+
+}  // namespace sextant

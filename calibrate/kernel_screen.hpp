@@ -1,0 +1,22 @@
+#pragma once
+
+#include "calibrate/kernel_measurement.hpp"
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+/// Drops rows that say exactly what another says (source, shape, format, cache and time): a file that is given twice is
+/// no new evidence. Returns how many.
+std::size_t drop_repeats(std::vector<KernelMeasurement>& rows);
+
+/// Drops rows of one's own device that cannot be of it, and says how many for which reason: decodes and memory-bound
+/// kernels far larger than its cache at more than twice its memory's rate, and kernels that its own calibration has
+/// off by more than four times from what that says. @throws InputError when that is most of the rows: their unit is
+/// wrong, or the device.
+std::map<std::string, std::size_t> drop_impossible(std::vector<KernelMeasurement>& rows);
+
+}  // namespace sextant

@@ -1,0 +1,80 @@
+#include "calibrate/kernel_screen.hpp"
+
+#include "calibrate/kernel_fit.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "tests/catch.hpp"
+
+using namespace sextant;
+
+namespace {
+
+/// Decodes of groups on a device, each as long as its calibration (or `rate` of its memory) says.
+std::vector<KernelMeasurement> decodes(AcceleratorProfile const& device, double factor) {
+    std::vector<KernelMeasurement> rows;
+    for (std::int64_t const batch : {1, 4, 16, 64})
+        for (std::int64_t const keys : {512, 4096, 32768}) {
+            KernelCase row;
+            row.what = DecodeAttention{.batch = batch, .heads = 32, .kv_heads = 8, .keys = keys, .head_dim = 128};
+            row.variant = "bf16/bf16";
+            row.source = "mine";
+            row.device = device.name;
+            row.measured = 1 * units::us;
+            KernelMeasurement measured = *kernel_measurement(row, device);
+            double const bytes = 4.0 * static_cast<double>(batch * 8 * keys * 128);
+            KernelFit const* const fit = device.kernels->find(measured.kind, measured.variant);
+            bool const is_known = fit != nullptr && !device.kernels->is_class();
+            double const seconds =
+                is_known ? fitted_seconds(measured, *fit) : 4e-6 + bytes / device.memory_bandwidth.value.base();
+            measured.row.measured = factor * seconds * units::s;
+            rows.push_back(measured);
+        }
+    return rows;
+}
+
+}  // namespace
+
+TEST_CASE("drop_impossible: kernels near what the device's calibration says stay, a table in another unit is refused") {
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    for (double const factor : {0.5, 1.0, 2.0}) {
+        auto rows = decodes(device, factor);
+        CHECK(drop_impossible(rows).empty());
+        CHECK(rows.size() == 12);
+    }
+    for (double const factor : {1e-3, 0.01, 100.0}) {
+        auto rows = decodes(device, factor);
+        CHECK_THROWS_WITH(drop_impossible(rows), Catch::Contains("12 of 12 rows cannot be of this device") &&
+                                                     Catch::Contains("in microseconds"));
+    }
+    auto rows = decodes(device, 1);
+    rows.front().row.measured = 10 * *rows.front().row.measured;
+    CHECK(drop_impossible(rows).at(
+              "decode bf16/bf16/grouped: off by more than four times from what the calibration of h100-sxm says") == 1);
+    CHECK(rows.size() == 11);
+}
+
+TEST_CASE("drop_impossible: of a device that nobody measured, what is read faster than its memory is left out") {
+    AcceleratorProfile const device = find_accelerator("a30", "test");
+    auto rows = decodes(device, 0.6);
+    CHECK(drop_impossible(rows).empty());
+    rows = decodes(device, 0.1);
+    auto const dropped = drop_impossible(rows);
+    CHECK(dropped.at("decode bf16/bf16/grouped: faster than 2 times the memory of a30") == 12 - rows.size());
+    for (KernelMeasurement const& row : rows) {  // they may lie in the cache
+        auto const& d = std::get<DecodeAttention>(row.row.what);
+        CHECK(4.0 * static_cast<double>(d.batch * d.kv_heads * d.keys * d.head_dim) < 8 * device.l2.value.base());
+    }
+}
+
+TEST_CASE("drop_repeats: a table that is given twice is taken once, another time or cache is another row") {
+    AcceleratorProfile const device = find_accelerator("h100-sxm", "test");
+    auto rows = decodes(device, 1);
+    auto const again = rows;
+    rows.insert(rows.end(), again.begin(), again.end());
+    auto other = again.front();
+    other.row.cache = CacheState::cold;
+    rows.push_back(other);
+    other.row.measured = 1.01 * *other.row.measured;
+    rows.push_back(other);
+    CHECK(drop_repeats(rows) == again.size());
+    CHECK(rows.size() == again.size() + 2);
+}

@@ -1,0 +1,95 @@
+#include "cli/calibrate/fitted_file.hpp"
+#include "core/csv.hpp"
+#include "core/error.hpp"
+#include "core/json/text_file.hpp"
+#include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_calibration.hpp"
+#include "core/spec/network_calibration.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/run_sextant.hpp"
+#include "tests/cli/scratch_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+using namespace sextant;
+
+namespace {
+
+/// All-reduces over a node of H100, `factor` times the microseconds that a run takes.
+std::string runs(double factor) {
+    std::string out =
+        "run_id,source_ref,gpu,nodes,gpus_per_node,nranks,intra_link,inter_link,nccl_version,collective,size_bytes,"
+        "time_us_oop,algbw_gbs_oop,busbw_gbs_oop,time_us_ip,algbw_gbs_ip,busbw_gbs_ip\n";
+    for (double size = 1024; size <= 4.5e9; size *= 4)
+        out += fmt::format("mine,me,H100-SXM5-80GB,1,8,8,NVLink4-NVSwitch,none,2.20,all_reduce,{:.0f},{:.6g},,,,,\n",
+                           size, factor * (20 + 1.75 * size / 400e3));
+    return out;
+}
+
+RunResult fit(std::string const& table, std::string const& out) {
+    return run_sextant({"calibrate", "fit", "--collectives", table, "--cluster", "h100-sxm", "--out", out});
+}
+
+}  // namespace
+
+TEST_CASE("calibrate fit: one kind of measurements at a time, and no option of another") {
+    std::string const fit[] = {"calibrate", "fit"};
+    auto const refused = [&](std::vector<std::string> const& options, char const* why) {
+        std::vector<std::string> call(std::begin(fit), std::end(fit));
+        call.insert(call.end(), options.begin(), options.end());
+        RunResult const run = run_sextant(call);
+        CHECK(run.code == 2);
+        CHECK_THAT(run.err, contains(why));
+    };
+    refused({"--kernels", "a.csv", "--collectives", "b.csv", "--out", "x.json"},
+            "--collectives and --nccl-log: cannot be beside --kernels");
+    refused({"--train", "a.csv", "--serving", "b.csv", "--out", "x.json"}, "--serving: cannot be beside --train");
+    refused({"--kernels", "a.csv", "--cluster", "h100-sxm", "--out", "x.json"}, "--cluster: is of --collectives");
+    refused({"--collectives", "a.csv", "--device", "h100-sxm", "--out", "x.json"}, "--device: is of --kernels");
+    refused({"--train", "a.csv", "--engine", "vllm", "--out", "x.json"}, "--engine: is of --serving");
+    refused({"--serving", "a.csv", "--rows", "r.csv", "--out", "x.json"}, "--rows: is of --train");
+    refused({"--nccl-log", "a.log", "--framework", "fsdp", "--out", "x.json"}, "--framework: is of --train");
+    refused({"--kernels", "a.csv", "--held-out", "0.2", "--out", "x.json"}, "--held-out: is of --collectives");
+}
+
+TEST_CASE("calibrate fit: what the reader would refuse is not written, and the file stays as it was") {
+    ScratchFolder const scratch("fitted_file");
+    std::string const out = scratch.path("mine.json");
+    write_text_file(out, "as it was");
+    NetworkCalibration network = all_network_calibrations().front();
+    network.intervals.front().high = 0.5;  // holds no prediction
+    CHECK_THROWS_WITH(cli::write_fitted(out, network_calibration_json(network)), contains("nothing is written"));
+    KernelCalibration kernels = *find_accelerator("h100-sxm", "test").kernels;
+    kernels.fits.front().constants.front() *= 1e9;
+    CHECK_THROWS_AS(cli::write_fitted(out, kernel_calibration_json(kernels)), InputError);
+    CHECK(read_text_file(out) == "as it was");
+    std::string const good = network_calibration_json(all_network_calibrations().front());
+    cli::write_fitted(out, good);
+    CHECK(read_text_file(out) == good);
+}
+
+TEST_CASE("calibrate fit --collectives: a table that is given twice counts once, and one in milliseconds not at all") {
+    ScratchFolder const scratch("fit_collectives");
+    std::string const once = scratch.path("once.csv"), twice = scratch.path("twice.csv");
+    write_text_file(once, runs(1));
+    std::string const text = runs(1);
+    write_text_file(twice, text + text.substr(text.find('\n') + 1));
+    REQUIRE(fit(once, scratch.path("a.json")).code == 0);
+    RunResult const both = fit(twice, scratch.path("b.json"));
+    REQUIRE(both.code == 0);
+    CHECK_THAT(both.err, contains("12 rows left out: each says what another row says"));
+    auto a = read_network_calibration_file(scratch.path("a.json"));
+    auto const b = read_network_calibration_file(scratch.path("b.json"));
+    a.provenance.command = b.provenance.command;
+    CHECK(network_calibration_json(a) == network_calibration_json(b));
+
+    for (double const factor : {1e-3, 1e3}) {
+        write_text_file(once, runs(factor));
+        RunResult const far = fit(once, scratch.path("c.json"));
+        CHECK(far.code == 2);
+        CHECK_THAT(far.err, contains("rows cannot be of h100-sxm") && contains("in microseconds"));
+    }
+}
