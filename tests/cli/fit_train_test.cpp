@@ -185,7 +185,7 @@ TEST_CASE("calibrate fit --train: the order of the rows decides nothing of what 
         return out;
     };
     auto turned = table.records;
-    std::reverse(turned.begin(), turned.end());
+    std::rotate(turned.begin(), turned.begin() + 2, turned.end());
     auto const a = left_out("a.csv", table.records), b = left_out("b.csv", turned);
     REQUIRE(a.size() == b.size());
     for (std::size_t i = 0; i < a.size(); ++i)
