@@ -35,6 +35,9 @@ enum class WindowCache : std::uint8_t {
     whole    ///< everything, as other layers do
 };
 
+/// Which pipeline stages have a layer more where these do not divide the layers.
+enum class LongerStages : std::uint8_t { first, last, before_last };
+
 /// What a serving engine makes of the hardware and adds to it.
 struct EngineProfile {
     std::string name;  ///< "vllm"
@@ -65,6 +68,7 @@ struct EngineProfile {
     IterationPlanning planning = IterationPlanning::in_turn;
     WindowCache window_cache = WindowCache::window;
     GroupedHeads grouped_heads = GroupedHeads::shared;
+    LongerStages longer_stages = LongerStages::first;
     std::string vendor;                     ///< of the devices that it stands for; empty: any
     EngineInterval interval{};              ///< of the time of an output token, and so of the throughput
     EngineInterval first_token_interval{};  ///< of the time to the first token

@@ -27,6 +27,7 @@ constexpr std::array prompt_orders{"mixed", "first"};
 constexpr std::array plannings{"in-turn", "ahead"};
 constexpr std::array window_caches{"window", "whole"};
 constexpr std::array grouped_heads{"shared", "narrow", "eights", "apart"};
+constexpr std::array longer_stages{"first", "last", "before-last"};
 
 /// The value of an optional key that is one of some names.
 template <class Choice>
@@ -69,6 +70,7 @@ EngineProfile read_engine(ObjectReader in) {
     engine.planning = choice_of<IterationPlanning>(in, "planning", plannings);
     engine.window_cache = choice_of<WindowCache>(in, "window_cache", window_caches);
     engine.grouped_heads = choice_of<GroupedHeads>(in, "grouped_heads", grouped_heads);
+    engine.longer_stages = choice_of<LongerStages>(in, "longer_stages", longer_stages);
     engine.vendor = in.text("vendor", "");
     read_interval(in, "time_interval", engine.interval);
     read_interval(in, "first_token_interval", engine.first_token_interval);
@@ -91,13 +93,14 @@ std::string engine_json(EngineProfile const& engine) {
     return fmt::format(
         "{{\n  \"format\": \"engine-profile\",\n  \"version\": 2,\n  \"name\": {},\n  \"title\": {},\n  "
         "\"aliases\": {},\n{}  \"prompts\": \"{}\",\n  \"planning\": \"{}\",\n  \"window_cache\": \"{}\",\n  "
-        "\"grouped_heads\": \"{}\",\n  \"vendor\": {},\n  "
+        "\"grouped_heads\": \"{}\",\n  \"longer_stages\": \"{}\",\n  \"vendor\": {},\n  "
         "\"time_interval\": {},\n  \"first_token_interval\": {}\n}}\n",
         json_text(Json(engine.name)), json_text(Json(engine.title)), json_text(Json(engine.aliases)), lines,
         prompt_orders.at(static_cast<std::size_t>(engine.prompts)),
         plannings.at(static_cast<std::size_t>(engine.planning)),
         window_caches.at(static_cast<std::size_t>(engine.window_cache)),
-        grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)), json_text(Json(engine.vendor)),
+        grouped_heads.at(static_cast<std::size_t>(engine.grouped_heads)),
+        longer_stages.at(static_cast<std::size_t>(engine.longer_stages)), json_text(Json(engine.vendor)),
         text_of(engine.interval), text_of(engine.first_token_interval));
 }
 

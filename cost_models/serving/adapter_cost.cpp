@@ -4,6 +4,7 @@
 #include "core/graph/block.hpp"
 #include "core/spec/low_rank_adapters.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
 
@@ -23,10 +24,11 @@ AdapterCost adapter_cost(ServingCase const& what, std::int64_t rank) {
     Precision const format = two_byte_precision(accelerator);
     AdapterCost cost{};
     LowRankAdapters const of_one{.rank = 1, .targets = all_targets()};  // everything is in proportion to the rank
+    cost.stages = 1 / fullest_stage_share(what);
     double held = 0;
     for (LayerKind const kind : distinct_kinds(model)) {
-        double const layers = static_cast<double>(std::count(model.layers.begin(), model.layers.end(), kind)) /
-                              static_cast<double>(what.plan.pp);
+        double const layers =
+            static_cast<double>(std::count(model.layers.begin(), model.layers.end(), kind)) / cost.stages;
         for (Parameter const& factor : adapter_parameters(layer_parameters(model, kind), of_one)) {
             held +=
                 layers * static_cast<double>(factor.count()) / static_cast<double>(factor.tensor_shards(what.plan.tp));

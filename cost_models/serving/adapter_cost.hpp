@@ -14,7 +14,8 @@ namespace sextant {
 /// for products cut by output, A cut and B whole for those cut by input.
 struct AdapterCost {
     Bytes bytes;      ///< of one adapter in one accelerator
-    double products;  ///< of all layers of one stage
+    double products;  ///< of all layers of one stage, the one with the most
+    double stages;    ///< of its size that the layers make
 
     /// What the adapters of an iteration add to the time of one stage: they are read once each, their products are two
     /// small kernels each,

@@ -2,9 +2,14 @@
 
 #include "core/graph/block.hpp"
 #include "core/spec/parameters.hpp"
+#include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace sextant {
 namespace {
@@ -31,20 +36,67 @@ void add(RankWeights& total, std::vector<Parameter> const& parameters, ServingCa
     }
 }
 
-Bytes weights_of(ServingCase const& what) {
+/// Layers of one pipeline stage.
+struct Stage {
+    std::span<LayerKind const> layers;
+    bool first;
+    bool last;
+};
+
+std::vector<Stage> stages_of(ServingCase const& what) {
+    std::vector<Stage> out;
+    std::span<LayerKind const> left = what.model.layers;
+    for (std::int64_t const layers : stage_layers(what)) {
+        auto const count = static_cast<std::size_t>(layers);
+        out.push_back({left.first(count), out.empty(), count == left.size()});
+        left = left.subspan(count);
+    }
+    return out;
+}
+
+Bytes weights_of(ServingCase const& what, Stage const& stage) {
     ModelSpec const& model = what.model;
     RankWeights total;
-    double const stage = 1.0 / static_cast<double>(what.plan.pp);
     for (LayerKind const kind : distinct_kinds(model))
         add(total, layer_parameters(model, kind), what,
-            stage * static_cast<double>(std::count(model.layers.begin(), model.layers.end(), kind)), true);
-    // The fullest stage holds an end of the model; with one stage both.
-    add(total, embedding_parameters(model), what, 1, false);
-    if (what.plan.pp == 1) add(total, head_parameters(model), what, 1, false);
+            static_cast<double>(std::count(stage.layers.begin(), stage.layers.end(), kind)), true);
+    // A tied output matrix is a copy of the embedding where another stage has that.
+    if (stage.first || (model.tied_embeddings && stage.last)) add(total, embedding_parameters(model), what, 1, false);
+    if (stage.last) add(total, head_parameters(model), what, 1, false);
     GemmFormat const& format = *find_gemm_format(what.plan.weights);
     // Scales of quantised weights: one of two bytes for 128 values (group-wise formats) is 1.6 % of an int4's bytes.
     double const scales = format.right < 1 ? 2.0 / 128 : 0;
     return (total.narrow * (format.right + scales) + total.wide * 2) * units::B;
+}
+
+Bytes cache_per_token_of(ServingCase const& what, Stage const& stage) {
+    double bytes = 0;
+    for (LayerKind const kind : stage.layers)
+        if (kind.mixer == Mixer::attention)
+            bytes += cached_bytes(what.model.attention_of(kind), bytes_per_value(what.plan.cache), what.plan.tp);
+    return bytes * units::B;
+}
+
+/// Of the recurrent layers of one sequence, split over the heads.
+Bytes state_of(ServingCase const& what, Stage const& stage) {
+    auto const recurrent = [](std::span<LayerKind const> layers) {
+        return static_cast<double>(
+            std::count_if(layers.begin(), layers.end(), [](LayerKind kind) { return kind.mixer == Mixer::recurrent; }));
+    };
+    double const here = recurrent(stage.layers);
+    if (here == 0) return {};
+    return recurrent_state_bytes(what.model) * here / recurrent(what.model.layers) / static_cast<double>(what.plan.tp) *
+           units::B;
+}
+
+/// What fills up first: of stages that lack memory the one that lacks most, else the one whose cache holds the fewest
+/// tokens. Stages without attention keep none.
+bool is_fuller(ServingMemory const& a, ServingMemory const& b) {
+    auto const room = [](ServingMemory const& m) {
+        if (m.cache <= Bytes{}) return m.cache.base();
+        return m.cache_per_token > Bytes{} ? m.cache / m.cache_per_token : std::numeric_limits<double>::infinity();
+    };
+    return room(a) < room(b);
 }
 
 /// Two live copies of the hidden state, the widest layer's intermediates, and the logits of the sampled tokens in fp32.
@@ -76,27 +128,39 @@ Bytes activations_of(ServingCase const& what) {
            units::B;
 }
 
-}  // namespace
-
-ServingMemory serving_memory(ServingCase const& what) {
+/// Of a rank of one stage.
+ServingMemory stage_memory(ServingCase const& what, Stage const& stage) {
     ServingPlan const& plan = what.plan;
     ServingMemory memory;
     memory.capacity = what.cluster.accelerator.memory_capacity.value;
     memory.usable = memory.capacity * plan.memory_utilisation;
-    memory.weights = weights_of(what);
-    memory.activations = activations_of(what);
+    memory.weights = weights_of(what, stage);
     memory.overhead = what.engine.memory_overhead.value;
-    memory.cache = memory.usable - memory.weights - memory.activations - memory.overhead;
-    memory.cache_per_token = kv_cache_bytes_per_token(what.model, bytes_per_value(plan.cache), plan.tp) /
-                             static_cast<double>(plan.pp) * units::B;
-    double const blocks =
-        std::floor(std::max(0.0, memory.cache / (memory.cache_per_token * static_cast<double>(plan.block_tokens))));
-    memory.cache_tokens = blocks * static_cast<double>(plan.block_tokens);
+    memory.cache_per_token = cache_per_token_of(what, stage);
+    memory.state = state_of(what, stage);
+    return memory;
+}
+
+}  // namespace
+
+ServingMemory serving_memory(ServingCase const& what) {
+    ServingPlan const& plan = what.plan;
+    Bytes const activations = activations_of(what);
+    std::optional<ServingMemory> fullest;
+    for (Stage const& stage : stages_of(what)) {
+        ServingMemory memory = stage_memory(what, stage);
+        memory.activations = activations;
+        memory.cache = memory.usable - memory.fixed();
+        if (!fullest || is_fuller(memory, *fullest)) fullest = memory;
+    }
+    ServingMemory& memory = *fullest;
     memory.shape = cache_shape(what.model, what.engine, plan);
-    // States are split over the heads and kept in blocks of the cache, as vLLM does.
-    memory.state = recurrent_state_bytes(what.model) / static_cast<double>(plan.tp * plan.pp) * units::B;
-    Bytes const block =
-        memory.cache_per_token * static_cast<double>(plan.block_tokens) / static_cast<double>(memory.shape.groups());
+    Bytes const block_of_all = memory.cache_per_token * static_cast<double>(plan.block_tokens);
+    if (block_of_all <= Bytes{}) return memory;
+    memory.cache_tokens =
+        std::floor(std::max(0.0, memory.cache / block_of_all)) * static_cast<double>(plan.block_tokens);
+    // States are kept in blocks of the cache, as vLLM does.
+    Bytes const block = block_of_all / static_cast<double>(memory.shape.groups());
     memory.shape.state_blocks = static_cast<std::int64_t>(std::ceil(memory.state / block));
     return memory;
 }

@@ -5,7 +5,7 @@
 
 namespace sextant {
 
-/// Memory of one rank of a replica, the fullest one, and how many tokens its cache holds.
+/// Memory of one rank of a replica, of the pipeline stage that fills up first, and how many tokens its cache holds.
 struct ServingMemory {
     Bytes capacity;
     Bytes usable;  ///< the engine's share of it

@@ -74,6 +74,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     drop_line("  \"expert_launch\"");
     drop_line("  \"window_cache\"");
     drop_line("  \"grouped_heads\"");
+    drop_line("  \"longer_stages\"");
     drop_line("  \"vendor\"");
     drop_line("  \"planning\"");
     EngineProfile const engine = read_text(text);
@@ -82,6 +83,7 @@ TEST_CASE("an engine's file from before launches and windows were told says noth
     CHECK(engine.expert_launch.value == Seconds{});
     CHECK(engine.window_cache == WindowCache::window);
     CHECK(engine.grouped_heads == GroupedHeads::shared);
+    CHECK(engine.longer_stages == LongerStages::first);
     CHECK(engine.vendor.empty());
     CHECK(engine.planning == IterationPlanning::in_turn);
     drop_line("  \"kernel_gap\"");
@@ -95,6 +97,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     engine.prompts = PromptOrder::first;
     engine.window_cache = WindowCache::whole;
     engine.grouped_heads = GroupedHeads::eights;
+    engine.longer_stages = LongerStages::last;
     engine.vendor = "AMD";
     engine.planning = IterationPlanning::ahead;
     engine.interval = {.low = 0.8, .high = 1.3, .rows = 70};
@@ -106,6 +109,7 @@ TEST_CASE("an engine that is written reads back with equal values") {
     CHECK(again.kernel_gap.value.in(units::us) == Approx(2.5));
     CHECK(again.window_cache == WindowCache::whole);
     CHECK(again.grouped_heads == GroupedHeads::eights);
+    CHECK(again.longer_stages == LongerStages::last);
     CHECK(again.vendor == "AMD");
     CHECK_NOTHROW(check_engine_vendor(again, "AMD", "--engine"));
     CHECK_THROWS_WITH(check_engine_vendor(again, "NVIDIA", "--engine"), contains("devices of AMD alone"));
