@@ -25,7 +25,8 @@ namespace {
 void note_assumptions(ServeSimulateReport& report) {
     report.assumptions = serving_assumptions(report.what);
     if (report.what.plan.attention_dp > 1)
-        report.assumptions.emplace_back("attention data-parallel groups of a replica share its sequences evenly");
+        report.assumptions.emplace_back(
+            "attention data-parallel groups of a replica step together; a request goes to the one with the fewest");
     if (report.setup.prefill_replicas > 0)
         report.assumptions.emplace_back(
             "replicas fill the nodes in order, prompts first; caches go from rank to rank as one message, which meets "
@@ -50,7 +51,8 @@ void note_assumptions(ServeSimulateReport& report) {
     if (report.setup.limits.speculation.tokens > 0)
         report.assumptions.emplace_back(
             "guesses are right independently of each other, cost --draft-cost each (default 0: heads or n-grams), and "
-            "need no memory of their own");
+            "need no memory of their own; their tokens come at once, and gaps (itl) are those between steps, as vllm "
+            "bench serve has them: per token it is TPOT");
     if (report.outcome.cut_requests > 0)
         report.assumptions.push_back(fmt::format("{} requests were drawn longer than the {} tokens that fit, and cut",
                                                  report.outcome.cut_requests, longest_request(report)));
@@ -191,7 +193,7 @@ double ServeSimulateReport::utilisation() const {
 }
 
 double ServeSimulateReport::mean_cache_use() const {
-    double const there = static_cast<double>(setup.limits.blocks) * replicas_up();
+    double const there = static_cast<double>(setup.limits.all_blocks()) * replicas_up();
     return there > 0 ? per_second(outcome.window.blocks) / there : 0;
 }
 

@@ -36,8 +36,8 @@ void read_preemption(ServeSimulateOptions const& o, ServeSimulateReport& report)
         throw InputError("--host-cache: {} are more than the {} that an accelerator of {} has on its host",
                          human(report.host_cache), human(host), report.what.cluster.name);
     double const tokens = report.host_cache / report.memory.cache_per_token;
-    limits.host_blocks = static_cast<std::int64_t>(tokens / static_cast<double>(limits.shape.block_tokens)) *
-                         limits.shape.groups() * report.what.plan.attention_dp;
+    limits.host_blocks =
+        static_cast<std::int64_t>(tokens / static_cast<double>(limits.shape.block_tokens)) * limits.shape.groups();
 }
 
 }  // namespace

@@ -4,12 +4,18 @@
 
 #include "core/error.hpp"
 #include "cost_models/kernel_estimate.hpp"
+#include "cost_models/serving/stage_split.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace sextant {
 namespace {
+
+constexpr std::array parts{&IterationTime::gemm,      &IterationTime::prefill,       &IterationTime::decode,
+                           &IterationTime::streaming, &IterationTime::communication, &IterationTime::head,
+                           &IterationTime::host};
 
 /// 1, 2, 3, 4, 6, 8, 12, ... up to `last`, which is the end.
 std::vector<double> doubling_grid(double first, double last) {
@@ -20,6 +26,14 @@ std::vector<double> doubling_grid(double first, double last) {
     }
     out.push_back(last);
     return out;
+}
+
+/// The same, and on to the longest prompt: engines that do not cut prompts process one beyond the limit whole.
+std::vector<double> token_grid(double most, double longest) {
+    std::vector<double> grid = doubling_grid(1, most);
+    while (grid.back() < longest)
+        grid.push_back(std::min(2 * grid.back(), longest));
+    return grid;
 }
 
 /// Position in a rising grid: the left neighbour and the share of the way to the right one.
@@ -42,6 +56,18 @@ double longest_prompt(ModelSpec const& model) {
 
 }  // namespace
 
+IterationTime& IterationTime::operator+=(IterationTime const& other) {
+    for (auto const part : parts)
+        this->*part += other.*part;
+    return *this;
+}
+
+IterationTime operator*(double factor, IterationTime time) {
+    for (auto const part : parts)
+        time.*part = factor * time.*part;
+    return time;
+}
+
 double touched_experts(double experts, double top_k, double tokens) {
     if (top_k >= experts) return experts;
     return experts * -std::expm1(tokens * std::log1p(-top_k / experts));
@@ -60,6 +86,8 @@ IterationModel::IterationModel(ServingCase const& what) : what_(what) {
     memory_ = serving_memory(what_);
     GemmFormat const& format = *find_gemm_format(what_.plan.weights);
     widens_weights_ = format.right < format.left;
+    fullest_stage_ = fullest_stage_share(what_);
+    last_stage_ = static_cast<double>(stage_layers(what_).back()) / static_cast<double>(what_.model.layer_count());
     tabulate_tokens();
     tabulate_head();
     tabulate_prefill();
@@ -70,15 +98,10 @@ void IterationModel::tabulate_tokens() {
     double const most =
         static_cast<double>(std::max({what_.plan.max_batched_tokens, what_.plan.max_batch, std::int64_t{2}}));
     LayerCosts costs(what_);
-    std::vector<double> grid = doubling_grid(1, most);
-    // Engines that do not cut prompts process one beyond the limit whole.
-    for (double const longest = longest_prompt(what_.model); grid.back() < longest;)
-        grid.push_back(std::min(2 * grid.back(), longest));
-    for (double const tokens : grid) {
+    for (double const tokens : token_grid(most, longest_prompt(what_.model))) {
         LayerTime const time = costs.of_tokens(std::llround(tokens));
         for (auto [curve, value] : {std::pair{&gemm_, time.gemm},
-                                    {&expert_reading_, time.expert_reading},
-                                    {&expert_compute_, time.expert_compute},
+                                    {&expert_rounding_, time.expert_rounding},
                                     {&streaming_, time.streaming},
                                     {&communication_, time.communication}}) {
             curve->x.push_back(tokens);
@@ -86,7 +109,16 @@ void IterationModel::tabulate_tokens() {
         }
         kernels_ = time.kernels;
         expert_layers_ = time.expert_layers;
-        expert_floor_ = seconds(time.expert_floor);
+    }
+    if (!what_.model.moe) return;
+    if (what_.plan.ep > 1) sharing_groups_ = static_cast<double>(what_.plan.attention_dp);
+    for (double const tokens : token_grid(most * sharing_groups_, longest_prompt(what_.model))) {
+        ExpertTime const time = costs.of_experts(tokens);
+        for (auto [curve, value] : {std::pair{&expert_reading_, time.reading}, {&expert_compute_, time.compute}}) {
+            curve->x.push_back(tokens);
+            curve->y.push_back(seconds(value));
+        }
+        expert_floor_ = seconds(time.floor);
     }
 }
 
@@ -141,11 +173,13 @@ double IterationModel::decode_seconds(double sequences, double context) const {
     return inside * std::max(1.0, mean / decode_contexts_.back()) * std::max(1.0, sequences / decode_batches_.back());
 }
 
-double IterationModel::expert_seconds(double tokens) const {
+double IterationModel::expert_seconds(double tokens, double elsewhere) const {
     EngineProfile const& engine = what_.engine;
-    double const reading = expert_reading_(tokens) * engine.expert_stream_scale.value;
+    double const all = sharing_groups_ > 1 ? tokens + elsewhere : tokens;
+    double const reading = expert_reading_(all) * engine.expert_stream_scale.value;
     double const scale = engine.expert_compute_scale.value * (widens_weights_ ? engine.expert_unpack_scale.value : 1);
-    double const compute = expert_floor_ + std::max(0.0, expert_compute_(tokens) - expert_floor_) * scale;
+    double const rows = expert_compute_(all) + expert_rounding_(tokens);
+    double const compute = expert_floor_ + std::max(0.0, rows - expert_floor_) * scale;
     return std::cbrt(reading * reading * reading + compute * compute * compute);
 }
 
@@ -173,7 +207,7 @@ IterationTime IterationModel::operator()(IterationLoad const& load) const {
     double const tokens = load.prefill_tokens + load.decodes + load.guesses;
     IterationTime time;
     time.gemm = gemm_(tokens) * engine.gemm_scale.value * units::s;
-    if (what_.model.moe) time.gemm += expert_seconds(tokens) * units::s;
+    if (what_.model.moe) time.gemm += expert_seconds(tokens, load.elsewhere) * units::s;
     time.streaming = streaming_(tokens) * units::s;
     time.communication = communication_(tokens) * engine.communication_scale.value * units::s;
     time.head = head_(load.samples) * engine.gemm_scale.value * units::s;
@@ -190,9 +224,10 @@ IterationModel IterationModel::with_scales(EngineProfile const& engine) const {
     return out;
 }
 
-Seconds IterationModel::interval(IterationLoad const& load) const {
-    IterationTime const time = (*this)(load);
-    return time.device() / what_.plan.pp + time.host;
+Seconds IterationModel::at_slowest_stage(IterationTime const& time) const {
+    if (what_.plan.pp == 1) return time.total();
+    Seconds const layers = time.device() - time.head;
+    return std::max(fullest_stage_ * layers, last_stage_ * layers + time.head) + time.host;
 }
 
 }  // namespace sextant

@@ -19,10 +19,12 @@ struct IterationTime {
     Seconds host;  ///< what the device waits for
     [[nodiscard]] Seconds device() const { return gemm + prefill + decode + streaming + communication + head; }
     [[nodiscard]] Seconds total() const { return device() + host; }
+    IterationTime& operator+=(IterationTime const& other);
+    friend IterationTime operator*(double factor, IterationTime time);
 };
 
-/// What one iteration of a replica processes. Everything is of one attention data-parallel group (all of them when
-/// there is one group).
+/// What one iteration of a replica processes. Everything but `elsewhere` is of one attention data-parallel group: the
+/// one that takes longest, for which the others wait in each layer.
 struct IterationLoad {
     double prefill_tokens = 0;    ///< prompt tokens, of all chunks
     Seconds prefill_attention{};  ///< sum of `IterationModel::prefill_attention` over the chunks
@@ -30,6 +32,7 @@ struct IterationLoad {
     double guesses = 0;           ///< further tokens of these, which a draft proposed and this iteration checks
     double decode_context = 0;    ///< tokens in the cache of these, together
     double samples = 0;           ///< sequences that get a token out of this iteration (decodes and finished prompts)
+    double elsewhere = 0;         ///< tokens of the other groups, which the experts have in the same iteration
 };
 
 /// Time of an iteration for any mix of prompt and decode tokens, from tables made once: a call takes well under a
@@ -38,16 +41,17 @@ struct IterationLoad {
 /// Products, their streaming kernels and the tensor- or expert-parallel communication depend on the tokens of the
 /// iteration, T = prefill + decodes + guesses: shapes of `build_layer` (core/graph/block.hpp) at T tokens, priced by
 /// `estimate_product` in the format of the weights; experts touched by T tokens of top_k of E: E (1 - (1 - top_k /
-/// E)^T). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3) together; what
-/// c is above the time of a single row is what engines scale. Shared experts count as more of the same groups. An
-/// iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to launch,
-/// they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch` + layers with experts x
-/// `expert_launch`.
+/// E)^T). Where experts are divided over the ranks of all attention data-parallel groups these are the tokens of all of
+/// them (`elsewhere`). The experts' products take r to read the touched weights and c to multiply, (r^3 + c^3)^(1/3)
+/// together; what c is above the time of a single row is what engines scale. Shared experts count as more of the same
+/// groups. An iteration with prompt tokens is not captured as a graph: where its kernels take d on the device and l to
+/// launch, they take (d^3 + l^3)^(1/3) together; l = kernels x `prompt_launch` + layers with experts x `expert_launch`.
 /// The host takes h = host_per_iteration + samples x host_per_sequence, after the device's d; an engine that plans
 /// ahead works on the next iteration meanwhile, and the two take (d^2 + h^2)^(1/2): assumed between the sum and the
 /// longer. Attention of a chunk of c tokens after p: F(p + c) - F(p), F the time of a whole prompt by
 /// `estimate_prefill`. Attention of decodes by `estimate_decode` at the mean context. With pp stages an iteration
-/// passes all of them; the stages work on different iterations at a time, which `stage_time` is for.
+/// passes all of them; the stages work on different iterations at a time, which `at_slowest_stage` is
+/// for.
 class IterationModel {
 public:
     /// @throws InputError when the plan does not fit the model (`check_serving_plan`), or the device has no such
@@ -56,9 +60,10 @@ public:
 
     /// Through all stages: the latency of the iteration.
     [[nodiscard]] IterationTime operator()(IterationLoad const& load) const;
-    /// Time after which a replica can begin its next iteration: the whole of it without pipelining, the slowest stage's
-    /// share and the host with it.
-    [[nodiscard]] Seconds interval(IterationLoad const& load) const;
+    /// What a stage of the pipeline has of an iteration, after which it can begin the next: the whole of it without
+    /// pipelining; else of the slowest stage, the one with the most layers or the last, which has the output matrix,
+    /// with the host. Layers count alike, whatever their kind.
+    [[nodiscard]] Seconds at_slowest_stage(IterationTime const& time) const;
     /// Attention of `tokens` prompt tokens that follow `past` cached ones, over all layers.
     [[nodiscard]] Seconds prefill_attention(double past, double tokens) const;
 
@@ -78,7 +83,8 @@ private:
     };
     void tabulate_tokens();
     void tabulate_head();
-    [[nodiscard]] double expert_seconds(double tokens) const;
+    /// @param tokens of the group; those elsewhere count where experts are divided over the ranks of all groups
+    [[nodiscard]] double expert_seconds(double tokens, double elsewhere) const;
     /// What the device waits for launches, beyond the time it works.
     [[nodiscard]] Seconds launching(Seconds device) const;
     /// The same for the scheduler, the preparation of inputs and the handling of outputs.
@@ -89,11 +95,15 @@ private:
 
     ServingCase what_;
     ServingMemory memory_;
-    double kernels_ = 0;  ///< of all layers
+    double kernels_ = 0;        ///< of all layers
+    double fullest_stage_ = 1;  ///< share of the layers
+    double last_stage_ = 1;
     double expert_layers_ = 0;
-    Curve gemm_;  ///< seconds over tokens, all layers
-    Curve expert_reading_;
+    Curve gemm_;                 ///< seconds over tokens, all layers
+    double sharing_groups_ = 1;  ///< attention data-parallel groups whose tokens the same experts have
+    Curve expert_reading_;       ///< over the tokens of all of these
     Curve expert_compute_;
+    Curve expert_rounding_;        ///< over those of one
     double expert_floor_ = 0;      ///< seconds of the same with a single row
     bool widens_weights_ = false;  ///< narrow weights, wide products
     Curve streaming_;

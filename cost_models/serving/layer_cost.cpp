@@ -120,33 +120,51 @@ Seconds LayerCosts::touched(Bytes bytes, std::int64_t kernels) const {
            static_cast<double>(kernels) * what_.engine.kernel_gap.value;
 }
 
+LayerCosts::ExpertInput LayerCosts::input_of(Op const& op) {
+    return op.name == "experts up" ? ExpertInput::tokens : ExpertInput::copies;
+}
+
 double LayerCosts::shared_beside_routed() const {
     MoeSpec const& moe = *what_.model.moe;
     if (what_.plan.ep > 1) return 0;
     return static_cast<double>(moe.shared_intermediate) / static_cast<double>(moe.intermediate);
 }
 
-void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, std::int64_t tokens, LayerTime& time) const {
+void LayerCosts::add_experts(GroupedGemm const& e, ExpertInput input, double tokens, ExpertTime& time) const {
     MoeSpec const& moe = *what_.model.moe;
-    ServingPlan const& plan = what_.plan;
-    double const all_tokens = static_cast<double>(tokens * (plan.ep > 1 ? plan.attention_dp : 1));
-    double const touched =
-        std::max(1.0, touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), all_tokens) /
-                          static_cast<double>(plan.ep));
-    double const routed = static_cast<double>(tokens * moe.top_k) * plan.expert_imbalance /
-                          static_cast<double>(plan.ep > 1 ? plan.tp : 1);
+    auto const ranks = static_cast<double>(what_.plan.ep);
+    double const touched = std::max(
+        1.0, touched_experts(static_cast<double>(moe.experts), static_cast<double>(moe.top_k), tokens) / ranks);
+    double const routed = tokens * static_cast<double>(moe.top_k) * what_.plan.expert_imbalance / ranks;
     double const shared = shared_beside_routed();
     double const groups = touched + shared;
-    double const rows = routed + shared * static_cast<double>(tokens);
+    double const rows = routed + shared * tokens;
     auto const n = static_cast<double>(e.n);
     auto const k = static_cast<double>(e.k);
     double const bytes = groups * format_.right * k * n + rows * (format_.left * k + format_.out * n);
-    time.expert_reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
+    time.reading += bytes * units::B / (device_.memory_bandwidth.value * device_.memory_efficiency.value);
     std::int64_t const padded = std::llround(groups * padded_rows(rows / groups, format_));
     Seconds const compute = product(padded, e.n, e.k, format_);
-    time.expert_compute +=
-        compute + quantising(input == ExpertInput::tokens ? tokens : std::llround(rows), e.k, format_);
-    time.expert_floor += std::min(compute, product(1, e.n, e.k, format_));
+    time.compute += compute;
+    if (input == ExpertInput::copies) time.compute += quantising(std::llround(rows), e.k, format_);
+    time.floor += std::min(compute, product(1, e.n, e.k, format_));
+}
+
+ExpertTime LayerCosts::of_experts(double tokens) const {
+    ModelSpec const& model = what_.model;
+    ExpertTime total;
+    for (LayerKind const kind : distinct_kinds(model)) {
+        if (!kind.moe) continue;
+        ExpertTime layer;
+        for (Op const& op : build_layer(model, kind, plan_, 1).ops)
+            if (auto const* e = std::get_if<GroupedGemm>(&op.what); e && op.in(Pass::forward))
+                add_experts(*e, input_of(op), tokens, layer);
+        auto const layers = static_cast<double>(count_of(model, kind));
+        total.reading += layer.reading * layers;
+        total.compute += layer.compute * layers;
+        total.floor += layer.floor * layers;
+    }
+    return total;
 }
 
 void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
@@ -162,7 +180,7 @@ void LayerCosts::add_op(Op const& op, std::int64_t tokens, LayerTime& time) {
         if (format.tiled) time.kernels += 1;  // rounds the activations
         time.streaming += gap;
     } else if (auto const* e = std::get_if<GroupedGemm>(&op.what)) {
-        add_experts(*e, op.name == "experts up" ? ExpertInput::tokens : ExpertInput::copies, tokens, time);
+        if (input_of(op) == ExpertInput::tokens) time.expert_rounding += quantising(tokens, e->k, format_);
         time.kernels += format_.tiled ? 2 : 1;  // sorts or gathers rows; rounds them
         time.streaming += gap;
     } else if (auto const* r = std::get_if<Recurrence>(&op.what)) {
@@ -191,9 +209,7 @@ LayerTime LayerCosts::of_tokens(std::int64_t tokens) {
         if (needs_sum && !reduce_.empty()) layer.communication += reduce_.time(hidden);
         auto const layers = static_cast<double>(count_of(model, kind));
         total.gemm += layer.gemm * layers;
-        total.expert_reading += layer.expert_reading * layers;
-        total.expert_floor += layer.expert_floor * layers;
-        total.expert_compute += layer.expert_compute * layers;
+        total.expert_rounding += layer.expert_rounding * layers;
         total.streaming += layer.streaming * layers;
         total.communication += layer.communication * layers;
         total.kernels += layer.kernels * layers;

@@ -9,16 +9,21 @@
 
 namespace sextant {
 
-/// Time of the layers of a model (all stages) for some tokens, without attention.
+/// Time of the layers of a model (all stages) for some tokens, without attention and without the experts' products.
 struct LayerTime {
-    Seconds gemm;            ///< products that are no experts'
-    Seconds expert_reading;  ///< of the weights of experts that the tokens touch
-    Seconds expert_compute;  ///< products of the same
-    Seconds expert_floor;    ///< of these, what a single row takes
+    Seconds gemm;             ///< products that are no experts'
+    Seconds expert_rounding;  ///< of tokens, before they are copied to their experts
     Seconds streaming;
     Seconds communication;
     double kernels = 0;  ///< attention's among them
     double expert_layers = 0;
+};
+
+/// Time of the experts' products, all layers.
+struct ExpertTime {
+    Seconds reading;  ///< of the weights of experts that the tokens touch
+    Seconds compute;
+    Seconds floor;  ///< of `compute`, what a single row takes
 };
 
 /// Prices the forward pass of `build_layer` and `build_head` for serving. The case must outlive it.
@@ -29,6 +34,9 @@ public:
     /// Products, element-wise kernels and communication of `tokens` tokens of each attention data-parallel group
     /// through every layer, the embedding and between stages.
     [[nodiscard]] LayerTime of_tokens(std::int64_t tokens);
+    /// Products of the experts on one rank, where these have so many tokens: of all attention data-parallel groups, if
+    /// experts are divided over their ranks.
+    [[nodiscard]] ExpertTime of_experts(double tokens) const;
     /// Output matrix, exchange of logits and sampling for `samples` sequences.
     [[nodiscard]] Seconds head(std::int64_t samples);
     /// Attention and recurrences over a whole prompt, all layers.
@@ -47,7 +55,8 @@ private:
     /// What the rows of a grouped product are: tokens as they came, which are rounded once before they are copied to
     /// their experts, or what the product before made of each copy.
     enum class ExpertInput : std::uint8_t { tokens, copies };
-    void add_experts(GroupedGemm const& product, ExpertInput input, std::int64_t tokens, LayerTime& time) const;
+    [[nodiscard]] static ExpertInput input_of(Op const& op);
+    void add_experts(GroupedGemm const& product, ExpertInput input, double tokens, ExpertTime& time) const;
     /// Of one sequence on one rank. @pre the model has recurrent layers
     [[nodiscard]] Recurrence recurrence(std::int64_t tokens) const;
     /// A prompt whose queries all go over chosen keys, with what chooses them. @pre the model has an index

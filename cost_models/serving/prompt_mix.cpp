@@ -11,14 +11,19 @@ namespace {
 
 constexpr double busiest = 0.999;  // of a queue with a mean
 
-IterationTime with_prompts(IterationModel const& model, RequestShape const& request, double decodes, double prompts) {
+/// @param elsewhere tokens of the other attention data-parallel groups
+IterationTime with_prompts(IterationModel const& model, RequestShape const& request, double decodes, double prompts,
+                           double elsewhere) {
     double const fresh = fresh_tokens(request);
     return model({.prefill_tokens = prompts * fresh,
                   .prefill_attention = prompts * model.prefill_attention(request.cached, fresh),
                   .decodes = decodes,
                   .decode_context = decodes * mean_context(request),
-                  .samples = decodes + std::min(1.0, prompts)});
+                  .samples = decodes + std::min(1.0, prompts),
+                  .elsewhere = elsewhere});
 }
+
+double groups_of(IterationModel const& model) { return static_cast<double>(model.what().plan.attention_dp); }
 
 double stages_of(IterationModel const& model) { return static_cast<double>(model.what().plan.pp); }
 
@@ -36,10 +41,47 @@ PromptMix mix_without(IterationModel const& model, RequestShape const& request, 
         mix.chunks = std::ceil(fresh / room);
         mix.most = room / fresh;
     }
-    double const beside = mix.apart ? 0 : decodes;
-    mix.plain = model({.decodes = decodes, .decode_context = decodes * mean_context(request), .samples = decodes});
-    mix.fullest = with_prompts(model, request, beside, mix.most);
+    mix.beside = mix.apart ? 0 : decodes;
+    mix.plain = model({.decodes = decodes,
+                       .decode_context = decodes * mean_context(request),
+                       .samples = decodes,
+                       .elsewhere = (groups_of(model) - 1) * decodes});
     return mix;
+}
+
+/// Share of the iterations that carry prompts of one group.
+double carrying_of(PromptMix const& mix) { return mix.apart ? mix.share / (1 + mix.share) : mix.share; }
+
+/// Tokens of so many other groups, of which so many have prompts.
+double tokens_of(PromptMix const& mix, RequestShape const& request, double groups, double with_prompts) {
+    return with_prompts * (mix.beside + mix.prompts * fresh_tokens(request)) + (groups - with_prompts) * mix.decodes;
+}
+
+/// An iteration with `prompts` of one group, and so many tokens elsewhere. Where prompts go first, groups without any
+/// decode meanwhile.
+IterationTime beside_others(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                            double prompts, double elsewhere) {
+    IterationTime const time = with_prompts(model, request, mix.beside, prompts, elsewhere);
+    bool const others_decode = mix.apart && groups_of(model) > 1;
+    return others_decode && mix.plain.total() > time.total() ? mix.plain : time;
+}
+
+/// An iteration with prompts in one group or more of so many, in as many as there are in the mean.
+IterationTime carried_by(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                         double carrying, double groups, double any) {
+    double const loaded = any > 0 ? groups * carrying / any : 1;
+    return beside_others(model, request, mix, mix.prompts, tokens_of(mix, request, groups_of(model) - 1, loaded - 1));
+}
+
+/// All groups of a stage step together: prompts of one hold up the others. What an iteration with prompts of a group
+/// takes, and one with prompts of any.
+void add_prompts(IterationModel const& model, RequestShape const& request, PromptMix& mix) {
+    double const groups = groups_of(model);
+    double const carrying = carrying_of(mix);
+    mix.mixed =
+        beside_others(model, request, mix, mix.prompts, tokens_of(mix, request, groups - 1, (groups - 1) * carrying));
+    mix.any = groups > 1 ? 1 - std::pow(1 - std::min(1.0, carrying), groups) : carrying;
+    mix.carried = groups > 1 ? carried_by(model, request, mix, carrying, groups, mix.any) : mix.mixed;
 }
 
 /// Iterations with prompts for each step of the decodes, q prompts beginning meanwhile as others end.
@@ -52,21 +94,88 @@ double chunks_of(PromptMix const& mix, double use) {
     return mix.most < 1 ? (1 - use) * mix.chunks + use / mix.most : mix.chunks;
 }
 
-/// In a pipeline a stage works on the iterations of all groups in turn: between two of one group it has one of each
-/// other, a stage's share of its device time and all of its host's. Sequences are spread evenly.
-Seconds of_other_stages(PromptMix const& mix, ServingPlan const& plan) {
+/// In a pipeline a stage works on the iterations of all batches in turn: between two of one batch it has one of each
+/// other. Sequences are spread evenly.
+Seconds of_other_stages(IterationModel const& model, PromptMix const& mix) {
+    ServingPlan const& plan = model.what().plan;
     if (plan.pp == 1) return {};
     auto const stages = static_cast<double>(plan.pp);
     double const sequences = mix.decodes * stages * static_cast<double>(plan.attention_dp);
     double const working = std::clamp((sequences - 1) / (stages - 1), 0.0, 1.0);
-    double const carrying = mix.apart ? mix.share / (1 + mix.share) : mix.share;
-    auto const at_a_stage = [&](IterationTime const& t) { return t.device() / stages + t.host; };
-    return working * (stages - 1) * ((1 - carrying) * at_a_stage(mix.plain) + carrying * at_a_stage(mix.mixed));
+    return working * (stages - 1) *
+           ((1 - mix.any) * model.at_slowest_stage(mix.plain) + mix.any * model.at_slowest_stage(mix.carried));
 }
 
-/// From one iteration of a group to its next, where one takes `t` alone.
-Seconds step_of(IterationTime const& t, Seconds others, double stages) {
-    return std::max(t.total(), t.device() / stages + t.host + others);
+/// From one iteration of a batch to its next, where one takes `t` alone.
+Seconds step_of(IterationModel const& model, IterationTime const& t, Seconds others) {
+    return std::max(t.total(), model.at_slowest_stage(t) + others);
+}
+
+/// The iteration of a group without prompts, where others may have some.
+Seconds without_own(IterationModel const& model, RequestShape const& request, PromptMix const& mix, double carrying,
+                    Seconds others) {
+    Seconds const plain = step_of(model, mix.plain, others);
+    double const groups = groups_of(model) - 1;
+    double const any = 1 - std::pow(1 - carrying, groups);
+    if (groups <= 0 || any <= 0) return plain;
+    return (1 - any) * plain + any * step_of(model, carried_by(model, request, mix, carrying, groups, any), others);
+}
+
+/// An iteration with so many prompts of all groups, spread evenly over them.
+IterationTime spread_over_groups(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                                 double prompts) {
+    double const groups = groups_of(model);
+    double const own = std::max(std::min(1.0, prompts), prompts / groups);
+    double const elsewhere =
+        (prompts - own) * fresh_tokens(request) + (groups - 1) * (prompts < groups ? mix.decodes : mix.beside);
+    return beside_others(model, request, mix, own, elsewhere);
+}
+
+/// Groups whose prompts come together: a request goes to the one with the fewest, so that what comes in an iteration is
+/// spread over all of them. Prompts that have to be cut stay where they are, and where prompts go first only their
+/// group pauses: then each group is by itself.
+double pooled_groups(IterationModel const& model, PromptMix const& mix) {
+    return mix.most >= 1 && !mix.apart ? groups_of(model) : 1;
+}
+
+/// Prompts that are spread over the groups: iterations that have any have so many.
+void spread_prompts(IterationModel const& model, RequestShape const& request, double share, double prompts,
+                    PromptMix& mix) {
+    double const groups = groups_of(model);
+    mix.any = share;
+    mix.share = share * std::min(1.0, prompts / groups);
+    mix.prompts = std::max(std::min(1.0, prompts), prompts / groups);
+    mix.mixed = mix.carried = spread_over_groups(model, request, mix, prompts);
+}
+
+/// Seconds of iterations with `numbers` of prompts, of all groups or of one.
+std::vector<double> iteration_seconds(IterationModel const& model, RequestShape const& request, PromptMix const& mix,
+                                      std::vector<double> const& numbers, Seconds others) {
+    double const groups = groups_of(model);
+    bool const pooled = pooled_groups(model, mix) > 1;
+    double const carrying = carrying_of(mix);
+    double const elsewhere = tokens_of(mix, request, groups - 1, (groups - 1) * carrying);
+    Seconds const none =
+        pooled ? step_of(model, mix.plain, others) : without_own(model, request, mix, carrying, others);
+    std::vector<double> out{none / units::s};
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+        IterationTime const time = pooled ? spread_over_groups(model, request, mix, numbers[i])
+                                          : beside_others(model, request, mix, numbers[i], elsewhere);
+        out.push_back(step_of(model, time, others) / units::s);
+    }
+    return out;
+}
+
+/// What the queue says of the mix.
+void set_prompts(IterationModel const& model, RequestShape const& request, PromptQueue const& queue, PromptMix& mix) {
+    double const resting = std::max(1e-3, 1 - queue.carrying);
+    double const prompts = queue.prompts / queue.carrying;
+    mix.chunks = queue.chunks;
+    mix.mean = mix.apart ? queue.mean / resting : queue.mean;
+    if (pooled_groups(model, mix) > 1) return spread_prompts(model, request, queue.carrying, prompts, mix);
+    mix.share = mix.apart ? queue.carrying / resting : queue.carrying;
+    mix.prompts = prompts;
+    add_prompts(model, request, mix);
 }
 
 /// Iterations with none, 1, 2, 4, ... prompts up to the most; with what is left of one, where one has to be cut.
@@ -84,8 +193,9 @@ std::vector<double> numbers_of_prompts(double most) {
 /// through. Of x more prompts than in the mean each makes an iteration b longer and brings rate b others, so that they
 /// cost b x / (1 - rate b) in all: at once where prompts go first, else beginning with the iteration that follows, and
 /// every second one where engines plan ahead.
-Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, PromptMix const& mix, double count,
-                    double rate, IterationPlanning planning) {
+/// @param pool groups that queue together
+Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, PromptMix const& mix, double pool,
+                    double count, double rate, IterationPlanning planning) {
     if (count <= 0) return {};
     double const plain = steps.seconds.front();
     if (mix.apart) {
@@ -93,7 +203,8 @@ Seconds later_steps(PromptQueue const& queue, PromptIterations const& steps, Pro
         double const more = std::max(0.0, queue.left - rate * plain);
         return more * each / (1 - std::min(busiest, rate * each)) * units::s;
     }
-    double const each = std::max(0.0, steps.seconds.back() - plain) / steps.most();
+    double const each = std::max(0.0, pool > 1 ? (queue.mean / units::s - plain) / queue.prompts
+                                               : (steps.seconds.back() - plain) / steps.most());
     double const all = (queue.left - queue.there) * each / (1 - std::min(busiest, rate * each));
     double const first = (queue.next - queue.mean) / units::s;
     if (all <= 0 || first <= 0) return {};
@@ -111,18 +222,27 @@ double fresh_tokens(RequestShape const& r) { return std::max(1.0, r.prompt - r.c
 
 PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning) {
     PromptMix mix = mix_without(model, request, decodes);
+    double const pool = pooled_groups(model, mix);
+    double const all = beginning * pool;
+    double const most = mix.most * pool;
     mix.chunks = chunks_of(mix, std::min(1.0, beginning / mix.most));
-    mix.share = prompt_iterations(mix, beginning);
-    mix.prompts = mix.share > 0 ? beginning / mix.share : 1 / mix.chunks;
-    if (mix.prompts > mix.most) {
-        mix.prompts = mix.most;
-        mix.share = beginning / mix.most;
+    double share = prompt_iterations(mix, all);
+    double prompts = share > 0 ? all / share : 1 / mix.chunks;
+    if (prompts > most) {
+        prompts = most;
+        share = all / most;
     }
-    mix.mixed = with_prompts(model, request, mix.apart ? 0 : mix.decodes, mix.prompts);
-    Seconds const others = of_other_stages(mix, model.what().plan);
-    double const stages = stages_of(model);
-    mix.mean = (mix.apart ? 1.0 : 1 - mix.share) * step_of(mix.plain, others, stages) +
-               mix.share * step_of(mix.mixed, others, stages);
+    if (pool > 1) {
+        spread_prompts(model, request, share, prompts, mix);
+    } else {
+        mix.share = share;
+        mix.prompts = prompts;
+        add_prompts(model, request, mix);
+    }
+    Seconds const others = of_other_stages(model, mix);
+    Seconds const iteration =
+        (1 - mix.any) * step_of(model, mix.plain, others) + mix.any * step_of(model, mix.carried, others);
+    mix.mean = mix.apart ? (1 + mix.share) * iteration : iteration;
     return mix;
 }
 
@@ -130,42 +250,34 @@ RandomPrompts random_prompts(IterationModel const& model, RequestShape const& re
     RandomPrompts out;
     PromptMix& mix = out.mix;
     mix = mix_without(model, request, decodes);
-    double const beside = mix.apart ? 0 : decodes;
     double const stages = stages_of(model);
+    double const groups = groups_of(model);
     // Nobody decodes, in any group, in e^-D of the time without prompts: that ends with a prompt, the rest with a step.
-    double const nobody = std::exp(-decodes * stages);
-    double const asleep = nobody * rate * (mix.plain.total() / units::s);
+    double const nobody = std::exp(-decodes * stages * groups);
+    double const asleep = nobody * groups * rate * (mix.plain.total() / units::s);
     double const idle = asleep / (asleep + (1 - nobody));
-    std::vector<double> const numbers = numbers_of_prompts(mix.most);
-    std::vector<IterationTime> times{mix.plain};
-    for (std::size_t i = 1; i < numbers.size(); ++i)
-        times.push_back(with_prompts(model, request, beside, numbers[i]));
-    PromptIterations steps{.prompts = numbers, .seconds = std::vector<double>(numbers.size())};
+    double const pool = pooled_groups(model, mix);
+    double const arriving = pool * rate;
+    PromptIterations steps{.prompts = numbers_of_prompts(mix.most * pool), .seconds = {}};
     Seconds others{};
     PromptQueue queue;
-    // What the other groups of a pipeline do in between follows from the mix.
-    for (int round = 0; round < (stages > 1 ? 3 : 1); ++round) {
-        for (std::size_t i = 0; i < numbers.size(); ++i)
-            steps.seconds[i] = step_of(times[i], others, stages) / units::s;
-        queue = prompt_queue(steps, std::min(rate, busiest * steps.most() / steps.seconds.back()), idle);
-        double const resting = std::max(1e-3, 1 - queue.carrying);
-        mix.share = mix.apart ? queue.carrying / resting : queue.carrying;
-        mix.prompts = queue.prompts / queue.carrying;
-        mix.chunks = queue.chunks;
-        mix.mixed = with_prompts(model, request, beside, mix.prompts);
-        mix.mean = mix.apart ? queue.mean / resting : queue.mean;
-        others = of_other_stages(mix, model.what().plan);
+    // What other batches of a pipeline do in between, and other groups meanwhile, follows from the mix.
+    for (int round = 0; round < (stages > 1 || groups > pool ? 3 : 1); ++round) {
+        steps.seconds = iteration_seconds(model, request, mix, steps.prompts, others);
+        queue = prompt_queue(steps, std::min(arriving, busiest * steps.most() / steps.seconds.back()), idle);
+        set_prompts(model, request, queue, mix);
+        others = of_other_stages(model, mix);
     }
     Seconds const full = steps.seconds.back() * units::s;
     double const behind = mix.apart ? 0 : queue.behind;
     // The first group that begins an iteration takes it, and it is through when that is.
-    out.before = queue.wait / stages + behind * full + (queue.own - step_of(mix.mixed, others, stages)) -
+    out.before = queue.wait / stages + behind * full + (queue.own - step_of(model, mix.mixed, others)) -
                  (mix.chunks - 1) * mix.mixed.total();
     if (model.what().engine.planning == IterationPlanning::ahead)
         out.before += queue.mean / stages * (1 - queue.asleep) * (1 - nobody);  // a next one that would be empty waits
     out.before = std::max(Seconds{}, out.before);
     out.during = queue.own + (mix.chunks - 1) * full;
-    out.after = later_steps(queue, steps, mix, request.output - 1, rate, model.what().engine.planning);
+    out.after = later_steps(queue, steps, mix, pool, request.output - 1, arriving, model.what().engine.planning);
     return out;
 }
 

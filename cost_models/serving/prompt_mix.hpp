@@ -11,9 +11,11 @@ struct PromptMix {
     double prompts = 1;  ///< in an iteration that carries any, at least a chunk of one
     double most = 1;     ///< of them, as many as the token limit takes (a fraction: chunks of one)
     double share = 0;    ///< iterations with prompt tokens for each step of the decodes
+    double beside = 0;   ///< decodes of these: none where the engine's prompts go first
     IterationTime plain;
-    IterationTime mixed;    ///< of these; decodes pause where the engine's prompts go first
-    IterationTime fullest;  ///< one with the most prompts
+    IterationTime mixed;    ///< of these
+    double any = 0;         ///< share of the iterations with prompts of any attention data-parallel group
+    IterationTime carried;  ///< of these
     Seconds mean;           ///< from one step of the decodes to the next
     bool apart = false;     ///< prompts have iterations of their own
 };
@@ -22,6 +24,9 @@ struct PromptMix {
 ///
 /// Prompts that share iterations with decodes: a share f = min(1, q n) of the iterations carries q fresh / f tokens.
 /// Prompts that go first: those that came since, at most the token limit, in an iteration of their own, f = q / k.
+///
+/// G attention data-parallel groups step together. Prompts are in an iteration of one or the other in 1 - (1 - f)^G of
+/// the cases, of G f / (1 - (1 - f)^G) groups then: the others wait for them, and the experts have them all.
 PromptMix mix_at(IterationModel const& model, RequestShape const& request, double decodes, double beginning);
 
 /// Prompts that come at random, and what they cost a request.
@@ -37,7 +42,8 @@ struct RandomPrompts {
 /// Before its own iteration one waits for what is running and for the prompts that came before it, those that one
 /// iteration does not take for a next; then for those that share its own. A prompt that has to be cut, or that begins
 /// where the limit leaves room for a part of it, ends half its length in iterations after its middle. Engines that plan
-/// ahead are one iteration later. The steps after its own are longer than the mean: more prompts came meanwhile.
+/// ahead are one iteration later. Attention data-parallel groups have one queue, whose prompts are spread over them.
+/// The steps after its own are longer than the mean: more prompts came meanwhile.
 RandomPrompts random_prompts(IterationModel const& model, RequestShape const& request, double decodes, double rate);
 
 /// Iterations that a request decodes in: the last of its prompt makes the first token.

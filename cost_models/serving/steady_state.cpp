@@ -102,23 +102,33 @@ double working_at_random(IterationModel const& model, BatchOccupancy const& batc
     return share;
 }
 
-/// A request by itself in its group, as a loop of no more requests than a pipeline has stages: no iteration of its own
-/// carries prompts or decodes of others. A stage has a step of each in turn, for i = device / stages + host of it; for
+/// The chunks of a prompt by itself, each as long as the token limit and the last what is left: their mean.
+void add_chunks_alone(IterationModel const& model, RequestShape const& request, PromptMix& mix) {
+    double const fresh = fresh_tokens(request);
+    double const limit = model.what().engine.prompts == PromptOrder::mixed
+                             ? static_cast<double>(model.what().plan.max_batched_tokens)
+                             : fresh;  // a prompt is never cut
+    mix.chunks = std::ceil(fresh / limit);
+    mix.mixed = {};
+    for (double done = 0; done < fresh; done += limit) {
+        double const tokens = std::min(limit, fresh - done);
+        mix.mixed += model({.prefill_tokens = tokens,
+                            .prefill_attention = model.prefill_attention(request.cached + done, tokens),
+                            .samples = done + tokens < fresh ? 0.0 : 1.0});
+    }
+    mix.mixed = (1 / mix.chunks) * mix.mixed;
+}
+
+/// A request by itself in its batch, as a loop of no more requests than a pipeline has stages: no iteration of its own
+/// carries prompts or decodes of others. A stage has a step of each in turn, for i of it; for
 /// a prompt of the others a request waits (c - 1) n i^2 / (2 cycle) in the mean, i of one of its n iterations.
 ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& request, double concurrency) {
-    ServingPlan const& plan = model.what().plan;
-    double const fresh = fresh_tokens(request);
     double const steps = request.output - 1;
     PromptMix mix;
-    if (model.what().engine.prompts == PromptOrder::mixed)  // else a prompt is never cut
-        mix.chunks = std::ceil(fresh / static_cast<double>(plan.max_batched_tokens));
+    add_chunks_alone(model, request, mix);
     mix.plain = model({.decodes = 1, .decode_context = mean_context(request), .samples = 1});
-    mix.mixed = model({.prefill_tokens = fresh / mix.chunks,
-                       .prefill_attention = model.prefill_attention(request.cached, fresh) / mix.chunks,
-                       .samples = 1 / mix.chunks});
-    auto const at_a_stage = [&](IterationTime const& t) { return t.device() / static_cast<double>(plan.pp) + t.host; };
-    double const prompt = at_a_stage(mix.mixed) / units::s;
-    Seconds const step = std::max(mix.plain.total(), concurrency * at_a_stage(mix.plain));
+    double const prompt = model.at_slowest_stage(mix.mixed) / units::s;
+    Seconds const step = std::max(mix.plain.total(), concurrency * model.at_slowest_stage(mix.plain));
     double const others = std::max(0.0, concurrency - 1);
     Seconds wait{};
     ServingEstimate out;
@@ -140,6 +150,8 @@ ServingEstimate alone_in_group(IterationModel const& model, RequestShape const& 
 
 ServingEstimate static_batch(IterationModel const& model, RequestShape const& request, double sequences) {
     double const batch = std::ceil(sequences / groups_of(model));  // of the fullest group: sequences are not divided
+    double const stages = static_cast<double>(model.what().plan.pp);
+    double const others = std::min(std::ceil(sequences / stages), batch * groups_of(model) / stages) / batch - 1;
     double const fresh = fresh_tokens(request);
     double const at_a_time =
         std::max(1.0, std::floor(static_cast<double>(model.what().plan.max_batched_tokens) / fresh));
@@ -147,14 +159,16 @@ ServingEstimate static_batch(IterationModel const& model, RequestShape const& re
     double const together = batch / rounds;
     IterationLoad const prompts{.prefill_tokens = together * fresh,
                                 .prefill_attention = together * model.prefill_attention(request.cached, fresh),
-                                .samples = together};
+                                .samples = together,
+                                .elsewhere = others * together * fresh};
     ServingEstimate out;
     out.chunk = model(prompts);
     // The integral over the growing cache by its middle points.
     constexpr int pieces = 8;
     for (int i = 0; i < pieces; ++i) {
         double const context = request.prompt + request.output * (i + 0.5) / pieces;
-        IterationLoad const decode{.decodes = batch, .decode_context = batch * context, .samples = batch};
+        IterationLoad const decode{
+            .decodes = batch, .decode_context = batch * context, .samples = batch, .elsewhere = others * batch};
         out.tpot += model(decode).total() / pieces;
         if (i == pieces / 2) out.iteration = model(decode);
     }
@@ -175,9 +189,10 @@ ServingEstimate closed_loop(IterationModel const& model, RequestShape const& req
     double const groups = groups_of(model);
     double const most = most_decodes(model, request);
     double const wanted = concurrency / groups;
-    if (wanted <= 1 && most >= 1 && model.what().plan.attention_dp == 1)
+    double const at_a_time = concurrency / static_cast<double>(model.what().plan.pp);  // in one batch, of all groups
+    if (at_a_time <= 1 && largest_batch(model.what(), model.memory(), mean_context(request)) >= concurrency)
         return alone_in_group(model, request, concurrency);
-    double const busy = std::clamp(wanted - 1, 0.0, 1.0);  // others of the loop
+    double const busy = std::clamp(at_a_time - 1, 0.0, 1.0);  // others of the loop
     double decodes = std::min(most, wanted);
     PromptMix mix = steady_mix(model, request, decodes);
     // The rest of the iteration that runs when it arrives, and the next, where that has been put together already.

@@ -18,7 +18,8 @@ RolloutReplica::RolloutReplica(IterationModel const& model, RolloutPrompt prompt
       prompt_(prompt),
       limits_(limits),
       slowdown_(slowdown),
-      groups_(static_cast<double>(model.what().plan.attention_dp * model.what().plan.pp)) {
+      groups_(static_cast<double>(model.what().plan.attention_dp * model.what().plan.pp)),
+      other_groups_(static_cast<double>(model.what().plan.attention_dp - 1)) {
     prompt_.fresh = std::clamp(prompt_.fresh, 1.0, std::max(1.0, prompt_.tokens));
     prompt_attention_ = model_.prefill_attention(std::max(0.0, prompt_.tokens - prompt_.fresh), prompt_.fresh);
 }
@@ -83,7 +84,8 @@ void RolloutReplica::prompt_iteration(std::vector<FinishedRollout>& finished) {
                                              .prefill_attention = prompt_attention_ * (taken / prompt_.fresh / groups_),
                                              .decodes = decoding / groups_,
                                              .decode_context = context_ / groups_,
-                                             .samples = (decoding + static_cast<double>(begun.size())) / groups_})
+                                             .samples = (decoding + static_cast<double>(begun.size())) / groups_,
+                                             .elsewhere = other_groups_ * (taken + decoding) / groups_})
                                          .total();
     spend(time, decoding);
     prefill_ += time;
@@ -105,7 +107,8 @@ void RolloutReplica::decode_iterations(Seconds until, std::vector<FinishedRollou
             double const middle = context_ + decoding * (static_cast<double>(iterations) - 1) / 2;
             return slowdown_ * model_({.decodes = decoding / groups_,
                                        .decode_context = middle / groups_,
-                                       .samples = decoding / groups_})
+                                       .samples = decoding / groups_,
+                                       .elsewhere = other_groups_ * decoding / groups_})
                                    .total();
         };
         Seconds each = time_of(count);

@@ -87,7 +87,8 @@ private:
     RolloutPrompt prompt_;
     RolloutLimits limits_;
     double slowdown_;
-    double groups_;
+    double groups_;             ///< of attention data parallelism, in every stage
+    double other_groups_;       ///< than one of a stage
     Seconds prompt_attention_;  ///< of one prompt
     std::deque<Rollout> queue_;
     std::deque<Starting> starting_;

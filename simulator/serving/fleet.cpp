@@ -50,7 +50,7 @@ void Fleet::start(std::size_t index, Seconds now, EventQueue& events) {
         wake_planned_[index] = 1;
         events.plan(replica.stage_free(), ServingEvent::Kind::wake, number, 0, lives_[index]);
     }
-    Load const load{replica.waiting(), replica.running(), replica.blocks().in_use()};
+    Load const load{replica.waiting(), replica.running(), replica.blocks_in_use()};
     waiting_ += load.waiting - before_[index].waiting;
     running_ += load.running - before_[index].running;
     blocks_ += load.blocks - before_[index].blocks;
@@ -74,12 +74,16 @@ Seconds Fleet::prefill_busy() const {
 
 void Fleet::conclude(ServingOutcome& out) {
     for (Replica& replica : replicas_) {
-        replica.blocks().drop_idle();
-        out.blocks_taken += replica.blocks().taken();
-        out.blocks_given += replica.blocks().given();
-        out.blocks_total += replica.blocks().total();
-        out.host_blocks_taken += replica.host_blocks().taken();
-        out.host_blocks_given += replica.host_blocks().given();
+        for (BlockPool& pool : replica.blocks()) {
+            pool.drop_idle();
+            out.blocks_taken += pool.taken();
+            out.blocks_given += pool.given();
+            out.blocks_total += pool.total();
+        }
+        for (BlockPool const& pool : replica.host_blocks()) {
+            out.host_blocks_taken += pool.taken();
+            out.host_blocks_given += pool.given();
+        }
         ReplicaPeaks const& peaks = replica.peaks();
         out.most_batch = std::max(out.most_batch, peaks.batch);
         out.most_batched_tokens = std::max(out.most_batched_tokens, peaks.tokens);

@@ -6,22 +6,34 @@
 #include <algorithm>
 
 namespace sextant {
+namespace {
+
+/// Of an iteration, those that a draft proposes included.
+double tokens_of(IterationLoad const& load, Speculation const& speculation) {
+    return load.prefill_tokens + load.decodes * static_cast<double>(1 + speculation.tokens);
+}
+
+}  // namespace
 
 Replica::Replica(ReplicaLimits const& limits, ServiceModel const& service, std::uint64_t number)
     : limits_(limits),
       service_(service),
-      pool_(limits.blocks),
-      host_(limits.host_blocks),
+      pools_(static_cast<std::size_t>(limits.groups), BlockPool(limits.blocks)),
+      hosts_(static_cast<std::size_t>(limits.groups), BlockPool(limits.host_blocks)),
+      in_group_(static_cast<std::size_t>(limits.groups), 0),
       adapters_(limits.adapter_slots),
       waiting_(limits.scheduler.queue),
       lanes_(static_cast<std::size_t>(limits.lanes)) {
     std::uint64_t stream = number << 16U;
-    for (Lane& lane : lanes_) {
-        if (limits.speculation.tokens > 0)
-            lane.decoding = std::make_unique<SpeculativeDecodes>(limits.shape, limits.speculation, stream++);
-        else
-            lane.decoding = std::make_unique<EvenDecodes>(limits.shape);
-    }
+    for (Lane& lane : lanes_)
+        for (std::size_t group = 0; group < pools_.size(); ++group) {
+            Batch& batch = lane.batches.emplace_back();
+            batch.group = group;
+            if (limits.speculation.tokens > 0)
+                batch.decoding = std::make_unique<SpeculativeDecodes>(limits.shape, limits.speculation, stream++);
+            else
+                batch.decoding = std::make_unique<EvenDecodes>(limits.shape);
+        }
 }
 
 std::int32_t Replica::new_slot() {
@@ -79,6 +91,13 @@ void Replica::enter_prefilled(FinishedRequest const& prefilled) {
     queue({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 
+std::int64_t Replica::blocks_in_use() const {
+    std::int64_t sum = 0;
+    for (BlockPool const& pool : pools_)
+        sum += pool.in_use();
+    return sum;
+}
+
 bool Replica::has_idle_lane() const {
     return std::any_of(lanes_.begin(), lanes_.end(), [](Lane const& lane) { return !lane.in_flight; });
 }
@@ -88,15 +107,9 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
         Lane& lane = lanes_[i];
         if (lane.in_flight) continue;
-        IterationLoad load;
-        bool const planned = plan(lane, now, load);
-        if (!(see_unseen() && !planned ? plan(lane, now, load) : planned)) continue;
-        ServiceModel::Times times = times_of(load);
-        if (limits_.adapter_slots > 0) {
-            ServiceModel::Times const more = adapter_times(lane);
-            times.latency += more.latency;
-            times.interval += more.interval;
-        }
+        bool const planned = plan(lane, now);
+        if (!(see_unseen() && !planned ? plan(lane, now) : planned)) continue;
+        ServiceModel::Times times = times_of(lane);
         times.latency += copies_;
         times.interval += copies_;
         counters_.copying += copies_;
@@ -105,12 +118,36 @@ std::optional<Replica::Started> Replica::start(Seconds now) {
         stage_free_ = now + times.interval;
         counters_.busy += times.interval;
         ++counters_.iterations;
-        counters_.prompt_tokens += static_cast<std::int64_t>(load.prefill_tokens);
-        double const tokens = load.prefill_tokens + load.decodes * static_cast<double>(1 + limits_.speculation.tokens);
-        peaks_.tokens = std::max(peaks_.tokens, static_cast<std::int64_t>(tokens));
+        for (Batch const& batch : lane.batches) {
+            counters_.prompt_tokens += static_cast<std::int64_t>(batch.load.prefill_tokens);
+            peaks_.tokens =
+                std::max(peaks_.tokens, static_cast<std::int64_t>(tokens_of(batch.load, limits_.speculation)));
+        }
         return Started{i, now + times.latency};
     }
     return std::nullopt;
+}
+
+ServiceModel::Times Replica::times_of(Lane const& lane) const {
+    double all = 0;
+    for (Batch const& batch : lane.batches)
+        all += tokens_of(batch.load, limits_.speculation);
+    ServiceModel::Times longest{};
+    for (Batch const& batch : lane.batches) {
+        double const own = tokens_of(batch.load, limits_.speculation);
+        if (own <= 0) continue;
+        IterationLoad load = batch.load;
+        load.elsewhere = all - own;
+        ServiceModel::Times times = times_of(load);
+        if (limits_.adapter_slots > 0) {
+            ServiceModel::Times const more = adapter_times(batch);
+            times.latency += more.latency;
+            times.interval += more.interval;
+        }
+        longest.latency = std::max(longest.latency, times.latency);
+        longest.interval = std::max(longest.interval, times.interval);
+    }
+    return longest;
 }
 
 ServiceModel::Times Replica::times_of(IterationLoad const& load) const {
@@ -125,78 +162,88 @@ ServiceModel::Times Replica::times_of(IterationLoad const& load) const {
     checking.samples += guesses * load.decodes;
     ServiceModel::Times times = service_.iteration(checking);
     ServiceModel::Times const plain =
-        service_.iteration({.decodes = load.decodes, .decode_context = load.decode_context, .samples = load.decodes});
+        service_.iteration({.decodes = load.decodes,
+                            .decode_context = load.decode_context,
+                            .samples = load.decodes,
+                            .elsewhere = load.elsewhere / static_cast<double>(1 + speculation.tokens)});
     times.latency += plain.latency * (guesses * speculation.draft_share);
     times.interval += plain.interval * (guesses * speculation.draft_share);
     return times;
 }
 
-ServiceModel::Times Replica::adapter_times(Lane const& lane) const {
-    std::int64_t different = lane.prompt_adapters.distinct();
-    std::int64_t tokens = lane.prompt_adapter_tokens;
-    if (lane.steps) {
-        different += lane.decoding_adapters.distinct() - lane.prompt_adapters.shared_with(lane.decoding_adapters);
-        tokens += lane.decoding_adapters.sequences() * (1 + limits_.speculation.tokens);
+ServiceModel::Times Replica::adapter_times(Batch const& batch) const {
+    std::int64_t different = batch.prompt_adapters.distinct();
+    std::int64_t tokens = batch.prompt_adapter_tokens;
+    if (batch.steps) {
+        different += batch.decoding_adapters.distinct() - batch.prompt_adapters.shared_with(batch.decoding_adapters);
+        tokens += batch.decoding_adapters.sequences() * (1 + limits_.speculation.tokens);
     }
     if (different == 0) return {};
     return service_.adapters(static_cast<double>(different), static_cast<double>(tokens));
 }
 
-bool Replica::plan(Lane& lane, Seconds now, IterationLoad& load) {
-    lane.completing.clear();
-    lane.steps = false;
-    if (limits_.adapter_slots > 0) {
-        lane.prompt_adapters = {};
-        lane.prompt_adapter_tokens = 0;
+bool Replica::plan(Lane& lane, Seconds now) {
+    for (Batch& batch : lane.batches) {
+        batch.completing.clear();
+        batch.steps = false;
+        batch.load = {};
+        batch.room = limits_.max_batched_tokens;
+        if (limits_.adapter_slots > 0) {
+            batch.prompt_adapters = {};
+            batch.prompt_adapter_tokens = 0;
+        }
     }
-    std::int64_t const budget = limits_.max_batched_tokens;
     admit_computed(lane);
     bool const prefill_first = limits_.scheduler.batch == BatchPolicy::prefill_first;
-    if (prefill_first) {
-        admit(lane, now, budget, load);
-        if (load.prefill_tokens > 0) return true;
-    }
-    bool const all_stayed = make_room(lane);
-    if (std::int64_t const decodes = lane.decoding->count(); decodes > 0) {
-        pool_.take(lane.decoding->blocks_wanted());
-        lane.decoding->take_blocks();
-        lane.steps = true;
-        load.decodes = static_cast<double>(decodes);
-        load.decode_context = static_cast<double>(lane.decoding->context() + decodes);
-        load.samples = load.decodes;
-    }
-    if (!prefill_first) {
-        std::int64_t const left = budget - lane.decoding->count() * (1 + limits_.speculation.tokens);
-        add_prefills(lane, left, load);
+    if (prefill_first) admit(lane, now);
+    for (Batch& batch : lane.batches) {
+        if (batch.load.prefill_tokens > 0) continue;
+        bool const all_stayed = make_room(lane, batch);
+        plan_decodes(batch);
+        if (prefill_first) continue;
+        batch.room -= batch.decoding->count() * (1 + limits_.speculation.tokens);
+        add_prefills(batch);
         // Whoever was just preempted is not admitted again at once.
-        if (all_stayed) admit(lane, now, left - static_cast<std::int64_t>(load.prefill_tokens), load);
+        if (!all_stayed) batch.room = 0;
     }
-    return load.decodes > 0 || load.prefill_tokens > 0;
+    if (!prefill_first) admit(lane, now);
+    return std::any_of(lane.batches.begin(), lane.batches.end(),
+                       [](Batch const& batch) { return batch.load.decodes > 0 || batch.load.prefill_tokens > 0; });
 }
 
-void Replica::add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load) {
-    for (std::size_t i = 0; i < lane.prefilling.size() && budget > 0; ++i) {
-        std::int32_t const slot = lane.prefilling[i];
-        std::int64_t const chunk = std::min<std::int64_t>(budget, at(slot).target - at(slot).computed);
-        add_chunk(lane, slot, chunk, load);
-        budget -= chunk;
-    }
-    for (std::int32_t const slot : lane.completing)
-        lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
+void Replica::plan_decodes(Batch& batch) {
+    std::int64_t const decodes = batch.decoding->count();
+    if (decodes == 0) return;
+    pools_[batch.group].take(batch.decoding->blocks_wanted());
+    batch.decoding->take_blocks();
+    batch.steps = true;
+    batch.load.decodes = static_cast<double>(decodes);
+    batch.load.decode_context = static_cast<double>(batch.decoding->context() + decodes);
+    batch.load.samples = batch.load.decodes;
 }
 
-void Replica::add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, IterationLoad& load) {
+void Replica::add_prefills(Batch& batch) {
+    for (std::size_t i = 0; i < batch.prefilling.size() && batch.room > 0; ++i) {
+        std::int32_t const slot = batch.prefilling[i];
+        add_chunk(batch, slot, std::min<std::int64_t>(batch.room, at(slot).target - at(slot).computed));
+    }
+    for (std::int32_t const slot : batch.completing)
+        batch.prefilling.erase(std::find(batch.prefilling.begin(), batch.prefilling.end(), slot));
+}
+
+void Replica::add_chunk(Batch& batch, std::int32_t slot, std::int64_t tokens) {
     Sequence& sequence = at(slot);
-    load.prefill_tokens += static_cast<double>(tokens);
-    load.prefill_attention += service_.prefill_attention(sequence.computed, static_cast<double>(tokens));
+    batch.room -= tokens;
+    batch.load.prefill_tokens += static_cast<double>(tokens);
+    batch.load.prefill_attention += service_.prefill_attention(sequence.computed, static_cast<double>(tokens));
     sequence.computed += static_cast<std::int32_t>(tokens);
     if (limits_.adapter_slots > 0 && sequence.request.adapter >= 0) {
-        lane.prompt_adapters.add(sequence.request.adapter);
-        lane.prompt_adapter_tokens += tokens;
+        batch.prompt_adapters.add(sequence.request.adapter);
+        batch.prompt_adapter_tokens += tokens;
     }
     if (sequence.computed < sequence.target) return;
-    load.samples += 1;
-    lane.completing.push_back(slot);
+    batch.load.samples += 1;
+    batch.completing.push_back(slot);
 }
 
 void Replica::enter_again(FinishedRequest const& lost) {
@@ -216,13 +263,13 @@ void Replica::enter_again(FinishedRequest const& lost) {
     queue({slot, sequence.request.priority, sequence.request.tenant, sequence.number});
 }
 
-void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
+void Replica::emit_first(Lane& lane, Batch& batch, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
                          std::vector<TokenGap>& gaps) {
     Sequence& sequence = at(slot);
     if (limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0 && !sequence.holds_prefix) {
         std::int64_t const size = limits_.shape.block_tokens;
         std::int64_t const blocks = blocks_of(sequence.request.prefix_tokens / size * size);
-        if (blocks > 0 && pool_.share(sequence.request.prefix, blocks)) {
+        if (blocks > 0 && pool_of(sequence).share(sequence.request.prefix, blocks)) {
             sequence.shared_blocks = static_cast<std::int32_t>(blocks);
             sequence.holds_prefix = true;
         }
@@ -235,16 +282,16 @@ void Replica::emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector
     sequence.last_token = now;
     ++sequence.generated;
     if (sequence.generated == sequence.request.output || limits_.role == ReplicaRole::prefill)
-        complete(lane, slot, blocks_of(sequence.target), now, done);
+        complete(lane, batch, slot, blocks_of(sequence.target), now, done);
     else
-        join(lane, slot, now);
+        join(batch, slot, now);
 }
 
-void Replica::complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now,
+void Replica::complete(Lane& lane, Batch& batch, std::int32_t slot, std::int64_t blocks, Seconds now,
                        std::vector<FinishedRequest>& done) {
     Sequence& sequence = at(slot);
     release_blocks(sequence, blocks);
-    unlink(lane, slot);
+    unlink(lane, batch, slot);
     waiting_.charge(sequence.request.tenant, sequence.request.output);
     free_slots_.push_back(slot);
     done.push_back(state_of(sequence));
@@ -256,22 +303,28 @@ void Replica::finish(std::size_t lane_number, Seconds now, std::vector<FinishedR
                      std::vector<TokenGap>& gaps) {
     Lane& lane = lanes_[lane_number];
     lane.in_flight = false;
-    if (lane.steps) {
-        std::int64_t const decodes = lane.decoding->count();
-        for (Cohort const& cohort : lane.cohorts)
+    for (Batch& batch : lane.batches)
+        finish(lane, batch, now, done, gaps);
+}
+
+void Replica::finish(Lane& lane, Batch& batch, Seconds now, std::vector<FinishedRequest>& done,
+                     std::vector<TokenGap>& gaps) {
+    if (batch.steps) {
+        std::int64_t const decodes = batch.decoding->count();
+        for (Cohort const& cohort : batch.cohorts)
             if (cohort.count > 0) gaps.push_back({now - cohort.last_token, cohort.count});
         ended_.clear();
-        std::int64_t const tokens = lane.decoding->step(ended_);
+        std::int64_t const tokens = batch.decoding->step(ended_);
         counters_.tokens_out += tokens;
         counters_.decode_tokens += tokens;
         counters_.decode_steps += decodes;
         for (Decodes::Progress const& sequence : ended_)
-            complete(lane, sequence.slot, sequence.blocks, now, done);
-        lane.cohorts.assign(1, {now, lane.decoding->count()});
+            complete(lane, batch, sequence.slot, sequence.blocks, now, done);
+        batch.cohorts.assign(1, {now, batch.decoding->count()});
     }
-    for (std::int32_t const slot : lane.completing)
-        emit_first(lane, slot, now, done, gaps);
-    lane.completing.clear();
+    for (std::int32_t const slot : batch.completing)
+        emit_first(lane, batch, slot, now, done, gaps);
+    batch.completing.clear();
 }
 
 }  // namespace sextant

@@ -51,13 +51,17 @@ struct TokenGap {
 /// engines look through the whole queue, and starve rare adapters).
 inline constexpr std::int32_t adapter_lookahead = 64;
 
-/// One replica: continuous batching over a paged cache, one lane (batch in flight) per pipeline stage. Knows no clock;
-/// the simulation tells it when an iteration is over.
+/// One replica: continuous batching over a paged cache, one lane (iteration in flight) per pipeline stage. Knows no
+/// clock; the simulation tells it when an iteration is over.
+///
+/// With attention data parallelism a sequence belongs to one group, which has a cache and a limit of tokens of its own:
+/// the one with the fewest sequences of those that have room for it. All groups of a lane step together, as experts
+/// have the tokens of all of them in each layer: an iteration takes as long as the group that takes longest.
 ///
 /// A request is admitted when the blocks of its whole prompt are there (and the watermark besides, unless the replica
-/// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the lane that was
-/// admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one of
-/// the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
+/// is empty); a decode takes a block when its last one is full. Where none is left the sequence of the batch that
+/// was admitted last gives all of its blocks back and waits at the front to be computed again (with priorities: the one
+/// of the lowest priority), or goes to host memory and joins the decodes again when there is room. Copies stop the
 /// iteration that needs them. A request whose adapter has no slot lets those behind it pass: `adapter_lookahead` of
 /// them are looked at, and as many may overtake it before it holds up the queue. All decodes of a lane take part in
 /// every iteration that decodes (`Decodes`). Where iterations are put together ahead, a request that comes while one
@@ -108,10 +112,12 @@ public:
     [[nodiscard]] std::int64_t outstanding() const { return running_ + waiting() + expected_; }
     [[nodiscard]] ReplicaCounters const& counters() const { return counters_; }
     [[nodiscard]] ReplicaPeaks const& peaks() const { return peaks_; }
-    [[nodiscard]] BlockPool& blocks() { return pool_; }
-    [[nodiscard]] BlockPool const& blocks() const { return pool_; }
-    /// Blocks in host memory; it drops nothing, so it is empty when no sequence waits.
-    [[nodiscard]] BlockPool const& host_blocks() const { return host_; }
+    /// Of each attention data-parallel group.
+    [[nodiscard]] std::vector<BlockPool>& blocks() { return pools_; }
+    /// In use, of all groups.
+    [[nodiscard]] std::int64_t blocks_in_use() const;
+    /// Blocks in host memory, of each group; it drops nothing, so it is empty when no sequence waits.
+    [[nodiscard]] std::vector<BlockPool> const& host_blocks() const { return hosts_; }
 
 private:
     struct Sequence {
@@ -129,6 +135,7 @@ private:
         std::int32_t before = -1;        ///< neighbours in order of admission
         std::int32_t after = -1;
         std::int32_t restarts = 0;
+        std::int32_t group = 0;      ///< of attention data parallelism, from its admission on
         std::int32_t overtaken = 0;  ///< by requests admitted while it waited for an adapter slot
         bool begun = false;          ///< it was scheduled once
         bool decodes = false;
@@ -141,61 +148,84 @@ private:
         Seconds last_token;
         std::int64_t count;
     };
-    struct Lane {
+    /// Sequences of one attention data-parallel group in a lane.
+    struct Batch {
+        std::size_t group = 0;
         std::unique_ptr<Decodes> decoding;
         std::vector<std::int32_t> prefilling;  ///< in order of admission
         std::vector<Cohort> cohorts;
         std::int32_t newest = -1;
         std::int64_t running = 0;
-        bool in_flight = false;
+        std::int64_t room = 0;                 ///< tokens that the iteration being put together has left for prompts
         bool steps = false;                    ///< the iteration in flight decodes
+        IterationLoad load;                    ///< of the iteration
         std::vector<std::int32_t> completing;  ///< their prefill ends with it
         AdapterUse decoding_adapters;
         AdapterUse prompt_adapters;  ///< of the chunks of the iteration
         std::int64_t prompt_adapter_tokens = 0;
     };
+    struct Lane {
+        std::vector<Batch> batches;  ///< of each group
+        std::int64_t running = 0;
+        bool in_flight = false;
+    };
 
     void queue(WaitingQueue::Entry const& entry);
     bool see_unseen();
     [[nodiscard]] ServiceModel::Times times_of(IterationLoad const& load) const;
-    [[nodiscard]] ServiceModel::Times adapter_times(Lane const& lane) const;
+    [[nodiscard]] ServiceModel::Times adapter_times(Batch const& batch) const;
+    [[nodiscard]] ServiceModel::Times times_of(Lane const& lane) const;
     [[nodiscard]] bool adapter_fits(Sequence const& sequence) const;
     void hold_adapter(Sequence const& sequence);
-    bool plan(Lane& lane, Seconds now, IterationLoad& load);
-    void add_prefills(Lane& lane, std::int64_t budget, IterationLoad& load);
+    bool plan(Lane& lane, Seconds now);
+    void plan_decodes(Batch& batch);
+    void add_prefills(Batch& batch);
     void admit_computed(Lane& lane);
-    [[nodiscard]] std::int64_t room_to_return(Lane const& lane, Sequence const& sequence) const;
+    [[nodiscard]] std::int64_t room_to_return(Batch const& batch, Sequence const& sequence) const;
     bool swap_out(Sequence& sequence, std::int64_t context);
     void swap_in(Sequence& sequence);
-    void link(Lane& lane, std::int32_t slot);
-    void join(Lane& lane, std::int32_t slot, Seconds last_token);
+    void link(Lane& lane, Batch& batch, std::int32_t slot);
+    void join(Batch& batch, std::int32_t slot, Seconds last_token);
     [[nodiscard]] std::int32_t new_slot();
     [[nodiscard]] FinishedRequest state_of(Sequence const& sequence) const;
-    void stop_decoding(Lane& lane, std::int32_t slot, std::int64_t& context);
-    void admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load);
+    void stop_decoding(Batch& batch, std::int32_t slot, std::int64_t& context);
+    void admit(Lane& lane, Seconds now);
+    bool admit_to(Lane& lane, Batch& batch, Seconds now);
     [[nodiscard]] bool may_admit(Lane const& lane) const;
+    /// With room for prompts; nullptr where none has any.
+    [[nodiscard]] Batch* emptiest(Lane& lane);
+    /// Blocks that an admission leaves to those that run.
+    [[nodiscard]] std::int64_t kept_free(std::size_t group) const {
+        return in_group_[group] == 0 ? 0 : limits_.watermark_blocks;
+    }
     bool pass_over_front();
     void return_passed();
     bool reserve(Sequence& sequence);
-    void add_chunk(Lane& lane, std::int32_t slot, std::int64_t tokens, IterationLoad& load);
-    bool make_room(Lane& lane);
-    [[nodiscard]] std::int32_t victim(Lane const& lane) const;
-    void preempt(Lane& lane, std::int32_t slot);
-    void unlink(Lane& lane, std::int32_t slot);
+    void add_chunk(Batch& batch, std::int32_t slot, std::int64_t tokens);
+    bool make_room(Lane& lane, Batch& batch);
+    [[nodiscard]] std::int32_t victim(Batch const& batch) const;
+    void preempt(Lane& lane, Batch& batch, std::int32_t slot);
+    void unlink(Lane& lane, Batch& batch, std::int32_t slot);
     /// @param blocks of the sequence, those of a prefix that it shares included
     void release_blocks(Sequence& sequence, std::int64_t blocks);
-    void emit_first(Lane& lane, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
+    void finish(Lane& lane, Batch& batch, Seconds now, std::vector<FinishedRequest>& done, std::vector<TokenGap>& gaps);
+    void emit_first(Lane& lane, Batch& batch, std::int32_t slot, Seconds now, std::vector<FinishedRequest>& done,
                     std::vector<TokenGap>& gaps);
-    void complete(Lane& lane, std::int32_t slot, std::int64_t blocks, Seconds now, std::vector<FinishedRequest>& done);
-    void leave_cohort(Lane& lane, Seconds last_token);
+    void complete(Lane& lane, Batch& batch, std::int32_t slot, std::int64_t blocks, Seconds now,
+                  std::vector<FinishedRequest>& done);
+    void empty(Lane& lane, Batch& batch, std::vector<FinishedRequest>& out);
+    void leave_cohort(Batch& batch, Seconds last_token);
+    [[nodiscard]] BlockPool& pool_of(Sequence const& s) { return pools_[static_cast<std::size_t>(s.group)]; }
+    [[nodiscard]] BlockPool& host_of(Sequence const& s) { return hosts_[static_cast<std::size_t>(s.group)]; }
     [[nodiscard]] std::int64_t blocks_of(std::int64_t tokens) const { return limits_.shape.blocks(tokens); }
     [[nodiscard]] Sequence& at(std::int32_t slot) { return sequences_[static_cast<std::size_t>(slot)]; }
     [[nodiscard]] Sequence const& at(std::int32_t slot) const { return sequences_[static_cast<std::size_t>(slot)]; }
 
     ReplicaLimits limits_;
     ServiceModel const& service_;
-    BlockPool pool_;
-    BlockPool host_;
+    std::vector<BlockPool> pools_;  ///< of each group
+    std::vector<BlockPool> hosts_;
+    std::vector<std::int64_t> in_group_;  ///< sequences that run
     AdapterSlots adapters_;
     Seconds copies_{};  ///< that the next iteration waits for
     WaitingQueue waiting_;

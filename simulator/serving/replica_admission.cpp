@@ -22,14 +22,29 @@ bool Replica::may_admit(Lane const& lane) const {
     return !waiting_.empty() && running_ < limits_.max_batch && lane.running * limits_.lanes <= running_;
 }
 
-void Replica::link(Lane& lane, std::int32_t slot) {
+Replica::Batch* Replica::emptiest(Lane& lane) {
+    std::int64_t const most = (limits_.max_batch + limits_.groups - 1) / limits_.groups;
+    // Prompts of the iteration being put together have not begun: such requests count four times.
+    // Source: vLLM 0.11, v1/engine/core_client.py (DPLBAsyncMPClient).
+    auto const score = [&](Batch const& batch) {
+        return in_group_[batch.group] + 3 * static_cast<std::int64_t>(batch.completing.size());
+    };
+    Batch* found = nullptr;
+    for (Batch& batch : lane.batches)
+        if (batch.room > 0 && in_group_[batch.group] < most && (found == nullptr || score(batch) < score(*found)))
+            found = &batch;
+    return found;
+}
+
+void Replica::link(Lane& lane, Batch& batch, std::int32_t slot) {
     waiting_.pop();
     ++running_;
     ++lane.running;
-    peaks_.batch = std::max(peaks_.batch, running_);
-    at(slot).before = lane.newest;
-    if (lane.newest >= 0) at(lane.newest).after = slot;
-    lane.newest = slot;
+    ++batch.running;
+    peaks_.batch = std::max(peaks_.batch, ++in_group_[batch.group] * limits_.groups);
+    at(slot).before = batch.newest;
+    if (batch.newest >= 0) at(batch.newest).after = slot;
+    batch.newest = slot;
     hold_adapter(at(slot));
     for (std::int32_t const passed : passed_)
         ++at(passed).overtaken;
@@ -50,27 +65,27 @@ void Replica::return_passed() {
     }
 }
 
-void Replica::join(Lane& lane, std::int32_t slot, Seconds last_token) {
+void Replica::join(Batch& batch, std::int32_t slot, Seconds last_token) {
     Sequence& sequence = at(slot);
     sequence.decodes = true;
-    if (limits_.adapter_slots > 0) lane.decoding_adapters.add(sequence.request.adapter);
-    lane.decoding->join(slot, sequence.target, sequence.request.output - sequence.generated);
-    if (!lane.cohorts.empty() && lane.cohorts.back().last_token == last_token)
-        ++lane.cohorts.back().count;
+    if (limits_.adapter_slots > 0) batch.decoding_adapters.add(sequence.request.adapter);
+    batch.decoding->join(slot, sequence.target, sequence.request.output - sequence.generated);
+    if (!batch.cohorts.empty() && batch.cohorts.back().last_token == last_token)
+        ++batch.cohorts.back().count;
     else
-        lane.cohorts.push_back({last_token, 1});
+        batch.cohorts.push_back({last_token, 1});
 }
 
-std::int64_t Replica::room_to_return(Lane const& lane, Sequence const& sequence) const {
+std::int64_t Replica::room_to_return(Batch const& batch, Sequence const& sequence) const {
     if (!sequence.swapped) return blocks_of(sequence.target);
     // Besides what the next step wants: or it would be the first to go again.
     std::int64_t const next =
         std::min<std::int64_t>(sequence.request.output - sequence.generated, 1 + limits_.speculation.tokens);
-    return blocks_of(sequence.target + next) + lane.decoding->blocks_wanted();
+    return blocks_of(sequence.target + next) + batch.decoding->blocks_wanted();
 }
 
 void Replica::swap_in(Sequence& sequence) {
-    host_.give_back(blocks_of(sequence.target));
+    host_of(sequence).give_back(blocks_of(sequence.target));
     copies_ += service_.host_copy(static_cast<double>(sequence.target));
     sequence.swapped = false;
 }
@@ -79,65 +94,79 @@ void Replica::admit_computed(Lane& lane) {
     while (may_admit(lane) && (at(waiting_.front()).prefilled || at(waiting_.front()).swapped)) {
         std::int32_t const slot = waiting_.front();
         Sequence& sequence = at(slot);
-        std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
         if (!adapter_fits(sequence)) {
             if (pass_over_front()) continue;
             break;
         }
-        if (room_to_return(lane, sequence) + kept > pool_.available()) break;
-        pool_.take(blocks_of(sequence.target));
-        link(lane, slot);
+        // What went to host memory comes back where it was.
+        Batch* const batch =
+            sequence.swapped ? &lane.batches[static_cast<std::size_t>(sequence.group)] : emptiest(lane);
+        if (batch == nullptr) break;
+        BlockPool& pool = pools_[batch->group];
+        if (room_to_return(*batch, sequence) + kept_free(batch->group) > pool.available()) break;
+        pool.take(blocks_of(sequence.target));
+        sequence.group = static_cast<std::int32_t>(batch->group);
+        link(lane, *batch, slot);
         if (sequence.swapped) swap_in(sequence);
         sequence.prefilled = false;
-        join(lane, slot, sequence.last_token);
+        join(*batch, slot, sequence.last_token);
     }
     return_passed();
 }
 
-void Replica::admit(Lane& lane, Seconds now, std::int64_t budget, IterationLoad& load) {
-    bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
-    while (budget > 0 && may_admit(lane)) {
-        std::int32_t const slot = waiting_.front();
-        Sequence& sequence = at(slot);
+void Replica::admit(Lane& lane, Seconds now) {
+    while (may_admit(lane)) {
+        Batch* const batch = emptiest(lane);
+        if (batch == nullptr) break;
+        Sequence const& sequence = at(waiting_.front());
         if (!adapter_fits(sequence)) {
             if (pass_over_front()) continue;
             break;
         }
         if (sequence.prefilled || sequence.swapped) break;
-        // A prompt beyond the limit is processed whole, as the first of its iteration.
-        bool const first = load.prefill_tokens <= 0;
-        if (!chunked && sequence.target > budget && !(first && sequence.target > limits_.max_batched_tokens)) break;
-        if (!reserve(sequence)) break;
-        link(lane, slot);
-        bool const first_time = !sequence.begun;
-        if (first_time) {
-            sequence.begun = true;
-            sequence.scheduled = now;
-            sequence.cached = sequence.computed;
-            counters_.cached_tokens += sequence.computed;
-            counters_.wanted_tokens += sequence.target;
-        }
-        std::int64_t const left = sequence.target - sequence.computed;
-        std::int64_t const chunk = chunked ? std::min(budget, left) : left;
-        waiting_.charge(sequence.request.tenant, first_time ? sequence.request.prompt : 0);
-        add_chunk(lane, slot, chunk, load);
-        if (chunk < left) lane.prefilling.push_back(slot);
-        budget -= chunk;
+        if (!admit_to(lane, *batch, now)) batch->room = 0;
     }
     return_passed();
 }
 
+bool Replica::admit_to(Lane& lane, Batch& batch, Seconds now) {
+    bool const chunked = limits_.scheduler.batch == BatchPolicy::chunked;
+    std::int32_t const slot = waiting_.front();
+    Sequence& sequence = at(slot);
+    // A prompt beyond the limit is processed whole, as the first of its iteration.
+    bool const first = batch.load.prefill_tokens <= 0;
+    if (!chunked && sequence.target > batch.room && !(first && sequence.target > limits_.max_batched_tokens))
+        return false;
+    sequence.group = static_cast<std::int32_t>(batch.group);
+    if (!reserve(sequence)) return false;
+    link(lane, batch, slot);
+    bool const first_time = !sequence.begun;
+    if (first_time) {
+        sequence.begun = true;
+        sequence.scheduled = now;
+        sequence.cached = sequence.computed;
+        counters_.cached_tokens += sequence.computed;
+        counters_.wanted_tokens += sequence.target;
+    }
+    std::int64_t const left = sequence.target - sequence.computed;
+    std::int64_t const chunk = chunked ? std::min(batch.room, left) : left;
+    waiting_.charge(sequence.request.tenant, first_time ? sequence.request.prompt : 0);
+    add_chunk(batch, slot, chunk);
+    if (chunk < left) batch.prefilling.push_back(slot);
+    return true;
+}
+
 bool Replica::reserve(Sequence& sequence) {
     bool const caching = limits_.prefix_caching == PrefixCaching::on && sequence.request.prefix >= 0;
-    std::int64_t const held = caching ? pool_.hold(sequence.request.prefix) : 0;
+    BlockPool& pool = pool_of(sequence);
+    std::int64_t const held = caching ? pool.hold(sequence.request.prefix) : 0;
     std::int64_t const own = blocks_of(sequence.target) - held;
-    std::int64_t const kept = running_ == 0 ? 0 : limits_.watermark_blocks;
-    if (own + kept > pool_.available()) {
+    if (own + kept_free(static_cast<std::size_t>(sequence.group)) > pool.available()) {
         peaks_.short_of_cache = true;
-        if (held > 0) pool_.release(sequence.request.prefix);
+        if (held > 0) pool.release(sequence.request.prefix);
         return false;
     }
-    pool_.take(own);
+    pool.take(own);
     sequence.shared_blocks = static_cast<std::int32_t>(held);
     sequence.holds_prefix = held > 0;
     // One token at least is computed: its output is wanted.

@@ -5,42 +5,44 @@
 
 namespace sextant {
 
-void Replica::stop_decoding(Lane& lane, std::int32_t slot, std::int64_t& context) {
+void Replica::stop_decoding(Batch& batch, std::int32_t slot, std::int64_t& context) {
     Sequence& sequence = at(slot);
-    Decodes::Progress const progress = lane.decoding->leave(slot);
+    Decodes::Progress const progress = batch.decoding->leave(slot);
     release_blocks(sequence, progress.blocks);
-    // The lane's last decode, or the prefill after which it has not decoded yet.
-    if (progress.tokens > 0) sequence.last_token = lane.cohorts.front().last_token;
+    // The batch's last decode, or the prefill after which it has not decoded yet.
+    if (progress.tokens > 0) sequence.last_token = batch.cohorts.front().last_token;
     sequence.generated += static_cast<std::int32_t>(progress.tokens);
-    leave_cohort(lane, sequence.last_token);
+    leave_cohort(batch, sequence.last_token);
     context = sequence.target + progress.tokens;
 }
 
-void Replica::unlink(Lane& lane, std::int32_t slot) {
+void Replica::unlink(Lane& lane, Batch& batch, std::int32_t slot) {
     Sequence& sequence = at(slot);
     if (sequence.before >= 0) at(sequence.before).after = sequence.after;
     if (sequence.after >= 0)
         at(sequence.after).before = sequence.before;
     else
-        lane.newest = sequence.before;
+        batch.newest = sequence.before;
     sequence.before = sequence.after = -1;
     if (limits_.adapter_slots > 0 && sequence.request.adapter >= 0) {
         adapters_.release(sequence.request.adapter);
-        if (sequence.decodes) lane.decoding_adapters.remove(sequence.request.adapter);
+        if (sequence.decodes) batch.decoding_adapters.remove(sequence.request.adapter);
     }
+    --in_group_[batch.group];
+    --batch.running;
     --lane.running;
     --running_;
 }
 
 void Replica::release_blocks(Sequence& sequence, std::int64_t blocks) {
-    pool_.give_back(blocks - sequence.shared_blocks);
-    if (sequence.holds_prefix) pool_.release(sequence.request.prefix);
+    pool_of(sequence).give_back(blocks - sequence.shared_blocks);
+    if (sequence.holds_prefix) pool_of(sequence).release(sequence.request.prefix);
     sequence.shared_blocks = 0;
     sequence.holds_prefix = false;
 }
 
-void Replica::leave_cohort(Lane& lane, Seconds last_token) {
-    for (Cohort& cohort : lane.cohorts)
+void Replica::leave_cohort(Batch& batch, Seconds last_token) {
+    for (Cohort& cohort : batch.cohorts)
         if (cohort.last_token == last_token) {
             --cohort.count;
             return;
@@ -60,18 +62,18 @@ FinishedRequest Replica::state_of(Sequence const& sequence) const {
             .finished = sequence.last_token};
 }
 
-bool Replica::make_room(Lane& lane) {
+bool Replica::make_room(Lane& lane, Batch& batch) {
     bool all_stayed = true;
-    while (lane.decoding->count() > 0 && lane.decoding->blocks_wanted() > pool_.available()) {
-        preempt(lane, victim(lane));
+    while (batch.decoding->count() > 0 && batch.decoding->blocks_wanted() > pools_[batch.group].available()) {
+        preempt(lane, batch, victim(batch));
         peaks_.short_of_cache = true;
         all_stayed = false;
     }
     return all_stayed;
 }
 
-std::int32_t Replica::victim(Lane const& lane) const {
-    std::int32_t worst = lane.newest;
+std::int32_t Replica::victim(Batch const& batch) const {
+    std::int32_t worst = batch.newest;
     if (limits_.scheduler.queue != QueueOrder::priority) return worst;
     for (std::int32_t slot = at(worst).before; slot >= 0; slot = at(slot).before)
         if (at(slot).request.priority > at(worst).request.priority) worst = slot;
@@ -80,8 +82,8 @@ std::int32_t Replica::victim(Lane const& lane) const {
 
 bool Replica::swap_out(Sequence& sequence, std::int64_t context) {
     std::int64_t const blocks = blocks_of(context);
-    if (limits_.preemption != PreemptionPolicy::swap || blocks > host_.available()) return false;
-    host_.take(blocks);
+    if (limits_.preemption != PreemptionPolicy::swap || blocks > host_of(sequence).available()) return false;
+    host_of(sequence).take(blocks);
     copies_ += service_.host_copy(static_cast<double>(context));
     ++counters_.swaps;
     counters_.swapped_tokens += context;
@@ -90,18 +92,18 @@ bool Replica::swap_out(Sequence& sequence, std::int64_t context) {
     return true;
 }
 
-void Replica::preempt(Lane& lane, std::int32_t slot) {
+void Replica::preempt(Lane& lane, Batch& batch, std::int32_t slot) {
     Sequence& sequence = at(slot);
     if (sequence.decodes) {
         std::int64_t context = 0;
-        stop_decoding(lane, slot, context);
+        stop_decoding(batch, slot, context);
         if (!swap_out(sequence, context)) counters_.recomputed_tokens += context;
     } else {
         release_blocks(sequence, blocks_of(sequence.target));
         counters_.recomputed_tokens += sequence.computed;
-        lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
+        batch.prefilling.erase(std::find(batch.prefilling.begin(), batch.prefilling.end(), slot));
     }
-    unlink(lane, slot);
+    unlink(lane, batch, slot);
     if (!sequence.swapped) {
         sequence.target = sequence.request.prompt + sequence.generated;
         sequence.computed = 0;
@@ -118,38 +120,45 @@ std::vector<FinishedRequest> Replica::give_away_waiting() {
     while (!waiting_.empty()) {
         std::int32_t const slot = waiting_.front();
         waiting_.pop();
-        if (at(slot).swapped) host_.give_back(blocks_of(at(slot).target));
+        if (at(slot).swapped) host_of(at(slot)).give_back(blocks_of(at(slot).target));
         out.push_back(state_of(at(slot)));
         free_slots_.push_back(slot);
     }
     return out;
 }
 
+void Replica::empty(Lane& lane, Batch& batch, std::vector<FinishedRequest>& out) {
+    // Blocks for the step in flight were taken before it.
+    if (lane.in_flight && batch.steps) pools_[batch.group].give_back(batch.decoding->blocks_wanted());
+    while (batch.newest >= 0) {
+        std::int32_t const slot = batch.newest;
+        std::int64_t context = 0;
+        if (at(slot).decodes)
+            stop_decoding(batch, slot, context);
+        else
+            release_blocks(at(slot), blocks_of(at(slot).target));
+        unlink(lane, batch, slot);
+        out.push_back(state_of(at(slot)));
+        free_slots_.push_back(slot);
+    }
+    batch.prefilling.clear();
+    batch.completing.clear();
+    batch.cohorts.clear();
+    batch.steps = false;
+}
+
 std::vector<FinishedRequest> Replica::fail() {
     std::vector<FinishedRequest> out;
     for (Lane& lane : lanes_) {
-        // Blocks for the step in flight were taken before it.
-        if (lane.in_flight && lane.steps) pool_.give_back(lane.decoding->blocks_wanted());
-        while (lane.newest >= 0) {
-            std::int32_t const slot = lane.newest;
-            std::int64_t context = 0;
-            if (at(slot).decodes)
-                stop_decoding(lane, slot, context);
-            else
-                release_blocks(at(slot), blocks_of(at(slot).target));
-            unlink(lane, slot);
-            out.push_back(state_of(at(slot)));
-            free_slots_.push_back(slot);
-        }
-        lane.prefilling.clear();
-        lane.completing.clear();
-        lane.cohorts.clear();
-        lane.in_flight = lane.steps = false;
+        for (Batch& batch : lane.batches)
+            empty(lane, batch, out);
+        lane.in_flight = false;
     }
     std::reverse(out.begin(), out.end());
     std::vector<FinishedRequest> const waiting = give_away_waiting();
     out.insert(out.end(), waiting.begin(), waiting.end());
-    pool_.drop_idle();
+    for (BlockPool& pool : pools_)
+        pool.drop_idle();
     adapters_.clear();
     expected_ = 0;
     copies_ = {};

@@ -51,10 +51,10 @@ ReplicaLimits replica_limits(ServingCase const& what, ServingMemory const& memor
     ReplicaLimits limits;
     limits.scheduler = scheduler_of(what.engine);
     limits.max_batch = plan.max_batch;
-    limits.max_batched_tokens = plan.max_batched_tokens * plan.attention_dp;
+    limits.groups = plan.attention_dp;
+    limits.max_batched_tokens = plan.max_batched_tokens;
     limits.shape = memory.shape;
-    limits.blocks = limits.shape.groups() * (static_cast<std::int64_t>(memory.cache_tokens) / plan.block_tokens) *
-                    plan.attention_dp;
+    limits.blocks = limits.shape.groups() * (static_cast<std::int64_t>(memory.cache_tokens) / plan.block_tokens);
     limits.watermark_blocks = limits.blocks / 100;
     limits.lanes = plan.pp;
     limits.planning = what.engine.planning;

@@ -47,20 +47,23 @@ enum class ReplicaRole : std::uint8_t {
 struct ReplicaLimits {
     Scheduler scheduler{"chunked", BatchPolicy::chunked, QueueOrder::arrival};
     std::int64_t max_batch = 256;
-    std::int64_t max_batched_tokens = 8192;  ///< of all attention data-parallel groups
+    std::int64_t groups = 1;                 ///< of attention data parallelism, each with a cache of its own
+    std::int64_t max_batched_tokens = 8192;  ///< of a group
     CacheShape shape{};                      ///< of a sequence in the cache
-    std::int64_t blocks = 1;                 ///< of the cache, each of one group of layers
-    std::int64_t watermark_blocks = 0;       ///< kept free when a request is admitted
-    std::int64_t lanes = 1;                  ///< batches in flight: pipeline stages
+    std::int64_t blocks = 1;                 ///< of the cache of a group, each of one group of layers
+    std::int64_t watermark_blocks = 0;       ///< of these, kept free when a request is admitted
+    std::int64_t lanes = 1;                  ///< iterations in flight: pipeline stages
     IterationPlanning planning = IterationPlanning::in_turn;
     PrefixCaching prefix_caching = PrefixCaching::on;
     PreemptionPolicy preemption = PreemptionPolicy::recompute;
-    std::int64_t host_blocks = 0;    ///< of the cache in host memory
+    std::int64_t host_blocks = 0;    ///< of the cache of a group in host memory
     std::int64_t adapter_slots = 0;  ///< resident at a time; 0: the adapters of requests do not matter
     Speculation speculation{};
     ReplicaRole role = ReplicaRole::whole;
-    /// Tokens that the cache holds of sequences within every window.
-    [[nodiscard]] std::int64_t cache_tokens() const { return blocks / shape.groups() * shape.block_tokens; }
+    /// Of all groups.
+    [[nodiscard]] std::int64_t all_blocks() const { return blocks * groups; }
+    /// Tokens that the caches of all groups hold of sequences within every window.
+    [[nodiscard]] std::int64_t cache_tokens() const { return all_blocks() / shape.groups() * shape.block_tokens; }
 };
 
 /// What an engine does when nobody names a scheduler: "prefill-first" where its prompts have iterations of their own,

@@ -17,28 +17,16 @@ void ModelledService::connect(std::int64_t replicas) {
 }
 
 ServiceModel::Times ModelledService::iteration(IterationLoad const& load) const {
-    ServingPlan const& plan = model_.what().plan;
-    IterationLoad share = load;
-    if (plan.attention_dp > 1) {
-        auto const groups = static_cast<double>(plan.attention_dp);
-        share.prefill_tokens /= groups;
-        share.prefill_attention /= groups;
-        share.decodes /= groups;
-        share.guesses /= groups;
-        share.decode_context /= groups;
-        share.samples /= groups;
-    }
-    Seconds const latency = model_(share).total();
-    return {latency, plan.pp > 1 ? std::min(latency, model_.interval(share)) : latency};
+    IterationTime const time = model_(load);
+    return {time.total(), std::min(time.total(), model_.at_slowest_stage(time))};
 }
 
 Seconds ModelledService::adapter_load() const { return adapters_ ? adapters_->bytes / host_link_ : Seconds{}; }
 
 ServiceModel::Times ModelledService::adapters(double different, double tokens) const {
     if (!adapters_) return {};
-    ServingPlan const& plan = model_.what().plan;
-    Seconds const stage = adapters_->stage_time(different, tokens / static_cast<double>(plan.attention_dp));
-    return {stage * plan.pp, stage};
+    Seconds const stage = adapters_->stage_time(different, tokens);
+    return {stage * adapters_->stages, stage};
 }
 
 Seconds ModelledService::before_queue(double prompt_tokens) const {

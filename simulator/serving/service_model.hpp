@@ -19,6 +19,7 @@ public:
     ServiceModel(ServiceModel const&) = delete;
     ServiceModel& operator=(ServiceModel const&) = delete;
     virtual ~ServiceModel() = default;
+    /// Of one attention data-parallel group, while the others have theirs.
     [[nodiscard]] virtual Times iteration(IterationLoad const& load) const = 0;
     /// What `IterationLoad::prefill_attention` takes for a chunk of `tokens` after `past`.
     [[nodiscard]] virtual Seconds prefill_attention(double past, double tokens) const = 0;
@@ -32,7 +33,7 @@ public:
     [[nodiscard]] virtual Seconds host_copy(double tokens) const = 0;
     /// Of an adapter from host memory.
     [[nodiscard]] virtual Seconds adapter_load() const = 0;
-    /// What adapters add to an iteration in which so many different ones serve so many tokens.
+    /// What adapters add to an iteration of a group in which so many different ones serve so many tokens.
     [[nodiscard]] virtual Times adapters(double different, double tokens) const = 0;
 };
 
@@ -40,8 +41,7 @@ public:
 /// protocol, assumed) where that has none.
 Sourced<BytesPerSecond> host_link(AcceleratorProfile const& accelerator);
 
-/// By `IterationModel`. With attention data parallelism sequences and chunks are taken as evenly divided among the
-/// groups.
+/// By `IterationModel`.
 class ModelledService : public ServiceModel {
 public:
     /// `model` must outlive this.

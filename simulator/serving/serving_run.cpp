@@ -158,7 +158,7 @@ ServingTotals ServingRun::snapshot() const {
 double ServingRun::cache_use() const {
     std::int64_t const serving = fleet_.serving();
     if (serving == 0) return 0;
-    return static_cast<double>(fleet_.blocks()) / static_cast<double>(setup_.limits.blocks * serving);
+    return static_cast<double>(fleet_.blocks()) / static_cast<double>(setup_.limits.all_blocks() * serving);
 }
 
 /// The window ends with the last arrival, when it holds at least one answer's time of arrivals.

@@ -56,9 +56,10 @@ void check_serving_setup(ServingSetup const& setup) {
         throw InputError("--acceptance: {} is out of range (0 to 1)", speculation.acceptance);
     if (!(speculation.draft_share >= 0 && speculation.draft_share <= 10))
         throw InputError("--draft-cost: {} is out of range (0 to 10 decode iterations)", speculation.draft_share);
-    if (limits.max_batched_tokens < limits.max_batch * (1 + speculation.tokens))
+    std::int64_t const batch = (limits.max_batch + limits.groups - 1) / limits.groups;
+    if (limits.max_batched_tokens < batch * (1 + speculation.tokens))
         throw InputError("--max-batched-tokens: {} are fewer than the {} sequences of a batch take ({} each)",
-                         limits.max_batched_tokens, limits.max_batch, 1 + speculation.tokens);
+                         limits.max_batched_tokens, batch, 1 + speculation.tokens);
     if (limits.blocks < 1) throw InputError("the cache of a replica holds no block");
     check_changes(setup);
     if (!(setup.warmup_share >= 0 && setup.warmup_share <= 0.9))

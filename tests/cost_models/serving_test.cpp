@@ -3,10 +3,13 @@
 #include "core/spec/model_catalog.hpp"
 #include "core/spec/parameters.hpp"
 #include "cost_models/serving/prompt_mix.hpp"
+#include "cost_models/serving/stage_split.hpp"
 #include "cost_models/serving/steady_state.hpp"
 #include "tests/catch.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 using namespace sextant;
@@ -161,7 +164,9 @@ TEST_CASE("serving: between two steps of a pipeline's group a stage has one of e
         auto const stages = static_cast<double>(pp);
         PromptMix const plain = mix_at(model, request, 40, 0);
         CAPTURE(pp);
-        CHECK(plain.mean.base() == Approx((plain.plain.device() + stages * plain.plain.host).base()));
+        Seconds const slowest = model.at_slowest_stage(plain.plain);
+        CHECK(slowest.base() >= Approx((plain.plain.device() / stages + plain.plain.host).base()));
+        CHECK(plain.mean.base() == Approx((stages * slowest).base()));
         PromptMix const alone = mix_at(model, request, 1 / stages, 0);  // nobody else is there
         CHECK(alone.mean.base() == Approx(alone.plain.total().base()));
         // A prompt of another group delays a step by a stage's share of it: of a fifth of the steps, say.
@@ -253,6 +258,62 @@ TEST_CASE("serving: an iteration has no more tokens than its budget, so a small 
         CHECK(tokens * (model(decodes(1, 1024)).total() / units::s) <= static_cast<double>(budget));
         CHECK(capacity >= 0.95 * last);  // prompts are cut into whole chunks
         last = capacity;
+    }
+}
+
+TEST_CASE("serving: stages have whole layers, as each engine splits them, that differ by one at most") {
+    using Layers = std::vector<std::int64_t>;
+    CHECK(stage_layers(61, 4, LongerStages::before_last) == Layers{15, 15, 16, 15});
+    CHECK(stage_layers(22, 4, LongerStages::before_last) == Layers{5, 6, 6, 5});
+    CHECK(stage_layers(5, 3, LongerStages::before_last) == Layers{2, 2, 1});
+    CHECK(stage_layers(61, 4, LongerStages::last) == Layers{15, 15, 15, 16});
+    CHECK(stage_layers(61, 4, LongerStages::first) == Layers{16, 15, 15, 15});
+    for (LongerStages const longer : {LongerStages::first, LongerStages::last, LongerStages::before_last})
+        for (std::int64_t layers = 1; layers < 130; layers += 7)
+            for (std::int64_t pp = 1; pp <= std::min<std::int64_t>(layers, 16); ++pp) {
+                Layers const stages = stage_layers(layers, pp, longer);
+                CAPTURE(layers, pp);
+                CHECK(static_cast<std::int64_t>(stages.size()) == pp);
+                CHECK(std::accumulate(stages.begin(), stages.end(), std::int64_t{0}) == layers);
+                auto const [least, most] = std::minmax_element(stages.begin(), stages.end());
+                CHECK(*most - *least == (layers % pp == 0 ? 0 : 1));
+            }
+}
+
+TEST_CASE("serving: the stage with the most layers sets the pace of a pipeline and holds the most memory") {
+    ServingPlan plan;
+    plan.pp = 1;
+    ServingCase const whole = served("llama-3.1-8b", "h100-sxm", plan);
+    ServingMemory const all = serving_memory(whole);
+    IterationLoad const prompt{.prefill_tokens = 4096, .samples = 1};
+    for (std::int64_t const pp : {3, 5, 7, 12}) {
+        plan.pp = pp;
+        ServingCase what = served("llama-3.1-8b", "h100-sxm", plan);
+        double const most = static_cast<double>((32 + pp - 1) / pp);
+        for (LongerStages const longer : {LongerStages::first, LongerStages::last, LongerStages::before_last}) {
+            what.engine.longer_stages = longer;
+            CAPTURE(pp, static_cast<int>(longer));
+            IterationModel const model(what);
+            CHECK(model.memory().cache_per_token.base() == Approx(all.cache_per_token.base() * most / 32));
+            CHECK(model.memory().weights > all.weights * (most / 32) * 0.8);
+            IterationTime const time = model(prompt);
+            double const layers = (time.device() - time.head).base();
+            double const tail = layers * static_cast<double>(stage_layers(what).back()) / 32 + time.head.base();
+            CHECK(model.at_slowest_stage(time).base() == Approx(std::max(layers * most / 32, tail) + time.host.base()));
+        }
+    }
+}
+
+TEST_CASE("serving: weights of all stages are those of the model, with a copy of a tied output matrix") {
+    for (char const* name : {"llama-3.1-8b", "llama-3.2-1b"}) {
+        ServingCase what = served(name, "h100-sxm");
+        double const whole = serving_memory(what).weights.base();
+        what.plan.pp = what.model.layer_count();  // a stage a layer: an end with its table is the fullest
+        double const embedding = 2 * static_cast<double>(total_count(embedding_parameters(what.model)));
+        double const layer = 2 * static_cast<double>(total_count(layer_parameters(what.model, what.model.layers[0])));
+        CAPTURE(name);
+        CHECK(serving_memory(what).weights.base() == Approx(embedding + layer).epsilon(0.001));
+        CHECK(whole > serving_memory(what).weights.base());
     }
 }
 

@@ -483,20 +483,3 @@ TEST_CASE("serve: totals of a span are those at its end less those at its beginn
     CHECK(d.counters.tokens_out == five.counters.tokens_out);
     CHECK(d.counters.busy == five.counters.busy);
 }
-
-TEST_CASE("serve: groups of attention data parallelism have a budget of tokens and a cache each") {
-    ServingCase what{.model = find_model("deepseek-v3"),
-                     .cluster = find_cluster("h200-sxm", "test"),
-                     .plan = {.weights = "fp8", .max_batched_tokens = 2048},
-                     .engine = find_engine("vllm", "test")};
-    for (std::int64_t const groups : {1, 2, 4, 8}) {
-        CAPTURE(groups);
-        what.plan.attention_dp = groups;
-        what.plan.ep = groups;
-        ServingMemory memory;
-        memory.cache_tokens = 160'000;  // of each group
-        ReplicaLimits const limits = replica_limits(what, memory);
-        CHECK(limits.max_batched_tokens == 2048 * groups);
-        CHECK(limits.blocks == memory.shape.groups() * (160'000 / what.plan.block_tokens) * groups);
-    }
-}

@@ -19,14 +19,30 @@ using fixtures::cases;
 
 namespace {
 
-ServingOutcome simulated(IterationModel const& model, RequestShape const& request, double rate, std::uint64_t seed) {
+ServingOutcome simulated(IterationModel const& model, RequestShape const& request, double rate, std::uint64_t seed,
+                         std::int64_t requests = cases(40000, 15000)) {
     ServingSetup setup;
     setup.limits = replica_limits(model.what(), model.memory());
     SyntheticSource source({.rate = rate,
                             .prompt = length(fmt::format("{:.0f}", request.prompt).c_str()),
                             .output = length(fmt::format("{:.0f}", request.output).c_str()),
-                            .requests = cases(40000, 15000),
+                            .requests = requests,
                             .seed = seed,
+                            .longest = 131072});
+    return simulate_serving(setup, ModelledService(model), source);
+}
+
+/// Answers even over 0.5 to 1.5 of the mean, so that requests do not stay in step.
+ServingOutcome in_loop(IterationModel const& model, RequestShape const& request, double concurrency) {
+    ServingSetup setup;
+    setup.limits = replica_limits(model.what(), model.memory());
+    setup.concurrency = static_cast<std::int64_t>(concurrency);
+    SyntheticSource source({.process = ArrivalProcess::closed,
+                            .prompt = length(fmt::format("{:.0f}", request.prompt).c_str()),
+                            .output = length(fmt::format("uniform:{:.0f}-{:.0f}", std::ceil(request.output / 2),
+                                                         std::floor(1.5 * request.output))
+                                                 .c_str()),
+                            .requests = std::max<std::int64_t>(400, 20 * setup.concurrency),
                             .longest = 131072});
     return simulate_serving(setup, ModelledService(model), source);
 }
@@ -67,6 +83,72 @@ TEST_CASE("serving: the steady state has the times of a simulation, up to 0.9 of
     }
     CAPTURE(close);
     CHECK(close >= 0.9 * loads);
+}
+
+TEST_CASE("serving: a prompt alone that is cut takes as long in closed form as chunk by chunk") {
+    std::mt19937 draw(5);
+    for (char const* engine : {"vllm", "sglang", "tensorrt-llm"})
+        for (std::int64_t const pp : {1, 2})
+            for (double const prompt : {700.0, 4096.0, 9000.0, 30001.0}) {
+                ServingCase what;
+                what.model = find_model("llama-3.1-8b");
+                what.cluster = find_cluster("h100-sxm", "test");
+                what.engine = find_engine(engine, "test");
+                what.plan.pp = pp;
+                what.plan.max_batched_tokens = std::int64_t{512} << (draw() % 4);
+                IterationModel const model(what);
+                RequestShape const request{.prompt = prompt, .output = 3};
+                CAPTURE(engine, pp, prompt, what.plan.max_batched_tokens);
+                ServingOutcome const out = simulated(model, request, 1e-3, 1, 20);
+                CHECK(out.ttft.p50.base() == Approx(closed_loop(model, request, 1).ttft.total().base()).epsilon(1e-6));
+            }
+}
+
+TEST_CASE("serving: attention data-parallel groups have the times of a simulation, alone, in a loop and at random") {
+    std::mt19937 draw(23);
+    auto const among = [&](auto const& list) { return list[draw() % list.size()]; };
+    constexpr int deployments = cases(14, 5);
+    int close = 0;
+    int compared = 0;
+    auto const compare = [&](ServingEstimate const& e, ServingOutcome const& out) {
+        double const ttft = out.ttft.mean / e.ttft.total();
+        double const tpot = out.tpot.mean / e.tpot;
+        CAPTURE(ttft, tpot);
+        CHECK(std::abs(std::log(ttft)) < std::log(1.5));
+        CHECK(std::abs(std::log(tpot)) < std::log(1.5));
+        ++compared;
+        if (std::abs(std::log(ttft)) < std::log(1.2) && std::abs(std::log(tpot)) < std::log(1.2)) ++close;
+    };
+    for (int i = 0; i < deployments; ++i) {
+        ServingCase what;
+        what.model = find_model(among(std::vector{"deepseek-v3", "qwen3-235b-a22b", "gpt-oss-120b", "mixtral-8x7b"}));
+        what.cluster = find_cluster("h200-sxm", "test");
+        what.engine = find_engine(among(std::vector{"vllm", "sglang", "tensorrt-llm"}), "test");
+        what.plan.weights = "fp8";
+        what.plan.attention_dp = among(std::vector<std::int64_t>{2, 4, 8});
+        what.plan.tp = 8 / what.plan.attention_dp;
+        what.plan.ep = 8;
+        RequestShape const request{.prompt = among(std::vector{300.0, 1500.0, 4000.0}),
+                                   .output = among(std::vector{30.0, 150.0, 500.0})};
+        IterationModel const model(what);
+        CAPTURE(i, what.model.name, what.engine.name, what.plan.attention_dp, request.prompt, request.output);
+        // One request alone is the same request.
+        ServingOutcome const one = simulated(model, request, 1e-4, 1, 12);
+        ServingEstimate const alone = closed_loop(model, request, 1);
+        CHECK(one.ttft.p50.base() == Approx(alone.ttft.total().base()).epsilon(1e-3));
+        CHECK(one.tpot.p50.base() == Approx(alone.tpot.base()).epsilon(0.02));
+        for (double const share : {0.3, 0.6}) {
+            double const rate = share * serving_capacity(model, request);
+            CAPTURE(share);
+            compare(open_loop(model, request, rate), simulated(model, request, rate, 3, 6000));
+        }
+        for (double const concurrency : {4.0, 16.0, 64.0}) {
+            CAPTURE(concurrency);
+            compare(closed_loop(model, request, concurrency), in_loop(model, request, concurrency));
+        }
+    }
+    CAPTURE(close, compared);
+    CHECK(close >= 0.9 * compared);
 }
 
 TEST_CASE(
