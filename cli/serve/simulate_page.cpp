@@ -13,11 +13,12 @@ struct NamedSpread {
     LatencySpread const& spread;
 };
 
-std::vector<NamedSpread> spreads(ServingOutcome const& o) {
+std::vector<NamedSpread> spreads(ServeSimulateReport const& r) {
+    ServingOutcome const& o = r.outcome;
     std::vector<NamedSpread> list;
     for (NamedSpread const& s : {NamedSpread{"time to the first token", o.ttft},
                                  {"per further token", o.tpot},
-                                 {"between tokens", o.itl},
+                                 {gap_name(r), o.itl},
                                  {"end to end", o.e2e},
                                  {"until scheduled", o.queue}})
         if (s.spread.count > 0) list.push_back(s);
@@ -56,11 +57,11 @@ void add_answer(Page& page, ServeSimulateReport const& r) {
         page.figures.push_back({"cost", fmt::format("${:.4g}", *usd), "per million output tokens"});
 }
 
-Chart latency_chart(ServingOutcome const& o) {
+Chart latency_chart(ServeSimulateReport const& r) {
     PointChart chart{.series = {},
                      .x = {.title = "ms", .scale = ChartAxis::Scale::logarithmic},
                      .y = {.title = "share of requests, %"}};
-    for (NamedSpread const& s : spreads(o)) {
+    for (NamedSpread const& s : spreads(r)) {
         PointSeries line{.name = s.name, .draw = Draw::both, .x = {}, .y = {}};
         for (auto const& [share, time] : {std::pair{50.0, s.spread.p50},
                                           {90.0, s.spread.p90},
@@ -119,7 +120,7 @@ PageTable latency_table(ServeSimulateReport const& r) {
                     .note = fmt::format("{} requests measured, after a warm-up of {:g} %.", r.outcome.measured,
                                         100 * r.setup.warmup_share),
                     .columns = {{"latency", Align::left}, {"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"largest"}}};
-    for (NamedSpread const& s : spreads(r.outcome)) {
+    for (NamedSpread const& s : spreads(r)) {
         std::vector<PageCell> row{{s.name}};
         for (Seconds const time :
              {s.spread.mean, s.spread.p50, s.spread.p90, s.spread.p95, s.spread.p99, s.spread.largest})
@@ -156,7 +157,7 @@ std::string serve_simulate_page(ServeSimulateReport const& r) {
                         fmt::format("{}; prompts {}, outputs {}; {} requests, seed {}", r.load, r.prompt, r.output,
                                     r.requests, r.seed)}};
     add_answer(page, r);
-    if (r.has_latencies()) page.blocks.push_back(latency_chart(r.outcome));
+    if (r.has_latencies()) page.blocks.push_back(latency_chart(r));
     page.blocks.push_back(token_rate(r.outcome));
     page.blocks.push_back(
         over_time(r.outcome, "Requests over time", "Running and waiting, of all replicas.", "requests",

@@ -79,8 +79,10 @@ struct NamedSpread {
     char const* key;
     LatencySpread const& spread;
 };
-/// @param outcome outlives them.
-std::vector<NamedSpread> named_spreads(ServingOutcome const& outcome);
+/// @param report outlives them.
+std::vector<NamedSpread> named_spreads(ServeSimulateReport const& report);
+/// What lies between the times that tokens of a request come at: of speculation a step's tokens come together.
+char const* gap_name(ServeSimulateReport const& report);
 
 std::string serve_simulate_text(ServeSimulateReport const& report);
 std::string serve_simulate_json(ServeSimulateReport const& report);

@@ -33,7 +33,7 @@ Table serve_simulate_table(ServeSimulateReport const& report) {
             add("good_share", report.good_share());
             add("good_requests_per_s", report.good_share() * report.requests_per_s());
         }
-        for (NamedSpread const& row : named_spreads(o)) {
+        for (NamedSpread const& row : named_spreads(report)) {
             if (row.spread.count == 0) continue;
             std::string const key = row.key;
             add(key + "_mean_s", row.spread.mean.base());

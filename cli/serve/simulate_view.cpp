@@ -25,7 +25,7 @@ std::string latencies(ServeSimulateReport const& report) {
                  {"p95", Align::right},
                  {"p99", Align::right},
                  {"largest", Align::right}});
-    for (NamedSpread const& row : named_spreads(report.outcome)) {
+    for (NamedSpread const& row : named_spreads(report)) {
         LatencySpread const& l = row.spread;
         if (l.count > 0)
             table.add_row({row.title, latency_text(l.mean), latency_text(l.p50), latency_text(l.p90),
@@ -122,10 +122,15 @@ std::string overload_rates(ServingOutcome const& o) {
                                     o.offered);
 }
 
-std::vector<NamedSpread> named_spreads(ServingOutcome const& o) {
+char const* gap_name(ServeSimulateReport const& report) {
+    return report.setup.limits.speculation.tokens > 0 ? "between steps" : "between tokens";
+}
+
+std::vector<NamedSpread> named_spreads(ServeSimulateReport const& report) {
+    ServingOutcome const& o = report.outcome;
     return {{"TTFT", "ttft", o.ttft},
             {"TPOT", "tpot", o.tpot},
-            {"between tokens", "itl", o.itl},
+            {gap_name(report), "itl", o.itl},
             {"end to end", "e2e", o.e2e},
             {"until scheduled", "queue", o.queue}};
 }

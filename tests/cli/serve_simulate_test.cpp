@@ -315,6 +315,21 @@ TEST_CASE("serve simulate: states of recurrent layers lie in the cache of every 
                contains("recurrent layers: their kernels were not measured"));
 }
 
+TEST_CASE("serve simulate: gaps of speculation are those between steps, and TPOT is per token") {
+    Arguments const load{"--concurrency", "2", "--count", "300", "--prompt", "100", "--output-tokens", "100"};
+    Arguments guessing = load;
+    guessing.insert(guessing.end(), {"--speculate", "4", "--acceptance", "0.8"});
+    Json const with = answer(simulate(guessing));
+    CHECK(at(with, "/itl/mean_s") > 2.5 * at(with, "/tpot/mean_s"));
+    CHECK(at(answer(simulate(load)), "/itl/mean_s") ==
+          Approx(at(answer(simulate(load)), "/tpot/mean_s")).epsilon(0.05));
+    std::string const text = run_sextant(simulate(guessing)).out;
+    CHECK_THAT(text, contains("between steps"));
+    CHECK_THAT(text, !contains("between tokens"));
+    CHECK_THAT(text, contains("per token it is TPOT"));
+    CHECK_THAT(run_sextant(simulate(load)).out, contains("between tokens"));
+}
+
 TEST_CASE("serve simulate: speculation helps a small batch more than one that computes") {
     auto const gain = [](char const* concurrency) {
         Arguments const load{"--concurrency", concurrency, "--count", "1500", "--prompt", "100"};
