@@ -3,6 +3,7 @@
 #include "core/embedded_text.hpp"
 #include "core/error.hpp"
 #include "core/json/text_file.hpp"
+#include "core/spec/kernel_constants.hpp"
 #include "core/spec/profile_values.hpp"
 #include "tests/catch.hpp"
 

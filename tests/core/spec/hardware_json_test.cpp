@@ -3,6 +3,7 @@
 #include "core/embedded_text.hpp"
 #include "core/json/text_file.hpp"
 #include "core/spec/hardware_catalog.hpp"
+#include "core/spec/kernel_constants.hpp"
 #include "tests/catch.hpp"
 
 #include <string>
