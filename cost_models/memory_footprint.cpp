@@ -1,6 +1,7 @@
 #include "cost_models/memory_footprint.hpp"
 
 #include "core/graph/step_graph.hpp"
+#include "cost_models/weight_copies.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,19 +13,34 @@ using units::B;
 
 constexpr double frozen_weight_bytes = 2;  // bf16 or fp16, as checkpoints are published
 
+/// Of a rank's parameters those that data parallelism gathers and reduces: experts alone where nothing else has copies.
+LocalParameters with_copies(LocalParameters const& parameters, ParallelPlan const& plan) {
+    if (copies_dense(plan)) return parameters;
+    LocalParameters part;
+    if (copies_experts(plan)) part.expert = parameters.expert;
+    return part;
+}
+
+/// The same of frozen weights.
+FrozenWeights with_copies(FrozenWeights weights, ParallelPlan const& plan) {
+    weights.plain = with_copies(weights.plain, plan);
+    weights.packed = with_copies(weights.packed, plan);
+    return weights;
+}
+
 /// What ZeRO-3 holds unsharded of the ends: weights, which stay gathered from the first use to the last, and gradients
 /// before they are reduced, in 2 bytes each.
 Bytes gathered_ends(StageLoad const& load, ParallelPlan const& plan) {
-    return 4 * load.ends.total() * B + frozen_bytes(load.frozen_ends, plan);
+    return 4 * with_copies(load.ends, plan).total() * B + frozen_bytes(with_copies(load.frozen_ends, plan), plan);
 }
 
 /// The same of layers: at the loss the last one, which its backward pass needs next; in the backward pass of a layer
 /// its weights and gradients, and the weights of the one prefetched.
 struct GatheredLayers {
     GatheredLayers(StageLoad const& load, ParallelPlan const& plan, double share) {
-        if (plan.zero < 3 || plan.dp * plan.cp == 1) return;
-        double const layer = share * load.largest_layer.total();
-        Bytes const frozen = share * frozen_bytes(load.frozen_layer, plan);
+        if (plan.zero < 3) return;
+        double const layer = share * with_copies(load.largest_layer, plan).total();
+        Bytes const frozen = share * frozen_bytes(with_copies(load.frozen_layer, plan), plan);
         at_loss = 2 * layer * B + frozen;
         in_backward = (2 * 2 * layer + 2 * layer) * B + 2.0 * frozen;
     }
@@ -116,10 +132,9 @@ Bytes buffers(StageLoad const& load, ParallelPlan const& plan, FrameworkMemory c
     Bytes total = framework.step_buffer_bytes.value * load.hidden_tokens * B;
     // A packed matrix is written in 16 bit for as long as its product runs.
     if (plan.adapters.on()) total += frozen_weight_bytes * load.frozen.largest_packed * B;
-    if (plan.dp * plan.cp == 1) return total;
-    total += framework.bucket_bytes.value * load.parameters.total() * B;
+    total += framework.bucket_bytes.value * with_copies(load.parameters, plan).total() * B;
     if (plan.zero >= 3) total += gathered_ends(load, plan);
-    if (plan.zero == 2) total += 2 * load.largest_layer.total() * B;
+    if (plan.zero == 2) total += 2 * with_copies(load.largest_layer, plan).total() * B;
     return total;
 }
 
@@ -160,8 +175,10 @@ void fill_activations(StageMemory& m, StageLoad const& load, ParallelPlan const&
 /// weights before they are spread.
 Bytes optimizer_phase_excess(StageMemory const& m, StageLoad const& load, ParallelPlan const& plan,
                              FrameworkMemory const& framework) {
-    if (plan.zero != 1 || plan.dp * plan.cp == 1) return {};
-    Bytes const gathered = framework.gather_bytes.value * load.parameters.total() * (1 + 1 / dense_shards(plan)) * B;
+    if (plan.zero != 1) return {};
+    double const shards = copies_dense(plan) ? dense_shards(plan) : expert_shards(plan);
+    Bytes const gathered =
+        framework.gather_bytes.value * with_copies(load.parameters, plan).total() * (1 + 1 / shards) * B;
     return std::max(Bytes{}, gathered - (m.activations + m.logits));
 }
 

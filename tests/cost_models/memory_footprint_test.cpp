@@ -179,6 +179,30 @@ TEST_CASE("ZeRO-3 gathers a framework's share of a layer at once", "[INV-21]") {
     CHECK(stage_memory(load, {.dp = 8, .zero = 1}, memory).buffers.base() == 0);
 }
 
+TEST_CASE("experts that alone have copies are gathered and reduced, what is beside them is not", "[INV-20]") {
+    // tp 8, ep 1: a group of 8 for every expert, none for the rest.
+    StageLoad load;
+    load.layers = 4;
+    load.parameters = {.dense = 1e9, .expert = 8e9};
+    load.largest_layer = {.dense = 0.25e9, .expert = 2e9};
+    load.ends = {.dense = 0.1e9};
+    FrameworkMemory memory = plain_memory();
+    memory.bucket_bytes.value = 4;
+    ParallelPlan plan{.tp = 8};
+    auto const buffers = [&](int zero) {
+        plan.zero = zero;
+        return stage_memory(load, plan, memory).buffers.base();
+    };
+    CHECK(buffers(0) == Approx(4 * 8e9));
+    CHECK(buffers(2) == Approx(4 * 8e9 + 2 * 2e9));
+    CHECK(buffers(3) == Approx(4 * 8e9 + 6 * 2e9));
+    plan.expert_tp = 8;  // no copies of anything
+    for (int const zero : {0, 2, 3})
+        CHECK(buffers(zero) == 0);
+    plan = {.dp = 2, .tp = 8};
+    CHECK(buffers(3) == Approx(4 * 9e9 + 6 * 2.25e9 + 4 * 0.1e9));
+}
+
 TEST_CASE("offload moves bytes to the host and loses none", "[INV-21]") {
     std::mt19937_64 random(4);
     for (int i = 0; i < 100; ++i) {
