@@ -1,8 +1,11 @@
 #include "planner/report.hpp"
 
+#include "core/nearest.hpp"
 #include "core/quantity_text.hpp"
 #include "core/spec/framework_fields.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "cost_models/weight_copies.hpp"
+#include "planner/expert_overlap.hpp"
 #include "planner/left_out.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +71,7 @@ void add_scale_up(Assumptions& list, ClusterSpec const& cluster) {
 /// Whether a constant of a framework plays a part in this plan.
 bool is_used(std::string_view key, ParallelPlan const& plan, ModelSpec const& model) {
     if (key == release_gain_key) return false;  // said by the release
-    bool const alone = plan.dp * plan.cp == 1;
+    bool const alone = most_copies(plan, model) == 1;
     if (key.starts_with("moe_") || key.starts_with("grouped_") || key.starts_with("routed_"))
         return model.moe.has_value();
     if (key.starts_with("tp_")) return plan.tp > 1;
@@ -130,6 +133,9 @@ std::vector<std::string> collect_assumptions(ModelSpec const& model, ClusterSpec
             "offload: transfers have the host link to themselves and the host updates at 25 GB/s; no measurement here "
             "supports offload times");
     if (plan.pp > 1) add_schedule(lines, plan.schedule);
+    if (plan.schedule == Schedule::overlapped && !can_overlap_experts(plan))
+        lines.push_back(fmt::format("schedule {}: Megatron-Core refuses this plan; it wants {}", name_of(plan.schedule),
+                                    join(missing_for_expert_overlap(plan))));
     if (plan.adapters.on())
         lines.emplace_back(
             "adapters: each product and each sum is a kernel of its own, in 16 bit, without dropout on their inputs; "

@@ -1,8 +1,11 @@
 #include "planner/explain.hpp"
 
 #include "core/error.hpp"
+#include "core/graph/stage_layout.hpp"
 #include "core/quantity_text.hpp"
+#include "core/spec/parameters.hpp"
 #include "core/spec/schedule_traits.hpp"
+#include "planner/expert_overlap.hpp"
 
 #include <fmt/format.h>
 
@@ -45,6 +48,45 @@ std::string communication_sentence(StepEstimate const& e) {
     return line;
 }
 
+/// The largest degree below the plan's that its ranks and heads can be split by.
+std::int64_t smaller_tensor_degree(ParallelPlan const& plan, ModelSpec const& model) {
+    std::int64_t degree = plan.tp - 1;
+    while (plan.tp % degree != 0 || !divides_heads(model, degree))
+        --degree;
+    return degree;
+}
+
+std::string tensor_sentence(StepReport const& report, ClosedForm const& form) {
+    ParallelPlan const& p = report.plan;
+    std::string const less =
+        fmt::format("--tp {} (more data parallelism, if it fits) may help, ", smaller_tensor_degree(p, form.model()));
+    return fmt::format(
+        "tensor parallelism {}: {}overlapping it (now {:.0f} % hidden) would help",
+        place(GroupKind::tensor, p, form.cluster()).domains > 1 ? "crosses scale-up domains" : "stays inside a domain",
+        report.microbatches >= 2 ? less : "", 100 * form.timing().tp_overlap.value);
+}
+
+/// With what options the exchanges of experts would hide; nothing where Megatron-Core cannot have them hide.
+std::optional<std::string> overlap_sentence(ParallelPlan plan, ModelSpec const& model) {
+    std::string options = "--schedule 1f1b-overlap";
+    if (plan.pp > 1 && plan.vpp == 1) {
+        plan.vpp = 2;
+        while (plan.pp * plan.vpp <= model.layer_count() && !can_split(model.layer_count(), plan.pp, plan.vpp))
+            ++plan.vpp;
+        if (plan.pp * plan.vpp > model.layer_count()) return {};
+        options += fmt::format(" --vpp {}", plan.vpp);
+    }
+    if (plan.recompute == Recompute::full) {
+        plan.recompute = Recompute::none;
+        options += " --recompute none";
+    }
+    if (!can_overlap_experts(plan)) return {};
+    return fmt::format(
+        "expert parallelism: with {}, if it fits, exchanges would hide beside another pass, as far as the host keeps "
+        "up",
+        options);
+}
+
 void explain_memory(StepReport const& report, std::vector<std::string>& lines) {
     StepEstimate const& e = report.estimate;
     Bytes const headroom = report.limit.usable - e.peak();
@@ -85,7 +127,7 @@ std::string largest_losses(StepEstimate const& estimate) {
     return text.empty() ? "compute" : text;
 }
 
-std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cluster, FrameworkTiming const& timing) {
+std::vector<std::string> explain(StepReport const& report, ClosedForm const& form) {
     StepEstimate const& e = report.estimate;
     ParallelPlan const& p = report.plan;
     StepBreakdown const& b = e.breakdown;
@@ -101,18 +143,9 @@ std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cl
                     ? "a larger global batch, fewer stages or the interleaved schedule would shrink the bubble"
                     : "a larger global batch or fewer stages would shrink the bubble");
     }
-    GroupPlacement const tensor = place(GroupKind::tensor, p, cluster);
-    if (p.tp > 1 && share(b.tp, e) > 8)
-        lines.push_back(fmt::format(
-            "tensor parallelism {}: {}overlapping it (now {:.0f} % hidden) would help",
-            tensor.domains > 1 ? "crosses scale-up domains" : "stays inside a domain",
-            report.microbatches >= 2 ? fmt::format("--tp {} (more data parallelism, if it fits) may help, ", p.tp / 2)
-                                     : std::string(),
-            100 * timing.tp_overlap.value));
-    if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2)
-        lines.push_back(
-            "expert parallelism: with --schedule 1f1b-overlap exchanges would hide beside another pass, as far as the "
-            "host keeps up");
+    if (p.tp > 1 && share(b.tp, e) > 8) lines.push_back(tensor_sentence(report, form));
+    if (share(b.ep, e) > 8 && is_usual(p.schedule) && p.zero < 2 && form.framework().name == "megatron")
+        if (auto line = overlap_sentence(p, form.model())) lines.push_back(std::move(*line));
     if (share(b.host, e) > 8)
         lines.push_back(
             fmt::format("the host launches kernels slower than the device runs them: {}CUDA graphs would help",

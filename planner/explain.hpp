@@ -17,7 +17,7 @@ std::vector<std::pair<std::string_view, Seconds>> breakdown_parts(StepBreakdown 
 std::string largest_losses(StepEstimate const& estimate);
 
 /// What binds this plan and what would move it, a sentence per line.
-std::vector<std::string> explain(StepReport const& report, ClusterSpec const& cluster, FrameworkTiming const& timing);
+std::vector<std::string> explain(StepReport const& report, ClosedForm const& form);
 
 /// "1,204 rejected: 960 memory, 244 heads".
 std::string rejection_summary(SearchCounts const& counts);

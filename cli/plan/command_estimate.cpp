@@ -26,8 +26,7 @@ int estimate(Options const& options, CLI::App const& app, CommandContext& contex
     ClosedForm form(subject.model, subject.workload, subject.cluster, subject.framework, plan.precision);
     StepReport const report = make_report(form, plan, subject.limit);
     PlanQuestion const question{subject.model, subject.cluster, subject.framework, subject.workload};
-    std::vector<std::string> const reasons =
-        options.explain ? explain(report, subject.cluster, form.timing()) : std::vector<std::string>{};
+    std::vector<std::string> const reasons = options.explain ? explain(report, form) : std::vector<std::string>{};
     switch (format) {
         case Format::json: deliver(options.output, context, step_report_json(question, report, reasons)); break;
         case Format::text:

@@ -241,7 +241,7 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
     std::vector<std::string> const advice = advice_of(subject, result, counts, constraints);
     std::vector<std::string> const explanation = o.explain && !reports.empty()
-                                                     ? explain(reports.front(), subject.cluster, form.timing())
+                                                     ? explain(reports.front(), form)
                                                      : std::vector<std::string>{};
     PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified, present};
     deliver_plans(o, format, question, answer, context);

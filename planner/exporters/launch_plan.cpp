@@ -6,6 +6,7 @@
 #include "core/quantity_text.hpp"
 #include "core/spec/parameters.hpp"
 #include "cost_models/memory_footprint.hpp"
+#include "cost_models/weight_copies.hpp"
 #include "planner/exporters/quoting.hpp"
 #include "planner/run_plan/run_goodput.hpp"
 
@@ -94,11 +95,6 @@ std::int64_t most_layers_of_stage(ParallelPlan const& plan, ModelSpec const& mod
     for (StageContent const& stage : lay_out_stages(model, plan).stages)
         most = std::max(most, stage.layers);
     return most;
-}
-
-std::int64_t most_copies(ParallelPlan const& plan, ModelSpec const& model) {
-    std::int64_t const ranks = plan.dp * plan.cp;
-    return model.moe ? std::max(ranks, plan.expert_dp()) : ranks;
 }
 
 ParallelPlan normal_form(ParallelPlan plan, ModelSpec const& model) {

@@ -57,10 +57,6 @@ LaunchPlan make_launch_plan(ModelSpec model, ClusterSpec cluster, Workload const
 CheckpointPlan checkpoint_plan(ClusterSpec const& cluster, struct FrameworkProfile const& framework,
                                ModelSpec const& model, ParallelPlan const& plan, Seconds step_time);
 
-/// Ranks that hold copies of a weight, of the one that has most. Experts may have copies where what is beside them has
-/// none: on tensor-parallel ranks that each hold whole experts.
-std::int64_t most_copies(ParallelPlan const& plan, ModelSpec const& model);
-
 /// The same plan with one spelling for what makes no difference: a shard group of all ranks is 0, a balanced split of
 /// the layers is empty, ZeRO over groups of one rank is 0, and so on. Two plans with the same normal form are the same
 /// plan: they take the same time and memory.

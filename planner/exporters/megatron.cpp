@@ -1,3 +1,4 @@
+#include "cost_models/weight_copies.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
@@ -81,8 +82,9 @@ void add_state(ArgumentLines& lines, ParallelPlan const& p, ModelSpec const& mod
         lines.option("--ckpt-format", "fsdp_dtensor");
     }
     if (p.shard_group > 0) lines.option("--num-distributed-optimizer-instances", p.dp * p.cp / p.shard_group);
-    if (p.dp * p.cp > 1) lines.flag("--overlap-grad-reduce");
-    if (p.dp * p.cp > 1 && sharded) lines.flag("--overlap-param-gather");
+    bool const copied = most_copies(p, model) > 1;
+    if (copied) lines.flag("--overlap-grad-reduce");
+    if (copied && sharded) lines.flag("--overlap-param-gather");
     add_optimizer(lines, p);
     if (offloads_activations(p)) lines.option("--cpu-offloading-num-layers", model.layer_count() - 1);
 }

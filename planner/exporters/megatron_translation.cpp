@@ -1,5 +1,7 @@
 #include "planner/exporters/megatron_translation.hpp"
 
+#include "cost_models/weight_copies.hpp"
+#include "planner/expert_overlap.hpp"
 #include "planner/exporters/megatron_attention.hpp"
 
 namespace sextant {
@@ -110,11 +112,7 @@ std::int64_t chunk_group(ParallelPlan const& p, std::int64_t microbatches) {
     return group;
 }
 
-bool overlaps_experts(ParallelPlan const& p) {
-    bool const wide = p.precision == Precision::fp32 || p.precision == Precision::tf32;
-    return p.schedule == Schedule::overlapped && p.ep > 1 && (p.pp == 1 || p.vpp > 1) && !wide &&
-           p.recompute != Recompute::full;
-}
+bool overlaps_experts(ParallelPlan const& p) { return p.schedule == Schedule::overlapped && can_overlap_experts(p); }
 
 bool precision_aware(ParallelPlan const& p) {
     return p.optimizer == Optimizer::adamw_bf16 || p.optimizer == Optimizer::adamw_8bit || offloads_optimizer(p);

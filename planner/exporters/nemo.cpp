@@ -1,3 +1,4 @@
+#include "cost_models/weight_copies.hpp"
 #include "planner/exporters/exporter.hpp"
 #include "planner/exporters/megatron_attention.hpp"
 #include "planner/exporters/megatron_model.hpp"
@@ -137,8 +138,8 @@ std::string strategy(ParallelPlan const& p, LaunchPlan const& launch) {
     out += "    ddp=run.Config(\n        DistributedDataParallelConfig,\n";
     auto const ddp = [&](char const* name, auto const& value) { out += fmt::format("        {}={},\n", name, value); };
     ddp("use_distributed_optimizer", truth(p.zero >= 1));
-    ddp("overlap_grad_reduce", truth(p.dp * p.cp > 1));
-    ddp("overlap_param_gather", truth(p.dp * p.cp > 1 && p.zero >= 1));
+    ddp("overlap_grad_reduce", truth(most_copies(p, m) > 1));
+    ddp("overlap_param_gather", truth(most_copies(p, m) > 1 && p.zero >= 1));
     if (p.zero >= 2) ddp("data_parallel_sharding_strategy", p.zero == 2 ? "\"optim_grads\"" : "\"optim_grads_params\"");
     return out + "    ),\n)\n\n";
 }

@@ -1,6 +1,7 @@
 #include "planner/exporters/torchtitan_translation.hpp"
 
 #include "cost_models/memory_footprint.hpp"
+#include "cost_models/weight_copies.hpp"
 
 #include <algorithm>
 

@@ -27,7 +27,15 @@ std::string all_of(std::vector<std::string> const& lines) {
     return text;
 }
 
-std::string why(StepReport const& report) { return all_of(explain(report, cluster(), neutral_timing())); }
+/// What explains the report of a plan of `model` with Megatron-LM, or with another framework.
+std::string why(StepReport const& report, ModelSpec const& model = llama(4096, 32, 8, 32, 14336),
+                char const* framework_name = "megatron") {
+    ClusterSpec const machine = cluster();
+    FrameworkProfile framework = neutral_framework();
+    framework.name = framework_name;
+    ClosedForm const form(model, {.sequence = 2048, .global_batch = 64}, machine, framework, Precision::bf16);
+    return all_of(explain(report, form));
+}
 
 }  // namespace
 
@@ -92,18 +100,43 @@ TEST_CASE("explain: each sentence comes with what causes it and not without", "[
     CHECK_THAT(why(report_with(b, plan)), contains("the host launches kernels slower"));
     b.recompute = 20 * units::s;
     CHECK_THAT(why(report_with(b, plan)), contains("recompute runs 20 s again"));
+}
 
-    ParallelPlan experts;
-    experts.ep = 8;
-    StepBreakdown exchanged;
-    exchanged.gemm = 80 * units::s;
-    exchanged.ep = 20 * units::s;
-    CHECK_THAT(why(report_with(exchanged, experts)), contains("--schedule 1f1b-overlap"));
-    experts.schedule = Schedule::overlapped;
-    CHECK_THAT(why(report_with(exchanged, experts)), !contains("--schedule 1f1b-overlap"));
-    experts.schedule = Schedule::one_f_one_b;
-    experts.zero = 3;  // which does not go with it
-    CHECK_THAT(why(report_with(exchanged, experts)), !contains("--schedule 1f1b-overlap"));
+TEST_CASE("explain: 1f1b-overlap is advised where Megatron-Core can run it, with the options that it takes",
+          "[INV-26]") {
+    ModelSpec const model = mixture(2048, 16, 16, 2, 1408);
+    ParallelPlan plan{.ep = 8};
+    StepBreakdown b;
+    b.gemm = 80 * units::s;
+    b.ep = 20 * units::s;
+    auto const advice = [&](char const* framework = "megatron") { return why(report_with(b, plan), model, framework); };
+    CHECK_THAT(advice(), contains("with --schedule 1f1b-overlap, if it fits,"));
+    for (char const* other : {"fsdp", "torchtitan", "maxtext", "deepspeed"})
+        CHECK_THAT(advice(other), !contains("1f1b-overlap"));
+    plan.pp = 2;
+    plan.recompute = Recompute::full;
+    CHECK_THAT(advice(), contains("with --schedule 1f1b-overlap --vpp 2 --recompute none, if it fits,"));
+    plan.schedule = Schedule::interleaved;
+    plan.vpp = 4;
+    CHECK_THAT(advice(), contains("with --schedule 1f1b-overlap --recompute none, if it fits,"));
+    plan.precision = Precision::fp32;
+    CHECK_THAT(advice(), !contains("1f1b-overlap"));
+    plan = {.ep = 8, .schedule = Schedule::overlapped};
+    CHECK_THAT(advice(), !contains("1f1b-overlap"));
+    plan = {.ep = 8, .zero = 3};  // which does not go with it
+    CHECK_THAT(advice(), !contains("1f1b-overlap"));
+}
+
+TEST_CASE("explain: less tensor parallelism is advised by a degree that can be built", "[INV-26]") {
+    StepBreakdown b;
+    b.gemm = 80 * units::s;
+    b.tp = 20 * units::s;
+    auto const advice = [&](std::int64_t heads, std::int64_t tp) {
+        return why(report_with(b, {.tp = tp}), llama(heads * 64, heads, heads, 4, 7200));
+    };
+    CHECK_THAT(advice(25, 5), contains("--tp 1 ("));
+    CHECK_THAT(advice(24, 6), contains("--tp 3 ("));
+    CHECK_THAT(advice(32, 8), contains("--tp 4 ("));
 }
 
 TEST_CASE("explain: headroom when it fits, the shortfall when it does not", "[INV-21]") {

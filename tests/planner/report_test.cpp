@@ -3,9 +3,11 @@
 #include "core/error.hpp"
 #include "core/graph/executed_flops.hpp"
 #include "core/graph/model_flops.hpp"
+#include "planner/expert_overlap.hpp"
 #include "tests/catch.hpp"
 #include "tests/fixtures.hpp"
 
+#include <algorithm>
 #include <set>
 
 using namespace sextant;
@@ -159,6 +161,26 @@ TEST_CASE("report: what a schedule asks for is said, and only that", "[INV-21]")
     CHECK_THAT(lines(Schedule::zb_v, 2), contains("passes of equal length"));
     CHECK_THAT(lines(Schedule::dualpipe, 1), contains("two ranks") && contains("hides behind"));
     CHECK_THAT(lines(Schedule::dualpipe_v, 2), !contains("two ranks") && contains("hides behind"));
+}
+
+TEST_CASE("expert overlap: what Megatron-Core refuses is said with what it wants", "[INV-21]") {
+    ParallelPlan plan{.pp = 2, .ep = 4, .vpp = 2, .schedule = Schedule::overlapped};
+    CHECK(can_overlap_experts(plan));
+    CHECK(missing_for_expert_overlap(plan).empty());
+    plan = {.pp = 2, .schedule = Schedule::overlapped, .recompute = Recompute::full, .precision = Precision::fp32};
+    CHECK_FALSE(can_overlap_experts(plan));
+    CHECK(missing_for_expert_overlap(plan) == std::vector<std::string>{"--ep 2 or more", "--vpp 2 or more",
+                                                                       "--precision bf16",
+                                                                       "--recompute none or selective"});
+    plan.pp = 1;
+    CHECK(missing_for_expert_overlap(plan).size() == 3);
+    Subject const s;
+    plan = tensor_pipeline_plan();
+    plan.schedule = Schedule::overlapped;
+    std::vector<std::string> const lines = s.report(plan).assumptions;
+    CHECK(std::count(
+              lines.begin(), lines.end(),
+              "schedule 1f1b-overlap: Megatron-Core refuses this plan; it wants --ep 2 or more, --vpp 2 or more") == 1);
 }
 
 TEST_CASE("report: interleaving a rest of microbatches is said and walked", "[INV-22]") {
