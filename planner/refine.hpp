@@ -4,12 +4,13 @@
 
 namespace sextant {
 
-/// Places that a search keeps beside the `top` that are asked for: walking schedules may turn the first few round.
-std::size_t reserve_for(std::size_t top);
-
-/// Times the plans that a search has found by walking their schedules (`PipelineMethod::walk`), where the search took
-/// the lower bound of a closed form: `best` in the order of these times, at most `options.top` of them; the front
-/// without plans that are beaten now; the misfits.
+/// Times the plans of a search that kept what is to be refined (`Kept::to_refine`) by walking their schedules
+/// (`PipelineMethod::walk`), where the search took lower bounds.
+///
+/// Plans are walked in the order of their bounds, until the next bound is above the last place of those walked, and in
+/// a layout until it is above the layout's best: no other plan that was kept can be better. `best` then has at most
+/// `options.top`, in the order of these times; `fastest_misfit` is the fastest of `quick_misfits`; the front is that of
+/// its own plans and of all that were walked for `best`.
 void refine(SearchResult& result, ClosedForm& form, SearchOptions const& options);
 
 }  // namespace sextant

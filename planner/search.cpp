@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "core/graph/usual_stages.hpp"
 #include "core/nearest.hpp"
+#include "cost_models/weight_copies.hpp"
+#include "planner/expert_overlap.hpp"
 #include "planner/ranking.hpp"
 
 #include <algorithm>
@@ -40,37 +42,47 @@ std::vector<Shape> shapes_of(std::vector<SearchSpace> const& spaces) {
     return shapes;
 }
 
+constexpr std::size_t most_kept = 20'000;  ///< plans, some 20 MB a thread
+
+/// Groups that are kept: those whose closed forms come first, and as many again as walks have been seen to bring up.
+std::size_t groups_kept(SearchOptions const& options) {
+    if (options.keep == Kept::best) return options.top;
+    if (options.grouping == Grouping::layout) return 2 * options.top + 30;
+    return std::min(8 * options.top + 200, std::max(most_kept, 2 * options.top));
+}
+
+/// Plans of a group that are kept: of a layout the 31st was the last that had to be walked in the questions measured.
+std::size_t variants_kept(SearchOptions const& options) {
+    if (options.keep == Kept::best || options.grouping == Grouping::none) return 1;
+    return std::clamp<std::size_t>(most_kept / groups_kept(options), 1, 64);
+}
+
 /// What one thread has found.
 struct Findings {
     Ranking ranking;
     ParetoFront pareto;
     SearchCounts counts;
-    std::optional<Candidate> fastest_misfit;
+    Ranking quick_misfits;  ///< scored by the lower bound of their time
     std::optional<Candidate> smallest_misfit;
 
-    explicit Findings(SearchOptions const& options) : ranking(options.top + options.reserve, options.grouping) {}
+    explicit Findings(SearchOptions const& options)
+        : ranking(groups_kept(options), options.grouping, variants_kept(options)),
+          quick_misfits(options.keep == Kept::best ? 1 : 64, Grouping::none) {}
 
     void merge(Findings const& other) {
         ranking.merge(other.ranking);
         pareto.merge(other.pareto);
         counts.add(other.counts);
-        if (other.fastest_misfit) note_fastest(*other.fastest_misfit);
+        quick_misfits.merge(other.quick_misfits);
         if (other.smallest_misfit) note_smallest(*other.smallest_misfit);
     }
-    void note_fastest(Candidate const& c) {
-        keep_least(fastest_misfit, c, [](Candidate const& of) { return of.estimate.time; });
-    }
+    /// Of equal ones the plan that comes first.
     void note_smallest(Candidate const& c) {
-        keep_least(smallest_misfit, c, [](Candidate const& of) { return of.estimate.peak(); });
-    }
-
-private:
-    /// The candidate with the least `value`; of equal ones the plan that comes first.
-    template <class Value>
-    static void keep_least(std::optional<Candidate>& least, Candidate const& c, Value value) {
-        if (!least || value(c) < value(*least) ||
-            (value(c) == value(*least) && plan_key(c.plan) < plan_key(least->plan)))
-            least = c;
+        if (smallest_misfit) {
+            Bytes const peak = c.estimate.peak(), least = smallest_misfit->estimate.peak();
+            if (peak > least || (peak == least && plan_key(c.plan) > plan_key(smallest_misfit->plan))) return;
+        }
+        smallest_misfit = c;
     }
 };
 
@@ -125,7 +137,7 @@ private:
 
     void visit_recompute(SearchSpace const& space, ParallelPlan plan, ShapeCosts& costs) {
         // ZeRO has nothing to split without data parallelism.
-        std::size_t const zeros = plan.dp * plan.cp == 1 ? 1 : space.zero.size();
+        std::size_t const zeros = most_copies(plan, form_.model()) == 1 ? 1 : space.zero.size();
         auto const leaves = static_cast<std::int64_t>(zeros * space.offload.size());
         plan.zero = 0;
         std::int64_t const stage_layers = plan.stage_layers.empty()
@@ -134,13 +146,14 @@ private:
         std::optional<PlanProblem> const problem = find_problem(form_.model(), plan, form_.workload());
         for (auto const& [policy, layers] : space.recompute) {
             if (layers >= stage_layers && layers > 0) continue;  // the same as all of them
-            if (problem) {
-                found.counts.enumerated += leaves;
-                found.counts.rejected[static_cast<std::size_t>(*problem)] += leaves;
-                continue;
-            }
             plan.recompute = policy;
             plan.recompute_layers = layers;
+            bool const refused = plan.schedule == Schedule::overlapped && !can_overlap_experts(plan);
+            if (problem || refused) {
+                found.counts.enumerated += leaves;
+                found.counts.rejected[static_cast<std::size_t>(problem.value_or(PlanProblem::schedule))] += leaves;
+                continue;
+            }
             std::optional<ShapeCost>& cost = recomputes_by_op(plan) ? costs.by_op : costs.usual;
             if (!cost) cost = form_.price_shape(plan);
             // Passes take longer where gradients are added up than where they are reduced at once (ZeRO 2 and 3).
@@ -183,13 +196,16 @@ private:
         }
         form_.fill_time(candidate.estimate, pipeline, plan);
         candidate.plan = plan;
-        candidate.score = score_of(candidate, options_.objective, price_);
+        Seconds const time =
+            options_.keep == Kept::best ? candidate.estimate.time : least_walked_time(candidate.estimate, plan);
         if (fits) {
+            candidate.score = score_of(candidate, time, options_.objective, price_);
             found.ranking.offer(candidate);
             found.pareto.offer(candidate);
         } else {
+            candidate.score = time.base();
             found.note_smallest(candidate);
-            if (peak <= 1.5 * limit_.usable) found.note_fastest(candidate);
+            if (peak <= 1.5 * limit_.usable) found.quick_misfits.offer(candidate);
         }
     }
 
@@ -304,7 +320,8 @@ SearchResult search(ModelSpec const& model, Workload const& workload, ClusterSpe
     result.best = all.ranking.sorted();
     result.pareto = all.pareto.sorted();
     result.counts = all.counts;
-    result.fastest_misfit = all.fastest_misfit;
+    result.quick_misfits = all.quick_misfits.sorted();
+    if (!result.quick_misfits.empty()) result.fastest_misfit = result.quick_misfits.front();
     result.smallest_misfit = all.smallest_misfit;
     result.interrupted = done < shapes.size();
     result.share_done = shapes.empty() ? 1 : static_cast<double>(done) / static_cast<double>(shapes.size());

@@ -24,7 +24,7 @@ Objective objective_from(std::string_view name, std::string_view where);
 struct Candidate {
     ParallelPlan plan;
     StepEstimate estimate;
-    double score = 0;  ///< of the objective, smaller is better
+    double score = 0;  ///< of the objective, smaller is better; of `Kept::to_refine` a lower bound of it
 
     /// By score, then peak memory, then the plan's numbers: a total order, so that results do not depend on threads.
     [[nodiscard]] bool before(Candidate const& other) const;
@@ -36,10 +36,16 @@ enum class Grouping : std::uint8_t {
     layout,  ///< the best of each (dp, tp, pp, cp, ep)
 };
 
+/// What a search keeps.
+enum class Kept : std::uint8_t {
+    best,      ///< the best by the closed form, one of each group
+    to_refine  ///< what may be best once schedules are walked, several of each group, by lower bounds: for `refine`
+};
+
 struct SearchOptions {
     Objective objective = Objective::time;
     std::size_t top = 10;
-    std::size_t reserve = 0;  ///< further places that are kept, for `refine` to choose from
+    Kept keep = Kept::best;
     Grouping grouping = Grouping::layout;
     unsigned threads = 0;                     ///< 0: as many as the machine has
     std::atomic<bool> const* stop = nullptr;  ///< set by an interrupt: finish what is begun and report that
@@ -65,6 +71,7 @@ struct SearchResult {
     std::vector<Candidate> pareto;  ///< no other plan is better in time, peak memory and cost at once; by time
     SearchCounts counts;
     std::optional<Candidate> fastest_misfit;   ///< fastest plan among those that miss the memory limit by up to a half
+    std::vector<Candidate> quick_misfits;      ///< those that may be it, by lower bounds of their times
     std::optional<Candidate> smallest_misfit;  ///< the plan that misses it by least
     bool interrupted = false;
     double share_done = 1;

@@ -43,7 +43,7 @@ SearchOptions search_options(Options const& o) {
         throw InputError("--threads: {} is out of range (0 for all, up to 1024)", o.threads);
     if (o.verify < 0 || o.verify > 1000) throw InputError("--verify: {} is out of range (0 to 1000)", o.verify);
     options.top = static_cast<std::size_t>(std::max(o.top, o.verify));
-    options.reserve = reserve_for(options.top);
+    options.keep = Kept::to_refine;
     options.threads = static_cast<unsigned>(o.threads);
     options.grouping = o.every_plan ? Grouping::none : Grouping::layout;
     return options;
@@ -240,9 +240,8 @@ int plan(Options const& given, CLI::App const& app, CommandContext& context) {
     }
     std::vector<StepReport> const front = reports_of(result.pareto, form, subject.limit);
     std::vector<std::string> const advice = advice_of(subject, result, counts, constraints);
-    std::vector<std::string> const explanation = o.explain && !reports.empty()
-                                                     ? explain(reports.front(), form)
-                                                     : std::vector<std::string>{};
+    std::vector<std::string> const explanation =
+        o.explain && !reports.empty() ? explain(reports.front(), form) : std::vector<std::string>{};
     PlanAnswer const answer{result, reports, front, explanation, advice, subject.limit, verified, present};
     deliver_plans(o, format, question, answer, context);
     if (reports.empty() && format == Format::csv)  // JSON has the advice and the nearest plan

@@ -73,7 +73,7 @@ PlannedStep plan_step(RunSetting const& setting, ModelSpec const& model, Workloa
     }
     SearchOptions options;
     options.top = 1;
-    options.reserve = reserve_for(options.top);
+    options.keep = Kept::to_refine;
     options.threads = setting.threads;
     options.stop = setting.stop;
     SearchResult result = search(model, workload, setting.cluster, setting.framework, spaces, setting.limit, options);

@@ -117,7 +117,7 @@ ComparedPlan best_of_search(std::string const& model_name, Workload const& workl
     FrameworkProfile const framework = find_framework("megatron", "tables");
     SearchOptions options;
     options.top = 1;
-    options.reserve = reserve_for(options.top);
+    options.keep = Kept::to_refine;
     SearchResult found =
         search(model, workload, cluster, framework, {make_search_space(model, workload, cluster, accelerators, {})},
                default_memory_limit(cluster, framework), options);

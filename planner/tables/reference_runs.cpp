@@ -62,7 +62,7 @@ ReferenceAnswer answer_one(ReferenceRun const& run, std::string const& name) {
     }
     SearchOptions options;
     options.top = 1;
-    options.reserve = reserve_for(options.top);
+    options.keep = Kept::to_refine;
     options.threads = 1;
     SearchSpace const space = make_search_space(model, workload, cluster, run.accelerators, {});
     SearchResult found = search(model, workload, cluster, framework, {space}, limit, options);
